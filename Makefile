@@ -1,0 +1,52 @@
+# Everything stays in this checkout: .venv, target/ and build/.
+#
+#   make build   .venv/bin/ciphermill and the Python package in .venv
+#   make run     builds, then measures every cipher on every machine
+#   make test    builds, then runs every test
+#   make fuzz    random programs against the reference interpreter, until stopped
+#   make wheel   a wheel in build/wheels that can be installed elsewhere
+#   make clean   removes all of it again
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+.PHONY: all build run test test-rust test-python fuzz wheel clean
+.DEFAULT_GOAL := build
+
+all: build
+
+# The virtual environment is made again when the list of packages changes.
+$(VENV)/installed: python/requirements.txt
+	@command -v cargo >/dev/null || { echo "make: cargo was not found; install Rust 1.88 or later from https://rustup.rs" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or later is needed; say which with make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
+	@touch $@
+
+# cargo and maturin know what has changed; asking them costs a second.
+build: $(VENV)/installed
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+
+run: build
+	@$(BIN)/ciphermill run all
+
+test: build test-rust test-python
+	@echo
+	@echo "make test: the Rust tests and the Python tests above have all passed."
+
+test-rust:
+	cargo test --workspace --locked --quiet
+
+test-python: build
+	$(BIN)/python -m pytest --quiet
+
+fuzz:
+	cargo run --release --locked --package ciphermill-differential --bin ciphermill-fuzz
+
+wheel: $(VENV)/installed
+	$(BIN)/maturin build --release --out build/wheels
+
+clean:
+	rm -rf $(VENV) target build python/ciphermill/_core*.so

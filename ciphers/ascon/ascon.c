@@ -1,0 +1,83 @@
+/*
+ * The permutation of Ascon-AEAD128 (NIST SP 800-232) as a stream cipher: a 16-byte key, a
+ * 16-byte IV (the nonce).
+ *
+ * The sponge is started as for encryption without associated data; each block of keystream
+ * is the rate, 16 of the state's 40 bytes, and eight rounds follow. That is Ascon-AEAD128's
+ * ciphertext of a message of zeros. (Ascon itself absorbs the message and makes a tag.)
+ * Five 64-bit words; additions in GF(2), ANDs and rotations only.
+ */
+#include "../ciphermill.h"
+
+#define BLOCK 16
+
+struct cm_ctx {
+    uint64_t x[5];
+    uint64_t key[2];
+    CM_UNUSED_KEYSTREAM(BLOCK);
+};
+
+/* The last `rounds` of the permutation's rounds. */
+static void permute(uint64_t *state, uint32_t rounds)
+{
+    uint64_t x0 = state[0], x1 = state[1], x2 = state[2], x3 = state[3], x4 = state[4];
+    uint64_t t0, t1, t2, t3, t4;
+    uint32_t i;
+
+    for (i = 12 - rounds; i < 12; i++) {
+        x2 ^= 0xf0 - 15 * i; /* f0, e1, d2, ... */
+        x0 ^= x4;
+        x4 ^= x3;
+        x2 ^= x1;
+        t0 = x0 ^ (~x1 & x2);
+        t1 = x1 ^ (~x2 & x3);
+        t2 = x2 ^ (~x3 & x4);
+        t3 = x3 ^ (~x4 & x0);
+        t4 = x4 ^ (~x0 & x1);
+        t1 ^= t0;
+        t0 ^= t4;
+        t3 ^= t2;
+        t2 = ~t2;
+        x0 = t0 ^ cm_rotr64(t0, 19) ^ cm_rotr64(t0, 28);
+        x1 = t1 ^ cm_rotr64(t1, 61) ^ cm_rotr64(t1, 39);
+        x2 = t2 ^ cm_rotr64(t2, 1) ^ cm_rotr64(t2, 6);
+        x3 = t3 ^ cm_rotr64(t3, 10) ^ cm_rotr64(t3, 17);
+        x4 = t4 ^ cm_rotr64(t4, 7) ^ cm_rotr64(t4, 41);
+    }
+    state[0] = x0;
+    state[1] = x1;
+    state[2] = x2;
+    state[3] = x3;
+    state[4] = x4;
+}
+
+void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    (void)key_bytes;
+    ctx->key[0] = cm_load64_le(key);
+    ctx->key[1] = cm_load64_le(key + 8);
+}
+
+void cm_ivsetup(struct cm_ctx *ctx, const uint8_t *iv, uint32_t iv_bytes)
+{
+    (void)iv_bytes;
+    ctx->x[0] = 0x00001000808c0001; /* names the variant: tag, rate, rounds */
+    ctx->x[1] = ctx->key[0];
+    ctx->x[2] = ctx->key[1];
+    ctx->x[3] = cm_load64_le(iv);
+    ctx->x[4] = cm_load64_le(iv + 8);
+    permute(ctx->x, 12);
+    ctx->x[3] ^= ctx->key[0];
+    ctx->x[4] ^= ctx->key[1] ^ 0x8000000000000000; /* no (more) associated data */
+    ctx->unused = 0;
+}
+
+static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    cm_store64_le(out, cm_load64_le(in) ^ ctx->x[0]);
+    cm_store64_le(out + 8, cm_load64_le(in + 8) ^ ctx->x[1]);
+    permute(ctx->x, 8);
+}
+
+CM_KEYSTREAM(BLOCK, xor_block)
+CM_STREAM_CIPHER(BLOCK)

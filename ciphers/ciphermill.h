@@ -1,0 +1,264 @@
+/*
+ * The C interface of a cipher.
+ *
+ * A cipher is one C file (or several) that defines `struct cm_ctx` and the functions
+ * declared below, includes this header, and ends with CM_BLOCK_CIPHER(bytes) or
+ * CM_STREAM_CIPHER(bytes). It needs no library: <stdint.h> and <stddef.h> come with every
+ * compiler. Compiled for WebAssembly every function declared here is an export; compiled
+ * natively it is an ordinary global function, so that the same file can be tested on the
+ * host.
+ *
+ * Rules that every cipher keeps, and that its callers may rely on:
+ *
+ *   - Keys, IVs and messages are byte strings at any alignment. A word is put together
+ *     from bytes by cm_load32_le() and its kin; a compiler turns those into one load where
+ *     the machine has one. `struct cm_ctx` is aligned as the compiler wants it.
+ *   - The context never overlaps any other buffer. `in` and `out` are the same buffer or
+ *     do not overlap at all.
+ *   - `key_bytes` and `iv_bytes` are lengths that the manifest lists; they are not checked.
+ *   - Nothing is allocated, nothing static is written, there is no undefined behaviour.
+ */
+#ifndef CIPHERMILL_H
+#define CIPHERMILL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__wasm__)
+#define CM_EXPORT(name) __attribute__((export_name(#name)))
+#elif defined(__GNUC__)
+#define CM_EXPORT(name) __attribute__((visibility("default")))
+#else
+#define CM_EXPORT(name)
+#endif
+
+#define CM_INLINE static inline __attribute__((always_inline, unused))
+
+/* All that the cipher keeps between calls: expanded key, state, unused keystream. */
+struct cm_ctx;
+
+/* ------------------------------------------------------------------ every cipher --- */
+
+/* Expands the key. For a block cipher: for encryption. */
+CM_EXPORT(cm_keysetup)
+void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes);
+
+/* sizeof(struct cm_ctx). Emitted by the macro at the end of the file. */
+CM_EXPORT(cm_ctx_bytes) uint32_t cm_ctx_bytes(void);
+
+/* A block cipher's block; the number of keystream bytes that a stream cipher makes at once. */
+CM_EXPORT(cm_block_bytes) uint32_t cm_block_bytes(void);
+
+/* ----------------------------------------------------------------- block ciphers --- */
+
+/* Expands the key for decryption. A context is for one direction only. */
+CM_EXPORT(cm_keysetup_decrypt)
+void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes);
+
+/* One block each. */
+CM_EXPORT(cm_encrypt)
+void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out);
+CM_EXPORT(cm_decrypt)
+void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out);
+
+/* `blocks` blocks one after another, each on its own (ECB). Emitted by CM_BLOCK_CIPHER. */
+CM_EXPORT(cm_encrypt_blocks)
+void cm_encrypt_blocks(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out,
+                       uint32_t blocks);
+CM_EXPORT(cm_decrypt_blocks)
+void cm_decrypt_blocks(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out,
+                       uint32_t blocks);
+
+/*
+ * One block goes through the cipher `times` times, each time from the result before (what
+ * a feedback mode does to a processor). `in` and `out` are one block. Emitted by
+ * CM_BLOCK_CIPHER.
+ */
+CM_EXPORT(cm_encrypt_feedback)
+void cm_encrypt_feedback(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out,
+                         uint32_t times);
+CM_EXPORT(cm_decrypt_feedback)
+void cm_decrypt_feedback(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out,
+                         uint32_t times);
+
+/* ---------------------------------------------------------------- stream ciphers --- */
+
+/* Starts a new stream with this IV under the key set up before. */
+CM_EXPORT(cm_ivsetup)
+void cm_ivsetup(struct cm_ctx *ctx, const uint8_t *iv, uint32_t iv_bytes);
+
+/*
+ * out = in xor keystream, `bytes` bytes of any number, from where the last call stopped.
+ * A cipher makes its keystream in whole blocks; what a call leaves over of the last one
+ * waits in the context for the next call. CM_KEYSTREAM writes this function.
+ */
+CM_EXPORT(cm_keystream)
+void cm_keystream(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes);
+
+/* -------------------------------------------------------------- words from bytes --- */
+
+CM_INLINE uint32_t cm_load32_le(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+CM_INLINE uint32_t cm_load32_be(const uint8_t *p)
+{
+    return (uint32_t)p[3] | (uint32_t)p[2] << 8 | (uint32_t)p[1] << 16 | (uint32_t)p[0] << 24;
+}
+
+CM_INLINE uint32_t cm_load16_be(const uint8_t *p)
+{
+    return (uint32_t)p[1] | (uint32_t)p[0] << 8;
+}
+
+CM_INLINE uint64_t cm_load64_le(const uint8_t *p)
+{
+    return (uint64_t)cm_load32_le(p) | (uint64_t)cm_load32_le(p + 4) << 32;
+}
+
+CM_INLINE uint64_t cm_load64_be(const uint8_t *p)
+{
+    return (uint64_t)cm_load32_be(p + 4) | (uint64_t)cm_load32_be(p) << 32;
+}
+
+CM_INLINE void cm_store32_le(uint8_t *p, uint32_t x)
+{
+    p[0] = (uint8_t)x;
+    p[1] = (uint8_t)(x >> 8);
+    p[2] = (uint8_t)(x >> 16);
+    p[3] = (uint8_t)(x >> 24);
+}
+
+CM_INLINE void cm_store32_be(uint8_t *p, uint32_t x)
+{
+    p[0] = (uint8_t)(x >> 24);
+    p[1] = (uint8_t)(x >> 16);
+    p[2] = (uint8_t)(x >> 8);
+    p[3] = (uint8_t)x;
+}
+
+CM_INLINE void cm_store16_be(uint8_t *p, uint32_t x)
+{
+    p[0] = (uint8_t)(x >> 8);
+    p[1] = (uint8_t)x;
+}
+
+CM_INLINE void cm_store64_le(uint8_t *p, uint64_t x)
+{
+    cm_store32_le(p, (uint32_t)x);
+    cm_store32_le(p + 4, (uint32_t)(x >> 32));
+}
+
+CM_INLINE void cm_store64_be(uint8_t *p, uint64_t x)
+{
+    cm_store32_be(p, (uint32_t)(x >> 32));
+    cm_store32_be(p + 4, (uint32_t)x);
+}
+
+/* Rotations by any amount; the amount is taken modulo the word size. */
+CM_INLINE uint32_t cm_rotl32(uint32_t x, uint32_t n)
+{
+    return x << (n & 31) | x >> (-n & 31);
+}
+
+CM_INLINE uint32_t cm_rotr32(uint32_t x, uint32_t n)
+{
+    return x >> (n & 31) | x << (-n & 31);
+}
+
+CM_INLINE uint64_t cm_rotl64(uint64_t x, uint32_t n)
+{
+    return x << (n & 63) | x >> (-n & 63);
+}
+
+CM_INLINE uint64_t cm_rotr64(uint64_t x, uint32_t n)
+{
+    return x >> (n & 63) | x << (-n & 63);
+}
+
+/* Byte n of a word, 0 the least significant. */
+CM_INLINE uint32_t cm_byte(uint32_t x, uint32_t n)
+{
+    return (x >> (8 * n)) & 0xff;
+}
+
+/* ------------------------------------------------------ once at the end of a file --- */
+
+#define CM_SIZES(block)                                                                    \
+    uint32_t cm_ctx_bytes(void) { return (uint32_t)sizeof(struct cm_ctx); }                \
+    uint32_t cm_block_bytes(void) { return (block); }
+
+#define CM_BLOCKS(direction, block)                                                        \
+    void cm_##direction##_blocks(const struct cm_ctx *ctx, const uint8_t *in,              \
+                                 uint8_t *out, uint32_t blocks)                            \
+    {                                                                                      \
+        for (; blocks != 0; blocks--) {                                                    \
+            cm_##direction(ctx, in, out);                                                  \
+            in += (block);                                                                 \
+            out += (block);                                                                \
+        }                                                                                  \
+    }
+
+#define CM_FEEDBACK(direction, block)                                                      \
+    void cm_##direction##_feedback(const struct cm_ctx *ctx, const uint8_t *in,            \
+                                   uint8_t *out, uint32_t times)                           \
+    {                                                                                      \
+        uint32_t i;                                                                        \
+        for (i = 0; i < (block); i++)                                                      \
+            out[i] = in[i];                                                                \
+        for (; times != 0; times--)                                                        \
+            cm_##direction(ctx, out, out);                                                 \
+    }
+
+/* The drivers of a block cipher with blocks of this many bytes. */
+#define CM_BLOCK_CIPHER(block)                                                             \
+    CM_SIZES(block)                                                                        \
+    CM_BLOCKS(encrypt, block)                                                              \
+    CM_BLOCKS(decrypt, block)                                                              \
+    CM_FEEDBACK(encrypt, block)                                                            \
+    CM_FEEDBACK(decrypt, block)
+
+/* The same for a cipher that brings its own cm_encrypt_blocks() and cm_decrypt_blocks(). */
+#define CM_BLOCK_CIPHER_WITH_OWN_BLOCKS(block)                                             \
+    CM_SIZES(block)                                                                        \
+    CM_FEEDBACK(encrypt, block)                                                            \
+    CM_FEEDBACK(decrypt, block)
+
+/* What a stream cipher exports besides its functions. */
+#define CM_STREAM_CIPHER(block) CM_SIZES(block)
+
+/*
+ * For a stream cipher that makes `block` bytes at once: the field that `struct cm_ctx`
+ * needs, what cm_ivsetup() sets, and cm_keystream() made from
+ *
+ *     static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out);
+ *
+ * which XORs the next whole block of keystream to `in`. Whole blocks go straight through
+ * it; only a message's ragged ends pass through the buffer, whose last `unused` bytes are
+ * keystream not yet given out.
+ */
+#define CM_UNUSED_KEYSTREAM(block) uint32_t unused; uint8_t keystream[block]
+
+#define CM_KEYSTREAM(block, xor_block)                                                     \
+    void cm_keystream(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes) \
+    {                                                                                      \
+        uint32_t i;                                                                        \
+        for (; bytes != 0 && ctx->unused != 0; bytes--)                                    \
+            *out++ = *in++ ^ ctx->keystream[(block) - ctx->unused--];                      \
+        for (; bytes >= (block); bytes -= (block)) {                                       \
+            xor_block(ctx, in, out);                                                       \
+            in += (block);                                                                 \
+            out += (block);                                                                \
+        }                                                                                  \
+        if (bytes == 0)                                                                    \
+            return;                                                                        \
+        for (i = 0; i < (block); i++)                                                      \
+            ctx->keystream[i] = 0;                                                         \
+        xor_block(ctx, ctx->keystream, ctx->keystream);                                    \
+        for (i = 0; i < bytes; i++)                                                        \
+            out[i] = in[i] ^ ctx->keystream[i];                                            \
+        ctx->unused = (block) - bytes;                                                     \
+    }
+
+#endif

@@ -1,0 +1,254 @@
+//! Register allocation, by `regalloc2`.
+//!
+//! This module translates: machine code with virtual registers into the
+//! allocator's view of it, and the allocator's answer into instructions with
+//! physical registers and stack slots. The allocator's own checker, which
+//! replays its answer symbolically, runs on every function when asked for.
+
+use crate::CompileError;
+use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_machine::{Machine, Reg};
+use regalloc2::{
+    Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, PReg, PRegSet, RegClass, RegallocOptions,
+};
+use std::collections::BTreeSet;
+
+/// Which registers a function may use.
+pub struct Registers {
+    /// In order of preference.
+    pub allocatable: Vec<Reg>,
+    /// Those that a call destroys.
+    pub clobbered: Vec<Reg>,
+    /// Those that must be saved when used.
+    pub callee_saved: Vec<Reg>,
+}
+
+/// An instruction's place for a value: a register or a spill slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    Reg(Reg),
+    Slot(u32),
+}
+
+/// What the allocator made of a block: the instructions by index, in order,
+/// and the moves between them.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Instruction `index` of the block with the places of its operands: one
+    /// for each use and definition, in the order of [`operands`].
+    Inst(usize, Vec<Place>),
+    Move { from: Place, to: Place },
+}
+
+pub struct Allocated {
+    /// For each block of the function.
+    pub blocks: Vec<Vec<Step>>,
+    pub slots: u32,
+    /// Registers written anywhere, of those that must be saved.
+    pub saved: Vec<Reg>,
+}
+
+struct View<'a> {
+    func: &'a VFunc,
+    /// First instruction index of each block, and one past the last.
+    starts: Vec<usize>,
+    /// `(block, index)` of every instruction.
+    insts: Vec<(usize, usize)>,
+    operands: Vec<Vec<Operand>>,
+    succs: Vec<Vec<Block>>,
+    preds: Vec<Vec<Block>>,
+    params: Vec<Vec<regalloc2::VReg>>,
+    args: Vec<Vec<Vec<regalloc2::VReg>>>,
+    clobbers: PRegSet,
+    results: Vec<PRegSet>,
+}
+
+fn vreg(v: VReg) -> regalloc2::VReg {
+    regalloc2::VReg::new(v.0 as usize, RegClass::Int)
+}
+
+/// The allocator's operands of an instruction: uses and definitions among its
+/// own operands in order (a tied pair gives two), then fixed uses, then fixed
+/// definitions.
+fn operands(inst: &VInst, preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
+    let mut out = Vec::new();
+    for op in &inst.ops {
+        match op {
+            VOp::Use(v) => out.push(Operand::reg_use(vreg(*v))),
+            VOp::Def(v) => out.push(Operand::reg_def(vreg(*v))),
+            VOp::Tied { used, def } => {
+                out.push(Operand::reg_use(vreg(*used)));
+                out.push(Operand::reg_reuse_def(vreg(*def), out.len() - 1));
+            }
+            _ => {}
+        }
+    }
+    out.extend(inst.fixed_uses.iter().map(|&(v, r)| Operand::reg_fixed_use(vreg(v), preg(r))));
+    out.extend(inst.fixed_defs.iter().map(|&(v, r)| Operand::reg_fixed_def(vreg(v), preg(r))));
+    out
+}
+
+impl regalloc2::Function for View<'_> {
+    fn num_insts(&self) -> usize {
+        self.insts.len()
+    }
+    fn num_blocks(&self) -> usize {
+        self.func.blocks.len()
+    }
+    fn entry_block(&self) -> Block {
+        Block::new(0)
+    }
+    fn block_insns(&self, block: Block) -> InstRange {
+        InstRange::new(Inst::new(self.starts[block.index()]), Inst::new(self.starts[block.index() + 1]))
+    }
+    fn block_succs(&self, block: Block) -> &[Block] {
+        &self.succs[block.index()]
+    }
+    fn block_preds(&self, block: Block) -> &[Block] {
+        &self.preds[block.index()]
+    }
+    fn block_params(&self, block: Block) -> &[regalloc2::VReg] {
+        &self.params[block.index()]
+    }
+    fn is_ret(&self, inst: Inst) -> bool {
+        matches!(self.at(inst).kind, VKind::Return | VKind::Trap)
+    }
+    fn is_branch(&self, inst: Inst) -> bool {
+        matches!(self.at(inst).kind, VKind::Branch | VKind::Jump)
+    }
+    fn branch_blockparams(&self, block: Block, _: Inst, succ: usize) -> &[regalloc2::VReg] {
+        &self.args[block.index()][succ]
+    }
+    fn inst_operands(&self, inst: Inst) -> &[Operand] {
+        &self.operands[inst.index()]
+    }
+    fn inst_clobbers(&self, inst: Inst) -> PRegSet {
+        if self.at(inst).kind != VKind::Call {
+            return PRegSet::empty();
+        }
+        let mut set = self.clobbers;
+        set.intersect_from(self.results[inst.index()].invert());
+        set
+    }
+    fn num_vregs(&self) -> usize {
+        self.func.vregs as usize
+    }
+    fn spillslot_size(&self, _: RegClass) -> usize {
+        1
+    }
+}
+
+impl View<'_> {
+    fn at(&self, inst: Inst) -> &VInst {
+        let (b, i) = self.insts[inst.index()];
+        &self.func.blocks[b].insts[i]
+    }
+}
+
+/// Allocate registers for `func`.
+///
+/// # Errors
+/// [`CompileError::Internal`] when the allocator refuses the function or its
+/// checker finds the answer wrong.
+pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: bool) -> Result<Allocated, CompileError> {
+    let file = machine.regs[machine.abi.stack_pointer.0 as usize].file;
+    let first = machine.files[file].first.0;
+    let preg = |r: Reg| PReg::new(usize::from(r.0 - first), RegClass::Int);
+    let reg = |p: PReg| Reg(first + p.hw_enc() as u16);
+
+    let set = |list: &[Reg]| list.iter().fold(PRegSet::empty(), |s, &r| s.with(preg(r)));
+    let view = view(func, &preg, set(&registers.clobbered));
+    let (saved, free): (Vec<Reg>, Vec<Reg>) =
+        registers.allocatable.iter().copied().partition(|r| registers.callee_saved.contains(r));
+    let env = MachineEnv {
+        preferred_regs_by_class: [set(&free), PRegSet::empty(), PRegSet::empty()],
+        non_preferred_regs_by_class: [set(&saved), PRegSet::empty(), PRegSet::empty()],
+        scratch_by_class: [None; 3],
+        fixed_stack_slots: vec![],
+    };
+    let options = RegallocOptions { verbose_log: false, validate_ssa: check, ..RegallocOptions::default() };
+    let fail = |what: String| CompileError::Internal(format!("register allocation of `{}`: {what}", func.name));
+    let output = regalloc2::run(&view, &env, &options).map_err(|e| fail(format!("{e:?}")))?;
+    if check {
+        let mut checker = regalloc2::checker::Checker::new(&view, &env);
+        checker.prepare(&output);
+        checker.run().map_err(|e| fail(format!("{e:?}")))?;
+    }
+
+    let place = |a: Allocation| match (a.as_reg(), a.as_stack()) {
+        (Some(p), _) => Ok(Place::Reg(reg(p))),
+        (None, Some(s)) => Ok(Place::Slot(s.index() as u32)),
+        _ => Err(fail("an operand has no place".into())),
+    };
+    let mut used = BTreeSet::new();
+    let mut blocks = Vec::with_capacity(func.blocks.len());
+    for b in 0..func.blocks.len() {
+        let mut steps = Vec::new();
+        for item in output.block_insts_and_edits(&view, Block::new(b)) {
+            match item {
+                InstOrEdit::Inst(i) => {
+                    let places = output.inst_allocs(i).iter().map(|&a| place(a)).collect::<Result<Vec<_>, _>>()?;
+                    used.extend(places.iter().copied());
+                    steps.push(Step::Inst(view.insts[i.index()].1, places));
+                }
+                InstOrEdit::Edit(Edit::Move { from, to }) => {
+                    let (from, to) = (place(*from)?, place(*to)?);
+                    used.insert(to);
+                    if from != to {
+                        steps.push(Step::Move { from, to });
+                    }
+                }
+            }
+        }
+        blocks.push(steps);
+    }
+    let saved = registers.callee_saved.iter().copied().filter(|&r| used.contains(&Place::Reg(r))).collect();
+    Ok(Allocated { blocks, slots: output.num_spillslots as u32, saved })
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Place) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Place) -> std::cmp::Ordering {
+        let key = |p: &Place| match p {
+            Place::Reg(r) => (0, u32::from(r.0)),
+            Place::Slot(s) => (1, *s),
+        };
+        key(self).cmp(&key(other))
+    }
+}
+
+fn view<'a>(func: &'a VFunc, preg: &dyn Fn(Reg) -> PReg, clobbers: PRegSet) -> View<'a> {
+    let n = func.blocks.len();
+    let mut v = View {
+        func,
+        starts: vec![0],
+        insts: Vec::new(),
+        operands: Vec::new(),
+        succs: vec![Vec::new(); n],
+        preds: vec![Vec::new(); n],
+        params: Vec::with_capacity(n),
+        args: Vec::with_capacity(n),
+        clobbers,
+        results: Vec::new(),
+    };
+    for (b, block) in func.blocks.iter().enumerate() {
+        for (i, inst) in block.insts.iter().enumerate() {
+            v.insts.push((b, i));
+            v.operands.push(operands(inst, preg));
+            v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
+        }
+        v.starts.push(v.insts.len());
+        v.params.push(block.params.iter().map(|&p| vreg(p)).collect());
+        v.args.push(block.succs.iter().map(|(_, args)| args.iter().map(|&a| vreg(a)).collect()).collect());
+        for (succ, _) in &block.succs {
+            v.succs[b].push(Block::new(*succ as usize));
+            v.preds[*succ as usize].push(Block::new(b));
+        }
+    }
+    v
+}

@@ -1,0 +1,256 @@
+//! Constants in registers: how they are made, and where.
+//!
+//! A table base or a mask that no immediate holds costs one or two
+//! instructions. Inside a loop that is dear, outside it is a register that
+//! stays occupied. Each loop nest therefore has a budget, the registers that
+//! its own values leave free; the constants used most (weighted by loop depth
+//! and by what they cost to make) are made once before the nest, the others
+//! at each use.
+
+use crate::CompileError;
+use crate::liveness::{live_out, pressure};
+use crate::matcher::Matcher;
+use crate::pattern::{Action, Pat, Template, solve};
+use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_machine::{Machine, OperandKind, PartArg};
+use ciphermill_machine::sem::Expr;
+use ciphermill_program::Role;
+use std::collections::{BTreeMap, HashMap};
+
+/// Writing out the parts of templates.
+pub struct Expansion<'a> {
+    pub machine: &'a Machine,
+    /// Number of virtual registers so far.
+    pub new_vreg: &'a mut u32,
+}
+
+impl Expansion<'_> {
+    fn fresh(&mut self) -> VReg {
+        *self.new_vreg += 1;
+        VReg(*self.new_vreg - 1)
+    }
+
+    /// The parts of a template with `ops` for its operands (None for the
+    /// result and the label). The last definition of the result operand is
+    /// `result`; earlier ones and scratch registers get fresh registers.
+    pub fn expand(&mut self, t: &Template, ops: &[Option<VOp>], result: Option<VReg>, label: Option<u32>) -> Vec<VInst> {
+        let dest = match &t.action {
+            Action::Value(d, _) => Some(*d),
+            _ => None,
+        };
+        let defines = |part: &ciphermill_machine::CompoundPart| {
+            let spec = &self.machine.instrs[part.instr.0 as usize].operands;
+            part.args.iter().zip(spec).any(|(a, o)| {
+                matches!(a, PartArg::Operand(i) if Some(*i) == dest) && matches!(o.kind, OperandKind::Reg { def: true, .. })
+            })
+        };
+        let last = t.parts.iter().rposition(defines);
+        let mut scratch: HashMap<usize, VReg> = HashMap::new();
+        let mut partial: Option<VReg> = None;
+        let mut out = Vec::new();
+        for (n, part) in t.parts.iter().enumerate() {
+            let spec = self.machine.instrs[part.instr.0 as usize].operands.clone();
+            let mut list = Vec::new();
+            // Uses first: a part may read the register it then redefines.
+            let reads: Vec<Option<VOp>> = part
+                .args
+                .iter()
+                .map(|a| match a {
+                    PartArg::Operand(i) if Some(*i) == dest && ops[*i].is_none() => partial.map(VOp::Use),
+                    PartArg::Operand(i) => ops[*i],
+                    PartArg::Scratch(s) => scratch.get(s).map(|&v| VOp::Use(v)),
+                    PartArg::Reg(r) => Some(VOp::Phys(*r)),
+                    PartArg::Imm(e) => Some(VOp::Imm(immediate(e, ops))),
+                })
+                .collect();
+            for ((arg, o), read) in part.args.iter().zip(&spec).zip(reads) {
+                let op = match (&o.kind, arg) {
+                    (OperandKind::Reg { def: true, used, .. }, PartArg::Operand(i)) if Some(*i) == dest => {
+                        let def = match result {
+                            Some(r) if last == Some(n) => r,
+                            _ => self.fresh(),
+                        };
+                        partial = Some(def);
+                        match read {
+                            Some(VOp::Use(u)) if *used => VOp::Tied { used: u, def },
+                            _ => VOp::Def(def),
+                        }
+                    }
+                    (OperandKind::Reg { def: true, .. }, PartArg::Scratch(s)) => {
+                        let def = self.fresh();
+                        scratch.insert(*s, def);
+                        VOp::Def(def)
+                    }
+                    (OperandKind::Label, _) => label.map_or(VOp::Imm(0), VOp::Block),
+                    _ => read.unwrap_or(VOp::Imm(0)),
+                };
+                list.push(op);
+            }
+            out.push(VInst::new(VKind::Normal, part.instr, &list, 0));
+        }
+        out
+    }
+}
+
+/// A part's immediate: an expression over the compound's immediates.
+fn immediate(e: &Expr, ops: &[Option<VOp>]) -> i64 {
+    let eval = |e: &Expr| immediate(e, ops);
+    match e {
+        Expr::Const(c) => *c as i64,
+        Expr::Imm(i) => match ops.get(*i) {
+            Some(Some(VOp::Imm(v))) => *v,
+            _ => 0,
+        },
+        Expr::Bin { op, bits, a, b } => {
+            let bits = u32::from(*bits);
+            let m = ciphermill_ir::ops::mask(bits);
+            let v = op.eval(eval(a) as u64 & m, eval(b) as u64 & m, bits).unwrap_or(0);
+            ciphermill_ir::ops::sext(v, bits)
+        }
+        Expr::Un { op, bits, a } => {
+            let bits = u32::from(*bits);
+            ciphermill_ir::ops::sext(op.eval(eval(a) as u64, bits), bits)
+        }
+        Expr::Slice { a, lo, width } => {
+            ((eval(a) as u64) >> lo & ciphermill_ir::ops::mask(u32::from(*width))) as i64
+        }
+        Expr::Cmp { op, bits, a, b } => i64::from(op.eval(eval(a) as u64, eval(b) as u64, u32::from(*bits))),
+        Expr::Select { cond, then, els } => {
+            if eval(cond) != 0 { eval(then) } else { eval(els) }
+        }
+        _ => 0,
+    }
+}
+
+/// The cheapest way to put `c` into a register.
+pub fn recipe<'m>(machine: &Machine, matcher: &'m Matcher, c: u64) -> Option<(&'m Template, Vec<Option<VOp>>)> {
+    let bits = u32::from(machine.word_bits);
+    let mut best: Option<(&Template, Vec<Option<VOp>>)> = None;
+    for t in &matcher.templates {
+        let Action::Value(_, pat) = &t.action else { continue };
+        let mut ops = vec![None; t.operands.len()];
+        if let Some((i, imm)) = solve(pat, c, bits, &t.operands) {
+            ops[i] = Some(VOp::Imm(imm));
+        } else if let Pat::Bin(op, a, b) = pat
+            && matches!(op, ciphermill_ir::BinOp::Add | ciphermill_ir::BinOp::Or | ciphermill_ir::BinOp::Xor)
+            && let Pat::Reg(r) = **a
+            && let OperandKind::Reg { file, .. } = t.operands[r].kind
+            && let Some(zero) = matcher.zero(file)
+            && let Some((i, imm)) = solve(b, c, bits, &t.operands)
+        {
+            ops[r] = Some(VOp::Phys(zero));
+            ops[i] = Some(VOp::Imm(imm));
+        } else {
+            continue;
+        }
+        if best.as_ref().is_none_or(|b| t.cost < b.0.cost) {
+            best = Some((t, ops));
+        }
+    }
+    best
+}
+
+/// Make the constants of a function, and leave no [`VOp::Const`].
+///
+/// `registers` is the number of registers the allocator has.
+pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: usize) -> Result<(), CompileError> {
+    let bits = u32::from(machine.word_bits);
+    let mask = ciphermill_ir::ops::mask(bits);
+    let mut recipes: BTreeMap<u64, (&Template, Vec<Option<VOp>>)> = BTreeMap::new();
+    // Weight of each constant in each loop nest, named by its preheader.
+    let mut weight: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    for block in &func.blocks {
+        for c in block.insts.iter().flat_map(|i| &i.ops).filter_map(|o| if let VOp::Const(c) = o { Some(c & mask) } else { None }) {
+            if let std::collections::btree_map::Entry::Vacant(e) = recipes.entry(c) {
+                e.insert(recipe(machine, matcher, c).ok_or_else(|| CompileError::NoInstruction {
+                    operation: format!("constant {c:#x} in a register"),
+                    loc: 0,
+                })?);
+            }
+            if let Some(pre) = block.preheader {
+                let cost = u64::from(recipes[&c].0.cost);
+                *weight.entry((pre, c)).or_default() += cost * 10u64.pow(u32::from(block.loop_depth).min(6));
+            }
+        }
+    }
+
+    let outs = live_out(func);
+    let mut free: HashMap<u32, usize> = HashMap::new();
+    for (b, block) in func.blocks.iter().enumerate() {
+        if let Some(pre) = block.preheader {
+            let left = registers.saturating_sub(pressure(func, b, &outs[b]) + 1);
+            free.entry(pre).and_modify(|f| *f = (*f).min(left)).or_insert(left);
+        }
+    }
+    let mut ranked: Vec<((u32, u64), u64)> = weight.into_iter().collect();
+    ranked.sort_by_key(|&(key, w)| (std::cmp::Reverse(w), key));
+    let mut hoisted: BTreeMap<(u32, u64), VReg> = BTreeMap::new();
+    for ((pre, c), _) in ranked {
+        let left = free.entry(pre).or_default();
+        if *left > 0 {
+            *left -= 1;
+            let v = func.new_vreg();
+            hoisted.insert((pre, c), v);
+        }
+    }
+
+    let mut vregs = func.vregs;
+    let make = |c: u64, result: VReg, vregs: &mut u32| {
+        let (t, ops) = &recipes[&c];
+        let mut insts = Expansion { machine, new_vreg: vregs }.expand(t, ops, Some(result), None);
+        insts.iter_mut().for_each(|i| i.role = Role::Other);
+        insts
+    };
+    for block in &mut func.blocks {
+        let insts = std::mem::take(&mut block.insts);
+        let last = insts.len().saturating_sub(1);
+        'insts: for (n, mut inst) in insts.into_iter().enumerate() {
+            for k in 0..inst.ops.len() {
+                let VOp::Const(c) = inst.ops[k] else { continue };
+                let c = c & mask;
+                let v = match block.preheader.and_then(|pre| hoisted.get(&(pre, c))) {
+                    Some(&v) => v,
+                    None if inst.instr == machine.abi.ops.mov && n != last => {
+                        if let VOp::Def(d) = inst.ops[0] {
+                            block.insts.extend(make(c, d, &mut vregs));
+                            continue 'insts;
+                        }
+                        let v = VReg(vregs);
+                        vregs += 1;
+                        block.insts.extend(make(c, v, &mut vregs));
+                        v
+                    }
+                    None => {
+                        let v = VReg(vregs);
+                        vregs += 1;
+                        let made = make(c, v, &mut vregs);
+                        block.insts.extend(made);
+                        v
+                    }
+                };
+                inst.ops[k] = VOp::Use(v);
+                if n == last
+                    && let Some(inverse) = &mut block.inverse
+                {
+                    for o in &mut inverse.ops {
+                        if matches!(o, VOp::Const(k) if *k & mask == c) {
+                            *o = VOp::Use(v);
+                        }
+                    }
+                }
+            }
+            block.insts.push(inst);
+        }
+    }
+    for ((pre, c), v) in hoisted {
+        let made = make(c, v, &mut vregs);
+        // At the start: between a comparison and its branch nothing may come
+        // that writes flags.
+        let insts = &mut func.blocks[pre as usize].insts;
+        let at = usize::from(insts.first().is_some_and(|i| i.kind == VKind::Params));
+        insts.splice(at..at, made);
+    }
+    func.vregs = vregs;
+    Ok(())
+}
+

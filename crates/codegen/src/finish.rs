@@ -1,0 +1,353 @@
+//! From allocated code to the program: blocks laid out, branches settled,
+//! delay slots filled.
+//!
+//! Blocks that only jump on (edges that needed no moves) are passed over.
+//! A conditional branch falls through to whichever successor comes next,
+//! reversed where that helps. The straight code of each block is scheduled a
+//! second time, now with the spills and moves in place, and a delay slot is
+//! filled with the last instruction before the branch that may move past it.
+
+use crate::CompileError;
+use crate::allocate::{Allocated, Place, Step};
+use crate::check::check;
+use crate::facts::Facts;
+use crate::frame::Frame;
+use crate::schedule;
+use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp};
+use ciphermill_ir::Space;
+use ciphermill_machine::{InstrId, Machine};
+use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
+use smallvec::smallvec;
+use std::collections::HashMap;
+
+/// An instruction with physical registers, and what the scheduler needs.
+#[derive(Clone, Debug)]
+pub struct PInst {
+    pub inst: Inst,
+    pub mem: Option<MemRef>,
+    pub kind: VKind,
+}
+
+/// How a block ends.
+enum End {
+    Jump(u32),
+    Branch { branch: PInst, inverse: Option<PInst>, taken: u32, fall: u32 },
+    /// Return or trap, with instructions that must stand in its delay slots.
+    Stop { inst: PInst, slots: Vec<PInst> },
+}
+
+struct PBlock {
+    body: Vec<PInst>,
+    end: End,
+    loop_depth: u8,
+}
+
+/// How far back a delay slot's filler is looked for.
+const SLOT_WINDOW: usize = 12;
+
+/// What finishing needs to know beside the function.
+pub struct Finish<'a> {
+    pub machine: &'a Machine,
+    pub facts: &'a Facts,
+    pub frame: &'a Frame<'a>,
+    /// Reorder and fill; otherwise the code stays as it is.
+    pub schedule: bool,
+}
+
+impl Finish<'_> {
+    /// Make the final function.
+    pub fn func(&self, func: &VFunc, allocated: &Allocated) -> Result<Func, CompileError> {
+        let mut blocks = Vec::with_capacity(func.blocks.len());
+        for (b, steps) in allocated.blocks.iter().enumerate() {
+            blocks.push(self.block(func, b, steps)?);
+        }
+        let blocks = self.lay_out(blocks)?;
+        Ok(Func {
+            name: func.name.clone(),
+            blocks,
+            frame_bytes: self.frame.bytes,
+            params: func.params,
+            results: func.results,
+        })
+    }
+
+    fn block(&self, func: &VFunc, b: usize, steps: &[Step]) -> Result<PBlock, CompileError> {
+        let vblock = &func.blocks[b];
+        let mut body = Vec::new();
+        let mut end = None;
+        for step in steps {
+            let (index, places) = match step {
+                Step::Move { from, to } => {
+                    self.frame.transfer(*from, *to, &mut body)?;
+                    continue;
+                }
+                Step::Inst(index, places) => (*index, places),
+            };
+            let vinst = &vblock.insts[index];
+            match vinst.kind {
+                VKind::Params => body.extend(self.frame.prologue()?),
+                VKind::Normal | VKind::Call => body.push(physical(vinst, places)?),
+                VKind::Jump => end = Some(End::Jump(vblock.succs[0].0)),
+                VKind::Trap => end = Some(End::Stop { inst: physical(vinst, places)?, slots: vec![] }),
+                VKind::Branch => {
+                    let branch = physical(vinst, places)?;
+                    let inverse = match &vblock.inverse {
+                        Some(i) => Some(inverted(&branch, vinst, i.instr, &i.ops, places)?),
+                        None => None,
+                    };
+                    end = Some(End::Branch { branch, inverse, taken: vblock.succs[0].0, fall: vblock.succs[1].0 });
+                }
+                VKind::Return => {
+                    body.extend(self.frame.epilogue()?);
+                    end = Some(match (&self.machine.abi.windows, self.frame.windowed) {
+                        (Some(w), true) => {
+                            let zero = self.machine.regs.iter().position(|r| r.zero).map(|i| ciphermill_machine::Reg(i as u16));
+                            let regs: Vec<_> = zero.into_iter().cycle().take(3).collect();
+                            End::Stop { inst: control(self.frame.inst(w.ret, &[], 0)), slots: vec![self.frame.inst(w.restore, &regs, 0)] }
+                        }
+                        _ => End::Stop { inst: physical(vinst, places)?, slots: vec![] },
+                    });
+                }
+            }
+        }
+        let end = end.ok_or_else(|| CompileError::Internal(format!("block {b} of `{}` has no end", func.name)))?;
+        Ok(PBlock { body: self.reorder(body, &end)?, end, loop_depth: vblock.loop_depth })
+    }
+
+    /// Schedule straight code; the end's own reads hold what it needs.
+    fn reorder(&self, body: Vec<PInst>, end: &End) -> Result<Vec<PInst>, CompileError> {
+        if !self.schedule {
+            return Ok(body);
+        }
+        let mut nodes: Vec<_> = body.iter().map(|p| self.facts.node(self.machine, &p.inst, p.kind, p.mem)).collect();
+        if let End::Branch { branch, .. } = end {
+            let mut n = self.facts.node(self.machine, &branch.inst, branch.kind, None);
+            n.barrier = true;
+            nodes.push(n);
+        }
+        let order = schedule::order(&nodes, None);
+        check(&nodes, &order).map_err(|e| CompileError::Internal(format!("schedule: {e}")))?;
+        let mut slots: Vec<Option<PInst>> = body.into_iter().map(Some).collect();
+        Ok(order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect())
+    }
+
+    fn lay_out(&self, mut blocks: Vec<PBlock>) -> Result<Vec<Block>, CompileError> {
+        let forward: Vec<u32> = (0..blocks.len() as u32).map(|b| pass_over(&blocks, b)).collect();
+        for block in &mut blocks {
+            match &mut block.end {
+                End::Jump(t) => *t = forward[*t as usize],
+                End::Branch { taken, fall, .. } => {
+                    *taken = forward[*taken as usize];
+                    *fall = forward[*fall as usize];
+                }
+                End::Stop { .. } => {}
+            }
+        }
+        let mut kept = vec![false; blocks.len()];
+        let mut work = vec![0u32];
+        while let Some(b) = work.pop() {
+            if std::mem::replace(&mut kept[b as usize], true) {
+                continue;
+            }
+            match &blocks[b as usize].end {
+                End::Jump(t) => work.push(*t),
+                End::Branch { taken, fall, .. } => work.extend([*taken, *fall]),
+                End::Stop { .. } => {}
+            }
+        }
+        let order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| kept[b as usize]).collect();
+
+        let mut out: Vec<Block> = Vec::new();
+        let mut place: HashMap<u32, u32> = HashMap::new();
+        let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
+        for (at, &b) in order.iter().enumerate() {
+            let next = order.get(at + 1).copied();
+            let Some(block) = taken_slots[b as usize].take() else { continue };
+            place.insert(b, out.len() as u32);
+            let depth = block.loop_depth;
+            let push = |body, out: &mut Vec<Block>| out.push(Block { bundles: bundles(body), loop_depth: depth });
+            match block.end {
+                End::Jump(t) if Some(t) == next => push(self.calls(block.body), &mut out),
+                End::Jump(t) => push(self.ended(block.body, self.jump(t), vec![]), &mut out),
+                End::Stop { inst, slots } => push(self.ended(block.body, inst, slots), &mut out),
+                End::Branch { taken, fall, .. } if taken == fall => {
+                    let body = if Some(taken) == next { self.calls(block.body) } else { self.ended(block.body, self.jump(taken), vec![]) };
+                    push(body, &mut out);
+                }
+                End::Branch { branch, inverse, taken, fall } => {
+                    let (branch, to, other) = match inverse {
+                        Some(inverse) if Some(taken) == next => (inverse, fall, taken),
+                        _ => (branch, taken, fall),
+                    };
+                    push(self.ended(block.body, aimed(branch, to), vec![]), &mut out);
+                    if Some(other) != next {
+                        push(self.ended(vec![], self.jump(other), vec![]), &mut out);
+                    }
+                }
+            }
+        }
+        for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {
+            if let Operand::Block(b) = operand {
+                *b = place[b];
+            }
+        }
+        Ok(out)
+    }
+
+    fn jump(&self, to: u32) -> PInst {
+        aimed(control(self.frame.inst(self.machine.abi.ops.jump, &[], 0)), to)
+    }
+
+    fn slots_of(&self, p: &PInst) -> usize {
+        usize::from(self.machine.instrs[p.inst.instr.0 as usize].delay_slots)
+    }
+
+    /// The body, with every call's delay slots filled.
+    fn calls(&self, body: Vec<PInst>) -> Vec<PInst> {
+        let mut out = Vec::with_capacity(body.len());
+        // What a slot may be filled from begins behind the last call.
+        let mut from = 0;
+        for p in body {
+            if self.slots_of(&p) == 0 {
+                out.push(p);
+                continue;
+            }
+            let slots = self.fill(&mut out, from, &p);
+            out.push(p);
+            out.extend(slots);
+            from = out.len();
+        }
+        out
+    }
+
+    /// The body, an instruction that ends it, and its delay slots.
+    fn ended(&self, body: Vec<PInst>, end: PInst, slots: Vec<PInst>) -> Vec<PInst> {
+        let calls = body.iter().filter(|p| p.kind == VKind::Call).count();
+        let mut out = self.calls(body);
+        let from = if calls == 0 { 0 } else { out.iter().rposition(|p| p.kind == VKind::Call).map_or(0, |i| i + 1 + self.slots_of(&out[i])) };
+        let slots = if slots.is_empty() { self.fill(&mut out, from, &end) } else { slots };
+        out.push(end);
+        out.extend(slots);
+        out
+    }
+
+    /// Take from `out[from..]` what can stand behind `end`, or a no-operation.
+    fn fill(&self, out: &mut Vec<PInst>, from: usize, end: &PInst) -> Vec<PInst> {
+        let mut slots = Vec::new();
+        for _ in 0..self.slots_of(end) {
+            let found = if self.schedule && slots.is_empty() { self.movable(out, from, end) } else { None };
+            slots.push(match found {
+                Some(i) => out.remove(i),
+                None => self.frame.inst(self.machine.abi.ops.nop, &[], 0),
+            });
+        }
+        slots
+    }
+
+    fn movable(&self, out: &[PInst], from: usize, end: &PInst) -> Option<usize> {
+        let node = |p: &PInst| self.facts.node(self.machine, &p.inst, p.kind, p.mem);
+        let mut passed = vec![node(end)];
+        let low = from.max(out.len().saturating_sub(SLOT_WINDOW));
+        for i in (low..out.len()).rev() {
+            let n = node(&out[i]);
+            if n.barrier {
+                return None;
+            }
+            let independent = passed.iter().all(|p| {
+                let writes = |n: &schedule::Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
+                !n.writes.iter().any(|(r, _)| p.reads.contains(r) || writes(p, r))
+                    && !n.reads.iter().any(|r| writes(p, r))
+                    && !matches!((&n.mem, &p.mem), (Some(a), Some(b)) if a.conflicts(b))
+            });
+            if independent {
+                return Some(i);
+            }
+            passed.push(n);
+        }
+        None
+    }
+}
+
+/// Where a jump to `b` ends up, through blocks that do nothing.
+fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
+    for _ in 0..blocks.len() {
+        match &blocks[b as usize] {
+            PBlock { body, end: End::Jump(t), .. } if body.is_empty() => b = *t,
+            _ => break,
+        }
+    }
+    b
+}
+
+fn bundles(body: Vec<PInst>) -> Vec<Bundle> {
+    body.into_iter().map(|p| Bundle { insts: smallvec![p.inst] }).collect()
+}
+
+fn control(mut p: PInst) -> PInst {
+    p.kind = VKind::Jump;
+    p.inst.role = Role::Other;
+    p
+}
+
+/// The branch with its label set.
+fn aimed(mut p: PInst, to: u32) -> PInst {
+    let n = p.inst.operands.len();
+    match p.inst.operands.iter().position(|o| matches!(o, Operand::Block(_))) {
+        Some(i) => p.inst.operands[i] = Operand::Block(to),
+        None if n > 0 => p.inst.operands[n - 1] = Operand::Block(to),
+        None => {}
+    }
+    p
+}
+
+/// The instruction with the allocator's places put in.
+fn physical(v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
+    let mut places = places.iter();
+    let mut next = || match places.next() {
+        Some(Place::Reg(r)) => Ok(Operand::Reg(*r)),
+        _ => Err(CompileError::Internal("an operand was not given a register".into())),
+    };
+    let mut operands = smallvec![];
+    for op in &v.ops {
+        operands.push(match op {
+            VOp::Use(_) | VOp::Def(_) => next()?,
+            VOp::Tied { .. } => {
+                next()?;
+                next()?
+            }
+            VOp::Phys(r) => Operand::Reg(*r),
+            VOp::Imm(i) => Operand::Imm(*i),
+            VOp::Block(b) => Operand::Block(*b),
+            VOp::Func(f) => Operand::Func(*f),
+            VOp::Const(c) => return Err(CompileError::Internal(format!("the constant {c:#x} was never made"))),
+        });
+    }
+    let space = v.mem.map_or(Space::Linear, |m| m.space);
+    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, loc: v.loc };
+    Ok(PInst { inst, mem: v.mem, kind: v.kind })
+}
+
+/// The branch's inverse, its registers found by virtual register.
+fn inverted(branch: &PInst, v: &VInst, instr: InstrId, ops: &[VOp], places: &[Place]) -> Result<PInst, CompileError> {
+    let mut at = HashMap::new();
+    for (vreg, place) in v.uses().zip(places) {
+        at.insert(vreg, *place);
+    }
+    let operands = ops
+        .iter()
+        .map(|op| match op {
+            VOp::Use(u) => match at.get(u) {
+                Some(Place::Reg(r)) => Ok(Operand::Reg(*r)),
+                _ => Err(CompileError::Internal("a reversed branch reads another register".into())),
+            },
+            VOp::Phys(r) => Ok(Operand::Reg(*r)),
+            VOp::Imm(i) => Ok(Operand::Imm(*i)),
+            VOp::Block(b) => Ok(Operand::Block(*b)),
+            _ => Err(CompileError::Internal("a reversed branch has an operand of another kind".into())),
+        })
+        .collect::<Result<_, _>>()?;
+    let mut p = branch.clone();
+    p.inst.instr = instr;
+    p.inst.operands = operands;
+    Ok(p)
+}

@@ -1,0 +1,216 @@
+//! Stack frames: prologue, epilogue, spills, moves.
+//!
+//! From the stack pointer upwards a frame holds what the convention reserves,
+//! the spill slots, the saved registers and the return address. A function
+//! that needs none of them has no frame. On a machine with register windows a
+//! function that calls others, or needs more registers than a leaf may touch,
+//! opens a window instead of saving.
+
+use crate::CompileError;
+use crate::allocate::{Allocated, Place};
+use crate::constants::{Expansion, recipe};
+use crate::finish::PInst;
+use crate::matcher::Matcher;
+use crate::vcode::{MemRef, VKind, VOp};
+use ciphermill_ir::Space;
+use ciphermill_machine::sem::{Expr, Stmt};
+use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
+use ciphermill_program::{Inst, Operand, Role};
+
+/// The frame of one function.
+pub struct Frame<'a> {
+    machine: &'a Machine,
+    matcher: &'a Matcher,
+    pub windowed: bool,
+    has_calls: bool,
+    saved: Vec<Reg>,
+    slots: u32,
+    pub bytes: u32,
+}
+
+impl<'a> Frame<'a> {
+    pub fn new(machine: &'a Machine, matcher: &'a Matcher, windowed: bool, has_calls: bool, a: &Allocated) -> Frame<'a> {
+        let abi = &machine.abi;
+        let word = u32::from(machine.word_bits / 8);
+        let save_return = has_calls && !windowed;
+        let own = word * (a.slots + a.saved.len() as u32 + u32::from(save_return));
+        let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
+        Frame { machine, matcher, windowed, has_calls, saved: a.saved.clone(), slots: a.slots, bytes }
+    }
+
+    fn word(&self) -> u32 {
+        u32::from(self.machine.word_bits / 8)
+    }
+
+    fn slot_offset(&self, slot: u32) -> i64 {
+        i64::from(self.machine.abi.frame_reserve + slot * self.word())
+    }
+
+    /// Registers saved by this frame, with the offsets of their places.
+    fn saves(&self) -> Vec<(Reg, i64)> {
+        let abi = &self.machine.abi;
+        let ra = (self.has_calls && !self.windowed).then_some(abi.return_address);
+        self.saved.iter().copied().chain(ra).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
+    }
+
+    pub fn prologue(&self) -> Result<Vec<PInst>, CompileError> {
+        let mut out = Vec::new();
+        let sp = self.machine.abi.stack_pointer;
+        if let (true, Some(w)) = (self.windowed, &self.machine.abi.windows) {
+            // A frame too large for the immediate is opened small and grown.
+            let whole = -i64::from(self.bytes);
+            let first = if self.fits(w.save, whole) { whole } else { -i64::from(self.machine.abi.frame_reserve) };
+            out.push(self.inst(w.save, &[sp, sp], first));
+            if first != whole {
+                self.adjust(whole - first, &mut out)?;
+            }
+        } else if self.bytes != 0 {
+            self.adjust(-i64::from(self.bytes), &mut out)?;
+            for (r, offset) in self.saves() {
+                self.access(self.machine.abi.ops.store, r, offset, &mut out)?;
+            }
+        }
+        Ok(out)
+    }
+
+    pub fn epilogue(&self) -> Result<Vec<PInst>, CompileError> {
+        let mut out = Vec::new();
+        if !self.windowed && self.bytes != 0 {
+            for (r, offset) in self.saves() {
+                self.access(self.machine.abi.ops.load, r, offset, &mut out)?;
+            }
+            self.adjust(i64::from(self.bytes), &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// A move the allocator asked for.
+    pub fn transfer(&self, from: Place, to: Place, out: &mut Vec<PInst>) -> Result<(), CompileError> {
+        let ops = &self.machine.abi.ops;
+        match (from, to) {
+            (Place::Reg(a), Place::Reg(b)) => out.push(self.inst(ops.mov, &[b, a], 0)),
+            (Place::Reg(r), Place::Slot(s)) => self.access(ops.store, r, self.slot_offset(s), out)?,
+            (Place::Slot(s), Place::Reg(r)) => self.access(ops.load, r, self.slot_offset(s), out)?,
+            (Place::Slot(_), Place::Slot(_)) => {
+                return Err(CompileError::Internal("the allocator moved a stack slot to a stack slot".into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn fits(&self, instr: InstrId, imm: i64) -> bool {
+        self.machine.instrs[instr.0 as usize].operands.iter().any(|o| match o.kind {
+            OperandKind::Imm { min, max, .. } => (min..=max).contains(&imm),
+            _ => false,
+        })
+    }
+
+    /// `sp += by`.
+    fn adjust(&self, by: i64, out: &mut Vec<PInst>) -> Result<(), CompileError> {
+        let abi = &self.machine.abi;
+        let sp = abi.stack_pointer;
+        if self.fits(abi.ops.add_imm, by) {
+            out.push(self.inst(abi.ops.add_imm, &[sp, sp], by));
+        } else {
+            let scratch = self.scratch()?;
+            self.constant(by as u64, scratch, out)?;
+            out.push(self.inst(abi.ops.add, &[sp, sp, scratch], 0));
+        }
+        Ok(())
+    }
+
+    /// Load or store `reg` at `sp + offset`.
+    fn access(&self, instr: InstrId, reg: Reg, offset: i64, out: &mut Vec<PInst>) -> Result<(), CompileError> {
+        let abi = &self.machine.abi;
+        let mut base = abi.stack_pointer;
+        let mut displacement = offset;
+        if !self.fits(instr, offset) {
+            let scratch = self.scratch()?;
+            self.constant(offset as u64, scratch, out)?;
+            out.push(self.inst(abi.ops.add, &[scratch, base, scratch], 0));
+            (base, displacement) = (scratch, 0);
+        }
+        let store = instr == abi.ops.store;
+        let desc = &self.machine.instrs[instr.0 as usize];
+        let (value, address) = access_operands(&desc.semantics)
+            .ok_or_else(|| CompileError::Internal(format!("`{}` is not a plain load or store", desc.name)))?;
+        let operands = desc
+            .operands
+            .iter()
+            .enumerate()
+            .map(|(i, o)| match o.kind {
+                OperandKind::Reg { .. } if value == Some(i) => Operand::Reg(reg),
+                OperandKind::Reg { .. } if address == i => Operand::Reg(base),
+                OperandKind::Reg { .. } => Operand::Reg(reg),
+                _ => Operand::Imm(displacement),
+            })
+            .collect();
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8 };
+        out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
+        Ok(())
+    }
+
+    fn scratch(&self) -> Result<Reg, CompileError> {
+        self.machine.abi.scratch.first().copied().ok_or_else(|| {
+            CompileError::Internal(format!("a frame of {} bytes needs a scratch register in [abi]", self.bytes))
+        })
+    }
+
+    fn constant(&self, c: u64, into: Reg, out: &mut Vec<PInst>) -> Result<(), CompileError> {
+        let c = c & ciphermill_ir::ops::mask(u32::from(self.machine.word_bits));
+        let (t, ops) = recipe(self.machine, self.matcher, c)
+            .ok_or_else(|| CompileError::Internal(format!("no way to make the constant {c:#x}")))?;
+        let mut vregs = 0;
+        for v in (Expansion { machine: self.machine, new_vreg: &mut vregs }).expand(t, &ops, None, None) {
+            let operands = v
+                .ops
+                .iter()
+                .map(|o| match o {
+                    VOp::Imm(i) => Operand::Imm(*i),
+                    VOp::Phys(r) => Operand::Reg(*r),
+                    _ => Operand::Reg(into),
+                })
+                .collect();
+            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+            out.push(PInst { inst, mem: None, kind: VKind::Normal });
+        }
+        Ok(())
+    }
+
+    /// An instruction whose register operands are `regs` in their order
+    /// (definition first, as machine files write them) and whose immediates
+    /// are all `imm`.
+    pub fn inst(&self, instr: InstrId, regs: &[Reg], imm: i64) -> PInst {
+        let spec = &self.machine.instrs[instr.0 as usize].operands;
+        let (defs, uses): (Vec<usize>, Vec<usize>) = (0..spec.len())
+            .filter(|&i| matches!(spec[i].kind, OperandKind::Reg { .. }))
+            .partition(|&i| matches!(spec[i].kind, OperandKind::Reg { def: true, .. }));
+        let order: Vec<usize> = defs.into_iter().chain(uses).collect();
+        let operands = (0..spec.len())
+            .map(|i| match order.iter().position(|&o| o == i) {
+                Some(n) => Operand::Reg(regs.get(n).copied().unwrap_or(self.machine.abi.stack_pointer)),
+                None => Operand::Imm(imm),
+            })
+            .collect();
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        PInst { inst, mem: None, kind: VKind::Normal }
+    }
+}
+
+/// Operand indices of the stored value (None for a load) and of the base.
+fn access_operands(semantics: &[Stmt]) -> Option<(Option<usize>, usize)> {
+    let base = |e: &Expr| match e {
+        Expr::Bin { a, b, .. } => match (&**a, &**b) {
+            (Expr::Operand(i), _) | (_, Expr::Operand(i)) => Some(*i),
+            _ => None,
+        },
+        Expr::Operand(i) => Some(*i),
+        _ => None,
+    };
+    semantics.iter().find_map(|s| match s {
+        Stmt::Store { addr, value: Expr::Operand(v), .. } => Some((Some(*v), base(addr)?)),
+        Stmt::Assign { value: Expr::Load { addr, .. }, .. } => Some((None, base(addr)?)),
+        _ => None,
+    })
+}

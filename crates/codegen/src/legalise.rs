@@ -1,0 +1,344 @@
+//! Legalisation: rewriting what a machine has no way to compute.
+//!
+//! An operation is legal when some template computes it with its operands in
+//! registers (or, for constants, as immediates). Where none does, the rules
+//! file is searched in its order for an identity whose left side matches, and
+//! the right side takes the operation's place; its parts are legalised in
+//! turn. Displacements and constant addresses out of a load's reach are split
+//! here too, so that the parts that are alike can be shared.
+//!
+//! No rule is applied inside its own result, so a pair of rules may turn into
+//! each other (a rotate to the left is one to the right) for machines that have
+//! either. A selection's condition is known to be 0 or 1, which the rules write
+//! as `c & 1`.
+//!
+//! A comparison that only decides its block's branch is left alone: branch
+//! templates take it as it stands.
+
+use crate::CompileError;
+use crate::align::use_counts;
+use crate::matcher::{Bind, Binds, Matcher};
+use crate::pattern::{Action, Pat, fits};
+use ciphermill_ir::{BinOp, Block, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
+use ciphermill_machine::sem::Expr;
+use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
+use std::collections::{HashMap, HashSet};
+
+/// Rules applied inside rules, at most; more is a rules file that runs in a
+/// circle.
+const MAX_DEPTH: u32 = 24;
+
+/// Make every operation of `func` one that a template of `matcher` computes.
+///
+/// # Errors
+/// [`CompileError::NoInstruction`] names the operation that neither an
+/// instruction nor a rule covers.
+pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher) -> Result<(), CompileError> {
+    let rules = machine.rules.iter().map(|r| prepare(r, machine.word_bits)).collect();
+    let uses = use_counts(func);
+    let mut l = Legaliser { func, matcher, rules, cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
+    for block in l.func.layout.clone() {
+        l.cur = block;
+        l.cache.clear();
+        let insts = std::mem::take(&mut l.func.blocks[block].insts);
+        let term = std::mem::replace(&mut l.func.blocks[block].term, Terminator::Trap(TrapCode::Unreachable));
+        for inst in insts {
+            let only_branches = match (&term, l.func.insts[inst].op) {
+                (Terminator::Branch { cond, .. }, Op::Cmp(_)) => {
+                    let v = l.func.result(inst);
+                    l.func.resolve(*cond) == v && uses.get(&v) == Some(&1)
+                }
+                _ => false,
+            };
+            if only_branches {
+                l.resolve_args(inst);
+                l.func.blocks[block].insts.push(inst);
+            } else {
+                l.inst(inst, 0)?;
+            }
+        }
+        l.func.blocks[block].term = term;
+    }
+    func.resolve_all();
+    Ok(())
+}
+
+/// A rule with its left side as a pattern.
+struct Prepared<'a> {
+    rule: &'a Rule,
+    from: Pat,
+    vars: Vec<Operand>,
+}
+
+fn prepare(rule: &Rule, word: u8) -> Option<Prepared<'_>> {
+    let from = crate::pattern::expression(&rule.from, word)?;
+    let vars = rule
+        .vars
+        .iter()
+        .map(|v| Operand {
+            name: v.name.clone(),
+            kind: if v.constant {
+                OperandKind::Imm { min: i64::MIN, max: i64::MAX, step: 1, values: None }
+            } else {
+                OperandKind::Reg { file: usize::MAX, def: false, used: true }
+            },
+        })
+        .collect();
+    Some(Prepared { rule, from, vars })
+}
+
+struct Legaliser<'a> {
+    func: &'a mut Func,
+    matcher: &'a Matcher,
+    rules: Vec<Option<Prepared<'a>>>,
+    cur: Block,
+    cache: HashMap<(Op, Vec<Value>), Value>,
+    /// Values that are 0 or 1.
+    booleans: HashSet<Value>,
+    /// Rules being applied, outermost first.
+    active: Vec<usize>,
+    bits: u32,
+}
+
+impl Legaliser<'_> {
+    fn resolve_args(&mut self, inst: Inst) {
+        for i in 0..self.func.insts[inst].args.len() {
+            let v = self.func.resolve(self.func.insts[inst].args[i]);
+            self.func.insts[inst].args[i] = v;
+        }
+    }
+
+    fn inst(&mut self, inst: Inst, depth: u32) -> Result<(), CompileError> {
+        self.resolve_args(inst);
+        let data = self.func.insts[inst].clone();
+        match data.op {
+            Op::Load(m) | Op::Store(m) => {
+                let (addr, m) = self.displacement(m, data.args[0], data.op, depth)?;
+                self.func.insts[inst].args[0] = addr;
+                self.func.insts[inst].op = if matches!(data.op, Op::Load(_)) { Op::Load(m) } else { Op::Store(m) };
+                self.func.blocks[self.cur].insts.push(inst);
+                Ok(())
+            }
+            Op::Bin(_) | Op::Un(_) | Op::Cmp(_) | Op::Select => {
+                let old = data.results[0];
+                if data.op.is_pure()
+                    && let Some(&v) = self.cache.get(&(data.op, data.args.to_vec()))
+                {
+                    self.func.replace(old, v);
+                    return Ok(());
+                }
+                if matches!(data.op, Op::Cmp(_)) || self.masks_one(data.op, &data.args) {
+                    self.booleans.insert(old);
+                }
+                if self.is_legal(data.op, &data.args) {
+                    self.func.blocks[self.cur].insts.push(inst);
+                    if data.op.is_pure() {
+                        self.cache.insert((data.op, data.args.to_vec()), old);
+                    }
+                    return Ok(());
+                }
+                let v = self.rewrite(data.op, &data.args, data.loc, depth)?;
+                if matches!(data.op, Op::Cmp(_)) {
+                    self.booleans.insert(v);
+                }
+                self.func.replace(old, v);
+                if data.op.is_pure() {
+                    self.cache.insert((data.op, data.args.to_vec()), v);
+                }
+                Ok(())
+            }
+            _ => {
+                self.func.blocks[self.cur].insts.push(inst);
+                Ok(())
+            }
+        }
+    }
+
+    fn masks_one(&self, op: Op, args: &[Value]) -> bool {
+        op == Op::Bin(BinOp::And) && self.func.as_const(args[1]) == Some(1)
+    }
+
+    fn is_legal(&self, op: Op, args: &[Value]) -> bool {
+        let no_fold = |_| false;
+        self.matcher
+            .candidates(op)
+            .iter()
+            .any(|&t| self.matcher.value(self.func, &self.matcher.templates[t], op, args, &no_fold).is_some())
+    }
+
+    fn rewrite(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
+        let fail = || CompileError::NoInstruction { operation: format!("{op:?}"), loc };
+        if depth > MAX_DEPTH {
+            return Err(fail());
+        }
+        // A selection is matched as if its condition were masked.
+        let mut args = args.to_vec();
+        if op == Op::Select && self.booleans.contains(&args[0]) {
+            let one = self.func.make_inst(Op::Const(1), &[], &[Type::I32], 0);
+            let one = self.func.result(one);
+            let masked = self.func.make_inst(Op::Bin(BinOp::And), &[args[0], one], &[Type::I32], 0);
+            args[0] = self.func.result(masked);
+        }
+        for i in 0..self.rules.len() {
+            if self.active.contains(&i) {
+                continue;
+            }
+            let Some(p) = &self.rules[i] else { continue };
+            let Some(binds) = self.matcher.pattern(self.func, &p.from, &p.vars, op, &args) else { continue };
+            let rule = p.rule;
+            if let Some(when) = &rule.when
+                && !evaluate(when, &binds, self.bits).is_some_and(|v| v != 0)
+            {
+                continue;
+            }
+            self.active.push(i);
+            let mut lets = Vec::new();
+            for e in &rule.lets {
+                let v = self.build(e, &binds, &lets, loc, depth + 1)?;
+                lets.push(v);
+            }
+            let v = self.build(&rule.to, &binds, &lets, loc, depth + 1);
+            self.active.pop();
+            return v;
+        }
+        Err(fail())
+    }
+
+    /// Make the value of a rule's expression in the current block.
+    fn build(&mut self, e: &Expr, binds: &Binds, lets: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
+        if let Some(c) = evaluate(e, binds, self.bits) {
+            return self.make(Op::Const(c), &[], loc, depth);
+        }
+        let (op, args): (Op, Vec<&Expr>) = match e {
+            Expr::Operand(i) => {
+                return match binds[*i] {
+                    Some(Bind::Val(v)) => Ok(v),
+                    _ => Err(CompileError::NoInstruction { operation: format!("unbound variable {i} of a rule"), loc }),
+                };
+            }
+            Expr::Temp(i) => return Ok(lets[*i]),
+            Expr::Bin { op, a, b, .. } => (Op::Bin(*op), vec![a, b]),
+            Expr::Un { op, a, .. } => (Op::Un(*op), vec![a]),
+            Expr::Cmp { op, a, b, .. } => (Op::Cmp(*op), vec![a, b]),
+            Expr::Select { cond, then, els } => (Op::Select, vec![cond, then, els]),
+            Expr::Slice { a, lo, width } => {
+                let a = self.build(a, binds, lets, loc, depth)?;
+                let by = self.make(Op::Const(u64::from(*lo)), &[], loc, depth)?;
+                let shifted = self.make(Op::Bin(BinOp::ShrU), &[a, by], loc, depth)?;
+                let mask = self.make(Op::Const(ciphermill_ir::ops::mask(u32::from(*width))), &[], loc, depth)?;
+                return self.make(Op::Bin(BinOp::And), &[shifted, mask], loc, depth);
+            }
+            other => {
+                return Err(CompileError::NoInstruction { operation: format!("{other:?} in a rule"), loc });
+            }
+        };
+        let args = args.into_iter().map(|a| self.build(a, binds, lets, loc, depth)).collect::<Result<Vec<_>, _>>()?;
+        self.make(op, &args, loc, depth)
+    }
+
+    fn make(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
+        if let Some(&v) = self.cache.get(&(op, args.to_vec())) {
+            return Ok(v);
+        }
+        if self.masks_one(op, args) && self.booleans.contains(&args[0]) {
+            return Ok(args[0]);
+        }
+        let ty = if self.bits == 64 && !matches!(op, Op::Cmp(_)) { Type::I64 } else { Type::I32 };
+        let inst = self.func.make_inst(op, args, &[ty], loc);
+        self.inst(inst, depth)?;
+        let v = self.func.resolve(self.func.result(inst));
+        self.cache.insert((op, args.to_vec()), v);
+        Ok(v)
+    }
+
+    /// An address and displacement that some load or store of this kind takes.
+    fn displacement(&mut self, m: MemAccess, addr: Value, op: Op, depth: u32) -> Result<(Value, MemAccess), CompileError> {
+        let constant = self.func.as_const(addr).map(|c| (c as u32).wrapping_add(m.offset));
+        if constant.is_none() && self.reaches(op, m, addr) {
+            return Ok((addr, m));
+        }
+        let reach = self.reach(op, m);
+        let total = constant.unwrap_or(m.offset);
+        if constant.is_none() && (self.indexed(op, m) || reach.is_none()) {
+            let c = self.make(Op::Const(u64::from(total)), &[], 0, depth)?;
+            let sum = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
+            return Ok((sum, MemAccess { offset: 0, ..m }));
+        }
+        let low = match reach {
+            Some(bits) => ciphermill_ir::ops::sext(u64::from(total), bits) as u32,
+            None => 0,
+        };
+        let high = self.make(Op::Const(u64::from(total.wrapping_sub(low))), &[], 0, depth)?;
+        let base = if constant.is_some() { high } else { self.make(Op::Bin(BinOp::Add), &[addr, high], 0, depth)? };
+        Ok((base, MemAccess { offset: low, ..m }))
+    }
+
+    fn accesses(&self, op: Op, m: MemAccess) -> impl Iterator<Item = (&Pat, &[Operand])> {
+        let matcher = self.matcher;
+        let list = if matches!(op, Op::Load(_)) { matcher.candidates(op) } else { &matcher.stores };
+        list.iter().filter_map(move |&i| {
+            let t = &matcher.templates[i];
+            match &t.action {
+                Action::Value(_, Pat::Load { bytes, addr, .. }) if *bytes == m.bytes => Some((&**addr, &t.operands[..])),
+                Action::Store { bytes, addr, .. } if *bytes == m.bytes => Some((addr, &t.operands[..])),
+                _ => None,
+            }
+        })
+    }
+
+    /// Does some template take this displacement?
+    fn reaches(&self, op: Op, m: MemAccess, _addr: Value) -> bool {
+        m.offset == 0
+            || self.accesses(op, m).any(|(addr, operands)| match addr {
+                Pat::Bin(BinOp::Add, _, imm) => match **imm {
+                    Pat::Imm(i) => fits(&operands[i], u64::from(m.offset), 32).is_some(),
+                    _ => false,
+                },
+                _ => false,
+            })
+    }
+
+    /// Width in bits of the signed displacement that templates take.
+    fn reach(&self, op: Op, m: MemAccess) -> Option<u32> {
+        self.accesses(op, m)
+            .filter_map(|(addr, operands)| match addr {
+                Pat::Bin(BinOp::Add, _, imm) => match **imm {
+                    Pat::Imm(i) => match operands[i].kind {
+                        OperandKind::Imm { min, max, .. } if min < 0 => Some((max - min + 1).ilog2()),
+                        _ => None,
+                    },
+                    _ => None,
+                },
+                _ => None,
+            })
+            .max()
+    }
+
+    /// Is there a form with base and index registers?
+    fn indexed(&self, op: Op, m: MemAccess) -> bool {
+        self.accesses(op, m)
+            .any(|(addr, _)| matches!(addr, Pat::Bin(BinOp::Add, a, b) if matches!(**a, Pat::Reg(_)) && matches!(**b, Pat::Reg(_))))
+    }
+}
+
+/// The value of an expression of a rule's constants; None when it has others.
+fn evaluate(e: &Expr, binds: &Binds, bits: u32) -> Option<u64> {
+    let sub = |e: &Expr| evaluate(e, binds, bits);
+    let m = ciphermill_ir::ops::mask(bits);
+    match e {
+        Expr::Const(c) => Some(c & m),
+        Expr::Imm(i) => match binds[*i]? {
+            Bind::Imm(v) => Some(v as u64 & m),
+            Bind::Zero(_) => Some(0),
+            Bind::Val(_) => None,
+        },
+        Expr::Bin { op, a, b, .. } => op.eval(sub(a)?, sub(b)?, bits),
+        Expr::Un { op, a, .. } => Some(op.eval(sub(a)?, bits)),
+        Expr::Cmp { op, a, b, .. } => Some(u64::from(op.eval(sub(a)?, sub(b)?, bits))),
+        Expr::Select { cond, then, els } => {
+            if sub(cond)? != 0 { sub(then) } else { sub(els) }
+        }
+        Expr::Slice { a, lo, width } => Some(sub(a)? >> lo & ciphermill_ir::ops::mask(u32::from(*width))),
+        _ => None,
+    }
+}

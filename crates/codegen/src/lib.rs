@@ -1,0 +1,258 @@
+//! The code generator: from the intermediate representation to a program for
+//! one machine.
+//!
+//! ```text
+//! expand -> shape -> legalise -> select -> constants -> schedule -> allocate -> finish
+//! `------- on SSA --------'    `-- virtual registers --'   `-- physical registers --'
+//! ```
+//!
+//! Nothing here knows a machine by name. What an instruction computes comes
+//! from its semantics ([`pattern`], [`matcher`]); what a machine lacks comes
+//! from the rules file ([`legalise`]); what a frame looks like comes from the
+//! calling convention in the machine file ([`frame`]).
+//!
+//! Two checkers stand beside the optimisers and share no code with them:
+//! [`check`] for both schedules of every block, and `regalloc2`'s own for the
+//! allocation.
+
+pub mod align;
+pub mod allocate;
+pub mod check;
+pub mod constants;
+pub mod expand;
+pub mod facts;
+pub mod finish;
+pub mod frame;
+pub mod legalise;
+pub mod liveness;
+pub mod lookups;
+pub mod matcher;
+pub mod pattern;
+pub mod schedule;
+pub mod select;
+pub mod shape;
+pub mod vcode;
+
+use allocate::Registers;
+use ciphermill_ir::{FuncId, GlobalId, Module, Type};
+use ciphermill_machine::{Endian, Machine, Reg};
+use ciphermill_program::{Program, Segment};
+use cranelift_entity::EntityRef;
+use facts::Facts;
+use finish::Finish;
+use frame::Frame;
+use matcher::Matcher;
+use std::collections::HashMap;
+use std::sync::Arc;
+use thiserror::Error;
+use vcode::VFunc;
+
+/// How to generate code.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// 0: no scheduling; 1 and up: both schedules and filled delay slots.
+    pub level: u8,
+    /// Every WebAssembly trap happens as specified: accesses are checked.
+    pub strict_traps: bool,
+    /// `(exported function, parameter index, bytes)`: parameters that are
+    /// always multiples of a power of two. The caller promises it.
+    pub aligned_params: Vec<(String, usize, u32)>,
+}
+
+#[derive(Debug, Error)]
+pub enum CompileError {
+    #[error(
+        "the machine has no instruction, and machines/rules.toml no rule, for {operation} (module offset {loc:#x}); \
+         add one of them"
+    )]
+    NoInstruction { operation: String, loc: u32 },
+    #[error("{0}")]
+    Unsupported(String),
+    /// A fault of the code generator, found by one of its checks.
+    #[error("internal error of the code generator: {0}")]
+    Internal(String),
+}
+
+/// Generate a program for `machine` from an optimised module.
+///
+/// # Errors
+/// When the machine and the rules lack an operation, or a checker finds a
+/// fault; never a wrong program.
+pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    let mut module = module.clone();
+    let m = &*machine;
+    if m.word_bits != 32 {
+        return Err(CompileError::Unsupported(format!("{}-bit machines are not generated for yet", m.word_bits)));
+    }
+    let pinned = pin_globals(&module, m);
+    let overflow = reserve_overflow(&mut module);
+    let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
+    let promised = promises(&module, options);
+    let low = align::param_facts(&module, &promised);
+
+    let ids: Vec<FuncId> = module.funcs.keys().collect();
+    let matcher = Matcher::new(m);
+    let facts = Facts::new(m);
+    let mut funcs = Vec::with_capacity(ids.len());
+    for id in ids {
+        let mut func = module.funcs[id].clone();
+        let only: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
+        let cx = expand::Context {
+            module: &module,
+            machine: m,
+            strict_traps: options.strict_traps,
+            pinned: &only,
+            byte_copies: &byte_copies,
+        };
+        let bits = align::LowBits::new(&func, &low[&id]);
+        expand::expand(&mut func, &cx, &bits);
+        let convention = shape::Convention {
+            arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
+            result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
+            overflow,
+        };
+        shape::pass_in_memory(&mut func, convention);
+        legalise::legalise(&mut func, m, &matcher)?;
+        shape::split_critical_edges(&mut func);
+        let mut vfunc = select::select(&func, m, &matcher, &pinned)?;
+        let windowed = wants_window(&vfunc, m, &pinned);
+        let registers = registers(m, windowed, &pinned);
+        constants::place(&mut vfunc, m, &matcher, registers.allocatable.len())?;
+        if !windowed {
+            without_window(&mut vfunc, m);
+        }
+        if options.level > 0 {
+            schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
+        }
+        let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
+        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
+        let finish = Finish { machine: m, facts: &facts, frame: &frame, schedule: options.level > 0 };
+        let mut done = finish.func(&vfunc, &allocated)?;
+        let sig = &module.funcs[id].sig;
+        (done.params, done.results) = (sig.params.len(), sig.results.len());
+        funcs.push(done);
+    }
+
+    let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
+    let readonly = module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
+    let global_regs = pinned.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
+    Ok(Program {
+        machine,
+        funcs,
+        exports: module.exports.iter().map(|(n, f)| (n.clone(), f.index() as u32)).collect(),
+        start: module.start.map(|f| f.index() as u32),
+        min_pages: module.memory.min_pages,
+        max_pages: module.memory.max_pages,
+        data,
+        readonly,
+        system: module.system.bytes.clone(),
+        system_func_refs: module.system.func_refs.clone(),
+        arg_overflow: overflow,
+        global_regs,
+    })
+}
+
+/// Globals that a register holds: the C stack pointer first, then the others
+/// that change, in their order.
+fn pin_globals(module: &Module, machine: &Machine) -> Vec<(GlobalId, Reg)> {
+    let mut list: Vec<GlobalId> =
+        module.globals.iter().filter(|(_, g)| g.mutable && g.ty == Type::I32).map(|(id, _)| id).collect();
+    list.sort_by_key(|&g| (module.globals[g].name.as_deref() != Some("__stack_pointer"), g));
+    list.into_iter().zip(machine.abi.globals.iter().copied()).collect()
+}
+
+/// Room in the system area for arguments and results beyond the registers.
+fn reserve_overflow(module: &mut Module) -> u32 {
+    let words = |n: usize| n as u32;
+    let most = module
+        .funcs
+        .values()
+        .map(|f| words(f.sig.params.len().max(f.sig.results.len())))
+        .chain(module.sigs.values().map(|s| 2 * words(s.params.len().max(s.results.len()))))
+        .max()
+        .unwrap_or(0);
+    let at = module.system.bytes.len().next_multiple_of(8);
+    module.system.bytes.resize(at + 4 * most as usize, 0);
+    at as u32
+}
+
+/// Copies of the read-only segments in big-endian byte order.
+fn copy_bytes(module: &mut Module) -> Vec<(u32, u32, u32)> {
+    let mut out = Vec::new();
+    for segment in module.data.iter().filter(|d| d.readonly) {
+        let at = module.system.bytes.len().next_multiple_of(8);
+        let len = segment.bytes.len().next_multiple_of(4);
+        module.system.bytes.resize(at + len, 0);
+        for (i, &b) in segment.bytes.iter().enumerate() {
+            module.system.bytes[at + (i ^ 3)] = b;
+        }
+        out.push((segment.addr, segment.bytes.len() as u32, at as u32));
+    }
+    out
+}
+
+fn promises(module: &Module, options: &Options) -> HashMap<(FuncId, usize), u32> {
+    let find = |(name, index, align): &(String, usize, u32)| Some(((module.export(name)?, *index), *align));
+    options.aligned_params.iter().filter(|p| p.2.is_power_of_two()).filter_map(find).collect()
+}
+
+/// Does the function need a register window of its own?
+fn wants_window(func: &VFunc, machine: &Machine, pinned: &[(GlobalId, Reg)]) -> bool {
+    if machine.abi.windows.is_none() {
+        return false;
+    }
+    let outs = liveness::live_out(func);
+    let pressure = func.blocks.iter().enumerate().map(|(b, _)| liveness::pressure(func, b, &outs[b])).max().unwrap_or(0);
+    let constants = func.blocks.iter().flat_map(|b| &b.insts).flat_map(|i| &i.ops);
+    let constants: std::collections::BTreeSet<u64> =
+        constants.filter_map(|o| if let vcode::VOp::Const(c) = o { Some(*c) } else { None }).collect();
+    func.has_calls || pressure + constants.len().min(8) > registers(machine, false, pinned).allocatable.len()
+}
+
+fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) -> Registers {
+    let abi = &machine.abi;
+    let taken = |r: &Reg| pinned.iter().any(|p| p.1 == *r) || abi.scratch.contains(r);
+    let leaf_only = abi.windows.is_some() && !windowed;
+    let allocatable: Vec<Reg> = abi
+        .allocatable
+        .iter()
+        .copied()
+        .filter(|r| !taken(r) && !(leaf_only && abi.call_preserved.contains(r)))
+        .collect();
+    let keeps = |r: &Reg| abi.callee_saved.contains(r) || abi.call_preserved.contains(r);
+    Registers {
+        clobbered: allocatable.iter().copied().filter(|r| !keeps(r)).collect(),
+        callee_saved: abi.callee_saved.clone(),
+        allocatable,
+    }
+}
+
+/// A leaf that opens no window finds its arguments where the caller put them.
+fn without_window(func: &mut VFunc, machine: &Machine) {
+    let abi = &machine.abi;
+    for inst in func.blocks.iter_mut().flat_map(|b| &mut b.insts) {
+        match inst.kind {
+            vcode::VKind::Params => inst.fixed_defs.iter_mut().zip(&abi.args).for_each(|(d, &r)| d.1 = r),
+            vcode::VKind::Return => inst.fixed_uses.iter_mut().zip(&abi.results).for_each(|(u, &r)| u.1 = r),
+            _ => {}
+        }
+    }
+}
+
+fn schedule_virtual(func: &mut VFunc, machine: &Machine, facts: &Facts, registers: usize) -> Result<(), CompileError> {
+    let outs = liveness::live_out(func);
+    let base = machine.regs.len() as u32;
+    for (b, out) in outs.iter().enumerate() {
+        let block = &mut func.blocks[b];
+        let last = block.insts.len() - 1;
+        let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
+        debug_assert!(nodes[last].barrier);
+        let live_out = |r: u32| r >= base && out.contains(vcode::VReg(r - base));
+        let limit = schedule::Pressure { registers: registers.saturating_sub(1), live_out: &live_out, live_through: out.len() };
+        let order = schedule::order(&nodes, Some(&limit));
+        check::check(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
+        let mut insts: Vec<_> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
+        block.insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! Live virtual registers of machine code, and how many at once.
+
+use crate::vcode::{VFunc, VReg};
+
+/// A set of virtual registers.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Set(Vec<u64>);
+
+impl Set {
+    pub fn new(n: u32) -> Set {
+        Set(vec![0; (n as usize).div_ceil(64)])
+    }
+
+    pub fn insert(&mut self, v: VReg) -> bool {
+        let (word, bit) = (v.0 as usize / 64, 1u64 << (v.0 % 64));
+        let new = self.0[word] & bit == 0;
+        self.0[word] |= bit;
+        new
+    }
+
+    pub fn remove(&mut self, v: VReg) -> bool {
+        let (word, bit) = (v.0 as usize / 64, 1u64 << (v.0 % 64));
+        let had = self.0[word] & bit != 0;
+        self.0[word] &= !bit;
+        had
+    }
+
+    pub fn contains(&self, v: VReg) -> bool {
+        self.0[v.0 as usize / 64] & (1u64 << (v.0 % 64)) != 0
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    fn union(&mut self, other: &Set) -> bool {
+        let mut changed = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            changed |= *b & !*a != 0;
+            *a |= b;
+        }
+        changed
+    }
+}
+
+/// Live-out set of every block, by backward data flow.
+pub fn live_out(func: &VFunc) -> Vec<Set> {
+    let n = func.blocks.len();
+    let mut outs = vec![Set::new(func.vregs); n];
+    let mut ins = vec![Set::new(func.vregs); n];
+    loop {
+        let mut changed = false;
+        for (b, block) in func.blocks.iter().enumerate().rev() {
+            for (succ, args) in &block.succs {
+                let from = ins[*succ as usize].clone();
+                changed |= outs[b].union(&from);
+                // Arguments are read by the branch, so they are live before it
+                // rather than out of the block; counting them here is the same
+                // for every purpose of this analysis.
+                for &a in args {
+                    changed |= outs[b].insert(a);
+                }
+            }
+            let mut live = outs[b].clone();
+            for inst in block.insts.iter().rev() {
+                inst.defs().for_each(|d| {
+                    live.remove(d);
+                });
+                inst.uses().for_each(|u| {
+                    live.insert(u);
+                });
+            }
+            for &p in &block.params {
+                live.remove(p);
+            }
+            changed |= ins[b].union(&live);
+        }
+        if !changed {
+            return outs;
+        }
+    }
+}
+
+/// Largest number of registers live at one point of a block.
+pub fn pressure(func: &VFunc, block: usize, out: &Set) -> usize {
+    let mut live = out.clone();
+    let mut most = live.len();
+    for inst in func.blocks[block].insts.iter().rev() {
+        inst.defs().for_each(|d| {
+            live.remove(d);
+        });
+        inst.uses().for_each(|u| {
+            live.insert(u);
+        });
+        most = most.max(live.len());
+    }
+    most
+}

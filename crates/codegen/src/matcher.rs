@@ -1,0 +1,229 @@
+//! Matching a template against the program.
+//!
+//! The program is seen as trees: a node may be taken inside a pattern only
+//! when the caller says that it may be folded (it is pure, used once, and in
+//! the same block); everything else is a leaf, computed into a register of its
+//! own. Addresses get special care, because a load's displacement is apart
+//! from its address operand and an addition of zero is free.
+
+use crate::pattern::{Action, Pat, Template, fits, solve, templates};
+use ciphermill_ir::{Func, MemAccess, Op, Value};
+use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::mem::Discriminant;
+
+/// What an operand of a template stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bind {
+    Val(Value),
+    Imm(i64),
+    /// The register that reads as zero.
+    Zero(Reg),
+}
+
+/// One binding for each operand of the template.
+pub type Binds = SmallVec<[Option<Bind>; 6]>;
+
+/// A machine's templates, found by what their root computes.
+pub struct Matcher {
+    pub templates: Vec<Template>,
+    by_root: HashMap<Discriminant<Pat>, Vec<usize>>,
+    pub branches: Vec<usize>,
+    pub stores: Vec<usize>,
+    /// Register that reads as zero, by register file.
+    zero: HashMap<usize, Reg>,
+    bits: u32,
+}
+
+/// May this value be computed inside a pattern?
+pub type Fold<'a> = &'a dyn Fn(Value) -> bool;
+
+impl Matcher {
+    pub fn new(machine: &Machine) -> Matcher {
+        let templates = templates(machine);
+        let (mut by_root, mut branches, mut stores) = (HashMap::<_, Vec<usize>>::new(), vec![], vec![]);
+        for (i, t) in templates.iter().enumerate() {
+            match &t.action {
+                Action::Value(_, pat) => by_root.entry(std::mem::discriminant(pat)).or_default().push(i),
+                Action::Store { .. } => stores.push(i),
+                Action::Branch { .. } => branches.push(i),
+            }
+        }
+        let zero = machine
+            .regs
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.zero)
+            .map(|(i, r)| (r.file, Reg(i as u16)))
+            .collect();
+        Matcher { templates, by_root, branches, stores, zero, bits: u32::from(machine.word_bits) }
+    }
+
+    /// The register that reads as zero in a register file.
+    pub fn zero(&self, file: usize) -> Option<Reg> {
+        self.zero.get(&file).copied()
+    }
+
+    /// Templates whose root might be the operation.
+    pub fn candidates(&self, op: Op) -> &[usize] {
+        let dummy = || Box::new(Pat::Const(0));
+        let key = match op {
+            Op::Bin(b) => Pat::Bin(b, dummy(), dummy()),
+            Op::Un(u) => Pat::Un(u, dummy()),
+            Op::Cmp(c) => Pat::Cmp(c, dummy(), dummy()),
+            Op::Select => Pat::Select(dummy(), dummy(), dummy()),
+            Op::Load(m) => Pat::Load { bytes: m.bytes, signed: m.signed, addr: dummy() },
+            _ => return &[],
+        };
+        self.by_root.get(&std::mem::discriminant(&key)).map_or(&[], |v| v)
+    }
+
+    /// Match a value template against an operation and its operands.
+    pub fn value(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
+        let Action::Value(_, pat) = &t.action else { return None };
+        let mut binds = no_binds(t);
+        self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
+    }
+
+    /// Match a store template.
+    pub fn store(&self, func: &Func, t: &Template, m: MemAccess, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
+        let Action::Store { bytes, addr, value } = &t.action else { return None };
+        let mut binds = no_binds(t);
+        let ok = *bytes == m.bytes
+            && self.address(func, addr, args[0], m.offset, &t.operands, fold, &mut binds)
+            && self.leaf(func, value, args[1], &t.operands, fold, &mut binds);
+        ok.then_some(binds)
+    }
+
+    /// Match a branch template against a comparison or any other operation.
+    pub fn branch(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
+        let Action::Branch { cond, .. } = &t.action else { return None };
+        let mut binds = no_binds(t);
+        self.node(func, cond, op, args, &t.operands, fold, &mut binds).then_some(binds)
+    }
+
+    /// Match any pattern (a rule's left side) with operands of the caller's.
+    pub fn pattern(&self, func: &Func, pat: &Pat, operands: &[Operand], op: Op, args: &[Value]) -> Option<Binds> {
+        let mut binds: Binds = SmallVec::from_elem(None, operands.len());
+        let fold = |v: Value| func.def_op(v).is_some_and(|o| o.is_pure());
+        self.node(func, pat, op, args, operands, &fold, &mut binds).then_some(binds)
+    }
+
+    fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+        let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
+            let before = binds.clone();
+            if self.leaf(func, x, a, operands, fold, binds) && self.leaf(func, y, b, operands, fold, binds) {
+                return true;
+            }
+            *binds = before;
+            false
+        };
+        match (pat, op) {
+            (Pat::Bin(p, x, y), Op::Bin(o)) if *p == o => {
+                both(x, args[0], y, args[1], binds) || (o.commutes() && both(x, args[1], y, args[0], binds))
+            }
+            (Pat::Cmp(p, x, y), Op::Cmp(o)) if *p == o => {
+                let symmetric = matches!(o, ciphermill_ir::CmpOp::Eq | ciphermill_ir::CmpOp::Ne);
+                both(x, args[0], y, args[1], binds) || (symmetric && both(x, args[1], y, args[0], binds))
+            }
+            (Pat::Un(p, x), Op::Un(o)) if *p == o => self.leaf(func, x, args[0], operands, fold, binds),
+            (Pat::Select(c, x, y), Op::Select) => {
+                self.leaf(func, c, args[0], operands, fold, binds) && both(x, args[1], y, args[2], binds)
+            }
+            (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < self.bits) => {
+                self.address(func, addr, args[0], m.offset, operands, fold, binds)
+            }
+            _ => false,
+        }
+    }
+
+    fn leaf(&self, func: &Func, pat: &Pat, v: Value, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+        let v = func.resolve(v);
+        let constant = func.as_const(v);
+        match pat {
+            Pat::Reg(i) => bind(binds, *i, self.register(operands, *i, v, constant)),
+            Pat::Imm(i) => match constant.and_then(|c| fits(&operands[*i], c, self.bits)) {
+                Some(imm) => bind(binds, *i, Bind::Imm(imm)),
+                None => false,
+            },
+            Pat::Const(k) => constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0),
+            _ => {
+                if let Some(c) = constant {
+                    return match solve(pat, c, self.bits, operands) {
+                        Some((i, imm)) => bind(binds, i, Bind::Imm(imm)),
+                        None => false,
+                    };
+                }
+                match func.def_inst(v) {
+                    Some(inst) if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) => {
+                        let data = &func.insts[inst];
+                        let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
+                        self.node(func, pat, data.op, &args, operands, fold, binds)
+                    }
+                    _ => false,
+                }
+            }
+        }
+    }
+
+    fn register(&self, operands: &[Operand], i: usize, v: Value, constant: Option<u64>) -> Bind {
+        if constant == Some(0)
+            && let Some(OperandKind::Reg { file, .. }) = operands.get(i).map(|o| &o.kind)
+            && let Some(zero) = self.zero(*file)
+        {
+            return Bind::Zero(zero);
+        }
+        Bind::Val(v)
+    }
+
+    /// Match an address pattern with `addr + offset`; `offset` is taken as a
+    /// signed number of 32 bits.
+    fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+        if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat {
+            for (p, q) in [(x, y), (y, x)] {
+                if let Pat::Imm(i) = **q
+                    && let Some(imm) = fits(&operands[i], u64::from(offset), 32)
+                {
+                    let before = binds.clone();
+                    if bind(binds, i, Bind::Imm(imm)) && self.leaf(func, p, addr, operands, fold, binds) {
+                        return true;
+                    }
+                    *binds = before;
+                }
+            }
+        }
+        if offset != 0 {
+            return false;
+        }
+        let before = binds.clone();
+        if self.leaf(func, pat, addr, operands, fold, binds) {
+            return true;
+        }
+        *binds = before;
+        // base + index with nothing to add: the index is the zero register.
+        if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat
+            && let Pat::Reg(i) = **y
+            && let Some(OperandKind::Reg { file, .. }) = operands.get(i).map(|o| &o.kind)
+            && let Some(zero) = self.zero(*file)
+        {
+            return bind(binds, i, Bind::Zero(zero)) && self.leaf(func, x, addr, operands, fold, binds);
+        }
+        false
+    }
+}
+
+fn no_binds(t: &Template) -> Binds {
+    SmallVec::from_elem(None, t.operands.len())
+}
+
+/// Bind an operand, or check that it is bound to the same already.
+fn bind(binds: &mut Binds, i: usize, to: Bind) -> bool {
+    match binds[i] {
+        None => {
+            binds[i] = Some(to);
+            true
+        }
+        Some(old) => old == to,
+    }
+}

@@ -1,0 +1,181 @@
+//! Templates: the semantics of instructions and compounds, as patterns.
+//!
+//! A [`Template`] is one way of computing something: the pattern that the
+//! program's expression must have, the operands that bind to its leaves, and
+//! the instructions to emit. An instruction is a template of one part; a
+//! compound brings its own parts. Templates that the selector can never match
+//! (they only write flags, or need a table) are simply not made.
+
+use ciphermill_ir::{BinOp, CmpOp, UnOp};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{CompoundPart, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg};
+
+/// What a leaf or node of the program must look like.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pat {
+    /// Any value, in a register: operand of this index.
+    Reg(usize),
+    /// A constant within the operand's range.
+    Imm(usize),
+    Const(u64),
+    Bin(BinOp, Box<Pat>, Box<Pat>),
+    Un(UnOp, Box<Pat>),
+    Cmp(CmpOp, Box<Pat>, Box<Pat>),
+    Select(Box<Pat>, Box<Pat>, Box<Pat>),
+    Load { bytes: u8, signed: bool, addr: Box<Pat> },
+}
+
+/// What a template brings about.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// The pattern's value in the register operand of this index.
+    Value(usize, Pat),
+    Store { bytes: u8, addr: Pat, value: Pat },
+    /// A jump to the label operand when the condition is not zero.
+    Branch { cond: Pat, label: usize },
+}
+
+#[derive(Clone, Debug)]
+pub struct Template {
+    pub action: Action,
+    pub operands: Vec<Operand>,
+    pub parts: Vec<CompoundPart>,
+    pub scratch: usize,
+    /// Cycles of issue, in sixteenths, plus a little for latency and size.
+    pub cost: u32,
+}
+
+/// All templates of a machine, in the order of its file.
+pub fn templates(machine: &Machine) -> Vec<Template> {
+    let word = machine.word_bits;
+    let mut out = Vec::new();
+    for (id, instr) in machine.instrs.iter().enumerate() {
+        if !instr.selectable || !matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch) {
+            continue;
+        }
+        let Some(action) = action(&instr.semantics, word) else { continue };
+        let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
+        let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
+        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0 });
+    }
+    for compound in &machine.compounds {
+        let Some(action) = action(&compound.semantics, word) else { continue };
+        out.push(Template {
+            action,
+            operands: compound.operands.clone(),
+            cost: cost(machine, &compound.parts),
+            parts: compound.parts.clone(),
+            scratch: compound.scratch,
+        });
+    }
+    out
+}
+
+fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
+    parts
+        .iter()
+        .map(|p| {
+            let i = &machine.instrs[p.instr.0 as usize];
+            16 * i.issue_cycles + 2 * i.latency.saturating_sub(1) + u32::from(i.bytes) / 4
+        })
+        .sum()
+}
+
+fn action(semantics: &[Stmt], word: u8) -> Option<Action> {
+    let mut lets: Vec<Pat> = Vec::new();
+    let mut found = None;
+    for stmt in semantics {
+        let new = match stmt {
+            Stmt::Let { value, .. } => {
+                lets.push(pat(value, &lets, word)?);
+                continue;
+            }
+            Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, pat(value, &lets, word)?),
+            Stmt::Store { bytes, addr, value } => {
+                Action::Store { bytes: *bytes, addr: pat(addr, &lets, word)?, value: pat(value, &lets, word)? }
+            }
+            Stmt::Goto { cond: Some(cond), target: Expr::Imm(label) } => {
+                Action::Branch { cond: pat(cond, &lets, word)?, label: *label }
+            }
+            // A register written beside the result (`y`, the flags) is no
+            // hindrance: the scheduler knows of it.
+            Stmt::Assign { dest: Dest::Fixed(_), .. } => continue,
+            _ => return None,
+        };
+        if found.replace(new).is_some() {
+            return None;
+        }
+    }
+    found
+}
+
+/// The pattern of an expression; None when the selector cannot match it.
+fn pat(e: &Expr, lets: &[Pat], word: u8) -> Option<Pat> {
+    let sub = |e: &Expr| pat(e, lets, word).map(Box::new);
+    Some(match e {
+        Expr::Operand(i) => Pat::Reg(*i),
+        Expr::Imm(i) => Pat::Imm(*i),
+        Expr::Temp(i) => lets.get(*i)?.clone(),
+        Expr::Const(c) => Pat::Const(*c),
+        Expr::Bin { op, bits, a, b } if *bits == word => Pat::Bin(*op, sub(a)?, sub(b)?),
+        Expr::Un { op, bits, a } if *bits == word => Pat::Un(*op, sub(a)?),
+        Expr::Cmp { op, bits, a, b } if *bits == word => Pat::Cmp(*op, sub(a)?, sub(b)?),
+        Expr::Select { cond, then, els } => Pat::Select(sub(cond)?, sub(then)?, sub(els)?),
+        Expr::Slice { a, lo, width } => {
+            let shifted = match lo {
+                0 => sub(a)?,
+                _ => Box::new(Pat::Bin(BinOp::ShrU, sub(a)?, Box::new(Pat::Const(u64::from(*lo))))),
+            };
+            if lo + width >= word {
+                *shifted
+            } else {
+                let mask = ciphermill_ir::ops::mask(u32::from(*width));
+                Pat::Bin(BinOp::And, shifted, Box::new(Pat::Const(mask)))
+            }
+        }
+        Expr::Load { bytes, signed, addr } => {
+            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: sub(addr)? }
+        }
+        _ => return None,
+    })
+}
+
+/// Does the constant `c` of `bits` bits fit the immediate operand? Tried as a
+/// signed and as an unsigned number.
+pub fn fits(operand: &Operand, c: u64, bits: u32) -> Option<i64> {
+    let OperandKind::Imm { min, max, step, values } = &operand.kind else { return None };
+    let ok = |v: &i64| match values {
+        Some(list) => list.contains(v),
+        None => *v >= *min && *v <= *max && (*step == 0 || v.rem_euclid(*step) == 0),
+    };
+    [ciphermill_ir::ops::sext(c, bits), c as i64].into_iter().find(ok)
+}
+
+/// The immediate that makes a pattern of constants and one immediate equal
+/// `c`: how `lui` or `sethi` loads a constant, how `andn` takes a mask.
+pub fn solve(pat: &Pat, c: u64, bits: u32, operands: &[Operand]) -> Option<(usize, i64)> {
+    let m = ciphermill_ir::ops::mask(bits);
+    match pat {
+        Pat::Imm(i) => Some((*i, fits(&operands[*i], c & m, bits)?)),
+        Pat::Bin(op, a, b) => match (&**a, &**b, op) {
+            (x, Pat::Const(k), BinOp::Shl) => {
+                let n = (*k as u32) % bits;
+                // An immediate that loses bits in the shift would also do, but
+                // the machine files' ranges make the first one unique.
+                (c & m & ((1 << n) - 1) == 0).then(|| solve(x, (c & m) >> n, bits, operands))?
+            }
+            (x, Pat::Const(k), BinOp::Xor) | (Pat::Const(k), x, BinOp::Xor) => solve(x, (c ^ k) & m, bits, operands),
+            (x, Pat::Const(k), BinOp::Add) | (Pat::Const(k), x, BinOp::Add) => {
+                solve(x, c.wrapping_sub(*k) & m, bits, operands)
+            }
+            (Pat::Const(k), x, BinOp::Sub) => solve(x, k.wrapping_sub(c) & m, bits, operands),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The pattern of a single expression (a rule's left side).
+pub fn expression(e: &Expr, word: u8) -> Option<Pat> {
+    pat(e, &[], word)
+}

@@ -1,0 +1,199 @@
+//! List scheduling of straight code for an in-order machine.
+//!
+//! The same scheduler runs before register allocation, on virtual registers,
+//! and after it, on physical ones; it sees only [`Node`]s: what is read, what
+//! is written and how long that takes, which memory is touched.
+//!
+//! The order the compiler came with keeps few values alive, so it is kept as
+//! far as no cycle is lost: at each step the oldest instruction that can issue
+//! now is taken, looking ahead a limited distance. Before allocation an
+//! instruction that would raise the number of live values above the machine's
+//! registers is not drawn forward.
+
+use crate::vcode::MemRef;
+use std::collections::HashMap;
+
+/// A register, virtual or physical, in whatever numbering the caller uses.
+pub type Resource = u32;
+
+/// One instruction as the scheduler sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    pub reads: Vec<Resource>,
+    /// Written, and cycles until a reader may issue.
+    pub writes: Vec<(Resource, u32)>,
+    pub mem: Option<MemRef>,
+    /// Nothing moves across.
+    pub barrier: bool,
+    /// Cycles in which nothing else issues.
+    pub issue_cycles: u32,
+}
+
+/// Limits for the scheduler before allocation.
+pub struct Pressure<'a> {
+    /// Values that may live at once.
+    pub registers: usize,
+    /// Live behind the last node?
+    pub live_out: &'a dyn Fn(Resource) -> bool,
+    /// Number of values live behind the last node or through the block.
+    pub live_through: usize,
+}
+
+/// How far beyond the oldest waiting instruction the scheduler looks.
+const WINDOW: usize = 24;
+
+struct Edges {
+    /// `(successor, cycles)`.
+    succs: Vec<Vec<(usize, u32)>>,
+    preds: Vec<usize>,
+}
+
+/// Dependences: true (with the latency), anti and output (order only), memory.
+fn edges(nodes: &[Node]) -> Edges {
+    let mut e = Edges { succs: vec![Vec::new(); nodes.len()], preds: vec![0; nodes.len()] };
+    let mut writer: HashMap<Resource, (usize, u32)> = HashMap::new();
+    let mut readers: HashMap<Resource, Vec<usize>> = HashMap::new();
+    let mut memory: Vec<usize> = Vec::new();
+    let mut fence: Option<usize> = None;
+    for (i, n) in nodes.iter().enumerate() {
+        let mut add = |from: usize, cycles: u32| {
+            if from != i {
+                e.succs[from].push((i, cycles));
+                e.preds[i] += 1;
+            }
+        };
+        for r in &n.reads {
+            if let Some(&(w, cycles)) = writer.get(r) {
+                add(w, cycles);
+            }
+        }
+        for (r, _) in &n.writes {
+            if let Some(&(w, _)) = writer.get(r) {
+                add(w, 1);
+            }
+            for &reader in readers.get(r).map_or(&[][..], |v| v) {
+                add(reader, 0);
+            }
+        }
+        if let Some(m) = &n.mem {
+            for &other in &memory {
+                if nodes[other].mem.is_some_and(|o| o.conflicts(m)) {
+                    add(other, 1);
+                }
+            }
+        }
+        if n.barrier {
+            (0..i).for_each(|from| add(from, 0));
+        } else if let Some(f) = fence {
+            add(f, 0);
+        }
+        for r in &n.reads {
+            readers.entry(*r).or_default().push(i);
+        }
+        for &(r, cycles) in &n.writes {
+            writer.insert(r, (i, cycles));
+            readers.remove(&r);
+        }
+        if n.barrier {
+            fence = Some(i);
+            memory.clear();
+        } else if n.mem.is_some() {
+            memory.push(i);
+        }
+    }
+    e
+}
+
+/// An order of the nodes that respects every dependence and avoids stalls.
+pub fn order(nodes: &[Node], pressure: Option<&Pressure<'_>>) -> Vec<usize> {
+    let e = edges(nodes);
+    let mut preds = e.preds.clone();
+    let mut earliest = vec![0u64; nodes.len()];
+    let mut done = vec![false; nodes.len()];
+    let mut oldest = 0;
+    let mut cycle = 0u64;
+    let mut out = Vec::with_capacity(nodes.len());
+    let mut live = pressure.map(|p| Live::new(nodes, p));
+    while out.len() < nodes.len() {
+        while done[oldest] {
+            oldest += 1;
+        }
+        let end = (oldest + WINDOW).min(nodes.len());
+        let ready = |i: &usize| !done[*i] && preds[*i] == 0 && earliest[*i] <= cycle;
+        let fits = |i: usize| i == oldest || live.as_ref().is_none_or(|l| l.fits(&nodes[i]));
+        let pick = (oldest..end).filter(ready).find(|&i| fits(i));
+        let i = match pick {
+            Some(i) => i,
+            None => {
+                // Nothing can issue: wait for the first that will, the oldest
+                // among equals.
+                let next = (oldest..end)
+                    .filter(|&i| !done[i] && preds[i] == 0 && fits(i))
+                    .min_by_key(|&i| (earliest[i], i))
+                    .unwrap_or(oldest);
+                cycle = cycle.max(earliest[next]);
+                next
+            }
+        };
+        done[i] = true;
+        out.push(i);
+        for &(s, cycles) in &e.succs[i] {
+            preds[s] -= 1;
+            earliest[s] = earliest[s].max(cycle + u64::from(cycles));
+        }
+        if let Some(l) = &mut live {
+            l.issue(&nodes[i]);
+        }
+        cycle += u64::from(nodes[i].issue_cycles.max(1));
+    }
+    out
+}
+
+/// Live values while scheduling.
+struct Live<'a> {
+    uses_left: HashMap<Resource, u32>,
+    count: usize,
+    limit: &'a Pressure<'a>,
+}
+
+impl<'a> Live<'a> {
+    fn new(nodes: &[Node], limit: &'a Pressure<'a>) -> Live<'a> {
+        let mut uses_left = HashMap::new();
+        let mut defined: HashMap<Resource, ()> = HashMap::new();
+        let mut incoming = 0;
+        for n in nodes {
+            for r in &n.reads {
+                let uses: &mut u32 = uses_left.entry(*r).or_default();
+                if *uses == 0 && !defined.contains_key(r) && !(limit.live_out)(*r) {
+                    incoming += 1;
+                }
+                *uses += 1;
+            }
+            n.writes.iter().for_each(|(r, _)| {
+                defined.insert(*r, ());
+            });
+        }
+        let defined_out = defined.keys().filter(|r| (limit.live_out)(**r)).count();
+        let count = (limit.live_through + incoming).saturating_sub(defined_out);
+        Live { uses_left, count, limit }
+    }
+
+    fn dying(&self, n: &Node) -> usize {
+        n.reads.iter().filter(|r| self.uses_left.get(r) == Some(&1) && !(self.limit.live_out)(**r)).count()
+    }
+
+    fn fits(&self, n: &Node) -> bool {
+        n.writes.len() <= self.dying(n) || self.count + n.writes.len() <= self.limit.registers + self.dying(n)
+    }
+
+    fn issue(&mut self, n: &Node) {
+        let dying = self.dying(n);
+        for r in &n.reads {
+            if let Some(u) = self.uses_left.get_mut(r) {
+                *u = u.saturating_sub(1);
+            }
+        }
+        let born = n.writes.iter().filter(|(r, _)| self.uses_left.get(r).is_some_and(|&u| u > 0) || (self.limit.live_out)(*r)).count();
+        self.count = (self.count + born).saturating_sub(dying);
+    }
+}

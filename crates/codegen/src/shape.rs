@@ -1,0 +1,113 @@
+//! The shape the register allocator and the calling convention ask for.
+//!
+//! * [`pass_in_memory`]: arguments and results beyond those that travel in
+//!   registers go through the overflow area of the system area. The caller
+//!   stores arguments immediately before the call and the callee loads them
+//!   first thing, so one area serves every call, recursion included.
+//! * [`split_critical_edges`]: an edge from a block with several successors to
+//!   one with several predecessors, or with parameters, gets a block of its
+//!   own, where moves can stand.
+
+use ciphermill_ir::{
+    Cfg, Func, MemAccess, Op, SYSTEM_BASE, Signature, Space, Target, Terminator, TrapCode, Type, Value,
+};
+
+/// How many words travel in registers, and where the others go.
+#[derive(Clone, Copy)]
+pub struct Convention {
+    pub arg_regs: usize,
+    pub result_regs: usize,
+    /// Offset of the overflow area in the system area.
+    pub overflow: u32,
+}
+
+fn slot(index: usize, space: Space) -> MemAccess {
+    MemAccess { bytes: 4, signed: false, align: 4, offset: 4 * index as u32, space }
+}
+
+/// Leave at most the convention's register arguments and results in the
+/// function's signature, its calls and its returns.
+pub fn pass_in_memory(func: &mut Func, convention: Convention) {
+    let base_addr = Op::Const(u64::from(SYSTEM_BASE + convention.overflow));
+    let blocks = func.layout.clone();
+    for &block in &blocks {
+        let insts = std::mem::take(&mut func.blocks[block].insts);
+        for inst in insts {
+            let skip = match func.insts[inst].op {
+                Op::Call(_) => 0,
+                Op::CallPtr(_) => 1,
+                _ => {
+                    func.blocks[block].insts.push(inst);
+                    continue;
+                }
+            };
+            let loc = func.insts[inst].loc;
+            let keep = (convention.arg_regs + skip).min(func.insts[inst].args.len());
+            let extra: Vec<Value> = func.insts[inst].args.drain(keep..).collect();
+            if !extra.is_empty() {
+                let base = func.append1(block, base_addr, &[], Type::I32, loc);
+                for (i, v) in extra.into_iter().enumerate() {
+                    func.append(block, Op::Store(slot(i, Space::System)), &[base, v], &[], loc);
+                }
+            }
+            func.blocks[block].insts.push(inst);
+            let keep = convention.result_regs.min(func.insts[inst].results.len());
+            let extra: Vec<Value> = func.insts[inst].results.drain(keep..).collect();
+            if !extra.is_empty() {
+                let base = func.append1(block, base_addr, &[], Type::I32, loc);
+                for (i, old) in extra.into_iter().enumerate() {
+                    let new = func.append1(block, Op::Load(slot(i, Space::System)), &[base], Type::I32, loc);
+                    func.replace(old, new);
+                }
+            }
+        }
+        let mut term = std::mem::replace(&mut func.blocks[block].term, Terminator::Trap(TrapCode::Unreachable));
+        if let Terminator::Return(values) = &mut term
+            && values.len() > convention.result_regs
+        {
+            let base = func.append1(block, base_addr, &[], Type::I32, 0);
+            for (i, v) in values.drain(convention.result_regs..).enumerate() {
+                func.append(block, Op::Store(slot(i, Space::System)), &[base, v], &[], 0);
+            }
+        }
+        func.blocks[block].term = term;
+    }
+    let entry = func.entry;
+    if func.blocks[entry].params.len() > convention.arg_regs {
+        let extra = func.blocks[entry].params.split_off(convention.arg_regs);
+        let body = std::mem::take(&mut func.blocks[entry].insts);
+        let base = func.append1(entry, base_addr, &[], Type::I32, 0);
+        for (i, old) in extra.into_iter().enumerate() {
+            let new = func.append1(entry, Op::Load(slot(i, Space::System)), &[base], Type::I32, 0);
+            func.replace(old, new);
+        }
+        func.blocks[entry].insts.extend(body);
+    }
+    func.sig = Signature {
+        params: func.sig.params.iter().copied().take(convention.arg_regs).collect(),
+        results: func.sig.results.iter().copied().take(convention.result_regs).collect(),
+    };
+    func.resolve_all();
+}
+
+/// Give every critical edge a block of its own, right behind its source.
+pub fn split_critical_edges(func: &mut Func) {
+    let cfg = Cfg::new(func);
+    let mut layout = Vec::with_capacity(func.layout.len());
+    for block in func.layout.clone() {
+        layout.push(block);
+        let mut term = std::mem::replace(&mut func.blocks[block].term, Terminator::Trap(TrapCode::Unreachable));
+        if term.targets().len() > 1 {
+            for target in term.targets_mut() {
+                if cfg.preds(target.block).len() > 1 || !target.args.is_empty() {
+                    let edge = func.add_block();
+                    let moved = std::mem::replace(target, Target::new(edge, vec![]));
+                    func.blocks[edge].term = Terminator::Jump(moved);
+                    layout.push(edge);
+                }
+            }
+        }
+        func.blocks[block].term = term;
+    }
+    func.layout = layout;
+}

@@ -1,0 +1,30 @@
+//! The intermediate representation every stage of the compiler speaks.
+//!
+//! A [`Module`] is what a WebAssembly module means once its validation, its
+//! operand stack and its structured control flow have been read away: a set of
+//! functions in static single assignment form over control-flow graphs with
+//! block parameters, one linear memory, and a *system area* (globals, the
+//! function table, passive segments) that lives at a high address of its own
+//! and is ordinary data to the machine.
+//!
+//! What lives here: the data types ([`func`], [`module`], [`ops`]), analyses
+//! of the control-flow graph that more than one stage needs ([`cfg`]), the
+//! [`verify`]-ier that runs between passes, and a printer ([`print`]).
+//! What does not: anything that reads WebAssembly (crate `load`), anything
+//! that changes a function for the better (crate `opt`), anything that knows a
+//! machine.
+
+pub mod cfg;
+pub mod func;
+pub mod module;
+pub mod ops;
+pub mod print;
+pub mod verify;
+
+pub use cfg::{Cfg, Dominators, Loops};
+pub use func::{Block, BlockData, Func, Inst, InstData, Target, Terminator, Value, ValueData, ValueDef};
+pub use module::{
+    DataSegment, FuncId, FuncRef, GlobalData, GlobalId, MemoryDecl, Module, SigId, Signature, SystemImage,
+    PAGE_BYTES, SYSTEM_BASE,
+};
+pub use ops::{BinOp, CmpOp, MemAccess, Op, Space, TrapCode, Type, UnOp, mask, sext};

@@ -1,0 +1,544 @@
+//! One function body: from structured control flow to a graph of blocks.
+//!
+//! The translator walks the operators once, beside `wasmparser`'s validator,
+//! and keeps two stacks of its own: operands (SSA values) and control frames. A
+//! `block` costs no basic block until something branches to its end; a `loop`
+//! gets a header at once. Operands that a branch carries become arguments for
+//! the parameters of its target; local variables are [`crate::ssa`]'s business.
+//!
+//! After an operator that never falls through (`br`, `return`, `unreachable`)
+//! the rest of the frame is dead. It is validated but makes nothing: only the
+//! nesting of frames is tracked until the `end` or `else` that may be reached
+//! again.
+
+use crate::error::{self, LoadError};
+use crate::link::Linker;
+use crate::numeric::{Numeric, numeric};
+use crate::sections::{Body, Origin, Source, value_type};
+use crate::ssa::SsaBuilder;
+use ciphermill_ir::{
+    BinOp, Block, CmpOp, Func, FuncId, MemAccess, Op, SigId, Signature, Target, Terminator, TrapCode, Type, Value,
+};
+use wasmparser::{BlockType, FuncValidatorAllocations, Operator};
+
+/// What translating any body needs besides the body.
+pub(crate) struct Context<'c, 'a> {
+    /// The module the body comes from.
+    pub source: &'c Source<'a>,
+    pub origin: Origin,
+    /// The runtime module, to link functions from.
+    pub runtime: &'c Source<'static>,
+    pub linker: &'c mut Linker,
+    pub allocations: &'c mut FuncValidatorAllocations,
+}
+
+/// What calling a function index means.
+enum Callee {
+    Func(FuncId),
+    Trap(TrapCode),
+}
+
+enum Kind {
+    Function,
+    Block,
+    Loop,
+    /// The block for the condition zero, and the operands it starts with.
+    If(Block, Vec<Value>),
+}
+
+struct Frame {
+    kind: Kind,
+    /// False when the frame was entered in dead code.
+    live: bool,
+    /// The block a branch to this frame goes to, once there is one.
+    label: Option<Block>,
+    /// Types of the operands a branch to this frame carries.
+    carries: Vec<Type>,
+    results: usize,
+    /// Operands below the frame's own.
+    height: usize,
+}
+
+pub(crate) struct Translator<'t, 'c, 'a> {
+    pub cx: &'t mut Context<'c, 'a>,
+    pub ssa: SsaBuilder,
+    pub block: Block,
+    pub live: bool,
+    stack: Vec<Value>,
+    frames: Vec<Frame>,
+    traps: Vec<(TrapCode, Block)>,
+    /// Offset of the operator being translated.
+    pub loc: u32,
+}
+
+/// Translate a body into the function that stands for it.
+pub(crate) fn translate(cx: &mut Context<'_, '_>, body: Body<'_>, name: &str, sig: Signature) -> Result<Func, LoadError> {
+    let invalid = |e: wasmparser::Error| LoadError::InvalidFunction {
+        function: name.to_string(),
+        message: e.message().to_string(),
+        offset: e.offset(),
+    };
+    let refuse = |offset, what: String, reason| LoadError::Operator { function: name.to_string(), offset, what, reason };
+
+    let mut validator = body.validate.into_validator(std::mem::take(cx.allocations));
+    let mut locals = sig.params.clone();
+    let mut reader = body.body.get_locals_reader().map_err(invalid)?;
+    for _ in 0..reader.get_count() {
+        let offset = reader.original_position();
+        let (count, ty) = reader.read().map_err(invalid)?;
+        validator.define_locals(offset, count, ty).map_err(invalid)?;
+        let ty = value_type(ty).map_err(|reason| refuse(offset, "a local variable".into(), reason))?;
+        locals.resize(locals.len() + count as usize, ty);
+    }
+
+    let results = sig.results.clone();
+    let ssa = SsaBuilder::new(name, sig, locals);
+    let block = ssa.func.entry;
+    let function = Frame {
+        kind: Kind::Function,
+        live: true,
+        label: None,
+        results: results.len(),
+        carries: results,
+        height: 0,
+    };
+    let mut t = Translator {
+        cx,
+        ssa,
+        block,
+        live: true,
+        stack: Vec::new(),
+        frames: vec![function],
+        traps: Vec::new(),
+        loc: 0,
+    };
+    let mut operators = body.body.get_operators_reader().map_err(invalid)?;
+    while !operators.eof() {
+        let (op, offset) = operators.read_with_offset().map_err(invalid)?;
+        validator.op(offset, &op).map_err(|e| match e.missing_wasm_feature() {
+            Some(_) => refuse(offset, error::mnemonic(&op), error::refusal(&op)),
+            None => invalid(e),
+        })?;
+        if t.cx.origin == Origin::User {
+            t.loc = offset as u32;
+        }
+        t.operator(&op).map_err(|Refused { what, reason }| {
+            refuse(offset, what.unwrap_or_else(|| error::mnemonic(&op)), reason)
+        })?;
+    }
+    operators.finish().map_err(invalid)?;
+    let Translator { ssa, traps, .. } = t;
+    *cx.allocations = validator.into_allocations();
+    let mut ssa = ssa;
+    for (_, block) in traps {
+        ssa.begin(block);
+    }
+    Ok(ssa.finish())
+}
+
+/// An operator outside the subset. `what` stands for the operator itself when
+/// it is None.
+pub(crate) struct Refused {
+    pub what: Option<String>,
+    pub reason: &'static str,
+}
+
+impl<'a> Translator<'_, '_, 'a> {
+    pub fn pop(&mut self) -> Value {
+        // Validation has seen to it that the operand is there.
+        self.stack.pop().expect("the operand stack matches the validated code")
+    }
+
+    pub fn push(&mut self, value: Value) {
+        self.stack.push(value);
+    }
+
+    fn pop_many(&mut self, n: usize) -> Vec<Value> {
+        self.stack.split_off(self.stack.len() - n)
+    }
+
+    fn top_many(&self, n: usize) -> Vec<Value> {
+        self.stack[self.stack.len() - n..].to_vec()
+    }
+
+    pub fn emit(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
+        self.ssa.func.append1(self.block, op, args, ty, self.loc)
+    }
+
+    pub fn emit_effect(&mut self, op: Op, args: &[Value]) {
+        self.ssa.func.append(self.block, op, args, &[], self.loc);
+    }
+
+    pub fn constant(&mut self, value: u32) -> Value {
+        self.emit(Op::Const(u64::from(value)), &[], Type::I32)
+    }
+
+    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
+        let ty = self.ssa.func.ty(a);
+        self.emit(Op::Bin(op), &[a, b], ty)
+    }
+
+    pub fn load(&mut self, address: Value, access: MemAccess, ty: Type) -> Value {
+        self.emit(Op::Load(access), &[address], ty)
+    }
+
+    /// A block with one predecessor begins.
+    pub fn enter(&mut self, block: Block) {
+        self.ssa.begin(block);
+        self.ssa.seal(block);
+        self.block = block;
+        self.live = true;
+    }
+
+    pub fn terminate(&mut self, term: Terminator) {
+        self.ssa.terminate(self.block, term);
+        self.live = false;
+    }
+
+    /// The block that traps so; one a function and kind.
+    fn trap_block(&mut self, code: TrapCode) -> Block {
+        if let Some(&(_, block)) = self.traps.iter().find(|&&(c, _)| c == code) {
+            return block;
+        }
+        let block = self.ssa.block(&[]);
+        self.ssa.func.blocks[block].term = Terminator::Trap(code);
+        self.traps.push((code, block));
+        block
+    }
+
+    /// Trap when the condition is not zero, else go on.
+    pub fn trap_if(&mut self, cond: Value, code: TrapCode) {
+        let trap = self.trap_block(code);
+        let next = self.ssa.block(&[]);
+        let (then, els) = (Target::new(trap, Vec::new()), Target::new(next, Vec::new()));
+        self.terminate(Terminator::Branch { cond, then, els });
+        self.enter(next);
+    }
+
+    pub fn jump_to_trap(&mut self, code: TrapCode) {
+        let trap = self.trap_block(code);
+        self.terminate(Terminator::Jump(Target::new(trap, Vec::new())));
+    }
+
+    fn operator(&mut self, op: &Operator<'_>) -> Result<(), Refused> {
+        match op {
+            Operator::Block { blockty } => self.enter_frame(*blockty, Kind::Block),
+            Operator::Loop { blockty } => self.enter_frame(*blockty, Kind::Loop),
+            Operator::If { blockty } => self.enter_if(*blockty),
+            Operator::Else => {
+                self.otherwise();
+                Ok(())
+            }
+            Operator::End => {
+                self.end();
+                Ok(())
+            }
+            _ if self.live => self.plain(op),
+            _ => Ok(()),
+        }
+    }
+
+    /// Parameter and result types of a control frame.
+    fn block_types(&self, ty: BlockType) -> Result<(Vec<Type>, Vec<Type>), Refused> {
+        let refused = |reason| Refused { what: Some("the type of a block".into()), reason };
+        match ty {
+            BlockType::Empty => Ok((Vec::new(), Vec::new())),
+            BlockType::Type(ty) => Ok((Vec::new(), vec![value_type(ty).map_err(refused)?])),
+            BlockType::FuncType(index) => {
+                let sig = self.cx.source.types[index as usize].as_ref().map_err(|&reason| refused(reason))?;
+                Ok((sig.params.clone(), sig.results.clone()))
+            }
+        }
+    }
+
+    fn enter_frame(&mut self, ty: BlockType, kind: Kind) -> Result<(), Refused> {
+        let (params, results) = self.block_types(ty)?;
+        let mut frame = Frame {
+            live: self.live,
+            label: None,
+            height: self.stack.len(),
+            results: results.len(),
+            carries: if matches!(kind, Kind::Loop) { params.clone() } else { results },
+            kind,
+        };
+        if self.live {
+            frame.height -= params.len();
+            if matches!(frame.kind, Kind::Loop) {
+                let header = self.ssa.block(&params);
+                let args = self.pop_many(params.len());
+                self.terminate(Terminator::Jump(Target::new(header, args)));
+                self.ssa.begin(header);
+                self.block = header;
+                self.live = true;
+                self.stack.extend_from_slice(&self.ssa.func.blocks[header].params);
+                frame.label = Some(header);
+            }
+        }
+        self.frames.push(frame);
+        Ok(())
+    }
+
+    fn enter_if(&mut self, ty: BlockType) -> Result<(), Refused> {
+        if !self.live {
+            return self.enter_frame(ty, Kind::Block);
+        }
+        let cond = self.pop();
+        let (params, results) = self.block_types(ty)?;
+        let (then, els) = (self.ssa.block(&[]), self.ssa.block(&[]));
+        self.frames.push(Frame {
+            kind: Kind::If(els, self.top_many(params.len())),
+            live: true,
+            label: None,
+            height: self.stack.len() - params.len(),
+            results: results.len(),
+            carries: results,
+        });
+        let (then_target, els) = (Target::new(then, Vec::new()), Target::new(els, Vec::new()));
+        self.terminate(Terminator::Branch { cond, then: then_target, els });
+        self.enter(then);
+        Ok(())
+    }
+
+    fn otherwise(&mut self) {
+        let top = self.frames.len() - 1;
+        if !self.frames[top].live {
+            return;
+        }
+        if let Kind::If(els, operands) = std::mem::replace(&mut self.frames[top].kind, Kind::Block) {
+            if self.live {
+                self.branch(0);
+            }
+            self.stack.truncate(self.frames[top].height);
+            self.stack.extend(operands);
+            self.enter(els);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(Kind::If(..)) = self.frames.last().filter(|f| f.live).map(|f| &f.kind) {
+            self.end_if_without_else();
+        }
+        let top = self.frames.len() - 1;
+        let is_function = matches!(self.frames[top].kind, Kind::Function);
+        if is_function && self.live {
+            let results = self.pop_many(self.frames[top].results);
+            self.terminate(Terminator::Return(results));
+        }
+        let is_loop = matches!(self.frames[top].kind, Kind::Loop);
+        let label = self.frames[top].label;
+        if let (Some(label), false) = (label, is_loop) {
+            if self.live {
+                self.branch(0);
+            }
+            self.stack.truncate(self.frames[top].height);
+            let params = self.frames[top].results;
+            self.enter(label);
+            self.stack.extend_from_slice(&self.ssa.func.blocks[label].params[..params]);
+            if is_function {
+                let results = self.pop_many(params);
+                self.terminate(Terminator::Return(results));
+            }
+        } else if !self.live {
+            self.stack.truncate(self.frames[top].height);
+        }
+        if let (Some(header), true) = (label, is_loop) {
+            self.ssa.seal(header);
+        }
+        self.frames.pop();
+    }
+
+    /// The condition zero leads straight behind the `end`, with the operands
+    /// the `if` started with.
+    fn end_if_without_else(&mut self) {
+        let top = self.frames.len() - 1;
+        if let Kind::If(els, operands) = std::mem::replace(&mut self.frames[top].kind, Kind::Block) {
+            let label = self.label(0);
+            self.ssa.redirect(els, Target::new(label, operands));
+        }
+    }
+
+    /// The block a branch of that depth goes to.
+    fn label(&mut self, depth: u32) -> Block {
+        let frame = self.frames.len() - 1 - depth as usize;
+        match self.frames[frame].label {
+            Some(label) => label,
+            None => {
+                let label = self.ssa.block(&self.frames[frame].carries);
+                self.frames[frame].label = Some(label);
+                label
+            }
+        }
+    }
+
+    /// The target of a branch of that depth, with the operands it carries.
+    fn target(&mut self, depth: u32) -> Target {
+        let label = self.label(depth);
+        let frame = &self.frames[self.frames.len() - 1 - depth as usize];
+        Target::new(label, self.top_many(frame.carries.len()))
+    }
+
+    fn branch(&mut self, depth: u32) {
+        let frame = &self.frames[self.frames.len() - 1 - depth as usize];
+        if matches!(frame.kind, Kind::Function) {
+            let results = self.top_many(frame.results);
+            return self.terminate(Terminator::Return(results));
+        }
+        let target = self.target(depth);
+        self.terminate(Terminator::Jump(target));
+    }
+
+    /// An operator that is not a control frame, in live code.
+    fn plain(&mut self, op: &Operator<'_>) -> Result<(), Refused> {
+        if let Some(numeric) = numeric(op) {
+            self.numeric(numeric);
+            return Ok(());
+        }
+        match op {
+            Operator::Nop => {}
+            Operator::Unreachable => self.terminate(Terminator::Trap(TrapCode::Unreachable)),
+            Operator::Drop => {
+                self.pop();
+            }
+            Operator::Select => self.select(),
+            Operator::TypedSelect { ty } => {
+                value_type(*ty).map_err(|reason| Refused { what: Some("a select".into()), reason })?;
+                self.select();
+            }
+            Operator::LocalGet { local_index } => {
+                let value = self.ssa.read(self.block, *local_index);
+                self.push(value);
+            }
+            Operator::LocalSet { local_index } => {
+                let value = self.pop();
+                self.ssa.write(self.block, *local_index, value);
+            }
+            Operator::LocalTee { local_index } => {
+                let value = self.pop();
+                self.ssa.write(self.block, *local_index, value);
+                self.push(value);
+            }
+            Operator::GlobalGet { global_index } => {
+                let (id, ty) = self.cx.linker.global_type(*global_index);
+                let value = self.emit(Op::GlobalGet(id), &[], ty);
+                self.push(value);
+            }
+            Operator::GlobalSet { global_index } => {
+                let (id, _) = self.cx.linker.global_type(*global_index);
+                let value = self.pop();
+                self.emit_effect(Op::GlobalSet(id), &[value]);
+            }
+            Operator::Br { relative_depth } => self.branch(*relative_depth),
+            Operator::Return => self.branch(self.frames.len() as u32 - 1),
+            Operator::BrIf { relative_depth } => {
+                let cond = self.pop();
+                let then = self.target(*relative_depth);
+                let next = self.ssa.block(&[]);
+                let els = Target::new(next, Vec::new());
+                self.terminate(Terminator::Branch { cond, then, els });
+                self.enter(next);
+            }
+            Operator::BrTable { targets } => {
+                let index = self.pop();
+                let mut list = Vec::with_capacity(targets.len() as usize);
+                for depth in targets.targets() {
+                    // The validator has read the same table before.
+                    list.push(self.target(depth.unwrap_or(0)));
+                }
+                let default = self.target(targets.default());
+                self.terminate(if list.is_empty() {
+                    Terminator::Jump(default)
+                } else {
+                    Terminator::Switch { index, targets: list, default }
+                });
+            }
+            Operator::Call { function_index } => self.call(*function_index)?,
+            Operator::CallIndirect { type_index, .. } => self.call_indirect(*type_index)?,
+            _ => return self.bulk(op),
+        }
+        Ok(())
+    }
+
+    fn numeric(&mut self, numeric: Numeric) {
+        let value = match numeric {
+            Numeric::Const(ty, bits) => self.emit(Op::Const(bits), &[], ty),
+            Numeric::Bin(ty, op) => {
+                if op.may_trap() && ty == Type::I64 && self.cx.origin == Origin::User {
+                    self.want_division();
+                }
+                let (b, a) = (self.pop(), self.pop());
+                self.emit(Op::Bin(op), &[a, b], ty)
+            }
+            Numeric::Un(ty, op) => {
+                let a = self.pop();
+                self.emit(Op::Un(op), &[a], ty)
+            }
+            Numeric::Cmp(op, exchanged) => {
+                let (b, a) = (self.pop(), self.pop());
+                let args = if exchanged { [b, a] } else { [a, b] };
+                self.emit(Op::Cmp(op), &args, Type::I32)
+            }
+            Numeric::Eqz(ty) => {
+                let a = self.pop();
+                let zero = self.emit(Op::Const(0), &[], ty);
+                self.emit(Op::Cmp(CmpOp::Eq), &[a, zero], Type::I32)
+            }
+            Numeric::Convert(ty, op) => {
+                let a = self.pop();
+                self.emit(op, &[a], ty)
+            }
+            Numeric::Load(ty, access) => {
+                let address = self.pop();
+                self.load(address, access, ty)
+            }
+            Numeric::Store(access) => {
+                let (value, address) = (self.pop(), self.pop());
+                return self.emit_effect(Op::Store(access), &[address, value]);
+            }
+        };
+        self.push(value);
+    }
+
+    fn select(&mut self) {
+        let (cond, zero, nonzero) = (self.pop(), self.pop(), self.pop());
+        let ty = self.ssa.func.ty(nonzero);
+        let value = self.emit(Op::Select, &[cond, nonzero, zero], ty);
+        self.push(value);
+    }
+
+    fn callee(&mut self, index: u32) -> Callee {
+        if self.cx.origin == Origin::User {
+            return Callee::Func(FuncId::from_u32(index));
+        }
+        match self.cx.runtime.traps.get(index as usize) {
+            Some(&code) => Callee::Trap(code),
+            None => {
+                let name = format!("rt_part_{index}");
+                Callee::Func(self.cx.linker.runtime(self.cx.runtime, index, &name))
+            }
+        }
+    }
+
+    fn call(&mut self, index: u32) -> Result<(), Refused> {
+        match self.callee(index) {
+            Callee::Func(id) => self.emit_call(Op::Call(id), None, self.cx.linker.module.funcs[id].sig.clone()),
+            Callee::Trap(code) => self.jump_to_trap(code),
+        }
+        Ok(())
+    }
+
+    /// A call of that signature: operands off the stack, results onto it.
+    pub fn emit_call(&mut self, op: Op, pointer: Option<Value>, sig: Signature) {
+        let mut args = self.pop_many(sig.params.len());
+        args.splice(0..0, pointer);
+        let call = self.ssa.func.append(self.block, op, &args, &sig.results, self.loc);
+        self.stack.extend_from_slice(&self.ssa.func.insts[call].results);
+    }
+
+    /// The signature a type index stands for.
+    pub fn signature(&mut self, type_index: u32) -> Result<(SigId, Signature), Refused> {
+        let sig = self.cx.source.types[type_index as usize]
+            .clone()
+            .map_err(|reason| Refused { what: Some("the type of an indirect call".into()), reason })?;
+        Ok((self.cx.linker.signature(&sig), sig))
+    }
+}

@@ -1,0 +1,178 @@
+//! The calling convention, and the instructions frame code is written with.
+//!
+//! Frame code is not selected: it is written down, out of the instructions
+//! named here. So each must mean what the section says it means.
+
+use crate::build::{Builder, int, nodes, text};
+use crate::error::{FileError, did_you_mean};
+use crate::model::*;
+use crate::operands::expand;
+use crate::sem::{Dest, Expr, Stmt};
+use crate::tree::{Node, Table as Tree};
+use ciphermill_ir::BinOp;
+
+pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
+    let empty = Tree::default();
+    let t = b.top.table("abi").unwrap_or(&empty);
+    let whole = b.top.get("abi").unwrap_or(&b.merged.tree);
+    let regs = |key: &str| registers(b, nodes(t, key));
+    let (args, results) = (regs("args")?, regs("results")?);
+    let abi = Abi {
+        callee_args: if t.get("callee_args").is_some() { regs("callee_args")? } else { args.clone() },
+        callee_results: if t.get("callee_results").is_some() { regs("callee_results")? } else { results.clone() },
+        args,
+        results,
+        allocatable: regs("allocatable")?,
+        callee_saved: regs("callee_saved")?,
+        call_preserved: regs("call_preserved")?,
+        stack_pointer: register(b, t, "stack_pointer", whole)?,
+        return_address: register(b, t, "return_address", whole)?,
+        scratch: regs("scratch")?,
+        globals: regs("globals")?,
+        stack_align: int(t, "stack_align").unwrap_or(4),
+        frame_reserve: int(t, "frame_reserve").unwrap_or(0),
+        ops: ops(b, t.get("ops").unwrap_or(whole))?,
+        windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
+    };
+    let place = |key: &str| t.get(key).map_or(&whole.place, |n| &n.place);
+    if !abi.stack_align.is_power_of_two() {
+        return Err(place("stack_align").error("must be a power of two"));
+    }
+    if abi.callee_args.len() != abi.args.len() || abi.callee_results.len() != abi.results.len() {
+        return Err(place("callee_args").error("caller and callee must agree on how many registers carry arguments and results"));
+    }
+    let reserved = abi.scratch.iter().chain(&abi.globals).chain([&abi.stack_pointer]);
+    for (role, reg) in reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros(b).iter().map(|r| ("zero", r))) {
+        if abi.allocatable.contains(reg) {
+            let name = &b.regs[usize::from(reg.0)].name;
+            return Err(place("allocatable").error(format!("`{name}` is {role}: it cannot be allocatable")));
+        }
+    }
+    Ok(abi)
+}
+
+fn zeros(b: &Builder) -> Vec<Reg> {
+    (0..b.regs.len()).filter(|&i| b.regs[i].zero).map(|i| Reg(i as u16)).collect()
+}
+
+fn reg(b: &Builder, name: &str, node: &Node) -> Result<Reg, FileError> {
+    b.reg_names.get(name).copied().ok_or_else(|| {
+        let error = node.place.error(format!("unknown register `{name}`"));
+        error.mend_opt(did_you_mean(name, b.reg_names.keys().map(String::as_str)))
+    })
+}
+
+fn register(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<Reg, FileError> {
+    reg(b, text(t, key).unwrap_or_default(), t.get(key).unwrap_or(whole))
+}
+
+fn registers(b: &Builder, list: &[Node]) -> Result<Vec<Reg>, FileError> {
+    let mut out = Vec::new();
+    for (name, node) in expand(list)? {
+        let reg = reg(b, &name, node)?;
+        if out.contains(&reg) {
+            return Err(node.place.error(format!("`{name}` is listed twice")));
+        }
+        out.push(reg);
+    }
+    Ok(out)
+}
+
+fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, FileError> {
+    let node = t.get(key).unwrap_or(whole);
+    let name = node.as_str().unwrap_or_default();
+    b.instr_names.get(name).copied().ok_or_else(|| {
+        if b.merged.removed.contains(name) {
+            let error = node.place.error(format!("the frame code needs `{name}`, which is left out"));
+            return error.mend("keep it, or name another instruction here");
+        }
+        let error = node.place.error(format!("unknown instruction `{name}`"));
+        error.mend_opt(did_you_mean(name, b.instr_names.keys().map(String::as_str)))
+    })
+}
+
+fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
+    let empty = Tree::default();
+    let t = node.as_table().unwrap_or(&empty);
+    let word = b.word;
+    let get = |key: &str, meaning: &str, fits: &dyn Fn(&Instr) -> bool| {
+        let id = instr(b, t, key, node)?;
+        let instr = &b.instrs[usize::from(id.0)];
+        if fits(instr) {
+            return Ok(id);
+        }
+        let place = t.get(key).map_or(&node.place, |n| &n.place);
+        Err(place.error(format!("`{}` cannot be `{key}`: that must be {meaning}", instr.name)))
+    };
+    let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
+    Ok(FrameOps {
+        mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
+        add_imm: get("add_imm", "`rd = rs + imm`", &|i| {
+            matches!(value(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b))
+        })?,
+        add: get("add", "`rd = rs1 + rs2`", &|i| {
+            matches!(value(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
+                if matches!((&**a, &**b), (Expr::Operand(_), Expr::Operand(_))))
+        })?,
+        load: get("load", "a word load `rd = mem[rs + imm]`", &|i| {
+            matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(addr))
+        })?,
+        store: get("store", "a word store `mem[rs + imm] = rd`", &|i| {
+            matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
+                if bytes * 8 == word && displaced(addr))
+        })?,
+        jump: get("jump", "a jump to a label", &kind(InstrKind::Jump))?,
+        call: get("call", "a call of a label", &kind(InstrKind::Call))?,
+        call_indirect: get("call_indirect", "a call of a register", &kind(InstrKind::CallIndirect))?,
+        ret: get("ret", "a jump to a register", &kind(InstrKind::JumpIndirect))?,
+        trap: get("trap", "`trap`", &kind(InstrKind::Trap))?,
+        nop: get("nop", "an instruction that does nothing", &|i| i.semantics.is_empty())?,
+    })
+}
+
+/// The value of an instruction that does nothing but assign its one result.
+fn value(i: &Instr) -> Option<&Expr> {
+    match i.semantics.as_slice() {
+        [Stmt::Assign { dest: Dest::Operand(_), value }] => Some(value),
+        _ => None,
+    }
+}
+
+fn base_imm(a: &Expr, b: &Expr) -> bool {
+    matches!((a, b), (Expr::Operand(_), Expr::Imm(_)) | (Expr::Imm(_), Expr::Operand(_)))
+}
+
+fn displaced(addr: &Expr) -> bool {
+    matches!(addr, Expr::Bin { op: BinOp::Add, a, b, .. } if base_imm(a, b))
+}
+
+fn windows(b: &Builder, node: &Node) -> Result<Windows, FileError> {
+    let empty = Tree::default();
+    let t = node.as_table().unwrap_or(&empty);
+    let regs = |key: &str| registers(b, nodes(t, key));
+    let frame = |key: &str, stmt: Stmt| {
+        let id = instr(b, t, key, node)?;
+        if b.instrs[usize::from(id.0)].semantics.contains(&stmt) {
+            return Ok(id);
+        }
+        let place = t.get(key).map_or(&node.place, |n| &n.place);
+        Err(place.error(format!("`{key}` must turn the register window")))
+    };
+    let windows = Windows {
+        count: int(t, "count").unwrap_or(8),
+        ins: regs("ins")?,
+        locals: regs("locals")?,
+        outs: regs("outs")?,
+        save: frame("save", Stmt::WindowSave)?,
+        save_reg: frame("save_reg", Stmt::WindowSave)?,
+        restore: frame("restore", Stmt::WindowRestore)?,
+        return_address: register(b, t, "return_address", node)?,
+        ret: instr(b, t, "ret", node)?,
+        overflow_cycles: int(t, "overflow_cycles").unwrap_or(0),
+        underflow_cycles: int(t, "underflow_cycles").unwrap_or(0),
+    };
+    if windows.ins.len() != windows.outs.len() {
+        return Err(node.place.error("as many ins as outs, please: the ones become the others"));
+    }
+    Ok(windows)
+}

@@ -1,0 +1,444 @@
+//! From a merged tree to a [`Machine`]: registers, units, instructions.
+//!
+//! Everything a later stage would have to doubt is checked here: that names
+//! exist, that an operand is used and printed, that a branch goes to a label.
+//! What an instruction *is* ([`InstrKind`]) is worked out from what it does,
+//! never declared.
+
+use crate::error::{FileError, did_you_mean, list};
+use crate::load::Merged;
+use crate::model::*;
+use crate::operands;
+use crate::parse::{self, Scope};
+use crate::sem::{Dest, Expr, Stmt};
+use crate::tree::{Node, Table as Tree};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What has been built so far; later sections look names up in it.
+pub(crate) struct Builder<'a> {
+    pub merged: &'a Merged,
+    pub top: &'a Tree,
+    pub word: u8,
+    pub files: Vec<RegFile>,
+    pub regs: Vec<RegInfo>,
+    pub reg_names: BTreeMap<String, Reg>,
+    pub units: Vec<Unit>,
+    pub tables: Vec<Table>,
+    pub instrs: Vec<Instr>,
+    pub instr_names: BTreeMap<String, InstrId>,
+}
+
+/// The string under a key.
+pub(crate) fn text<'a>(table: &'a Tree, key: &str) -> Option<&'a str> {
+    table.get(key).and_then(Node::as_str)
+}
+
+/// The number under a key. Bounds were checked with the keys.
+pub(crate) fn int<T: TryFrom<i64>>(table: &Tree, key: &str) -> Option<T> {
+    table.get(key).and_then(Node::as_int).and_then(|i| T::try_from(i).ok())
+}
+
+/// The nodes of a list of strings; nothing when the key is absent.
+pub(crate) fn nodes<'a>(table: &'a Tree, key: &str) -> &'a [Node] {
+    table.get(key).and_then(Node::as_list).unwrap_or_default()
+}
+
+pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
+    let empty = Tree::default();
+    let top = merged.tree.as_table().unwrap_or(&empty);
+    let head = top.table("machine").unwrap_or(&empty);
+    let word = match int::<u8>(head, "word_bits") {
+        Some(w @ (32 | 64)) => w,
+        _ => {
+            let place = head.get("word_bits").map_or(&merged.tree.place, |n| &n.place);
+            return Err(place.error("a word has 32 or 64 bits"));
+        }
+    };
+    let mut b = Builder {
+        merged,
+        top,
+        word,
+        files: Vec::new(),
+        regs: Vec::new(),
+        reg_names: BTreeMap::new(),
+        units: Vec::new(),
+        tables: Vec::new(),
+        instrs: Vec::new(),
+        instr_names: BTreeMap::new(),
+    };
+    b.registers()?;
+    b.units()?;
+    b.tables()?;
+    b.formats()?;
+    b.instructions()?;
+    let mut machine = Machine {
+        name: text(head, "name").unwrap_or_default().to_owned(),
+        title: text(head, "title").unwrap_or_default().to_owned(),
+        description: text(head, "description").unwrap_or_default().to_owned(),
+        word_bits: word,
+        endian: if text(head, "endian") == Some("big") { Endian::Big } else { Endian::Little },
+        clock_mhz: head.get("clock_mhz").and_then(Node::as_number).unwrap_or(1.0),
+        issue: crate::system::issue(top),
+        branch: crate::system::branch(top),
+        memory: crate::system::memory(top)?,
+        abi: crate::abi::abi(&b)?,
+        asm: crate::system::asm(top)?,
+        extensions: merged.extensions.clone(),
+        sources: merged.sources.clone(),
+        hash: String::new(),
+        compounds: Vec::new(),
+        rules: Vec::new(),
+        files: b.files.clone(),
+        regs: b.regs.clone(),
+        units: b.units.clone(),
+        instrs: b.instrs.clone(),
+        tables: b.tables.clone(),
+    };
+    // Settings and `--without` can leave sources of things that are gone.
+    machine.sources.retain(|path, _| exists(top, path));
+    crate::compounds::add(&b, &mut machine)?;
+    Ok(machine)
+}
+
+fn exists(top: &Tree, path: &str) -> bool {
+    let Ok(keys) = toml_edit::Key::parse(path) else { return false };
+    let mut table = Some(top);
+    for (i, key) in keys.iter().enumerate() {
+        let Some(node) = table.and_then(|t| t.get(key.get())) else { return false };
+        if i + 1 == keys.len() {
+            return true;
+        }
+        table = node.as_table();
+    }
+    false
+}
+
+/// Names that semantics and compounds can tell from signs and keywords.
+pub(crate) fn good_name(name: &str) -> bool {
+    const RESERVED: [&str; 8] = ["pc", "W", "let", "goto", "if", "trap", "window_save", "window_restore"];
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !RESERVED.contains(&name)
+}
+
+impl Builder<'_> {
+    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &crate::tree::Entry, &Tree)> {
+        let entries = self.top.table(name).into_iter().flat_map(Tree::iter);
+        entries.filter_map(|e| e.node.as_table().map(|t| (e.key.as_str(), e, t)))
+    }
+
+    /// The scope semantics are parsed in.
+    pub fn scope<'s>(&'s self, operands: &'s [Operand]) -> Scope<'s> {
+        Scope { word: self.word, operands, regs: &self.reg_names, reg_infos: &self.regs, tables: &self.tables }
+    }
+
+    fn registers(&mut self) -> Result<(), FileError> {
+        let mut files = Vec::new();
+        for (name, entry, t) in self.section("registers") {
+            if !good_name(name) {
+                return Err(entry.place.error(format!("`{name}` cannot name a register file")).mend("use letters, digits and _"));
+            }
+            files.push((name.to_owned(), entry.clone(), t.clone()));
+        }
+        for (name, entry, t) in files {
+            let count: Option<usize> = int(&t, "count");
+            let names: Vec<(String, &Node)> = match (t.get("names"), count) {
+                (Some(list), None) => operands::expand(list.as_list().unwrap_or_default())?,
+                (None, Some(n)) => {
+                    let prefix = text(&t, "prefix").unwrap_or(&name);
+                    (0..n).map(|i| (format!("{prefix}{i}"), &entry.node)).collect()
+                }
+                (None, None) => vec![(name.clone(), &entry.node)],
+                (Some(_), Some(_)) => {
+                    let error = entry.place.error(format!("`{name}` has both `names` and `count`"));
+                    return Err(error.mend("give one of them"));
+                }
+            };
+            let first = self.regs.len();
+            let file = self.files.len();
+            let zero = text(&t, "zero");
+            for (reg, node) in &names {
+                if !good_name(reg) {
+                    return Err(node.place.error(format!("`{reg}` cannot name a register")).mend("use letters, digits and _"));
+                }
+                let Ok(id) = u16::try_from(self.regs.len()) else {
+                    return Err(node.place.error("more than 65535 registers"));
+                };
+                if self.reg_names.insert(reg.clone(), Reg(id)).is_some() {
+                    return Err(node.place.error(format!("two registers are called `{reg}`")));
+                }
+                self.regs.push(RegInfo { name: reg.clone(), file, zero: zero == Some(reg.as_str()) });
+            }
+            if let Some(node) = t.get("zero")
+                && !names.iter().any(|(n, _)| Some(n.as_str()) == zero)
+            {
+                let error = node.place.error(format!("no register of `{name}` is called `{}`", zero.unwrap_or_default()));
+                return Err(error.mend_opt(did_you_mean(zero.unwrap_or_default(), names.iter().map(|(n, _)| n.as_str()))));
+            }
+            let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
+            if bits > self.word {
+                let place = t.get("bits").map_or(&entry.place, |n| &n.place);
+                return Err(place.error(format!("registers of {bits} bits on a machine of {} bits", self.word)));
+            }
+            self.files.push(RegFile { name, bits, first: Reg(first as u16), count: names.len() as u16, cluster });
+        }
+        Ok(())
+    }
+
+    fn units(&mut self) -> Result<(), FileError> {
+        for entry in self.top.table("units").into_iter().flat_map(Tree::iter) {
+            let (count, cluster) = match entry.node.as_table() {
+                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0)),
+                None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0),
+            };
+            self.units.push(Unit { name: entry.key.clone(), count, cluster });
+        }
+        Ok(())
+    }
+
+    fn tables(&mut self) -> Result<(), FileError> {
+        let mut tables = Vec::new();
+        for (name, entry, t) in self.section("tables") {
+            if !good_name(name) || self.reg_names.contains_key(name) {
+                return Err(entry.place.error(format!("`{name}` cannot name a table")).mend("choose another name"));
+            }
+            let bits: u8 = int(t, "bits").unwrap_or(8);
+            if bits > self.word {
+                return Err(entry.place.error(format!("entries of {bits} bits on a machine of {} bits", self.word)));
+            }
+            let mut values = Vec::new();
+            for node in nodes(t, "values") {
+                let value = node.as_int().unwrap_or(-1);
+                if value < 0 || value as u64 > crate::fold::mask(bits) {
+                    return Err(node.place.error(format!("{value} is no entry of {bits} bits")));
+                }
+                values.push(value as u64);
+            }
+            if values.is_empty() {
+                return Err(entry.place.error(format!("table `{name}` has no entries")));
+            }
+            tables.push(Table { name: name.to_owned(), bits, values });
+        }
+        self.tables = tables;
+        Ok(())
+    }
+
+    /// Formats are checked even where no instruction uses them.
+    fn formats(&self) -> Result<(), FileError> {
+        for (_, _, t) in self.section("formats") {
+            operands::read(self, None, t.get("operands"))?;
+        }
+        for (_, _, t) in self.section("timings") {
+            self.unit_ids(t)?;
+        }
+        Ok(())
+    }
+
+    fn unit_ids(&self, timing: &Tree) -> Result<Vec<UnitId>, FileError> {
+        let find = |node: &Node| {
+            let name = node.as_str().unwrap_or_default();
+            self.units.iter().position(|u| u.name == name).ok_or_else(|| {
+                let names = || self.units.iter().map(|u| u.name.as_str());
+                let error = node.error_within(0..name.len(), format!("unknown unit `{name}`; this machine has {}", list(names())));
+                error.mend_opt(did_you_mean(name, names()))
+            })
+        };
+        nodes(timing, "units").iter().map(find).collect()
+    }
+
+    /// An entry of `section` that `node` names.
+    pub fn named<'t>(&'t self, section: &str, node: &Node) -> Result<&'t Tree, FileError> {
+        let name = node.as_str().unwrap_or_default();
+        self.top.table(section).and_then(|s| s.table(name)).ok_or_else(|| {
+            let names = || self.top.table(section).into_iter().flat_map(Tree::keys);
+            let kind = section.trim_end_matches('s');
+            let error = node.error_within(0..name.len(), format!("unknown {kind} `{name}`; there are {}", list(names())));
+            error.mend_opt(did_you_mean(name, names()))
+        })
+    }
+
+    fn instructions(&mut self) -> Result<(), FileError> {
+        let mut instrs = Vec::new();
+        for (name, entry, t) in self.section("instructions") {
+            if !good_name(name) {
+                let error = entry.place.error(format!("`{name}` cannot name an instruction"));
+                return Err(error.mend("use letters, digits and _; what the assembler calls it goes into `mnemonic`"));
+            }
+            instrs.push(self.instruction(name, &entry.node, t)?);
+        }
+        if instrs.len() > usize::from(u16::MAX) {
+            return Err(self.merged.tree.place.error("more than 65535 instructions"));
+        }
+        let name = |(i, instr): (usize, &Instr)| (instr.name.clone(), InstrId(i as u16));
+        self.instr_names = instrs.iter().enumerate().map(name).collect();
+        self.instrs = instrs;
+        Ok(())
+    }
+
+    fn instruction(&self, name: &str, whole: &Node, t: &Tree) -> Result<Instr, FileError> {
+        let empty = Tree::default();
+        let format = t.get("format").map(|n| self.named("formats", n)).transpose()?.unwrap_or(&empty);
+        let timing_node = t.get("timing").unwrap_or(whole);
+        let timing = self.named("timings", timing_node)?;
+        let mut operands = operands::read(self, format.get("operands"), t.get("operands"))?;
+
+        let semantics_node = t.get("semantics").unwrap_or(whole);
+        let parsed = parse::statements(semantics_node.as_str().unwrap_or_default(), &self.scope(&operands));
+        let (semantics, temps) = parsed.map_err(|e| semantics_node.error_within(e.span, e.message).mend_opt(e.mend))?;
+        operands::mark_uses(&mut operands, &semantics);
+        let wrong = |message: String| semantics_node.place.error(format!("`{name}`: {message}"));
+        operands::check_used(&operands, &semantics).map_err(wrong)?;
+        let kind = kind(&operands, &semantics).map_err(wrong)?;
+
+        let asm_node = t.get("asm").or(format.get("asm"));
+        let Some(asm_node) = asm_node else {
+            return Err(whole.place.error(format!("`{name}` has no `asm`, and no format that has one")));
+        };
+        let mnemonic = text(t, "mnemonic").unwrap_or(name);
+        let asm = operands::template(asm_node, mnemonic, &operands)
+            .map_err(|e| e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str())))))?;
+
+        let bytes = int(t, "bytes").or(int(format, "bytes"));
+        let Some(bytes) = bytes else {
+            return Err(whole.place.error(format!("`{name}` has no size: neither it nor its format gives `bytes`")));
+        };
+        let delay_slots = int(t, "delay_slots").or(int(format, "delay_slots")).unwrap_or(0);
+        let annul = t.get("annul").or(format.get("annul")).and_then(Node::as_bool).unwrap_or(false);
+        let transfers = !matches!(kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Frame | InstrKind::Trap);
+        if (delay_slots > 0 || annul) && !transfers {
+            return Err(wrong("only a branch, jump or call has delay slots".to_owned()));
+        }
+        let brought = self.merged.brought.get(&format!("instructions.{name}")).and_then(|by| by.first());
+        Ok(Instr {
+            name: name.to_owned(),
+            asm,
+            units: self.unit_ids(timing)?,
+            issue_cycles: int(timing, "issue_cycles").unwrap_or(1),
+            unit_cycles: int(timing, "unit_cycles").unwrap_or(1),
+            latency: int(timing, "latency").unwrap_or(1),
+            dest_latency: self.dest_latency(timing, &operands, &semantics)?,
+            taken_cycles: int(timing, "taken_cycles").unwrap_or(0),
+            untaken_cycles: int(timing, "untaken_cycles").unwrap_or(0),
+            delay_slots,
+            annul,
+            bytes,
+            kind,
+            timing: timing_node.as_str().unwrap_or_default().to_owned(),
+            extension: brought.map(String::as_str).or(text(t, "extension")).map(str::to_owned),
+            selectable: t.get("selectable").and_then(Node::as_bool).unwrap_or_else(|| matches_programs(kind, &semantics)),
+            operands,
+            semantics,
+            temps,
+        })
+    }
+
+    fn dest_latency(&self, timing: &Tree, operands: &[Operand], stmts: &[Stmt]) -> Result<Vec<(Dest, u32)>, FileError> {
+        let mut out = Vec::new();
+        for entry in timing.table("dest_latency").into_iter().flat_map(Tree::iter) {
+            let cycles = entry.node.as_int().and_then(|i| u32::try_from(i).ok()).unwrap_or(1);
+            let file = self.files.iter().position(|f| f.name == entry.key);
+            let reg = self.reg_names.get(&entry.key);
+            let is_operand = operands.iter().any(|o| o.name == entry.key);
+            // A timing serves many formats: an operand of another one is fine.
+            let known = file.is_some() || reg.is_some() || is_operand || self.some_format_has(&entry.key);
+            if !known {
+                let message = format!("`{}` is no register, register file or operand", entry.key);
+                let names = self.reg_names.keys().chain(self.files.iter().map(|f| &f.name)).map(String::as_str);
+                return Err(entry.place.error(message).mend_opt(did_you_mean(&entry.key, names)));
+            }
+            for stmt in stmts {
+                let Stmt::Assign { dest, .. } = stmt else { continue };
+                let hit = match dest {
+                    Dest::Fixed(r) => Some(r) == reg || Some(self.regs[usize::from(r.0)].file) == file,
+                    Dest::Operand(i) => {
+                        operands[*i].name == entry.key
+                            || matches!(operands[*i].kind, OperandKind::Reg { file: f, .. } if Some(f) == file)
+                    }
+                };
+                if hit && !out.iter().any(|(d, _)| d == dest) {
+                    out.push((dest.clone(), cycles));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn some_format_has(&self, operand: &str) -> bool {
+        self.section("formats").any(|(_, _, t)| t.table("operands").is_some_and(|o| o.get(operand).is_some()))
+    }
+}
+
+/// Work out what an instruction is.
+fn kind(operands: &[Operand], stmts: &[Stmt]) -> Result<InstrKind, String> {
+    let assigns = stmts.iter().any(|s| matches!(s, Stmt::Assign { .. }));
+    let stores = stmts.iter().any(|s| matches!(s, Stmt::Store { .. }));
+    let gotos: Vec<_> = stmts.iter().filter_map(|s| if let Stmt::Goto { cond, target } = s { Some((cond, target)) } else { None }).collect();
+    let frame = stmts.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore));
+    let traps = stmts.contains(&Stmt::Trap);
+    let mut written = BTreeSet::new();
+    for s in stmts {
+        if let Stmt::Assign { dest, .. } = s
+            && !written.insert(format!("{dest:?}"))
+        {
+            return Err("assigns to the same register twice".to_owned());
+        }
+    }
+    if gotos.len() + usize::from(traps) + usize::from(frame) > 1 {
+        return Err("more than one of `goto`, `trap` and window statements".to_owned());
+    }
+    if let Some((cond, target)) = gotos.first() {
+        let label = matches!(target, Expr::Imm(i) if matches!(operands[*i].kind, OperandKind::Label));
+        if stores {
+            return Err("a branch cannot store".to_owned());
+        }
+        return match (cond.is_some(), label, assigns) {
+            (true, true, _) => Ok(InstrKind::Branch),
+            (true, false, _) => Err("a conditional `goto` needs an operand of kind `label` as its target".to_owned()),
+            (false, true, false) => Ok(InstrKind::Jump),
+            (false, true, true) => Ok(InstrKind::Call),
+            (false, false, false) => Ok(InstrKind::JumpIndirect),
+            (false, false, true) => Ok(InstrKind::CallIndirect),
+        };
+    }
+    let mut loads = false;
+    for_each_expr(stmts, &mut |e| loads |= matches!(e, Expr::Load { .. }));
+    Ok(match () {
+        () if frame => InstrKind::Frame,
+        () if traps => InstrKind::Trap,
+        () if stores => InstrKind::Store,
+        () if loads => InstrKind::Load,
+        () => InstrKind::Compute,
+    })
+}
+
+/// Can the selector find what this instruction does in a program? Not if it
+/// depends on a special register, and not if it does nothing.
+fn matches_programs(kind: InstrKind, stmts: &[Stmt]) -> bool {
+    let mut fixed = false;
+    for_each_expr(stmts, &mut |e| fixed |= matches!(e, Expr::Fixed(_) | Expr::Pc));
+    let visible = stmts.iter().any(|s| {
+        matches!(s, Stmt::Assign { dest: Dest::Operand(_), .. } | Stmt::Store { .. } | Stmt::Goto { .. })
+    });
+    let plain = matches!(kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch | InstrKind::Jump);
+    plain && !fixed && visible
+}
+
+/// Call `f` on every expression node of some statements.
+pub fn for_each_expr(stmts: &[Stmt], f: &mut impl FnMut(&Expr)) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::Let { value, .. } | Stmt::Assign { value, .. } => value.walk(f),
+            Stmt::Store { addr, value, .. } => {
+                addr.walk(f);
+                value.walk(f);
+            }
+            Stmt::Goto { cond, target } => {
+                if let Some(cond) = cond {
+                    cond.walk(f);
+                }
+                target.walk(f);
+            }
+            Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Compounds: reading their parts, and proving them on trial values.
+//!
+//! The parts are a tiny straight-line program. Its rules keep it valid in SSA
+//! form and under any allocation in which a result may share a register with
+//! a source: each scratch register is written once, before it is read; each
+//! result is written once; and after a result is written no source is read.
+//! What the parts compute is then compared with what the compound says it
+//! means, on random values, when the machine is loaded: a wrong compound in
+//! somebody's machine file is an error with a counterexample.
+
+use crate::build::{Builder, nodes};
+use crate::error::{FileError, did_you_mean, list};
+use crate::eval::{Env, Memory, Outcome, Value, eval, execute};
+use crate::model::*;
+use crate::operands;
+use crate::parse;
+use crate::random::Random;
+use crate::sem::{Dest, Expr, Stmt};
+use crate::tree::{Node, Table as Tree};
+use std::collections::BTreeMap;
+
+/// Trials of each compound whenever a machine is loaded.
+const TRIALS: usize = 16;
+/// Trials of each immediate argument.
+const IMM_TRIALS: usize = 64;
+
+pub(crate) fn add(b: &Builder, machine: &mut Machine) -> Result<(), FileError> {
+    for entry in b.top.table("compounds").into_iter().flat_map(Tree::iter) {
+        let Some(t) = entry.node.as_table() else { continue };
+        if nodes(t, "parts").iter().any(|n| b.merged.removed.contains(head(n.as_str().unwrap_or_default()).0)) {
+            continue;
+        }
+        let compound = read(b, &entry.key, &entry.node, t)?;
+        if let Some(message) = counterexample(machine, &compound, TRIALS) {
+            let place = t.get("parts").map_or(&entry.place, |n| &n.place);
+            return Err(place.error(format!("`{}` does not do what it says: {message}", entry.key)));
+        }
+        machine.compounds.push(compound);
+    }
+    Ok(())
+}
+
+/// The instruction's name and the offset of its arguments.
+fn head(part: &str) -> (&str, usize) {
+    let start = part.len() - part.trim_start().len();
+    let rest = &part[start..];
+    let end = rest.find(|c: char| c.is_whitespace()).unwrap_or(rest.len());
+    (&rest[..end], start + end)
+}
+
+fn read(b: &Builder, name: &str, whole: &Node, t: &Tree) -> Result<Compound, FileError> {
+    let empty = Tree::default();
+    let format = t.get("format").map(|n| b.named("formats", n)).transpose()?.unwrap_or(&empty);
+    let mut operands = operands::read(b, format.get("operands"), t.get("operands"))?;
+    let node = t.get("semantics").unwrap_or(whole);
+    let parsed = parse::statements(node.as_str().unwrap_or_default(), &b.scope(&operands));
+    let (semantics, temps) = parsed.map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))?;
+    operands::mark_uses(&mut operands, &semantics);
+    operands::check_used(&operands, &semantics).map_err(|m| node.place.error(format!("`{name}`: {m}")))?;
+    let mut compound = Compound { name: name.to_owned(), operands, semantics, temps, parts: Vec::new(), scratch: 0 };
+    let parts = nodes(t, "parts");
+    for (i, node) in parts.iter().enumerate() {
+        let part = part(b, &mut compound, node, i + 1 == parts.len())?;
+        compound.parts.push(part);
+    }
+    if parts.is_empty() {
+        return Err(whole.place.error(format!("`{name}` has no parts")));
+    }
+    flow(b, &compound, parts)?;
+    Ok(compound)
+}
+
+fn part(b: &Builder, compound: &mut Compound, node: &Node, last: bool) -> Result<CompoundPart, FileError> {
+    let text = node.as_str().unwrap_or_default();
+    let (name, rest) = head(text);
+    let Some(&id) = b.instr_names.get(name) else {
+        let error = node.error_within(rest - name.len()..rest, format!("unknown instruction `{name}`"));
+        return Err(error.mend_opt(did_you_mean(name, b.instr_names.keys().map(String::as_str))));
+    };
+    let instr = &b.instrs[usize::from(id.0)];
+    let plain = matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store);
+    let branch = matches!(instr.kind, InstrKind::Branch | InstrKind::Jump);
+    if !(plain || branch && last) {
+        let error = node.place.error(format!("`{name}` cannot stand here in a compound"));
+        return Err(error.mend("parts compute, load or store; the last may be a branch"));
+    }
+    let pieces = split(text, rest);
+    if pieces.len() != instr.operands.len() {
+        let wanted = list(instr.operands.iter().map(|o| o.name.as_str()));
+        return Err(node.place.error(format!("`{name}` takes {} arguments ({wanted}), here are {}", instr.operands.len(), pieces.len())));
+    }
+    let mut args = Vec::new();
+    for (operand, (at, piece)) in instr.operands.iter().zip(pieces) {
+        let arg = arg(b, compound, operand, node, at, piece)?;
+        if let PartArg::Scratch(n) = arg {
+            compound.scratch = compound.scratch.max(n + 1);
+        }
+        args.push(arg);
+    }
+    Ok(CompoundPart { instr: id, args })
+}
+
+/// Arguments with their offsets: cut at commas outside brackets.
+fn split(text: &str, from: usize) -> Vec<(usize, &str)> {
+    let (mut out, mut depth, mut start) = (Vec::new(), 0i32, from);
+    for (i, c) in text.char_indices().skip_while(|(i, _)| *i < from) {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                out.push((start, &text[start..i]));
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    if !out.is_empty() || !text[start..].trim().is_empty() {
+        out.push((start, &text[start..]));
+    }
+    out.into_iter().map(|(at, piece)| (at + piece.len() - piece.trim_start().len(), piece.trim())).collect()
+}
+
+fn arg(b: &Builder, compound: &Compound, to: &Operand, node: &Node, at: usize, piece: &str) -> Result<PartArg, FileError> {
+    let wrong = |message: String| node.error_within(at..at + piece.len(), message);
+    let mine = compound.operands.iter().position(|o| o.name == piece);
+    match &to.kind {
+        OperandKind::Label => match mine {
+            Some(i) if matches!(compound.operands[i].kind, OperandKind::Label) => Ok(PartArg::Operand(i)),
+            _ => Err(wrong(format!("`{}` needs a label operand, here is `{piece}`", to.name))),
+        },
+        OperandKind::Reg { file, .. } => {
+            if let Some(n) = piece.strip_prefix('$') {
+                return match n.parse::<usize>() {
+                    Ok(n) if n < 8 => Ok(PartArg::Scratch(n)),
+                    _ => Err(wrong(format!("`{piece}` is no scratch register")).mend("there are $0 to $7")),
+                };
+            }
+            if let Some(name) = piece.strip_prefix('%') {
+                return match b.reg_names.get(name) {
+                    Some(&r) if b.regs[usize::from(r.0)].file == *file => Ok(PartArg::Reg(r)),
+                    Some(_) => Err(wrong(format!("`{name}` is not of the register file `{}`", b.files[*file].name))),
+                    None => Err(wrong(format!("unknown register `{name}`"))
+                        .mend_opt(did_you_mean(name, b.reg_names.keys().map(String::as_str)))),
+                };
+            }
+            match mine.map(|i| (i, &compound.operands[i].kind)) {
+                Some((i, OperandKind::Reg { file: f, .. })) if f == file => Ok(PartArg::Operand(i)),
+                _ => Err(wrong(format!("`{}` needs a register, here is `{piece}`", to.name))
+                    .mend("write an operand of the compound, `$0` for a scratch register, or `%name`")),
+            }
+        }
+        OperandKind::Imm { .. } => {
+            let parsed = parse::expression(piece, &b.scope(&compound.operands));
+            let expr = parsed.map_err(|e| {
+                node.error_within(at + e.span.start..at + e.span.end, e.message).mend_opt(e.mend)
+            })?;
+            if !expr.is_constant_of_immediates() {
+                return Err(wrong(format!("`{}` is a constant: it can only depend on immediates", to.name)));
+            }
+            imm_fits(compound, &expr, &to.kind, b.word)
+                .map_err(|m| wrong(format!("`{}` cannot hold `{piece}`: {m}", to.name)))?;
+            Ok(match expr {
+                Expr::Imm(i) => PartArg::Operand(i),
+                expr => PartArg::Imm(expr),
+            })
+        }
+    }
+}
+
+/// Immediates of a compound, for evaluating a part's.
+struct Imms<'a>(&'a [i64]);
+
+impl Env for Imms<'_> {
+    fn imm(&self, index: usize) -> Option<i64> {
+        self.0.get(index).copied()
+    }
+}
+
+/// The immediate a part's argument `expr` gives for the compound's immediates
+/// (`imms[i]` for operand `i`), as the part's operand `kind` wants it.
+pub fn part_imm(expr: &Expr, imms: &[i64], kind: &OperandKind, word: u8) -> Option<i64> {
+    kind.imm_for(eval(expr, word, &Imms(imms))?, word)
+}
+
+fn imm_fits(compound: &Compound, expr: &Expr, kind: &OperandKind, word: u8) -> Result<(), String> {
+    let mut random = Random::new(0x696d6d);
+    for _ in 0..IMM_TRIALS {
+        let imms: Vec<i64> = compound.operands.iter().map(|o| sample_imm(&o.kind, &mut random)).collect();
+        if part_imm(expr, &imms, kind, word).is_none() {
+            let names = compound.operands.iter().zip(&imms).filter(|(o, _)| matches!(o.kind, OperandKind::Imm { .. }));
+            let bound: Vec<String> = names.map(|(o, v)| format!("{} = {v}", o.name)).collect();
+            let value = eval(expr, word, &Imms(&imms)).map_or("nothing".to_owned(), |v| format!("{v:#x}"));
+            let when = if bound.is_empty() { String::new() } else { format!(" for {}", bound.join(", ")) };
+            return Err(format!("it gives {value}{when}, out of its range"));
+        }
+    }
+    Ok(())
+}
+
+fn sample_imm(kind: &OperandKind, random: &mut Random) -> i64 {
+    match kind {
+        OperandKind::Imm { values: Some(values), .. } => values[random.bits() as usize % values.len().max(1)],
+        OperandKind::Imm { min, max, step, .. } => {
+            let v = random.between(*min, *max);
+            (v as i128 - (v as i128 - *min as i128) % (*step).max(1) as i128) as i64
+        }
+        OperandKind::Reg { .. } | OperandKind::Label => 0,
+    }
+}
+
+/// The rules on who writes and reads what when.
+fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileError> {
+    let mut scratch: BTreeMap<usize, FileId> = BTreeMap::new();
+    let mut written = vec![false; compound.operands.len()];
+    for (part, node) in compound.parts.iter().zip(parts) {
+        let instr = &b.instrs[usize::from(part.instr.0)];
+        let regs = || part.args.iter().zip(&instr.operands);
+        for (arg, operand) in regs() {
+            let OperandKind::Reg { used: true, file, .. } = operand.kind else { continue };
+            match arg {
+                PartArg::Scratch(n) if scratch.get(n) != Some(&file) => {
+                    return Err(node.place.error(format!("`${n}` is read before it is written")));
+                }
+                PartArg::Operand(_) if written.contains(&true) => {
+                    let error = node.place.error("a source is read after a result was written: they may share a register");
+                    return Err(error.mend("pass the value through a scratch register (`$0`) and write the result last"));
+                }
+                _ => {}
+            }
+        }
+        for (arg, operand) in regs() {
+            let OperandKind::Reg { def: true, used, file } = operand.kind else { continue };
+            match arg {
+                PartArg::Scratch(_) | PartArg::Operand(_) if used => {
+                    return Err(node.place.error(format!("`{}` reads and writes one register: not in a compound", instr.name)));
+                }
+                PartArg::Scratch(n) if scratch.insert(*n, file).is_some() => {
+                    return Err(node.place.error(format!("`${n}` is written twice")).mend("use another scratch register"));
+                }
+                PartArg::Operand(i) if !matches!(compound.operands[*i].kind, OperandKind::Reg { def: true, .. }) => {
+                    return Err(node.place.error(format!("`{}` is a source of the compound: its parts cannot write it", compound.operands[*i].name)));
+                }
+                PartArg::Operand(i) if std::mem::replace(&mut written[*i], true) => {
+                    return Err(node.place.error(format!("`{}` is written twice", compound.operands[*i].name)));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Memory full of noise, with what was stored laid over it.
+#[derive(Default, PartialEq)]
+struct Noise {
+    big: bool,
+    stored: BTreeMap<u64, u8>,
+}
+
+impl Noise {
+    fn place(&self, addr: u64, i: u8, bytes: u8) -> u64 {
+        addr.wrapping_add(u64::from(if self.big { bytes - 1 - i } else { i }))
+    }
+}
+
+impl Memory for Noise {
+    fn load(&self, addr: u64, bytes: u8) -> Option<u64> {
+        let byte = |i| {
+            let at = self.place(addr, i, bytes);
+            let noise = || Random::new(at).bits() as u8;
+            u64::from(self.stored.get(&at).copied().unwrap_or_else(noise)) << (8 * i)
+        };
+        Some((0..bytes).map(byte).fold(0, |a, b| a | b))
+    }
+    fn store(&mut self, addr: u64, bytes: u8, value: u64) -> Option<()> {
+        for i in 0..bytes {
+            self.stored.insert(self.place(addr, i, bytes), (value >> (8 * i)) as u8);
+        }
+        Some(())
+    }
+}
+
+/// Values for which a compound's parts do something other than its semantics.
+pub fn counterexample(machine: &Machine, compound: &Compound, trials: usize) -> Option<String> {
+    let mut random = Random::new(0x636f6d70);
+    (0..trials).find_map(|trial| one_trial(machine, compound, &mut random, trial % 2 == 1))
+}
+
+fn one_trial(machine: &Machine, c: &Compound, random: &mut Random, shared: bool) -> Option<String> {
+    let word = machine.word_bits;
+    let mut taken: Vec<Reg> = Vec::new();
+    crate::build::for_each_expr(&c.semantics, &mut |e| if let Expr::Fixed(r) = e { taken.push(*r) });
+    for part in &c.parts {
+        taken.extend(part.args.iter().filter_map(|a| if let PartArg::Reg(r) = a { Some(*r) } else { None }));
+        let stmts = &machine.instrs[usize::from(part.instr.0)].semantics;
+        taken.extend(stmts.iter().filter_map(|s| match s {
+            Stmt::Assign { dest: Dest::Fixed(r), .. } => Some(*r),
+            _ => None,
+        }));
+    }
+    let mut fresh = |file: FileId| {
+        let f = &machine.files[file];
+        let reg = (f.first.0..f.first.0 + f.count).map(Reg).find(|r| !machine.regs[usize::from(r.0)].zero && !taken.contains(r))?;
+        taken.push(reg);
+        Some(reg)
+    };
+    let mut operands = Vec::new();
+    for o in &c.operands {
+        operands.push(match &o.kind {
+            OperandKind::Reg { file, .. } => Value::Reg(fresh(*file)?),
+            OperandKind::Label => Value::Imm(0x4000),
+            imm => Value::Imm(sample_imm(imm, random)),
+        });
+    }
+    let mut scratch: BTreeMap<usize, Reg> = BTreeMap::new();
+    for part in &c.parts {
+        for (arg, o) in part.args.iter().zip(&machine.instrs[usize::from(part.instr.0)].operands) {
+            if let (PartArg::Scratch(n), OperandKind::Reg { file, .. }) = (arg, &o.kind)
+                && !scratch.contains_key(n)
+            {
+                scratch.insert(*n, fresh(*file)?);
+            }
+        }
+    }
+    if shared {
+        // A result in the register of a source of the same file.
+        let find = |def: bool| c.operands.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: d, used, .. } if d == def && used != def));
+        if let (Some(to), Some(from)) = (find(true), find(false))
+            && let (OperandKind::Reg { file: a, .. }, OperandKind::Reg { file: b, .. }) = (&c.operands[to].kind, &c.operands[from].kind)
+            && a == b
+        {
+            operands[to] = operands[from];
+        }
+    }
+    let start: Vec<u64> = machine.regs.iter().map(|r| random.word() & crate::fold::mask(machine.files[r.file].bits)).collect();
+    let noise = || Noise { big: machine.endian == Endian::Big, stored: BTreeMap::new() };
+
+    let (mut regs, mut memory) = (start.clone(), noise());
+    let outcome = execute(machine, &c.semantics, &operands, &mut regs, 0x1000, &mut memory)?;
+    let (mut part_regs, mut part_memory, mut part_outcome) = (start.clone(), noise(), Some(Outcome::Next));
+    let imms: Vec<i64> = operands.iter().map(|v| if let Value::Imm(i) = v { *i } else { 0 }).collect();
+    for part in &c.parts {
+        let instr = &machine.instrs[usize::from(part.instr.0)];
+        let mut args = Vec::new();
+        for (arg, o) in part.args.iter().zip(&instr.operands) {
+            args.push(match arg {
+                PartArg::Operand(i) if matches!(o.kind, OperandKind::Imm { .. }) => {
+                    Value::Imm(part_imm(&Expr::Imm(*i), &imms, &o.kind, word)?)
+                }
+                PartArg::Operand(i) => operands[*i],
+                PartArg::Scratch(n) => Value::Reg(*scratch.get(n)?),
+                PartArg::Reg(r) => Value::Reg(*r),
+                PartArg::Imm(e) => Value::Imm(part_imm(e, &imms, &o.kind, word)?),
+            });
+        }
+        part_outcome = execute(machine, &instr.semantics, &args, &mut part_regs, 0x1000, &mut part_memory);
+    }
+
+    let values = || {
+        let show = |(o, v): (&Operand, &Value)| match v {
+            Value::Reg(r) => format!("{} = {:#x}", o.name, start[usize::from(r.0)]),
+            Value::Imm(i) => format!("{} = {i:#x}", o.name),
+        };
+        c.operands.iter().zip(&operands).map(show).collect::<Vec<_>>().join(", ")
+    };
+    for stmt in &c.semantics {
+        let Stmt::Assign { dest, .. } = stmt else { continue };
+        let (name, reg) = match dest {
+            Dest::Fixed(r) => (machine.regs[usize::from(r.0)].name.as_str(), *r),
+            Dest::Operand(i) => match operands[*i] {
+                Value::Reg(r) => (c.operands[*i].name.as_str(), r),
+                Value::Imm(_) => continue,
+            },
+        };
+        let (said, done) = (regs[usize::from(reg.0)], part_regs[usize::from(reg.0)]);
+        if said != done {
+            return Some(format!("with {} it says {name} = {said:#x}, its parts give {done:#x}", values()));
+        }
+    }
+    if memory != part_memory {
+        return Some(format!("with {} its parts store something else", values()));
+    }
+    if part_outcome != Some(outcome) {
+        return Some(format!("with {} it says {outcome:?}, its parts give {part_outcome:?}", values()));
+    }
+    None
+}

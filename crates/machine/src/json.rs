@@ -1,0 +1,207 @@
+//! A machine as JSON: what a person wants to read of it.
+
+use crate::model::*;
+use crate::print::{self, Names};
+use crate::shape::join;
+use crate::{keys, shape};
+use serde_json::{Value as Json, json};
+
+/// JSON schemas of the three kinds of file, made of the tables the loader
+/// checks with: `machine`, `extension`, `rules`.
+pub fn schema() -> Json {
+    json!({
+        "machine": shape::schema("ciphermill machine", keys::MACHINE),
+        "extension": shape::schema("ciphermill extension", keys::EXTENSION),
+        "rules": shape::schema("ciphermill rules", keys::RULES),
+    })
+}
+
+impl Machine {
+    /// Names to print semantics of `operands` with.
+    pub fn names<'a>(&'a self, operands: &'a [Operand]) -> Names<'a> {
+        Names { word: self.word_bits, operands, regs: &self.regs, tables: &self.tables }
+    }
+
+    /// An instruction by name.
+    pub fn instr_named(&self, name: &str) -> Option<InstrId> {
+        self.instrs.iter().position(|i| i.name == name).map(|i| InstrId(i as u16))
+    }
+
+    /// A register by name.
+    pub fn reg_named(&self, name: &str) -> Option<Reg> {
+        self.regs.iter().position(|r| r.name == name).map(|i| Reg(i as u16))
+    }
+
+    pub fn instr(&self, id: InstrId) -> &Instr {
+        &self.instrs[usize::from(id.0)]
+    }
+
+    pub fn reg(&self, reg: Reg) -> &RegInfo {
+        &self.regs[usize::from(reg.0)]
+    }
+
+    /// Where the number at a dotted path comes from: the source of the path
+    /// itself, or of what stands nearest above it.
+    pub fn source(&self, path: &str) -> Option<&str> {
+        let below = |p: &str| self.sources.keys().find(|k| k.starts_with(&format!("{p}."))).and_then(|k| self.sources.get(k));
+        let mut at = path;
+        loop {
+            if let Some(source) = self.sources.get(at).or_else(|| below(at)) {
+                return Some(source);
+            }
+            at = at.rsplit_once('.')?.0;
+        }
+    }
+
+    /// Everything a person wants to know of a machine.
+    pub fn to_json(&self) -> Json {
+        let name = |r: &Reg| json!(self.reg(*r).name);
+        let names = |rs: &[Reg]| rs.iter().map(name).collect::<Vec<_>>();
+        let files: Vec<Json> = self.files.iter().map(|f| {
+            let regs: Vec<Reg> = (f.first.0..f.first.0 + f.count).map(Reg).collect();
+            let zero = regs.iter().find(|r| self.reg(**r).zero).map(name);
+            json!({"name": f.name, "bits": f.bits, "cluster": f.cluster, "registers": names(&regs), "zero": zero})
+        }).collect();
+        let units: Vec<Json> = self.units.iter().map(|u| {
+            json!({"name": u.name, "count": u.count, "cluster": u.cluster, "source": self.source(&join("units", &u.name))})
+        }).collect();
+        let instrs: Vec<Json> = self.instrs.iter().map(|i| self.instr_json(i)).collect();
+        let compounds: Vec<Json> = self.compounds.iter().map(|c| {
+            json!({
+                "name": c.name,
+                "operands": self.operands_json(&c.operands),
+                "semantics": print::statements(&c.semantics, self.names(&c.operands)),
+                "parts": c.parts.iter().map(|p| self.part_text(c, p)).collect::<Vec<_>>(),
+                "scratch": c.scratch,
+            })
+        }).collect();
+        let tables: Vec<Json> = self.tables.iter().map(|t| {
+            json!({"name": t.name, "bits": t.bits, "entries": t.values.len()})
+        }).collect();
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "word_bits": self.word_bits,
+            "endian": match self.endian { Endian::Little => "little", Endian::Big => "big" },
+            "clock_mhz": self.clock_mhz,
+            "extensions": self.extensions,
+            "registers": files,
+            "units": units,
+            "instructions": instrs,
+            "compounds": compounds,
+            "tables": tables,
+            "rules": self.rules.iter().map(|r| json!({"name": r.name})).collect::<Vec<_>>(),
+            "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "source": self.source("issue")},
+            "branch": {"predictor": match self.branch.predictor { Predictor::None => "none", Predictor::BackwardTaken => "backward_taken" }},
+            "memory": {
+                "unaligned": self.memory.unaligned,
+                "icache": self.memory.icache.as_ref().map(|c| self.cache_json(c, "memory.icache")),
+                "dcache": self.memory.dcache.as_ref().map(|c| self.cache_json(c, "memory.dcache")),
+            },
+            "abi": self.abi_json(),
+            "asm": {"reg_prefix": self.asm.reg_prefix, "comment": self.asm.comment, "prologue": self.asm.prologue},
+            "sources": self.sources,
+            "hash": self.hash,
+        })
+    }
+
+    fn abi_json(&self) -> Json {
+        let abi = &self.abi;
+        let ops = &abi.ops;
+        let op = |id: InstrId| json!(self.instr(id).name);
+        let name = |r: &Reg| json!(self.reg(*r).name);
+        let names = |rs: &[Reg]| rs.iter().map(name).collect::<Vec<_>>();
+        json!({
+                "args": names(&abi.args),
+                "results": names(&abi.results),
+                "callee_args": names(&abi.callee_args),
+                "callee_results": names(&abi.callee_results),
+                "allocatable": names(&abi.allocatable),
+                "callee_saved": names(&abi.callee_saved),
+                "call_preserved": names(&abi.call_preserved),
+                "stack_pointer": name(&abi.stack_pointer),
+                "return_address": name(&abi.return_address),
+                "scratch": names(&abi.scratch),
+                "globals": names(&abi.globals),
+                "stack_align": abi.stack_align,
+                "frame_reserve": abi.frame_reserve,
+                "ops": {
+                    "mov": op(ops.mov), "add_imm": op(ops.add_imm), "add": op(ops.add), "load": op(ops.load),
+                    "store": op(ops.store), "jump": op(ops.jump), "call": op(ops.call),
+                    "call_indirect": op(ops.call_indirect), "ret": op(ops.ret), "trap": op(ops.trap), "nop": op(ops.nop),
+                },
+                "windows": abi.windows.as_ref().map(|w| json!({
+                    "count": w.count,
+                    "ins": names(&w.ins), "locals": names(&w.locals), "outs": names(&w.outs),
+                    "save": op(w.save), "save_reg": op(w.save_reg), "restore": op(w.restore), "ret": op(w.ret),
+                    "return_address": name(&w.return_address),
+                    "overflow_cycles": w.overflow_cycles, "underflow_cycles": w.underflow_cycles,
+                })),
+            })
+    }
+
+    fn instr_json(&self, i: &Instr) -> Json {
+        let dest = |d: &crate::sem::Dest| match d {
+            crate::sem::Dest::Operand(o) => i.operands[*o].name.clone(),
+            crate::sem::Dest::Fixed(r) => self.reg(*r).name.clone(),
+        };
+        let special: serde_json::Map<String, Json> = i.dest_latency.iter().map(|(d, n)| (dest(d), json!(n))).collect();
+        json!({
+            "name": i.name,
+            "asm": i.asm,
+            "semantics": print::statements(&i.semantics, self.names(&i.operands)),
+            "kind": format!("{:?}", i.kind),
+            "operands": self.operands_json(&i.operands),
+            "units": i.units.iter().map(|&u| self.units[u].name.as_str()).collect::<Vec<_>>(),
+            "latency": i.latency,
+            "dest_latency": special,
+            "issue_cycles": i.issue_cycles,
+            "unit_cycles": i.unit_cycles,
+            "taken_cycles": i.taken_cycles,
+            "untaken_cycles": i.untaken_cycles,
+            "delay_slots": i.delay_slots,
+            "annul": i.annul,
+            "bytes": i.bytes,
+            "extension": i.extension,
+            "selectable": i.selectable,
+            "timing": i.timing,
+            "source": self.source(&format!("{}.latency", join("timings", &i.timing))),
+        })
+    }
+
+    fn operands_json(&self, operands: &[Operand]) -> Vec<Json> {
+        let one = |o: &Operand| match &o.kind {
+            OperandKind::Reg { file, def, used } => {
+                json!({"name": o.name, "kind": "register", "file": self.files[*file].name, "written": def, "read": used})
+            }
+            OperandKind::Imm { min, max, step, values } => {
+                json!({"name": o.name, "kind": "immediate", "min": min, "max": max, "step": step, "values": values})
+            }
+            OperandKind::Label => json!({"name": o.name, "kind": "label"}),
+        };
+        operands.iter().map(one).collect()
+    }
+
+    fn cache_json(&self, c: &Cache, path: &str) -> Json {
+        json!({
+            "bytes": c.bytes, "ways": c.ways, "line_bytes": c.line_bytes,
+            "replacement": format!("{:?}", c.replacement).to_lowercase(),
+            "write": format!("{:?}", c.write).to_lowercase(),
+            "miss_cycles": c.miss_cycles, "writeback_cycles": c.writeback_cycles,
+            "source": self.source(path),
+        })
+    }
+
+    /// A part of a compound as its file writes it.
+    fn part_text(&self, c: &Compound, part: &CompoundPart) -> String {
+        let arg = |a: &PartArg| match a {
+            PartArg::Operand(i) => c.operands[*i].name.clone(),
+            PartArg::Scratch(n) => format!("${n}"),
+            PartArg::Reg(r) => format!("%{}", self.reg(*r).name),
+            PartArg::Imm(e) => print::expression(e, self.names(&c.operands)),
+        };
+        let args: Vec<String> = part.args.iter().map(arg).collect();
+        format!("{} {}", self.instr(part.instr).name, args.join(", ")).trim_end().to_owned()
+    }
+}

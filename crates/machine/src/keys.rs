@@ -1,0 +1,220 @@
+//! The keys of machine, extension and rules files, and what they mean.
+
+use crate::shape::{Key, Kind, may, need};
+
+/// A machine file.
+pub static MACHINE: &[Key] = &[
+    need("machine", Kind::Table(HEAD), "what the machine is called and what it is"),
+    may("sources", SOURCES, "dotted path in this file to the source of the numbers below it"),
+    need("registers", Kind::Map("register file", &Kind::Table(REGISTERS)), "register files, and single special registers"),
+    need("units", Kind::Map("unit", UNIT), "functional units: a count, or a table"),
+    need("formats", FORMATS, "operands, assembly and size shared by instructions"),
+    need("timings", TIMINGS, "units and cycles shared by instructions"),
+    need("instructions", INSTRUCTIONS, "the instruction set, one line each"),
+    may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
+    may("tables", TABLES, "constant tables that semantics index"),
+    need("issue", Kind::Table(ISSUE), "how instructions issue"),
+    need("branch", Kind::Table(BRANCH), "how branches are predicted"),
+    need("memory", Kind::Table(MEMORY), "caches and alignment"),
+    need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
+    need("asm", Kind::Table(ASM), "how the assembler wants things written"),
+];
+
+/// An extension file.
+pub static EXTENSION: &[Key] = &[
+    need("extension", Kind::Table(EXTENSION_HEAD), "what the extension is called and what it is for"),
+    may("sources", SOURCES, "dotted path in this file to the source of the numbers below it"),
+    may("formats", FORMATS, "operands, assembly and size shared by instructions"),
+    may("timings", TIMINGS, "units and cycles shared by instructions"),
+    may("instructions", INSTRUCTIONS, "the instructions, one line each"),
+    may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
+    may("tables", TABLES, "constant tables that semantics index"),
+];
+
+/// The rules file.
+pub static RULES: &[Key] = &[may("rule", Kind::Tables(RULE), "identities between expressions")];
+
+const SOURCES: Kind = Kind::Map("path", &Kind::Text);
+const FORMATS: Kind = Kind::Map("format", &Kind::Table(FORMAT));
+const TIMINGS: Kind = Kind::Map("timing", &Kind::Table(TIMING));
+const INSTRUCTIONS: Kind = Kind::Map("instruction", &Kind::Table(INSTRUCTION));
+const COMPOUNDS: Kind = Kind::Map("compound", &Kind::Table(COMPOUND));
+const TABLES: Kind = Kind::Map("table", &Kind::Table(TABLE));
+const OPERANDS: Kind = Kind::Map("operand", &Kind::Either(&[Kind::Text, Kind::Table(IMMEDIATE)]));
+static UNIT: &Kind = &Kind::Either(&[Kind::Int(1, 64), Kind::Table(UNIT_TABLE)]);
+
+static HEAD: &[Key] = &[
+    need("name", Kind::Text, "the name on the command line"),
+    need("title", Kind::Text, "a name for people"),
+    may("description", Kind::Text, "a few sentences"),
+    may("inherits", Kind::Text, "machine whose file this one changes key by key"),
+    may("without", Kind::Texts, "instructions, compounds or extensions of the parent to leave out"),
+    need("word_bits", Kind::Int(32, 64), "width of a word: 32 or 64"),
+    need("endian", Kind::OneOf(&["little", "big"]), "order of the bytes of a word in memory"),
+    need("clock_mhz", Kind::Number(0.001, 1e6), "clock in MHz, for rates"),
+];
+
+static EXTENSION_HEAD: &[Key] = &[
+    need("name", Kind::Text, "the name on the command line"),
+    need("title", Kind::Text, "a name for people"),
+    may("description", Kind::Text, "a few sentences"),
+    may("for", Kind::Texts, "machines it fits (their heirs too); any when left out"),
+    may("word_bits", Kind::Int(32, 64), "word size it fits; any when left out"),
+];
+
+static REGISTERS: &[Key] = &[
+    may("names", Kind::Texts, "names in order; `g0..g7` stands for eight of them"),
+    may("count", Kind::Int(1, 1024), "how many, named by `prefix` and a number"),
+    may("prefix", Kind::Text, "what numbered registers are called (the file's name when left out)"),
+    need("bits", Kind::Int(1, 64), "width in bits"),
+    may("zero", Kind::Text, "the register that always reads zero"),
+    may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
+];
+
+static UNIT_TABLE: &[Key] = &[
+    need("count", Kind::Int(1, 64), "how many there are; each starts one instruction a cycle"),
+    may("cluster", Kind::Int(0, 15), "cluster they belong to (0)"),
+];
+
+static IMMEDIATE: &[Key] = &[
+    may("min", Kind::Int(i64::MIN, i64::MAX), "least value"),
+    may("max", Kind::Int(i64::MIN, i64::MAX), "greatest value"),
+    may("step", Kind::Int(1, 1 << 32), "distance between values, counted from the least (1)"),
+    may("values", Kind::Ints, "the values, when they are few and irregular"),
+];
+
+static FORMAT: &[Key] = &[
+    may("operands", OPERANDS, "name to kind: a register file, `simmN`, `uimmN`, `label`, or a table of limits"),
+    may("asm", Kind::Text, "assembly: `{name}` is the mnemonic, `{x}` operand x"),
+    may("bytes", Kind::Int(1, 16), "encoded size in bytes"),
+    may("delay_slots", Kind::Int(0, 15), "branches: instructions after it that execute before the target (0)"),
+    may("annul", Kind::Bool, "branches: the delay slot is skipped when not taken (false)"),
+];
+
+static TIMING: &[Key] = &[
+    may("units", Kind::Texts, "units it may run on, any one of them (none: only an issue slot)"),
+    need("latency", Kind::Int(1, 10_000), "cycles from issue until an instruction that reads the result can issue"),
+    may("issue_cycles", Kind::Int(1, 10_000), "cycles during which nothing else issues, its own included (1)"),
+    may("unit_cycles", Kind::Int(1, 10_000), "cycles its unit takes no other instruction (1)"),
+    may("dest_latency", Kind::Map("register, register file or operand", &Kind::Int(1, 10_000)), "latency of single results that differ"),
+    may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
+    may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
+];
+
+static INSTRUCTION: &[Key] = &[
+    need("semantics", Kind::Text, "what it does"),
+    need("timing", Kind::Text, "name of a timing"),
+    may("format", Kind::Text, "name of a format"),
+    may("operands", OPERANDS, "operands other than, or besides, the format's"),
+    may("mnemonic", Kind::Text, "what the assembler calls it (its name)"),
+    may("asm", Kind::Text, "assembly instead of the format's"),
+    may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
+    may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
+    may("annul", Kind::Bool, "instead of the format's"),
+    may("selectable", Kind::Bool, "may be chosen for program code; when left out: unless it reads a special register, calls, traps or turns a window"),
+    may("extension", Kind::Text, "named part of the instruction set it belongs to, for `--without`"),
+    may("description", Kind::Text, "a remark"),
+];
+
+static COMPOUND: &[Key] = &[
+    may("format", Kind::Text, "format whose operands it has"),
+    may("operands", OPERANDS, "operands other than, or besides, the format's"),
+    need("semantics", Kind::Text, "what the whole does"),
+    need("parts", Kind::Texts, "instructions with arguments: operands, `$0` scratch, `%reg`, constants"),
+    may("description", Kind::Text, "a remark"),
+];
+
+static TABLE: &[Key] = &[
+    need("bits", Kind::Int(1, 64), "width of an entry"),
+    need("values", Kind::Ints, "the entries"),
+];
+
+static ISSUE: &[Key] = &[
+    need("width", Kind::Int(1, 64), "instructions a cycle"),
+    need("interlock", Kind::Bool, "the machine waits for operands (false: the pipeline is exposed)"),
+];
+
+static BRANCH: &[Key] = &[need(
+    "predictor",
+    Kind::OneOf(&["none", "backward_taken"]),
+    "`none`: taken and untaken cycles always count; `backward_taken`: only when the guess was wrong",
+)];
+
+static MEMORY: &[Key] = &[
+    need("unaligned", Kind::Bool, "loads and stores work at any address"),
+    may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
+    may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
+];
+
+static CACHE: &[Key] = &[
+    need("enabled", Kind::Bool, "false: every access hits"),
+    need("bytes", Kind::Int(16, 1 << 30), "capacity in bytes, a power of two times the ways"),
+    need("ways", Kind::Int(1, 64), "lines an address may be in"),
+    need("line_bytes", Kind::Int(4, 4096), "bytes of a line, a power of two"),
+    need("replacement", Kind::OneOf(&["lru", "random", "fifo"]), "which line gives way"),
+    need("write", Kind::OneOf(&["through", "back"]), "when stores reach memory"),
+    need("miss_cycles", Kind::Int(0, 100_000), "cycles the pipeline stands still for a line fill"),
+    may("writeback_cycles", Kind::Int(0, 100_000), "cycles to write a dirty line back (0)"),
+];
+
+static ABI: &[Key] = &[
+    need("args", Kind::Texts, "where a caller puts arguments"),
+    need("results", Kind::Texts, "where a caller finds results"),
+    may("callee_args", Kind::Texts, "where the callee finds arguments (`args`)"),
+    may("callee_results", Kind::Texts, "where the callee puts results (`results`)"),
+    need("allocatable", Kind::Texts, "registers the allocator may use, best first"),
+    may("callee_saved", Kind::Texts, "of those, what a function hands back as it found it"),
+    may("call_preserved", Kind::Texts, "preserved by a call without anyone saving it (windows)"),
+    need("stack_pointer", Kind::Text, "the stack pointer"),
+    need("return_address", Kind::Text, "where a call leaves the return address"),
+    need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
+    may("globals", Kind::Texts, "hold the first mutable globals for the whole program"),
+    need("stack_align", Kind::Int(1, 4096), "the stack pointer is a multiple of this many bytes"),
+    may("frame_reserve", Kind::Int(0, 4096), "bytes at the stack pointer that the convention reserves (0)"),
+    need("ops", Kind::Table(OPS), "instructions the frame code is written with"),
+    may("windows", Kind::Table(WINDOWS), "register windows"),
+];
+
+static OPS: &[Key] = &[
+    need("mov", Kind::Text, "rd = rs"),
+    need("add_imm", Kind::Text, "rd = rs + imm"),
+    need("add", Kind::Text, "rd = rs1 + rs2"),
+    need("load", Kind::Text, "word load with base and displacement"),
+    need("store", Kind::Text, "word store with base and displacement"),
+    need("jump", Kind::Text, "unconditional jump to a label"),
+    need("call", Kind::Text, "call of a label"),
+    need("call_indirect", Kind::Text, "call of a register"),
+    need("ret", Kind::Text, "return"),
+    need("trap", Kind::Text, "stop with an error"),
+    need("nop", Kind::Text, "nothing"),
+];
+
+static WINDOWS: &[Key] = &[
+    need("count", Kind::Int(2, 32), "how many windows the hardware has"),
+    need("ins", Kind::Texts, "registers shared with the caller's outs"),
+    need("locals", Kind::Texts, "registers of this window alone"),
+    need("outs", Kind::Texts, "registers shared with the callee's ins"),
+    need("save", Kind::Text, "opens a window, adds an immediate to the stack pointer"),
+    need("save_reg", Kind::Text, "opens a window, adds a register to the stack pointer"),
+    need("restore", Kind::Text, "closes the window"),
+    need("return_address", Kind::Text, "return address as a function with a window of its own sees it"),
+    need("ret", Kind::Text, "return from a function that opened a window"),
+    need("overflow_cycles", Kind::Int(0, 10_000), "cycles of an overflow trap, handler included"),
+    need("underflow_cycles", Kind::Int(0, 10_000), "cycles of an underflow trap, handler included"),
+];
+
+static ASM: &[Key] = &[
+    may("reg_prefix", Kind::Text, "before every register name"),
+    need("comment", Kind::Text, "starts a comment"),
+    may("prologue", Kind::Texts, "lines at the head of a file"),
+];
+
+static RULE: &[Key] = &[
+    need("name", Kind::Text, "for messages"),
+    need("from", Kind::Text, "what is replaced; names are variables, `#n` constant ones"),
+    may("let", Kind::Texts, "`t = expression`, shared within `to`"),
+    need("to", Kind::Text, "what replaces it"),
+    may("when", Kind::Text, "condition on the constants"),
+    may("bits", Kind::Int(32, 64), "only for words of this width"),
+    may("description", Kind::Text, "a remark"),
+];

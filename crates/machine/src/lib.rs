@@ -1,0 +1,43 @@
+//! Machine files: what they say, as data the other stages read.
+//!
+//! A machine is one TOML file (`machines/*.toml`), an extension another
+//! (`extensions/*.toml`). This crate reads them ([`tree`]), checks their keys
+//! ([`shape`], [`keys`]) and that every number has a source ([`sources`]),
+//! resolves inheritance, extensions and `--set` ([`load`](mod@load)), parses
+//! the semantics of their instructions ([`parse`]) into [`sem`] trees, checks
+//! everything a later stage would otherwise have to doubt ([`build`],
+//! [`compounds`], [`rules`]), and yields a [`Machine`] ([`model`]).
+//!
+//! What does not live here: choosing instructions, scheduling, timing. The
+//! model says that a load's result is ready two cycles after issue; what that
+//! costs is the simulator's business.
+
+mod abi;
+mod build;
+pub mod compounds;
+pub mod error;
+pub mod eval;
+pub mod fold;
+mod functions;
+mod json;
+pub mod keys;
+mod lex;
+pub mod load;
+pub mod model;
+mod operands;
+pub mod parse;
+pub mod print;
+mod random;
+pub mod rules;
+pub mod sem;
+pub mod shape;
+mod sources;
+mod system;
+mod tree;
+
+pub use build::for_each_expr;
+pub use error::{FileError, NamedText};
+pub use json::schema;
+pub use lex::SemError;
+pub use load::{Request, load, load_from_dir, names_in};
+pub use model::*;

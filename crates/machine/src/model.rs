@@ -1,0 +1,379 @@
+//! A machine, fully resolved. See `docs/machine-files.md` for the file format.
+//!
+//! Every number here comes from a machine file, together with its source.
+
+use crate::sem::Stmt;
+use std::collections::BTreeMap;
+
+/// A physical register of any register file: an index into [`Machine::regs`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Reg(pub u16);
+
+/// An instruction: an index into [`Machine::instrs`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct InstrId(pub u16);
+
+/// A register file: an index into [`Machine::files`].
+pub type FileId = usize;
+/// A functional-unit class: an index into [`Machine::units`].
+pub type UnitId = usize;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Endian {
+    Little,
+    Big,
+}
+
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub name: String,
+    pub title: String,
+    pub description: String,
+    /// 32 or 64.
+    pub word_bits: u8,
+    pub endian: Endian,
+    pub clock_mhz: f64,
+    pub files: Vec<RegFile>,
+    pub regs: Vec<RegInfo>,
+    pub units: Vec<Unit>,
+    pub instrs: Vec<Instr>,
+    pub compounds: Vec<Compound>,
+    pub rules: Vec<Rule>,
+    /// Constant tables named in semantics.
+    pub tables: Vec<Table>,
+    pub issue: Issue,
+    pub branch: BranchModel,
+    pub memory: MemorySystem,
+    pub abi: Abi,
+    pub asm: AsmSyntax,
+    /// Names of the extensions in effect, in the order given.
+    pub extensions: Vec<String>,
+    /// Where each number comes from: dotted path in the file to a citation.
+    /// A path covers everything below it.
+    pub sources: BTreeMap<String, String>,
+    /// SHA-256 (hex) over the machine file, its parents, the extensions, the
+    /// rules and the settings: everything that determined this value.
+    pub hash: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct RegFile {
+    pub name: String,
+    pub bits: u8,
+    /// Registers `first .. first + count`.
+    pub first: Reg,
+    pub count: u16,
+    /// Cluster this file belongs to; 0 on an unclustered machine.
+    pub cluster: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct RegInfo {
+    /// As the assembler writes it, without prefix.
+    pub name: String,
+    pub file: FileId,
+    /// Reads as zero, ignores writes.
+    pub zero: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Unit {
+    pub name: String,
+    /// How many of them there are (each starts one instruction a cycle).
+    pub count: u16,
+    pub cluster: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Instr {
+    pub name: String,
+    /// Template: `add {rs1}, {rs2}, {rd}`; `{x}` is an operand as the
+    /// assembler writes it. Never contains a newline.
+    pub asm: String,
+    pub operands: Vec<Operand>,
+    pub semantics: Vec<Stmt>,
+    /// Number of `let` temporaries in `semantics`.
+    pub temps: usize,
+    /// Units it may run on (any one of them); empty: none, only an issue slot.
+    pub units: Vec<UnitId>,
+    /// Cycles during which no later instruction can issue, its own included
+    /// (1 for a fully pipelined instruction).
+    pub issue_cycles: u32,
+    /// Cycles during which the unit it runs on takes no other instruction.
+    pub unit_cycles: u32,
+    /// Cycles from issue until a register written by it can be read by an
+    /// instruction that issues then: 1 = by the next cycle's instruction.
+    pub latency: u32,
+    /// Latency of single destinations that differ (by register file name or
+    /// fixed register), as `(dest, cycles)`.
+    pub dest_latency: Vec<(crate::sem::Dest, u32)>,
+    /// Extra cycles when a branch is taken (or not), beyond `issue_cycles`.
+    pub taken_cycles: u32,
+    pub untaken_cycles: u32,
+    /// Branches: instructions after it that execute before the target does.
+    pub delay_slots: u8,
+    /// Branches: the delay slot is skipped when the branch is not taken.
+    pub annul: bool,
+    /// Encoded size in bytes.
+    pub bytes: u8,
+    pub kind: InstrKind,
+    /// Name of its entry in `[timings]`, where its cycles come from.
+    pub timing: String,
+    /// The extension that brought it, if any.
+    pub extension: Option<String>,
+    /// May the selector choose it by matching? (False for instructions that
+    /// only compounds and the frame code use.)
+    pub selectable: bool,
+}
+
+/// What an instruction is, worked out from its semantics.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum InstrKind {
+    Compute,
+    Load,
+    Store,
+    /// Conditional, to a label.
+    Branch,
+    /// Unconditional, to a label.
+    Jump,
+    /// Writes a return address and jumps to a label.
+    Call,
+    /// Writes a return address and jumps to a register.
+    CallIndirect,
+    /// Jumps to a register.
+    JumpIndirect,
+    Trap,
+    /// Register-window instructions and others that only frame code uses.
+    Frame,
+}
+
+#[derive(Clone, Debug)]
+pub struct Operand {
+    pub name: String,
+    pub kind: OperandKind,
+}
+
+#[derive(Clone, Debug)]
+pub enum OperandKind {
+    /// Read, written, or both (a two-address instruction).
+    Reg { file: FileId, def: bool, used: bool },
+    /// `values` when it is one of a short list; otherwise `min ..= max` in
+    /// steps of `step`.
+    Imm { min: i64, max: i64, step: i64, values: Option<Vec<i64>> },
+    /// A block or function: a code address.
+    Label,
+}
+
+/// A sequence of instructions that together do what one line of semantics
+/// says: the way to comparisons through flags, wide constants, and the like.
+/// Matched like an instruction; its parts are emitted in order.
+#[derive(Clone, Debug)]
+pub struct Compound {
+    pub name: String,
+    /// Operands of the whole.
+    pub operands: Vec<Operand>,
+    pub semantics: Vec<Stmt>,
+    pub temps: usize,
+    pub parts: Vec<CompoundPart>,
+    /// Number of scratch registers the parts pass values through.
+    pub scratch: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct CompoundPart {
+    pub instr: InstrId,
+    /// One for each operand of the part's instruction.
+    pub args: Vec<PartArg>,
+}
+
+#[derive(Clone, Debug)]
+pub enum PartArg {
+    /// The compound's operand of this index.
+    Operand(usize),
+    /// A scratch register of the compound.
+    Scratch(usize),
+    /// A physical register.
+    Reg(Reg),
+    /// A constant expression over the compound's immediates.
+    Imm(crate::sem::Expr),
+}
+
+/// An identity between expressions, from `machines/rules.toml`: where a
+/// machine has no way to compute `from`, `to` is tried.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub name: String,
+    /// Variables of the rule; `Operand(i)` in both sides is variable `i`,
+    /// `Imm(i)` a variable that must be a constant.
+    pub vars: Vec<RuleVar>,
+    pub from: crate::sem::Expr,
+    pub to: crate::sem::Expr,
+    /// `let` temporaries shared within `to`: evaluated in order.
+    pub lets: Vec<crate::sem::Expr>,
+    /// Must hold (be nonzero) for the constants bound by `from`.
+    pub when: Option<crate::sem::Expr>,
+}
+
+#[derive(Clone, Debug)]
+pub struct RuleVar {
+    pub name: String,
+    pub constant: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub name: String,
+    /// Width of an entry in bits.
+    pub bits: u8,
+    pub values: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Issue {
+    /// Instructions per cycle.
+    pub width: u16,
+    /// The machine waits until operands are ready. False: the pipeline is
+    /// exposed and code that reads too early gets the old value.
+    pub interlock: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct BranchModel {
+    /// How the machine guesses; the costs of being wrong are the
+    /// instructions' `taken_cycles` and `untaken_cycles`.
+    pub predictor: Predictor,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Predictor {
+    /// No guess: `taken_cycles` on every taken branch, `untaken_cycles` on
+    /// every other.
+    None,
+    /// Backward taken, forward not: `taken_cycles` and `untaken_cycles` are
+    /// paid only when the guess was wrong.
+    BackwardTaken,
+}
+
+#[derive(Clone, Debug)]
+pub struct MemorySystem {
+    /// None: every fetch hits.
+    pub icache: Option<Cache>,
+    /// None: every access hits.
+    pub dcache: Option<Cache>,
+    /// Loads and stores may be unaligned; otherwise the code generator splits
+    /// them and the simulator reports one as a broken promise.
+    pub unaligned: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Cache {
+    pub bytes: u32,
+    pub ways: u32,
+    pub line_bytes: u32,
+    pub replacement: Replacement,
+    pub write: WritePolicy,
+    /// Cycles the pipeline stands still for one line fill.
+    pub miss_cycles: u32,
+    /// Cycles for writing a dirty line back.
+    pub writeback_cycles: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Replacement {
+    Lru,
+    /// Pseudo-random by a fixed generator, so that runs repeat.
+    Random,
+    Fifo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WritePolicy {
+    /// Every store goes to memory; a store miss allocates no line.
+    Through,
+    Back,
+}
+
+/// Calling convention and the roles of registers.
+#[derive(Clone, Debug)]
+pub struct Abi {
+    /// Where a caller puts arguments and finds results.
+    pub args: Vec<Reg>,
+    pub results: Vec<Reg>,
+    /// Where the callee finds arguments and puts results; the same registers
+    /// except on machines with register windows.
+    pub callee_args: Vec<Reg>,
+    pub callee_results: Vec<Reg>,
+    /// Registers the allocator may use, best first.
+    pub allocatable: Vec<Reg>,
+    /// Of those, the ones a function must hand back as it found them (saved by
+    /// store and load). Empty where a window saves them.
+    pub callee_saved: Vec<Reg>,
+    /// Preserved by a call without anyone saving them (the window).
+    pub call_preserved: Vec<Reg>,
+    pub stack_pointer: Reg,
+    pub return_address: Reg,
+    /// Never allocated: for spill-to-spill moves and large frame offsets.
+    pub scratch: Vec<Reg>,
+    /// Registers that hold the first mutable globals (the C stack pointer)
+    /// for the whole program.
+    pub globals: Vec<Reg>,
+    pub stack_align: u32,
+    /// Bytes below a frame that the convention reserves (SPARC: 64 or 92).
+    pub frame_reserve: u32,
+    pub ops: FrameOps,
+    pub windows: Option<Windows>,
+}
+
+/// Instructions the frame code is written with.
+#[derive(Clone, Debug)]
+pub struct FrameOps {
+    /// `rd = rs` (operands: def, use).
+    pub mov: InstrId,
+    /// `sp = sp + imm`: operands in the instruction's own order.
+    pub add_imm: InstrId,
+    /// `rd = rs1 + rs2`.
+    pub add: InstrId,
+    /// Word load and store with base and displacement.
+    pub load: InstrId,
+    pub store: InstrId,
+    /// Unconditional jump, call, indirect call, return, trap, no-operation.
+    pub jump: InstrId,
+    pub call: InstrId,
+    pub call_indirect: InstrId,
+    pub ret: InstrId,
+    pub trap: InstrId,
+    pub nop: InstrId,
+}
+
+/// Register windows, as SPARC has them.
+#[derive(Clone, Debug)]
+pub struct Windows {
+    pub count: u16,
+    pub ins: Vec<Reg>,
+    pub locals: Vec<Reg>,
+    pub outs: Vec<Reg>,
+    /// Instruction that opens a window and lowers the stack pointer, and the
+    /// one that closes it (in the delay slot of the return).
+    pub save: InstrId,
+    /// The same with a register instead of an immediate, for large frames.
+    pub save_reg: InstrId,
+    pub restore: InstrId,
+    /// Return address register as the callee sees it after `save`.
+    pub return_address: Reg,
+    /// Return from a function that opened a window; and from one that did not.
+    pub ret: InstrId,
+    /// Cycles of a window overflow or underflow trap, handler included.
+    pub overflow_cycles: u32,
+    pub underflow_cycles: u32,
+}
+
+/// How the machine's GNU assembler wants things written.
+#[derive(Clone, Debug)]
+pub struct AsmSyntax {
+    /// Before every register name (`%` on SPARC).
+    pub reg_prefix: String,
+    /// To a comment.
+    pub comment: String,
+    /// Lines at the head of a file (options, `.register` directives).
+    pub prologue: Vec<String>,
+}

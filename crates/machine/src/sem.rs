@@ -1,0 +1,81 @@
+//! The meaning of an instruction, as a tree.
+//!
+//! One tree serves everyone: the selector matches it against the program, the
+//! simulator flattens it into its own operations, the assembly printer ignores
+//! it, and (later) Verilog is made from it.
+//!
+//! All arithmetic is in the machine's word (32 or 64 bits) unless a node says
+//! otherwise. A comparison gives 0 or 1.
+
+use ciphermill_ir::{BinOp, CmpOp, UnOp};
+
+/// Index of an operand in [`crate::Instr::operands`].
+pub type OperandIndex = usize;
+/// Index of a table in [`crate::Machine::tables`].
+pub type TableIndex = usize;
+/// Index of a `let` temporary within one instruction.
+pub type TempIndex = usize;
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Expr {
+    /// A register operand's value.
+    Operand(OperandIndex),
+    /// An immediate operand's value (already signed or scaled as declared).
+    Imm(OperandIndex),
+    /// The value of a register named in the semantics itself (flags, `y`).
+    Fixed(crate::Reg),
+    /// A temporary bound by an earlier [`Stmt::Let`].
+    Temp(TempIndex),
+    Const(u64),
+    /// Address of this instruction.
+    Pc,
+    /// `bits` is the width the operator works in (a multiple of 8 up to 64;
+    /// the word by default). Operands are truncated to it, the result is
+    /// zero-extended from it.
+    Bin { op: BinOp, bits: u8, a: Box<Expr>, b: Box<Expr> },
+    Un { op: UnOp, bits: u8, a: Box<Expr> },
+    Cmp { op: CmpOp, bits: u8, a: Box<Expr>, b: Box<Expr> },
+    /// `cond ? then : els`; `cond` is zero or not.
+    Select { cond: Box<Expr>, then: Box<Expr>, els: Box<Expr> },
+    /// Bits `lo + width - 1` down to `lo`, zero-extended.
+    Slice { a: Box<Expr>, lo: u8, width: u8 },
+    /// `mem8[addr]`, `mem16s[addr]` ...: `bytes` bytes in the machine's byte order.
+    Load { bytes: u8, signed: bool, addr: Box<Expr> },
+    /// Entry of a constant table; the index is taken modulo the table's length.
+    Table { table: TableIndex, index: Box<Expr> },
+    /// The four condition bits of `a - b` in the word: bit 3 N, bit 2 Z,
+    /// bit 1 V, bit 0 C (C set when a borrow occurred: `a < b` unsigned).
+    FlagsSub { a: Box<Expr>, b: Box<Expr> },
+    /// The condition bits of `a + b`: C is the carry out.
+    FlagsAdd { a: Box<Expr>, b: Box<Expr> },
+    /// The condition bits of a logical result: V = C = 0.
+    FlagsLogic { a: Box<Expr> },
+    /// 1 when the condition bits say that a comparison `a op b` held, given
+    /// `flags = FlagsSub(a, b)`.
+    FlagsTest { op: CmpOp, flags: Box<Expr> },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Dest {
+    Operand(OperandIndex),
+    Fixed(crate::Reg),
+}
+
+/// Statements read all registers before any is written, whatever their order:
+/// only `Let` is sequential.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stmt {
+    Let { temp: TempIndex, value: Expr },
+    Assign { dest: Dest, value: Expr },
+    Store { bytes: u8, addr: Expr, value: Expr },
+    /// `goto target` or `if (cond) goto target`; the target is a code address
+    /// (a [`crate::OperandKind::Label`] operand read as [`Expr::Imm`], or any
+    /// expression for indirect jumps).
+    Goto { cond: Option<Expr>, target: Expr },
+    /// Stop with an error (a trap instruction; which one, the program says).
+    Trap,
+    /// Enter a new register window: the caller's outs become the ins.
+    WindowSave,
+    /// Leave the register window.
+    WindowRestore,
+}

@@ -1,0 +1,73 @@
+//! Issue, branches, memory and assembler syntax: the small sections.
+
+use crate::build::{int, nodes, text};
+use crate::error::FileError;
+use crate::model::*;
+use crate::tree::{Node, Table as Tree};
+
+fn flag(table: Option<&Tree>, key: &str) -> bool {
+    table.and_then(|t| t.get(key)).and_then(Node::as_bool).unwrap_or(false)
+}
+
+pub(crate) fn issue(top: &Tree) -> Issue {
+    let t = top.table("issue");
+    Issue { width: t.and_then(|t| int(t, "width")).unwrap_or(1), interlock: flag(t, "interlock") }
+}
+
+pub(crate) fn branch(top: &Tree) -> BranchModel {
+    let name = top.table("branch").and_then(|t| text(t, "predictor"));
+    BranchModel { predictor: if name == Some("backward_taken") { Predictor::BackwardTaken } else { Predictor::None } }
+}
+
+pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
+    let t = top.table("memory");
+    let cache = |key: &str| t.and_then(|t| t.get(key)).map_or(Ok(None), cache);
+    Ok(MemorySystem {
+        icache: cache("icache")?,
+        dcache: cache("dcache")?,
+        unaligned: flag(t, "unaligned"),
+    })
+}
+
+/// A cache that is not enabled is checked all the same: `--set` may enable it.
+fn cache(node: &Node) -> Result<Option<Cache>, FileError> {
+    let Some(t) = node.as_table() else { return Ok(None) };
+    let cache = Cache {
+        bytes: int(t, "bytes").unwrap_or(0),
+        ways: int(t, "ways").unwrap_or(1),
+        line_bytes: int(t, "line_bytes").unwrap_or(4),
+        replacement: match text(t, "replacement") {
+            Some("random") => Replacement::Random,
+            Some("fifo") => Replacement::Fifo,
+            _ => Replacement::Lru,
+        },
+        write: if text(t, "write") == Some("back") { WritePolicy::Back } else { WritePolicy::Through },
+        miss_cycles: int(t, "miss_cycles").unwrap_or(0),
+        writeback_cycles: int(t, "writeback_cycles").unwrap_or(0),
+    };
+    let place = |key: &str| t.get(key).map_or(&node.place, |n| &n.place);
+    if !cache.line_bytes.is_power_of_two() {
+        return Err(place("line_bytes").error("the size of a line must be a power of two"));
+    }
+    let way = cache.ways.saturating_mul(cache.line_bytes);
+    if !cache.bytes.is_multiple_of(way) || !(cache.bytes / way.max(1)).is_power_of_two() {
+        let error = place("bytes").error("bytes / (ways * line_bytes), the number of sets, must be a power of two");
+        return Err(error.mend(format!("{} would do", way.saturating_mul((cache.bytes / way.max(1)).max(1).next_power_of_two()))));
+    }
+    Ok(flag(Some(t), "enabled").then_some(cache))
+}
+
+pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
+    let empty = Tree::default();
+    let t = top.table("asm").unwrap_or(&empty);
+    for node in nodes(t, "prologue").iter().chain(t.get("comment")).chain(t.get("reg_prefix")) {
+        if node.as_str().is_some_and(|s| s.contains('\n')) {
+            return Err(node.place.error("one line each, please"));
+        }
+    }
+    Ok(AsmSyntax {
+        reg_prefix: text(t, "reg_prefix").unwrap_or_default().to_owned(),
+        comment: text(t, "comment").unwrap_or("#").to_owned(),
+        prologue: nodes(t, "prologue").iter().filter_map(|n| n.as_str().map(str::to_owned)).collect(),
+    })
+}

@@ -1,0 +1,89 @@
+//! The two things a plan is carried out on, behind one trait.
+
+use crate::error::MeasureError;
+use crate::plan::Call;
+use crate::target::Target;
+use ciphermill_program::Program;
+use ciphermill_reference::Reference;
+use ciphermill_sim::{SimOptions, Simulator, Stats};
+use std::sync::Arc;
+
+impl Target for Reference {
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String> {
+        Reference::call(self, export, args).map_err(|stop| stop.to_string())
+    }
+
+    fn memory(&self) -> &[u8] {
+        Reference::memory(self)
+    }
+
+    fn memory_mut(&mut self) -> &mut [u8] {
+        Reference::memory_mut(self)
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<(), String> {
+        let bytes = usize::try_from(bytes).map_err(|e| e.to_string())?;
+        self.grow_memory_to(bytes).map_err(|stop| format!("{stop}; link the module with a larger --max-memory"))
+    }
+}
+
+/// Instantiate a module on the reference interpreter.
+pub fn reference(wasm: &[u8]) -> Result<Reference, MeasureError> {
+    Reference::new(wasm).map_err(MeasureError::input)
+}
+
+/// A simulated machine with a program in it.
+pub struct Simulated {
+    sim: Simulator,
+}
+
+impl Simulated {
+    /// A machine whose memory has `pages` pages, as the reference's has.
+    pub fn new(program: &Program, pages: u32) -> Result<Simulated, MeasureError> {
+        let mut program = program.clone();
+        program.min_pages = pages;
+        let options = SimOptions { strict_addresses: false, ..SimOptions::default() };
+        let sim = Simulator::new(Arc::new(program), options).map_err(MeasureError::internal)?;
+        Ok(Simulated { sim })
+    }
+
+    /// Zero all counters.
+    pub fn reset(&mut self) {
+        self.sim.reset_stats();
+    }
+
+    /// Cycles of one call on a machine of unlimited width.
+    pub fn critical_path(&mut self, call: &Call) -> Result<u64, MeasureError> {
+        let program = self.sim.program().clone();
+        let func = program
+            .export(call.export)
+            .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
+        self.sim.dataflow(func, &call.args).map(|(_, flow)| flow.critical_path).map_err(MeasureError::internal)
+    }
+
+    /// Counters since the last reset.
+    pub fn stats(&self) -> Stats {
+        self.sim.stats()
+    }
+}
+
+impl Target for Simulated {
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String> {
+        self.sim.call_export(export, args).map_err(|stop| stop.to_string())
+    }
+
+    fn memory(&self) -> &[u8] {
+        self.sim.memory()
+    }
+
+    fn memory_mut(&mut self) -> &mut [u8] {
+        self.sim.memory_mut()
+    }
+
+    fn reserve(&mut self, bytes: u64) -> Result<(), String> {
+        match bytes <= self.sim.memory().len() as u64 {
+            true => Ok(()),
+            false => Err(format!("the simulated memory has less than {bytes} bytes")),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! One plan, carried out on the simulated machine and on the reference.
+//!
+//! Compared are every result of every call and the whole linear memory: the
+//! output, the context, and all that the C compiler placed below them. Memory
+//! that the module grew in one and not in the other is a difference too.
+
+use crate::backends::{Simulated, reference};
+use crate::error::MeasureError;
+use crate::plan::Plan;
+use crate::target::{Target, prepare, run};
+use ciphermill_ir::PAGE_BYTES;
+use ciphermill_program::Program;
+use ciphermill_sim::Stats;
+
+/// What a run on both came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Counters of the measured calls alone.
+    pub stats: Stats,
+    /// What differed, if anything did.
+    pub failure: Option<String>,
+}
+
+/// Run a plan on both.
+///
+/// # Errors
+/// When the module itself traps (the request is at fault), or the simulated
+/// machine stops where the reference does not (we are).
+pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outcome, MeasureError> {
+    let mut judge = reference(wasm)?;
+    judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
+    let pages = judge.memory().len() as u64 / PAGE_BYTES;
+    let trapped = |stop: crate::target::Stopped| {
+        MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.reason))
+    };
+    prepare(&mut judge, plan).map_err(trapped)?;
+    let expected = run(&mut judge, &plan.measured).map_err(trapped)?;
+
+    let mut machine = Simulated::new(program, pages as u32)?;
+    let stopped = |stop: crate::target::Stopped| {
+        MeasureError::internal(format!(
+            "{} stopped on the simulated machine, and not on the reference interpreter: {}",
+            stop.export, stop.reason
+        ))
+    };
+    prepare(&mut machine, plan).map_err(stopped)?;
+    machine.reset();
+    let results = run(&mut machine, &plan.measured).map_err(stopped)?;
+    let failure = if results != expected {
+        Some(format!("the calls returned {results:?}, the reference's {expected:?}"))
+    } else {
+        difference(machine.memory(), judge.memory()).map(|(at, what)| format!("{} is {what}", plan.place(at)))
+    };
+    Ok(Outcome { stats: machine.stats(), failure })
+}
+
+/// The first byte that differs.
+fn difference(ours: &[u8], theirs: &[u8]) -> Option<(u32, String)> {
+    if ours == theirs {
+        return None;
+    }
+    let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
+    let byte = |memory: &[u8]| memory.get(at).map_or("absent".to_owned(), |b| format!("{b:#04x}"));
+    Some((at as u32, format!("{}, the reference's {}", byte(ours), byte(theirs))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_found() {
+        assert_eq!(difference(&[1, 2, 3], &[1, 2, 3]), None);
+        let (at, what) = difference(&[1, 2, 3], &[1, 9, 4]).unwrap();
+        assert_eq!((at, what.as_str()), (1, "0x02, the reference's 0x09"));
+        assert_eq!(difference(&[1, 2], &[1, 2, 3]).unwrap().0, 2);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a module offers: its exports, and the sizes it states about itself.
+
+use crate::error::MeasureError;
+use crate::target::Target;
+use ciphermill_ir::Module;
+use std::collections::BTreeSet;
+
+/// Block or stream cipher, by what the module exports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Block,
+    Stream,
+}
+
+/// The C interface of one module (`ciphers/ciphermill.h`).
+#[derive(Clone, Debug)]
+pub struct Interface {
+    pub kind: Kind,
+    /// Size of the context.
+    pub ctx_bytes: u32,
+    /// Size of a block, or of what a stream cipher makes at once.
+    pub block_bytes: u32,
+    /// First address that the module does not use itself.
+    pub heap_base: u32,
+    /// Names of all exported functions.
+    pub exports: BTreeSet<String>,
+}
+
+/// Larger than any cipher's context; catches a module whose function of that
+/// name means something else.
+const MAX_STATED: u64 = 1 << 24;
+
+impl Interface {
+    /// Read a module's exports and ask it for its sizes.
+    pub fn probe(module: &Module, target: &mut dyn Target) -> Result<Interface, MeasureError> {
+        let exports: BTreeSet<String> = module.exports.iter().map(|(name, _)| name.clone()).collect();
+        let kind = if exports.contains("cm_keystream") { Kind::Stream } else { Kind::Block };
+        for name in ["cm_ctx_bytes", "cm_block_bytes"] {
+            if !exports.contains(name) {
+                return Err(missing(name, &exports));
+            }
+        }
+        let heap_base = module
+            .exported_globals
+            .iter()
+            .find(|(name, _)| name == "__heap_base")
+            .map(|&(_, id)| module.globals[id].init as u32)
+            .ok_or_else(|| {
+                MeasureError::input(
+                    "the module exports no global __heap_base, so there is no place for its buffers; \
+                     link it with -Wl,--export=__heap_base",
+                )
+            })?;
+        let mut stated = |name: &str| -> Result<u32, MeasureError> {
+            let results = target.call(name, &[]).map_err(|stop| {
+                MeasureError::input(format!("{name}() stopped: {stop}; it returns a size and does nothing else"))
+            })?;
+            match results[..] {
+                [size] if (1..=MAX_STATED).contains(&size) => Ok(size as u32),
+                _ => Err(MeasureError::input(format!(
+                    "{name}() returned {results:?}; it must return a size of 1 to {MAX_STATED} bytes"
+                ))),
+            }
+        };
+        let ctx_bytes = stated("cm_ctx_bytes")?;
+        let block_bytes = stated("cm_block_bytes")?;
+        Ok(Interface { kind, ctx_bytes, block_bytes, heap_base, exports })
+    }
+
+    /// Is there an exported function of that name?
+    pub fn has(&self, name: &str) -> bool {
+        self.exports.contains(name)
+    }
+
+    /// An error naming the first of `names` that is not exported.
+    pub fn require(&self, names: &[&str]) -> Result<(), MeasureError> {
+        match names.iter().find(|name| !self.has(name)) {
+            Some(name) => Err(missing(name, &self.exports)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn missing(name: &str, exports: &BTreeSet<String>) -> MeasureError {
+    let found: Vec<&str> = exports.iter().map(String::as_str).collect();
+    let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
+    MeasureError::input(format!(
+        "the module does not export {name} (it exports {found}); include ciphermill.h and end the C file with \
+         CM_BLOCK_CIPHER(bytes) or CM_STREAM_CIPHER(bytes)"
+    ))
+}

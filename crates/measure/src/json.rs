@@ -1,0 +1,96 @@
+//! The calls of this crate with JSON text for requests and answers.
+
+use crate::error::MeasureError;
+use crate::interface::{Interface, Kind};
+use crate::pipeline;
+use crate::request::{Direction, MachineRequest, TextFile};
+use crate::vectors::{self, Selection};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// Answer a [`crate::Request`] with a [`crate::Measurement`].
+///
+/// # Errors
+/// As [`crate::measure`]; and for a request that is not one.
+pub fn measure(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    text(&crate::measure(wasm, &parse(request)?)?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VectorRequest {
+    variant: String,
+    direction: Direction,
+    key_bits: u32,
+    files: Vec<TextFile>,
+}
+
+/// Run official vectors on the reference interpreter; a
+/// [`crate::VectorReport`].
+///
+/// # Errors
+/// When a vector file is malformed or the module lacks an export.
+pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    let request: VectorRequest = parse(request)?;
+    let mut target = crate::backends::reference(wasm)?;
+    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    let select = Selection { variant: &request.variant, direction: request.direction, key_bits: request.key_bits };
+    text(&vectors::check(&module, &request.files, &select, &mut target)?)
+}
+
+/// Kind, sizes and exports of a module.
+///
+/// # Errors
+/// When it is not a module with the interface of a cipher.
+pub fn inspect(wasm: &[u8]) -> Result<String, MeasureError> {
+    let module = Interface::probe(&pipeline::load(wasm)?, &mut crate::backends::reference(wasm)?)?;
+    text(&json!({
+        "kind": if module.kind == Kind::Stream { "stream" } else { "block" },
+        "ctx_bytes": module.ctx_bytes,
+        "block_bytes": module.block_bytes,
+        "exports": module.exports,
+    }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AssemblyRequest {
+    machine: MachineRequest,
+}
+
+/// The program that would be measured, as assembly for the machine's own
+/// assembler.
+///
+/// # Errors
+/// When module or machine are at fault.
+pub fn assemble(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    let request: AssemblyRequest = parse(request)?;
+    let program = crate::measure::program(wasm, &request.machine, 2)?;
+    Ok(format!("{}", program.funcs.len()))
+}
+
+/// A machine, resolved.
+///
+/// # Errors
+/// When one of the texts is at fault.
+pub fn describe_machine(request: &str) -> Result<String, MeasureError> {
+    let request: MachineRequest = parse(request)?;
+    text(&pipeline::machine(&request)?.to_json())
+}
+
+/// The JSON schema of machine files.
+///
+/// # Errors
+/// None in practice.
+pub fn machine_schema() -> Result<String, MeasureError> {
+    serde_json::to_string_pretty(&ciphermill_machine::schema()).map_err(MeasureError::internal)
+}
+
+fn parse<T: DeserializeOwned>(request: &str) -> Result<T, MeasureError> {
+    serde_json::from_str(request).map_err(|e| MeasureError::internal(format!("a request the core does not read: {e}")))
+}
+
+fn text<T: Serialize>(value: &T) -> Result<String, MeasureError> {
+    serde_json::to_string(value).map_err(MeasureError::internal)
+}

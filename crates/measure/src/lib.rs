@@ -1,0 +1,72 @@
+//! Measurements: a cipher on a machine, compiled, run, checked and explained.
+//!
+//! This crate knows every stage and is known by none: it carries a module and
+//! a machine through them and makes the one thing that leaves the system, a
+//! [`Measurement`]. How, in order:
+//!
+//! 1. [`pipeline`]: the module is loaded, the machine built from its texts, the
+//!    module optimised and compiled for it.
+//! 2. [`interface`] asks the module for its sizes, [`plan`] lays out buffers and
+//!    says what to call, with the bytes of [`inputs`].
+//! 3. [`compare`] carries the plan out twice, on the simulated machine and on
+//!    the reference interpreter ([`target`], [`backends`]), and compares every
+//!    byte of memory. A cycle count without that comparison does not exist.
+//! 4. Three message lengths are run: the one asked for gives the totals, two
+//!    others the steady state, which call overhead and cold caches do not
+//!    touch.
+//! 5. [`bounds`] and [`resource`] say how few cycles it could have been,
+//!    [`bottleneck`] why it was not, [`sizes`] what it takes in memory.
+//!
+//! [`vectors`] runs official test vectors on the reference, which the caller
+//! does once for a module and hands the verdict to each measurement. [`json`]
+//! has the same calls with JSON text for requests and answers.
+
+mod backends;
+mod bottleneck;
+mod bounds;
+mod compare;
+mod error;
+mod inputs;
+mod interface;
+pub mod json;
+mod measure;
+mod measurement;
+mod pipeline;
+mod plan;
+mod request;
+mod resource;
+mod sizes;
+mod target;
+mod vectors;
+
+pub use error::MeasureError;
+pub use measure::measure;
+pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
+pub use pipeline::BUFFER_ALIGN;
+pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, VectorReport};
+
+use interface::Interface;
+
+/// Encrypt or decrypt whole blocks on the reference interpreter.
+///
+/// # Errors
+/// When the module is no block cipher, or `data` no whole number of blocks.
+pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> Result<Vec<u8>, MeasureError> {
+    let mut target = backends::reference(wasm)?;
+    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    if !data.len().is_multiple_of(module.block_bytes as usize) {
+        let (have, block) = (data.len(), module.block_bytes);
+        return Err(MeasureError::input(format!("{have} bytes of data; it must be whole blocks of {block} bytes")));
+    }
+    vectors::apply_block(&module, decrypt, key, data, &mut target)
+}
+
+/// The first `length` bytes of a stream, made by the reference interpreter.
+///
+/// # Errors
+/// When the module is no stream cipher.
+pub fn keystream(wasm: &[u8], key: &[u8], iv: &[u8], length: usize) -> Result<Vec<u8>, MeasureError> {
+    let mut target = backends::reference(wasm)?;
+    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    vectors::apply_stream(&module, key, iv, &vec![0; length], &mut target)
+}

@@ -1,0 +1,212 @@
+//! A request answered: compile, run beside the reference, count, explain.
+
+use crate::bottleneck::{self, share};
+use crate::bounds;
+use crate::compare::{Outcome, side_by_side};
+use crate::error::MeasureError;
+use crate::interface::{Interface, Kind};
+use crate::measurement::{Bounds, Breakdown, Measurement, Metrics, Provenance};
+use crate::pipeline;
+use crate::plan::{self, Plan, Work};
+use crate::request::{Blocks, Direction, Request};
+use crate::resource;
+use crate::sizes;
+use ciphermill_machine::Machine;
+use ciphermill_program::Program;
+use ciphermill_sim::{CacheStats, Stats};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Measure one cipher on one machine.
+///
+/// # Errors
+/// [`MeasureError::Input`] for a module, machine or setting that cannot be
+/// measured, [`MeasureError::Internal`] when a stage of ours failed. A result
+/// that differs from the reference's is no error but a measurement that is not
+/// [`Measurement::verified`].
+pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
+    let module = pipeline::load(wasm)?;
+    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let interface = Interface::probe(&module, &mut crate::backends::reference(wasm)?)?;
+    let work = work(&interface, request)?;
+    let needed = plan::needed(work.direction, work.blocks);
+    interface.require(&needed)?;
+    let root = needed[needed.len() - 1];
+
+    let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
+    let program = pipeline::compile(module, machine.clone(), request.level)?;
+    let code = program.export(root).map_or(0, |f| sizes::code_bytes(&program, f));
+
+    let unit = if work.direction == Direction::Keysetup { work.key_bytes } else { interface.block_bytes };
+    let (bytes, shorter, longer) = match (work.direction, request.bytes) {
+        (Direction::Keysetup, None) => (unit, unit, 2 * unit),
+        (Direction::Keysetup, Some(_)) => {
+            return Err(MeasureError::input("--bytes: a key set-up has no message; leave --bytes out"));
+        }
+        _ => plan::lengths(unit, request.bytes, interface.kind == Kind::Stream)?,
+    };
+    let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
+    for length in [bytes, shorter, longer] {
+        if !runs.contains_key(&length) {
+            let plan = Plan::new(&interface, work, length)?;
+            runs.insert(length, side_by_side(wasm, &program, &plan)?);
+        }
+    }
+    let whole = &runs[&bytes].stats;
+    let steady = Steady { from: &runs[&shorter].stats, to: &runs[&longer].stats, blocks: f64::from((longer - shorter) / unit) };
+    let cycles_per_block = steady.slope(|s| s.cycles);
+    let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
+    let failure = runs.values().find_map(|r| r.failure.clone()).or(vectors_failed);
+
+    let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
+    let resource = resource::bound(&machine, &counts);
+    let heights = bounds::heights(&program, &interface, work, unit)?;
+    let bounds = Bounds {
+        resource: resource.cycles,
+        recurrence: heights.recurrence,
+        critical_path: heights.critical_path,
+        lower: resource.cycles.max(heights.recurrence),
+    };
+    // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
+    if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {
+        return Err(MeasureError::internal(format!(
+            "{} on {}: the lower bound of {:.3} cycles a block is above the {cycles_per_block:.3} simulated",
+            request.cipher, machine.name, bounds.lower
+        )));
+    }
+    let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
+    let blocks_run = f64::from(bytes) / f64::from(unit);
+    let limit = bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run);
+    let cycles_per_byte = cycles_per_block / f64::from(unit);
+
+    Ok(Measurement {
+        cipher: request.cipher.clone(),
+        variant: request.variant.clone(),
+        direction: work.direction.name(),
+        key_bits: request.key_bits,
+        bytes,
+        block_bytes: unit,
+        machine: machine.name.clone(),
+        with: request.machine.with.clone(),
+        without: request.machine.without.clone(),
+        set: request.machine.set.clone(),
+        clock_mhz: machine.clock_mhz,
+        blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
+        jam: 1,
+        unroll: 1,
+        verified: failure.is_none(),
+        failure,
+        cycles: whole.cycles,
+        cycles_per_block,
+        cycles_per_byte,
+        mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
+        instructions: whole.instructions,
+        uops: whole.instructions,
+        cpi: share(whole.cycles, whole.instructions),
+        ilp: share(whole.instructions, whole.cycles),
+        events: BTreeMap::new(),
+        metrics: metrics(whole),
+        breakdown: breakdown(whole),
+        bounds,
+        loops: Vec::new(),
+        bottleneck: limit.word,
+        why: limit.why,
+        code_bytes: code,
+        table_bytes: tables,
+        stack_bytes: whole.stack_bytes,
+        provenance: provenance(wasm, request, &machine, &work, bytes),
+    })
+}
+
+/// What is asked for, with the module's own kind filled in and checked.
+fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
+    let stream = module.kind == Kind::Stream;
+    let wrong = |what: &str| {
+        let direction = request.direction.name();
+        Err(MeasureError::input(format!("--direction {direction}: {} is {what}", request.cipher)))
+    };
+    match request.direction {
+        Direction::Encrypt | Direction::Decrypt if stream => return wrong("a stream cipher; use keystream"),
+        Direction::Keystream if !stream => return wrong("a block cipher; use encrypt or decrypt"),
+        Direction::Keystream if request.blocks == Blocks::Single => {
+            return Err(MeasureError::input("--blocks single: a stream cipher has no feedback mode; leave --blocks out"));
+        }
+        _ => {}
+    }
+    Ok(Work {
+        direction: request.direction,
+        blocks: request.blocks,
+        key_bytes: request.key_bits / 8,
+        iv_bytes: request.iv_bytes,
+    })
+}
+
+/// Two runs whose difference is the steady state.
+struct Steady<'a> {
+    from: &'a Stats,
+    to: &'a Stats,
+    blocks: f64,
+}
+
+impl Steady<'_> {
+    fn slope(&self, count: impl Fn(&Stats) -> u64) -> f64 {
+        (count(self.to) as f64 - count(self.from) as f64) / self.blocks
+    }
+}
+
+fn metrics(s: &Stats) -> Metrics {
+    let hit = |c: CacheStats| 1.0 - share(c.read_misses + c.write_misses, c.reads + c.writes);
+    let branches = s.branches_taken + s.branches_untaken + s.jumps;
+    Metrics {
+        l1d_hit: s.dcache.map(hit),
+        l1i_hit: s.icache.map(hit),
+        l2_hit: None,
+        branch_ratio: share(branches, s.instructions),
+        prediction_rate: None,
+        mispredict_ratio: None,
+        stall_ratio: share(s.stalls.total(), s.cycles),
+        wasted_work: 0.0,
+        lookup_share: share(s.roles.lookup, s.instructions),
+        overhead_share: share(s.roles.overhead, s.instructions),
+        load_share: share(s.loads, s.instructions),
+        store_share: share(s.stores, s.instructions),
+    }
+}
+
+fn breakdown(s: &Stats) -> Breakdown {
+    Breakdown {
+        issue: s.issue_cycles,
+        load_wait: s.stalls.load_wait,
+        operand_wait: s.stalls.operand_wait,
+        unit: s.stalls.unit,
+        branch: s.stalls.branch,
+        icache: s.stalls.icache,
+        dcache: s.stalls.dcache,
+        window: s.stalls.window,
+    }
+}
+
+fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
+    let settings = format!("{work:?} bytes={bytes} level={}", request.level);
+    Provenance {
+        kind: "simulated",
+        ciphermill: env!("CARGO_PKG_VERSION"),
+        module: hex(&Sha256::digest(wasm)),
+        machine: machine.hash.clone(),
+        settings: hex(&Sha256::digest(settings.as_bytes())),
+        vectors: request.vectors.as_ref().map(|v| v.cases),
+        buffer_align: pipeline::BUFFER_ALIGN,
+        level: request.level,
+        origin: request.origin.clone(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The program a request would measure.
+pub fn program(wasm: &[u8], request: &crate::request::MachineRequest, level: u8) -> Result<Program, MeasureError> {
+    pipeline::compile(pipeline::load(wasm)?, Arc::new(pipeline::machine(request)?), level)
+}

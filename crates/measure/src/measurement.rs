@@ -1,0 +1,144 @@
+//! The measurement as it leaves the core: the JSON contract, field by field.
+//!
+//! Names, units and meaning are promised to programs outside; add to them
+//! freely, rename nothing. All ratios are fractions, all sizes bytes, all
+//! times cycles of the simulated machine. A ratio is `null` where the machine
+//! has nothing to count (no cache, no predictor).
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What one cipher did on one machine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Measurement {
+    pub cipher: String,
+    pub variant: String,
+    pub direction: &'static str,
+    pub key_bits: u32,
+    /// Message length; for a key set-up, the key's.
+    pub bytes: u32,
+    /// What `cycles_per_block` counts: block, key, or keystream made at once.
+    pub block_bytes: u32,
+    pub machine: String,
+    pub with: Vec<String>,
+    pub without: Vec<String>,
+    pub set: Vec<String>,
+    pub clock_mhz: f64,
+    pub blocks: &'static str,
+    /// Independent blocks carried through the code together.
+    pub jam: u32,
+    /// Copies of the block loop's body in one iteration.
+    pub unroll: u32,
+    /// Results and memory equalled the reference interpreter's, and the
+    /// official vectors passed on that module.
+    pub verified: bool,
+    /// Why not, when not.
+    pub failure: Option<String>,
+    /// For the whole message, call and return included.
+    pub cycles: u64,
+    /// Steady state: the slope between two message lengths.
+    pub cycles_per_block: f64,
+    pub cycles_per_byte: f64,
+    pub mbit_per_s: f64,
+    pub instructions: u64,
+    pub uops: u64,
+    /// Cycles per instruction.
+    pub cpi: f64,
+    /// Micro-operations per cycle.
+    pub ilp: f64,
+    /// Counters under the vendor's names; empty where the machine names none.
+    pub events: BTreeMap<String, u64>,
+    pub metrics: Metrics,
+    /// Cycles by what they went to; they sum to `cycles`.
+    pub breakdown: Breakdown,
+    pub bounds: Bounds,
+    /// Software-pipelined loops; none on this kind of machine.
+    pub loops: Vec<Loop>,
+    pub bottleneck: &'static str,
+    pub why: String,
+    pub code_bytes: u64,
+    pub table_bytes: u64,
+    pub stack_bytes: u64,
+    pub provenance: Provenance,
+}
+
+/// Fractions derived from the counters.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Metrics {
+    pub l1d_hit: Option<f64>,
+    pub l1i_hit: Option<f64>,
+    pub l2_hit: Option<f64>,
+    /// Branches, jumps, calls and returns among instructions.
+    pub branch_ratio: f64,
+    /// Conditional branches guessed right among all of them.
+    pub prediction_rate: Option<f64>,
+    /// Conditional branches guessed wrong among instructions.
+    pub mispredict_ratio: Option<f64>,
+    /// Cycles in which nothing issued.
+    pub stall_ratio: f64,
+    /// Work thrown away after a wrong guess.
+    pub wasted_work: f64,
+    /// Instructions that serve table lookups.
+    pub lookup_share: f64,
+    /// Spills, reloads, saves and moves of the register allocator.
+    pub overhead_share: f64,
+    pub load_share: f64,
+    pub store_share: f64,
+}
+
+/// Cycles of the message by cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Breakdown {
+    pub issue: u64,
+    pub load_wait: u64,
+    pub operand_wait: u64,
+    pub unit: u64,
+    pub branch: u64,
+    pub icache: u64,
+    pub dcache: u64,
+    pub window: u64,
+}
+
+/// Lower bounds in cycles per block.
+#[derive(Clone, Debug, Serialize)]
+pub struct Bounds {
+    /// The executed instructions on the machine's issue slots and units.
+    pub resource: f64,
+    /// From one block to the next along the longest chain of dependences.
+    pub recurrence: f64,
+    /// One block alone, on a machine of unlimited width.
+    pub critical_path: f64,
+    /// The larger of `resource` and `recurrence`.
+    pub lower: f64,
+}
+
+/// A software-pipelined loop.
+#[derive(Clone, Debug, Serialize)]
+pub struct Loop {
+    pub ii: u32,
+    pub res_mii: u32,
+    pub rec_mii: u32,
+    pub stages: u32,
+    pub proved_optimal: bool,
+}
+
+/// Where the numbers come from, and what is needed to get them again.
+#[derive(Clone, Debug, Serialize)]
+pub struct Provenance {
+    /// `simulated`: cycles of a model, never of this computer.
+    pub kind: &'static str,
+    pub ciphermill: &'static str,
+    /// SHA-256 of the module.
+    pub module: String,
+    /// SHA-256 of the machine file, its parents, extensions, rules, settings.
+    pub machine: String,
+    /// SHA-256 of everything else asked for.
+    pub settings: String,
+    /// Official test cases passed by this module; null: there are none.
+    pub vectors: Option<u32>,
+    /// Bytes; every buffer starts on a multiple of it.
+    pub buffer_align: u32,
+    pub level: u8,
+    /// Compiler, flags and sources of the module.
+    pub origin: serde_json::Value,
+}

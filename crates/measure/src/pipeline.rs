@@ -1,0 +1,91 @@
+//! One way through: module bytes and machine texts in, a program out.
+
+use crate::error::MeasureError;
+use crate::request::MachineRequest;
+use ciphermill_ir::Module;
+use ciphermill_machine::{Machine, NamedText};
+use ciphermill_program::Program;
+use std::sync::Arc;
+
+/// Name of the file of identities, which stands among the machines.
+const RULES: &str = "rules";
+
+/// Read and check a module.
+pub fn load(wasm: &[u8]) -> Result<Module, MeasureError> {
+    ciphermill_load::load(wasm).map_err(MeasureError::input)
+}
+
+/// Build a machine from its texts.
+pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
+    let named = |files: &[crate::TextFile], name: &str| {
+        files.iter().find(|f| stem(&f.path) == name).map(|f| NamedText::new(&f.path, &f.text))
+    };
+    let rules = named(&request.library, RULES)
+        .ok_or_else(|| MeasureError::input("machines/rules.toml, the file of identities, is missing"))?;
+    let extensions = request.with.iter().map(|name| {
+        named(&request.extensions, name).ok_or_else(|| {
+            let names: Vec<&str> = request.extensions.iter().map(|f| stem(&f.path)).collect();
+            MeasureError::input(format!(
+                "--with {name}: there is no such extension; there are {}; your own is a path that ends in .toml",
+                names.join(", ")
+            ))
+        })
+    });
+    let settings = request.set.iter().map(|setting| match setting.split_once('=') {
+        Some((path, value)) => Ok((path.trim().to_owned(), value.trim().to_owned())),
+        None => Err(MeasureError::input(format!("--set {setting}: write PATH=VALUE, for instance issue.width=4"))),
+    });
+    let request = ciphermill_machine::load::Request {
+        machine: NamedText::new(&request.file.path, &request.file.text),
+        parents: &|name| named(&request.library, name),
+        extensions: extensions.collect::<Result<_, _>>()?,
+        without: request.without.clone(),
+        settings: settings.collect::<Result<_, _>>()?,
+        rules,
+    };
+    ciphermill_machine::load::load(&request).map_err(MeasureError::input)
+}
+
+/// Optimise a module for a machine and generate its code.
+pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<Program, MeasureError> {
+    let options = ciphermill_opt::Options {
+        level,
+        strict_traps: false,
+        word_bits: machine.word_bits,
+        ..ciphermill_opt::Options::default()
+    };
+    ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
+    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params() };
+    ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
+        ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
+        _ => MeasureError::input(e),
+    })
+}
+
+/// Alignment in bytes of every buffer handed to a cipher; the plan keeps it
+/// (its buffers stand on boundaries of 64) and the simulator checks it.
+pub const BUFFER_ALIGN: u32 = 8;
+
+/// The pointer parameters of the C interface (`ciphers/ciphermill.h`) that are
+/// given buffers.
+const POINTERS: [(&str, usize); 8] = [
+    ("cm_keysetup", 2),
+    ("cm_keysetup_decrypt", 2),
+    ("cm_ivsetup", 2),
+    ("cm_encrypt_blocks", 3),
+    ("cm_decrypt_blocks", 3),
+    ("cm_encrypt_feedback", 3),
+    ("cm_decrypt_feedback", 3),
+    ("cm_keystream", 3),
+];
+
+fn aligned_params() -> Vec<(String, usize, u32)> {
+    let of = |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();
+    POINTERS.iter().flat_map(of).collect()
+}
+
+/// File name without folder and ending.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    name.strip_suffix(".toml").unwrap_or(name)
+}

@@ -1,0 +1,243 @@
+//! What to call, with which buffers, for one request.
+//!
+//! A plan is a list of calls of the module's exports (the C interface of
+//! `ciphers/ciphermill.h`) and the bytes that stand in memory before. It is
+//! made once and carried out twice, on the simulated machine and on the
+//! reference interpreter, so that whatever differs afterwards is the machine
+//! code's doing.
+//!
+//! The buffers lie behind `__heap_base`, the end of all that the C compiler
+//! placed, each on a boundary of 64 bytes: context, key, IV, input, output.
+//! No two overlap, as the interface promises.
+
+use crate::error::MeasureError;
+use crate::inputs;
+use crate::interface::{Interface, Kind};
+use crate::request::{Blocks, Direction};
+use std::ops::Range;
+
+/// Longest message, in bytes. A feedback mode has no such limit in memory, but
+/// the same in time.
+pub const MAX_MESSAGE: u32 = 1 << 28;
+
+const ALIGN: u64 = 64;
+
+/// A call of an exported function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    pub export: &'static str,
+    pub args: Vec<u64>,
+}
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Bytes written to memory first, by address.
+    pub writes: Vec<(u32, Vec<u8>)>,
+    /// Calls whose cycles do not count.
+    pub setup: Vec<Call>,
+    /// Calls whose cycles do.
+    pub measured: Vec<Call>,
+    /// The buffers by name, for messages.
+    pub buffers: Vec<(&'static str, Range<u32>)>,
+    /// Memory that has to exist, in bytes.
+    pub memory_bytes: u64,
+}
+
+/// The key and IV sizes and the direction that a plan is for.
+#[derive(Clone, Copy, Debug)]
+pub struct Work {
+    pub direction: Direction,
+    pub blocks: Blocks,
+    pub key_bytes: u32,
+    pub iv_bytes: u32,
+}
+
+/// Addresses handed out one after the other.
+pub(crate) struct Space {
+    next: u64,
+    buffers: Vec<(&'static str, Range<u32>)>,
+}
+
+impl Space {
+    pub(crate) fn new(heap_base: u32) -> Space {
+        Space { next: u64::from(heap_base), buffers: Vec::new() }
+    }
+
+    pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
+        let start = self.next.next_multiple_of(ALIGN);
+        let end = start + u64::from(bytes);
+        if end > MEMORY_LIMIT {
+            return Err(MeasureError::input(format!(
+                "the {name} buffer of {bytes} bytes does not fit into memory behind __heap_base; use a shorter message"
+            )));
+        }
+        self.next = end;
+        self.buffers.push((name, start as u32..end as u32));
+        Ok(start as u32)
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.next
+    }
+}
+
+/// Linear memory ends below the addresses where code and system area stand.
+const MEMORY_LIMIT: u64 = 0x8000_0000;
+
+impl Plan {
+    /// The plan for a message of `bytes` bytes (for [`Direction::Keysetup`]:
+    /// for that many keys' bytes, a whole number of them).
+    pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<Plan, MeasureError> {
+        let mut space = Space::new(module.heap_base);
+        let ctx = space.take("context", module.ctx_bytes)?;
+        let key = space.take("key", work.key_bytes)?;
+        let mut writes = vec![(key, inputs::bytes("key", work.key_bytes as usize))];
+        let keysetup = |export| Call { export, args: vec![ctx.into(), key.into(), work.key_bytes.into()] };
+        let message = match (work.direction, work.blocks) {
+            (Direction::Keysetup, _) => 0,
+            (_, Blocks::Single) => module.block_bytes,
+            (_, Blocks::Multi) => bytes,
+        };
+        let mut setup = Vec::new();
+        let mut measured = Vec::new();
+        match work.direction {
+            Direction::Keysetup => {
+                measured = vec![keysetup("cm_keysetup"); (bytes / work.key_bytes) as usize];
+            }
+            Direction::Keystream => {
+                setup.push(keysetup("cm_keysetup"));
+                if module.has("cm_ivsetup") {
+                    let iv = space.take("IV", work.iv_bytes)?;
+                    writes.push((iv, inputs::bytes("iv", work.iv_bytes as usize)));
+                    setup.push(Call { export: "cm_ivsetup", args: vec![ctx.into(), iv.into(), work.iv_bytes.into()] });
+                }
+            }
+            Direction::Encrypt => setup.push(keysetup("cm_keysetup")),
+            Direction::Decrypt => setup.push(keysetup("cm_keysetup_decrypt")),
+        }
+        if message > 0 {
+            let input = space.take("input", message)?;
+            let output = space.take("output", message)?;
+            writes.push((input, inputs::bytes("message", message as usize)));
+            let count = if module.kind == Kind::Stream { bytes } else { bytes / module.block_bytes };
+            let export = driver(work.direction, work.blocks);
+            measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
+        }
+        Ok(Plan { writes, setup, measured, memory_bytes: space.end(), buffers: space.buffers })
+    }
+
+    /// Names a byte of memory, for messages.
+    pub fn place(&self, addr: u32) -> String {
+        match self.buffers.iter().find(|(_, range)| range.contains(&addr)) {
+            Some((name, range)) => format!("byte {} of the {name}", addr - range.start),
+            None => format!("the module's own data at address {addr:#x}"),
+        }
+    }
+}
+
+/// The export that processes a message.
+fn driver(direction: Direction, blocks: Blocks) -> &'static str {
+    match (direction, blocks) {
+        (Direction::Encrypt, Blocks::Multi) => "cm_encrypt_blocks",
+        (Direction::Encrypt, Blocks::Single) => "cm_encrypt_feedback",
+        (Direction::Decrypt, Blocks::Multi) => "cm_decrypt_blocks",
+        (Direction::Decrypt, Blocks::Single) => "cm_decrypt_feedback",
+        (Direction::Keystream, _) => "cm_keystream",
+        (Direction::Keysetup, _) => "cm_keysetup",
+    }
+}
+
+/// The exports a request needs.
+pub fn needed(direction: Direction, blocks: Blocks) -> Vec<&'static str> {
+    let setup = if direction == Direction::Decrypt { "cm_keysetup_decrypt" } else { "cm_keysetup" };
+    let mut names = vec!["cm_ctx_bytes", "cm_block_bytes", setup];
+    if direction != Direction::Keysetup {
+        names.push(driver(direction, blocks));
+    }
+    names
+}
+
+/// The message length of a request and the two lengths whose difference gives
+/// the steady state, all in bytes: `(length, shorter, longer)`.
+///
+/// For a message of n blocks the two are n/2 and n blocks; for one of a single
+/// block, one and two.
+pub fn lengths(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<(u32, u32, u32), MeasureError> {
+    let bytes = match bytes {
+        Some(bytes) => bytes,
+        None => 4096u32.next_multiple_of(unit),
+    };
+    if bytes == 0 || bytes > MAX_MESSAGE {
+        return Err(MeasureError::input(format!(
+            "--bytes {bytes}: a message has 1 to {MAX_MESSAGE} bytes here; longer ones repeat the same steady state"
+        )));
+    }
+    if !ragged && !bytes.is_multiple_of(unit) {
+        let near = bytes.next_multiple_of(unit);
+        return Err(MeasureError::input(format!(
+            "--bytes {bytes}: a message is a whole number of blocks of {unit} bytes; use --bytes {near}"
+        )));
+    }
+    let n = bytes / unit;
+    let (shorter, longer) = if n >= 2 { (n / 2, n) } else { (1, 2) };
+    Ok((bytes, shorter * unit, longer * unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(kind: Kind) -> Interface {
+        Interface {
+            kind,
+            ctx_bytes: 240,
+            block_bytes: 16,
+            heap_base: 0x11003,
+            exports: ["cm_ivsetup".to_owned()].into(),
+        }
+    }
+
+    fn work(direction: Direction, blocks: Blocks) -> Work {
+        Work { direction, blocks, key_bytes: 16, iv_bytes: 8 }
+    }
+
+    #[test]
+    fn buffers_are_aligned_and_apart() {
+        let plan = Plan::new(&module(Kind::Block), work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
+        let mut end = 0x11003;
+        for (_, range) in &plan.buffers {
+            assert_eq!(range.start % 64, 0);
+            assert!(range.start >= end);
+            end = range.end;
+        }
+        assert_eq!(plan.memory_bytes, u64::from(end));
+        assert_eq!(plan.buffers.iter().map(|b| b.0).collect::<Vec<_>>(), ["context", "key", "input", "output"]);
+        assert_eq!(plan.measured[0].args[3], 256);
+    }
+
+    #[test]
+    fn feedback_needs_one_block_of_memory() {
+        let plan = Plan::new(&module(Kind::Block), work(Direction::Decrypt, Blocks::Single), 1 << 20).unwrap();
+        assert_eq!(plan.buffers[2].1.len(), 16);
+        assert_eq!(plan.setup[0].export, "cm_keysetup_decrypt");
+        assert_eq!((plan.measured[0].export, plan.measured[0].args[3]), ("cm_decrypt_feedback", 65536));
+    }
+
+    #[test]
+    fn a_stream_counts_bytes_and_takes_an_iv() {
+        let plan = Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
+        assert_eq!(plan.setup.iter().map(|c| c.export).collect::<Vec<_>>(), ["cm_keysetup", "cm_ivsetup"]);
+        assert_eq!(plan.measured[0].args[3], 100);
+    }
+
+    #[test]
+    fn lengths_are_whole_blocks() {
+        assert_eq!(lengths(16, None, false).unwrap(), (4096, 2048, 4096));
+        assert_eq!(lengths(24, None, false).unwrap(), (4104, 2040, 4104));
+        assert_eq!(lengths(16, Some(16), false).unwrap(), (16, 16, 32));
+        assert_eq!(lengths(64, Some(100), true).unwrap(), (100, 64, 128));
+        assert!(lengths(16, Some(20), false).unwrap_err().to_string().contains("--bytes 32"));
+        assert!(lengths(16, Some(0), false).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! What can be asked for. Comes in as JSON from Python, so every field is
+//! named as the command line names it.
+
+use serde::{Deserialize, Serialize};
+
+/// What the cipher does in the measured run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    Encrypt,
+    Decrypt,
+    /// One expansion of a key, for encryption.
+    Keysetup,
+    /// A stream cipher's output xored to a message.
+    Keystream,
+}
+
+impl Direction {
+    /// As the command line writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Encrypt => "encrypt",
+            Direction::Decrypt => "decrypt",
+            Direction::Keysetup => "keysetup",
+            Direction::Keystream => "keystream",
+        }
+    }
+}
+
+/// How the blocks of a message depend on each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Blocks {
+    /// Each block's input is the output of the one before (a feedback mode).
+    Single,
+    /// Independent blocks.
+    Multi,
+}
+
+/// What the vectors said about this module, direction and key size; see
+/// [`crate::vectors`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VectorReport {
+    /// Test cases run.
+    pub cases: u32,
+    /// The first case that failed, if one did.
+    pub failed: Option<String>,
+}
+
+/// A machine as text: [`ciphermill_machine`] reads no files itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MachineRequest {
+    /// The machine's own file.
+    pub file: TextFile,
+    /// All files it may inherit from, and the rules file.
+    pub library: Vec<TextFile>,
+    /// All extensions that may be named.
+    pub extensions: Vec<TextFile>,
+    /// Names of extensions to add, in order.
+    #[serde(default)]
+    pub with: Vec<String>,
+    /// Names of instructions or extensions to take away.
+    #[serde(default)]
+    pub without: Vec<String>,
+    /// `PATH=VALUE` settings, in order.
+    #[serde(default)]
+    pub set: Vec<String>,
+}
+
+/// A file that was read by the caller.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextFile {
+    /// For messages.
+    pub path: String,
+    pub text: String,
+}
+
+/// One measurement, fully determined.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    pub cipher: String,
+    pub variant: String,
+    pub direction: Direction,
+    pub key_bits: u32,
+    /// Length of the IV given to a stream cipher; 0 for none.
+    #[serde(default)]
+    pub iv_bytes: u32,
+    pub blocks: Blocks,
+    /// Message length; None: 4096, or the next multiple of the block.
+    #[serde(default)]
+    pub bytes: Option<u32>,
+    pub machine: MachineRequest,
+    /// None for a cipher without vectors (a user's own).
+    #[serde(default)]
+    pub vectors: Option<VectorReport>,
+    /// Optimisation level, 0 to 2.
+    #[serde(default = "full")]
+    pub level: u8,
+    /// How the module came to be (compiler, flags), for the record.
+    #[serde(default)]
+    pub origin: serde_json::Value,
+}
+
+fn full() -> u8 {
+    2
+}

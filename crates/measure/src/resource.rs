@@ -1,0 +1,77 @@
+//! The resource bound: how many cycles the executed instructions need at the
+//! least, were there no dependences, no branches and no misses.
+//!
+//! Two kinds of limits hold on any machine. *Issue*: `width` instructions a
+//! cycle, and an instruction that holds the pipeline for several cycles holds
+//! all of it. *Units*: for any set of unit classes, the instructions that can
+//! run nowhere else share the units of that set; the sets that matter are
+//! those that some instruction names. The bound is the largest of them, and
+//! no schedule, however clever, is shorter. Instructions that do nothing (fill
+//! a delay slot) are not counted: a better schedule would not have them.
+
+use ciphermill_machine::{Instr, Machine, UnitId};
+use std::collections::BTreeSet;
+
+/// The bound and what gives it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    pub cycles: f64,
+    pub limit: Limit,
+}
+
+/// Beyond so many sets their unions are too many to look at.
+const MAX_SETS: usize = 12;
+
+/// What the instructions compete for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Issue slots.
+    Issue,
+    /// Units of these names.
+    Units(Vec<String>),
+}
+
+/// The bound for instructions executed so many times each (by number in the
+/// machine; may be a difference of two runs).
+pub fn bound(machine: &Machine, counts: &[f64]) -> Resource {
+    let nop = usize::from(machine.abi.ops.nop.0);
+    let executed = || machine.instrs.iter().zip(counts).enumerate().filter(|&(i, _)| i != nop).map(|(_, pair)| pair);
+    let mut best = Resource { cycles: issue(machine, executed()), limit: Limit::Issue };
+    for set in unions(machine) {
+        let busy: f64 = executed()
+            .filter(|(i, _)| !i.units.is_empty() && i.units.iter().all(|u| set.contains(u)))
+            .map(|(i, &n)| n * f64::from(i.unit_cycles.max(1)))
+            .sum();
+        let units: u32 = set.iter().map(|&u| u32::from(machine.units[u].count)).sum();
+        let cycles = busy / f64::from(units.max(1));
+        if cycles > best.cycles {
+            let names = set.iter().map(|&u| machine.units[u].name.clone()).collect();
+            best = Resource { cycles, limit: Limit::Units(names) };
+        }
+    }
+    best
+}
+
+/// All unions of the unit sets that instructions name; where there are very
+/// many sets, the sets alone (still a bound, perhaps a lower one).
+fn unions(machine: &Machine) -> BTreeSet<BTreeSet<UnitId>> {
+    let named: BTreeSet<BTreeSet<UnitId>> =
+        machine.instrs.iter().map(|i| i.units.iter().copied().collect()).filter(|u: &BTreeSet<_>| !u.is_empty()).collect();
+    let mut all = named.clone();
+    if named.len() <= MAX_SETS {
+        for set in &named {
+            let grown: Vec<BTreeSet<UnitId>> = all.iter().map(|other| other | set).collect();
+            all.extend(grown);
+        }
+    }
+    all
+}
+
+fn issue<'a>(machine: &Machine, executed: impl Iterator<Item = (&'a Instr, &'a f64)>) -> f64 {
+    let (mut slots, mut held) = (0.0, 0.0);
+    for (instr, &n) in executed {
+        slots += n;
+        held += n * f64::from(instr.issue_cycles.max(1) - 1);
+    }
+    slots / f64::from(machine.issue.width.max(1)) + held
+}

@@ -1,0 +1,52 @@
+//! Something that runs a module's exports on a memory: the reference
+//! interpreter or the simulated machine.
+
+use crate::plan::{Call, Plan};
+
+/// Runs exported functions.
+pub trait Target {
+    /// Call an export; results in order, `Err` with the reason of a stop.
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String>;
+    /// The whole linear memory.
+    fn memory(&self) -> &[u8];
+    /// The whole linear memory, to write buffers.
+    fn memory_mut(&mut self) -> &mut [u8];
+
+    /// See to it that memory has at least so many bytes; an error where the
+    /// module's own limit forbids it.
+    fn reserve(&mut self, bytes: u64) -> Result<(), String>;
+
+    /// Put bytes into memory. The plan has made sure that they fit.
+    fn write(&mut self, addr: u32, bytes: &[u8]) {
+        let at = addr as usize;
+        self.memory_mut()[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// `len` bytes of memory.
+    fn read(&self, addr: u32, len: u32) -> &[u8] {
+        &self.memory()[addr as usize..(addr + len) as usize]
+    }
+}
+
+/// A call that did not return.
+#[derive(Debug)]
+pub struct Stopped {
+    pub export: &'static str,
+    pub reason: String,
+}
+
+/// Write a plan's inputs and make its uncounted calls.
+pub fn prepare(target: &mut dyn Target, plan: &Plan) -> Result<(), Stopped> {
+    for (addr, bytes) in &plan.writes {
+        target.write(*addr, bytes);
+    }
+    run(target, &plan.setup).map(drop)
+}
+
+/// Make calls in order; the results of all of them.
+pub fn run(target: &mut dyn Target, calls: &[Call]) -> Result<Vec<Vec<u64>>, Stopped> {
+    let one = |call: &Call| {
+        target.call(call.export, &call.args).map_err(|reason| Stopped { export: call.export, reason })
+    };
+    calls.iter().map(one).collect()
+}

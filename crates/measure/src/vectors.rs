@@ -1,0 +1,188 @@
+//! Official test vectors, run on the reference interpreter.
+//!
+//! The simulated machine is compared with the reference, so the reference has
+//! to be right: the same compiled module has to give the published outputs.
+//! Sets are JSON files of three kinds. `block`: key, plaintext, ciphertext of
+//! one block each. `stream`: key, IV, a length, and chunks of the keystream.
+//! `mct` (Monte-Carlo chains of millions of blocks) takes too long for every
+//! measurement and is left to the tests.
+
+use crate::error::MeasureError;
+use crate::interface::Interface;
+use crate::plan::{Call, Plan, Space};
+use crate::request::{Direction, TextFile, VectorReport};
+use crate::target::{Target, prepare, run};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Set {
+    kind: String,
+    /// The variants it holds for; absent: all.
+    variants: Option<Vec<String>>,
+    vectors: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    id: String,
+    key: String,
+    #[serde(default)]
+    plaintext: Option<String>,
+    #[serde(default)]
+    ciphertext: Option<String>,
+    #[serde(default)]
+    iv: String,
+    #[serde(default)]
+    length: u32,
+    #[serde(default)]
+    chunks: Vec<Chunk>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    offset: u32,
+    hex: String,
+}
+
+/// Which vectors are run.
+#[derive(Clone, Debug)]
+pub struct Selection<'a> {
+    pub variant: &'a str,
+    pub direction: Direction,
+    pub key_bits: u32,
+}
+
+/// Run all vectors of a key size and direction; stops at the first failure.
+///
+/// [`Direction::Keysetup`] is checked by encrypting: a key schedule has no
+/// vectors of its own.
+pub fn check(
+    module: &Interface,
+    files: &[TextFile],
+    select: &Selection,
+    target: &mut dyn Target,
+) -> Result<VectorReport, MeasureError> {
+    let mut report = VectorReport { cases: 0, failed: None };
+    for file in files {
+        let set: Set = serde_json::from_str(&file.text)
+            .map_err(|e| MeasureError::input(format!("{}: not a vector file: {e}", file.path)))?;
+        if set.variants.is_some_and(|names| !names.iter().any(|n| n == select.variant)) {
+            continue;
+        }
+        for case in &set.vectors {
+            let at = |what: &str| format!("{}: vector {}: {what}", file.path, case.id);
+            let hex = |name: &str, text: &str| {
+                unhex(text).ok_or_else(|| MeasureError::input(at(&format!("{name} is not hexadecimal"))))
+            };
+            let key = hex("key", &case.key)?;
+            if key.len() * 8 != select.key_bits as usize {
+                continue;
+            }
+            let expected = match set.kind.as_str() {
+                "block" => {
+                    let plain = hex("plaintext", case.plaintext.as_deref().unwrap_or(""))?;
+                    let coded = hex("ciphertext", case.ciphertext.as_deref().unwrap_or(""))?;
+                    if plain.len() != module.block_bytes as usize || coded.len() != plain.len() {
+                        return Err(MeasureError::input(at(&format!("a block has {} bytes", module.block_bytes))));
+                    }
+                    let decrypt = select.direction == Direction::Decrypt;
+                    let (input, output) = if decrypt { (coded, plain) } else { (plain, coded) };
+                    apply_block(module, decrypt, &key, &input, target).map(|out| out == output)
+                }
+                "stream" => {
+                    let iv = hex("iv", &case.iv)?;
+                    let stream = apply_stream(module, &key, &iv, &vec![0; case.length as usize], target);
+                    match stream {
+                        Err(e) => Err(e),
+                        Ok(stream) => {
+                            let mut equal = true;
+                            for chunk in &case.chunks {
+                                let bytes = hex("a chunk", &chunk.hex)?;
+                                let from = chunk.offset as usize;
+                                equal &= stream.get(from..from + bytes.len()) == Some(&bytes[..]);
+                            }
+                            Ok(equal)
+                        }
+                    }
+                }
+                _ => continue,
+            };
+            report.cases += 1;
+            if !expected? {
+                report.failed = Some(at("the module's output differs"));
+                return Ok(report);
+            }
+        }
+    }
+    Ok(report)
+}
+
+/// Encrypt or decrypt whole blocks, each on its own.
+pub fn apply_block(
+    module: &Interface,
+    decrypt: bool,
+    key: &[u8],
+    data: &[u8],
+    target: &mut dyn Target,
+) -> Result<Vec<u8>, MeasureError> {
+    let (setup, driver) = match decrypt {
+        true => ("cm_keysetup_decrypt", "cm_decrypt_blocks"),
+        false => ("cm_keysetup", "cm_encrypt_blocks"),
+    };
+    module.require(&[setup, driver])?;
+    let count = data.len() as u64 / u64::from(module.block_bytes);
+    apply(module, key, None, data, (setup, driver, count), target)
+}
+
+/// Xor a fresh stream to `data`.
+pub fn apply_stream(
+    module: &Interface,
+    key: &[u8],
+    iv: &[u8],
+    data: &[u8],
+    target: &mut dyn Target,
+) -> Result<Vec<u8>, MeasureError> {
+    module.require(&["cm_keysetup", "cm_keystream"])?;
+    let iv = module.has("cm_ivsetup").then_some(iv);
+    apply(module, key, iv, data, ("cm_keysetup", "cm_keystream", data.len() as u64), target)
+}
+
+fn apply(
+    module: &Interface,
+    key: &[u8],
+    iv: Option<&[u8]>,
+    data: &[u8],
+    (setup, driver, count): (&'static str, &'static str, u64),
+    target: &mut dyn Target,
+) -> Result<Vec<u8>, MeasureError> {
+    let too_long = || MeasureError::input("the message is longer than a module's memory");
+    let len = u32::try_from(data.len()).map_err(|_| too_long())?;
+    let mut space = Space::new(module.heap_base);
+    let ctx = space.take("context", module.ctx_bytes)?;
+    let key_at = space.take("key", key.len() as u32)?;
+    let mut writes = vec![(key_at, key.to_vec())];
+    let mut calls = vec![Call { export: setup, args: vec![ctx.into(), key_at.into(), key.len() as u64] }];
+    if let Some(iv) = iv {
+        let iv_at = space.take("IV", iv.len() as u32)?;
+        writes.push((iv_at, iv.to_vec()));
+        calls.push(Call { export: "cm_ivsetup", args: vec![ctx.into(), iv_at.into(), iv.len() as u64] });
+    }
+    let input = space.take("input", len)?;
+    let output = space.take("output", len)?;
+    writes.push((input, data.to_vec()));
+    calls.push(Call { export: driver, args: vec![ctx.into(), input.into(), output.into(), count] });
+    target.reserve(space.end()).map_err(MeasureError::input)?;
+    let plan = Plan { writes, setup: calls, measured: Vec::new(), buffers: Vec::new(), memory_bytes: space.end() };
+    prepare(target, &plan)
+        .and_then(|()| run(target, &plan.measured))
+        .map_err(|stop| MeasureError::input(format!("{} stopped: {}", stop.export, stop.reason)))?;
+    Ok(target.read(output, len).to_vec())
+}
+
+/// Bytes of a hexadecimal string; None when it is none.
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(text.get(i..i + 2)?, 16).ok()).collect()
+}

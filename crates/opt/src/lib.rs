@@ -1,0 +1,223 @@
+//! The optimiser: module in, better module out.
+//!
+//! A *pass* is a function over a module that leaves it well formed (crate
+//! `ir`, `verify`) and meaning the same. What "the same" is depends on
+//! [`Options::strict_traps`]:
+//!
+//! * **strict**: results, traps, and the memory and globals left behind by a
+//!   trap are those of the WebAssembly module. A load that may be out of
+//!   bounds stays, and nothing that can be observed moves across it.
+//! * **not strict**: the program is taken to run without memory traps, as
+//!   compiled C does. Loads that nobody needs may go, a load that is certain
+//!   to run may run earlier, a store may overtake a load it cannot touch. No
+//!   access is made that the program did not make or that could trap.
+//!
+//! [`PASSES`] lists the passes; [`optimise`] runs them in the order below.
+//! Each can be switched off by name ([`Options::disable`]) to find a culprit,
+//! but `lower64` and the removal of unreachable blocks are part of the
+//! contract with the code generator and always run.
+//!
+//! ```text
+//! level 0   unreachable blocks, lower64
+//! level 1   simplify_cfg fold gvn dce (until nothing changes)
+//!           lower64, and the same again; dead functions
+//! level 2   level 1's passes, inline, the same again, lower64, then rounds of
+//!           simplify_cfg fold gvn globals address loads licm dce;
+//!           dead functions
+//! ```
+//!
+//! The 64-bit split comes after inlining and a first clean-up: constants and
+//! extensions seen through at 64 bits never become pairs. In debug builds the
+//! verifier runs after every pass, and a fault names the pass.
+
+mod address;
+mod alias;
+mod bits;
+mod dce;
+mod edit;
+mod fold;
+mod globals;
+mod gvn;
+mod inline;
+mod licm;
+mod loads;
+mod lower64;
+mod simplify_cfg;
+
+use ciphermill_ir::Module;
+use std::fmt;
+
+/// What the optimiser may do and for which kind of machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// 0: only what later stages need; 1: local and scalar; 2: everything.
+    pub level: u8,
+    /// Keep every trap and what is observable around it.
+    pub strict_traps: bool,
+    /// Width of the machine's registers, 32 or 64. With 32, no 64-bit value
+    /// is left afterwards.
+    pub word_bits: u8,
+    /// How an index into a table of 2, 4 or 8-byte entries is written.
+    pub index_form: IndexForm,
+    /// Passes, by name, not to run. `"bswap"` switches off only the
+    /// recognition of byte reversals in `fold`.
+    pub disable: Vec<&'static str>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            level: 2,
+            strict_traps: false,
+            word_bits: 32,
+            index_form: IndexForm::ExtractThenScale,
+            disable: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn enabled(&self, pass: &str) -> bool {
+        !self.disable.contains(&pass)
+    }
+}
+
+/// The two ways to write a scaled table index cut out of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IndexForm {
+    /// `((x >>u 16) & 0xff) << 2`: for machines whose addressing scales.
+    ExtractThenScale,
+    /// `(x >>u 14) & 0x3fc`: one operation less where addressing does not.
+    ShiftThenMask,
+}
+
+/// What stopped the optimiser.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OptError {
+    /// A 64-bit division is to be lowered but the module lacks the runtime
+    /// function that does it.
+    MissingRuntime { func: String, runtime: &'static str },
+    /// `word_bits` is neither 32 nor 64.
+    WordBits(u8),
+}
+
+impl fmt::Display for OptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OptError::MissingRuntime { func, runtime } => write!(
+                f,
+                "function {func:?} divides 64-bit values, but the module has no {runtime:?} of type \
+                 (i64, i64) -> (i64); link the runtime into it"
+            ),
+            OptError::WordBits(bits) => {
+                write!(f, "the optimiser works for words of 32 or 64 bits, not {bits}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for OptError {}
+
+/// A pass by name: changes the module, tells whether it did.
+#[derive(Clone, Copy)]
+pub struct Pass {
+    pub name: &'static str,
+    run: fn(&mut Module, &Options) -> bool,
+}
+
+/// Every pass that can be run alone, in the order of the essays above.
+pub const PASSES: &[Pass] = &[
+    Pass { name: "simplify_cfg", run: simplify_cfg::run },
+    Pass { name: "fold", run: fold::run },
+    Pass { name: "gvn", run: gvn::run },
+    Pass { name: "dce", run: dce::run },
+    Pass { name: "inline", run: inline::run },
+    Pass { name: "globals", run: globals::run },
+    Pass { name: "address", run: address::run },
+    Pass { name: "loads", run: loads::run },
+    Pass { name: "licm", run: licm::run },
+    Pass { name: "dead_functions", run: dce::dead_functions },
+];
+
+/// Rounds of a clean-up before it is cut short.
+const MAX_ROUNDS: usize = 6;
+
+const SCALAR: &[&str] = &["simplify_cfg", "fold", "gvn", "dce"];
+const MEMORY: &[&str] =
+    &["simplify_cfg", "fold", "gvn", "globals", "address", "loads", "licm", "dce"];
+
+/// Optimise a module in place.
+///
+/// # Errors
+/// [`OptError`]; the module is then not fit for further use.
+pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> {
+    if !matches!(options.word_bits, 32 | 64) {
+        return Err(OptError::WordBits(options.word_bits));
+    }
+    check(module, "the loader");
+    for func in module.funcs.values_mut() {
+        edit::remove_unreachable(func);
+    }
+    if options.level >= 1 {
+        rounds(module, options, SCALAR);
+    }
+    if options.level >= 2 && run_pass(module, options, "inline") {
+        rounds(module, options, SCALAR);
+    }
+    if options.word_bits == 32 {
+        lower64::run(module)?;
+        check(module, "lower64");
+    }
+    match options.level {
+        0 => {}
+        1 => rounds(module, options, SCALAR),
+        _ => rounds(module, options, MEMORY),
+    }
+    if options.level >= 1 {
+        run_pass(module, options, "dead_functions");
+    }
+    Ok(())
+}
+
+/// Run one pass of [`PASSES`] unless it is disabled; true when it changed
+/// something. An unknown name does nothing.
+pub fn run_pass(module: &mut Module, options: &Options, name: &str) -> bool {
+    let Some(pass) = PASSES.iter().find(|p| p.name == name) else { return false };
+    if !options.enabled(name) {
+        return false;
+    }
+    let changed = (pass.run)(module, options);
+    check(module, name);
+    changed
+}
+
+/// Split 64-bit values whatever the options say.
+///
+/// # Errors
+/// [`OptError::MissingRuntime`].
+pub fn run_lower64(module: &mut Module) -> Result<(), OptError> {
+    lower64::run(module)?;
+    check(module, "lower64");
+    Ok(())
+}
+
+fn rounds(module: &mut Module, options: &Options, passes: &[&str]) {
+    for _ in 0..MAX_ROUNDS {
+        let mut changed = false;
+        for name in passes {
+            changed |= run_pass(module, options, name);
+        }
+        if !changed {
+            break;
+        }
+    }
+}
+
+/// In debug builds, stop at a module that is not well formed.
+fn check(module: &Module, after: &str) {
+    if cfg!(debug_assertions)
+        && let Err(error) = ciphermill_ir::verify::verify(module)
+    {
+        panic!("after {after}: {error}\n{module}");
+    }
+}

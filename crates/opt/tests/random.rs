@@ -1,0 +1,80 @@
+//! Random modules before and after optimisation, run by an interpreter.
+//!
+//! `CIPHERMILL_OPT_SEEDS=from..to` chooses other seeds than the usual ones.
+
+mod support;
+
+use ciphermill_ir::verify::verify;
+use ciphermill_opt::{IndexForm, Options, PASSES, optimise, run_pass};
+use support::random::{Rng, arguments, module};
+use support::same;
+
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("CIPHERMILL_OPT_SEEDS") else { return 0..default };
+    let parsed = text.split_once("..").and_then(|(a, b)| Some(a.parse().ok()?..b.parse().ok()?));
+    parsed.expect("CIPHERMILL_OPT_SEEDS is written from..to")
+}
+
+fn inputs(seed: u64) -> Vec<Vec<u64>> {
+    let mut rng = Rng::new(seed ^ 0x5EED);
+    (0..4).map(|_| arguments(&mut rng)).collect()
+}
+
+#[test]
+fn every_level_keeps_the_meaning() {
+    for seed in seeds(400) {
+        let before = module(seed);
+        verify(&before).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{before}"));
+        let inputs = inputs(seed);
+        for level in 0..=2 {
+            for word_bits in [32, 64] {
+                for strict_traps in [true, false] {
+                    let options = Options { level, word_bits, strict_traps, ..Options::default() };
+                    let mut after = before.clone();
+                    optimise(&mut after, &options).expect("no 64-bit division");
+                    verify(&after).unwrap_or_else(|e| panic!("seed {seed}, {options:?}: {e}\n{before}\n{after}"));
+                    same(&before, &after, strict_traps, &inputs, &format!("seed {seed}, {options:?}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_pass_alone_keeps_the_meaning() {
+    for seed in seeds(400) {
+        let before = module(seed);
+        let inputs = inputs(seed);
+        for index_form in [IndexForm::ExtractThenScale, IndexForm::ShiftThenMask] {
+            for strict_traps in [true, false] {
+                let options = Options { strict_traps, index_form, ..Options::default() };
+                for pass in PASSES {
+                    let mut after = before.clone();
+                    run_pass(&mut after, &options, pass.name);
+                    let what = format!("seed {seed}, {}, {options:?}", pass.name);
+                    verify(&after).unwrap_or_else(|e| panic!("{what}: {e}\n{before}\n{after}"));
+                    same(&before, &after, strict_traps, &inputs, &what);
+                }
+            }
+        }
+    }
+}
+
+/// After a full run nothing should be left that one pass alone would change,
+/// or passes work against each other.
+#[test]
+fn cleaning_up_settles() {
+    let mut unsettled = Vec::new();
+    for seed in seeds(400) {
+        let mut after = module(seed);
+        let options = Options::default();
+        optimise(&mut after, &options).expect("no 64-bit division");
+        for name in ["fold", "gvn", "dce", "address", "globals", "loads", "licm"] {
+            let mut again = after.clone();
+            if run_pass(&mut again, &options, name) {
+                unsettled.push((seed, name));
+            }
+        }
+    }
+    assert!(unsettled.len() * 50 <= seeds(400).count(), "{unsettled:?}");
+}

@@ -1,0 +1,124 @@
+//! A program for one machine: bundles of instructions with physical registers.
+//!
+//! The code generator makes it, the simulator runs it, [`asm`] prints it. It
+//! is the last thing the compiler and the first thing the simulator knows, and
+//! neither knows the other.
+
+use ciphermill_ir::{FuncRef, Space, TrapCode};
+use ciphermill_machine::{InstrId, Machine, Reg};
+use smallvec::SmallVec;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub mod asm;
+pub mod layout;
+
+/// What one operand of an instruction is. Stands at the place the
+/// instruction's own operand list gives it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Operand {
+    Reg(Reg),
+    Imm(i64),
+    /// A block of the same function: an index into [`Func::blocks`].
+    Block(u32),
+    /// A function: an index into [`Program::funcs`].
+    Func(u32),
+}
+
+/// Whom an instruction works for (lookup accounting).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Role {
+    #[default]
+    Other,
+    /// Index extraction, scaling, address addition or the load of a table lookup.
+    Lookup,
+    /// Spills, reloads, saves, stack adjustment, moves the allocator made.
+    Overhead,
+}
+
+#[derive(Clone, Debug)]
+pub struct Inst {
+    pub instr: InstrId,
+    pub operands: SmallVec<[Operand; 4]>,
+    /// Which memory a load or store means.
+    pub space: Space,
+    /// What a trap instruction, or a division's own trap, reports.
+    pub trap: Option<TrapCode>,
+    pub role: Role,
+    /// Offset in the WebAssembly module; 0 for none.
+    pub loc: u32,
+}
+
+/// Instructions that issue in the same cycle, in slot order. On a scalar
+/// machine always one.
+#[derive(Clone, Debug, Default)]
+pub struct Bundle {
+    pub insts: SmallVec<[Inst; 1]>,
+}
+
+/// A basic block. At most one branch, jump or return stands in it, followed
+/// only by its delay slots; without one, or when a branch is not taken, control
+/// falls through to the next block of the function. Calls (and their delay
+/// slots) may stand anywhere. Only a block's first bundle is a branch target.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub bundles: Vec<Bundle>,
+    /// Nesting depth of the loop it stands in, for printing.
+    pub loop_depth: u8,
+}
+
+#[derive(Clone, Debug)]
+pub struct Func {
+    pub name: String,
+    /// Laid out in this order; the first is the entry.
+    pub blocks: Vec<Block>,
+    /// Stack bytes of one activation.
+    pub frame_bytes: u32,
+    /// Flattened parameter and result counts in machine words.
+    pub params: usize,
+    pub results: usize,
+}
+
+/// Initial bytes of a range of linear memory.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    pub addr: u32,
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Clone)]
+pub struct Program {
+    pub machine: Arc<Machine>,
+    pub funcs: Vec<Func>,
+    /// Exported name to function index.
+    pub exports: Vec<(String, u32)>,
+    /// Runs before anything else.
+    pub start: Option<u32>,
+    pub min_pages: u32,
+    pub max_pages: u32,
+    pub data: Vec<Segment>,
+    /// Ranges of linear memory that the module promised never to write.
+    pub readonly: Vec<Range<u32>>,
+    /// Initial bytes of the system area at [`ciphermill_ir::SYSTEM_BASE`];
+    /// `func_refs` are filled in by [`layout::Layout`].
+    pub system: Vec<u8>,
+    pub system_func_refs: Vec<FuncRef>,
+    /// Where arguments and results beyond the registers are passed: word `i`
+    /// of the overflow area, an offset into the system area.
+    pub arg_overflow: u32,
+    /// Registers that hold globals for the whole program: `(register, initial
+    /// value)`.
+    pub global_regs: Vec<(Reg, u64)>,
+}
+
+impl Program {
+    pub fn export(&self, name: &str) -> Option<u32> {
+        self.exports.iter().find(|(n, _)| n == name).map(|&(_, f)| f)
+    }
+
+    /// Bytes of all encoded instructions.
+    pub fn code_bytes(&self) -> u64 {
+        let size = |i: &Inst| u64::from(self.machine.instrs[i.instr.0 as usize].bytes);
+        self.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.bundles).flat_map(|b| &b.insts).map(size).sum()
+    }
+}

@@ -1,0 +1,112 @@
+//! The core, for Python: text and bytes in, JSON text and bytes out.
+//!
+//! Python decides what is measured and shows the result; everything between
+//! happens in [`ciphermill_measure`]. Requests and answers cross the border as
+//! JSON, so that neither side has to know the other's types, and what crosses
+//! is exactly what `--json` prints. The interpreter lock is released during
+//! every call, so that Python threads measure on all cores.
+//!
+//! Errors become [`InputError`] (a `ValueError`: the message names the place
+//! and the mend) or [`InternalError`] (our fault). No panic crosses: one that
+//! got this far is caught and becomes an [`InternalError`] with its place.
+
+use ciphermill_measure as core;
+use ciphermill_measure::MeasureError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pyo3::create_exception!(ciphermill, InputError, PyValueError, "Bad input; the message names the place and the mend.");
+pyo3::create_exception!(ciphermill, InternalError, PyRuntimeError, "An error in ciphermill itself.");
+
+thread_local! {
+    /// What the last panic on this thread said.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Run without the interpreter lock; turn errors and panics into exceptions.
+fn guarded<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T, MeasureError> + Send) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| {
+            let said = PANIC.with(|p| p.borrow().clone());
+            Err(MeasureError::Internal(format!("a check inside failed: {said}")))
+        })
+    });
+    outcome.map_err(|error| match error {
+        MeasureError::Input(message) => InputError::new_err(message),
+        MeasureError::Internal(message) => InternalError::new_err(message),
+    })
+}
+
+/// Version of the core.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// One measurement: a request and the measurement are JSON.
+#[pyfunction]
+fn measure(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::measure(wasm, request))
+}
+
+/// Run official vectors on the reference interpreter.
+#[pyfunction]
+fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::check_vectors(wasm, request))
+}
+
+/// Kind, sizes and exports of a module.
+#[pyfunction]
+fn inspect(py: Python<'_>, wasm: &[u8]) -> PyResult<String> {
+    guarded(py, || core::json::inspect(wasm))
+}
+
+/// A module compiled for a machine, as assembly text.
+#[pyfunction]
+fn assemble(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::assemble(wasm, request))
+}
+
+/// A machine with its extensions and settings, resolved.
+#[pyfunction]
+fn describe_machine(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || core::json::describe_machine(request))
+}
+
+/// The JSON schema of machine files.
+#[pyfunction]
+fn machine_schema(py: Python<'_>) -> PyResult<String> {
+    guarded(py, core::json::machine_schema)
+}
+
+/// Encrypt or decrypt whole blocks on the reference interpreter.
+#[pyfunction]
+fn crypt(py: Python<'_>, wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> PyResult<Vec<u8>> {
+    guarded(py, || core::crypt(wasm, key, data, decrypt))
+}
+
+/// Keystream from the reference interpreter.
+#[pyfunction]
+fn keystream(py: Python<'_>, wasm: &[u8], key: &[u8], iv: &[u8], length: usize) -> PyResult<Vec<u8>> {
+    guarded(py, || core::keystream(wasm, key, iv, length))
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Keep the message for the exception instead of printing it.
+    std::panic::set_hook(Box::new(|info| PANIC.with(|p| *p.borrow_mut() = info.to_string())));
+    m.add("InputError", m.py().get_type::<InputError>())?;
+    m.add("InternalError", m.py().get_type::<InternalError>())?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(measure, m)?)?;
+    m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
+    m.add_function(wrap_pyfunction!(inspect, m)?)?;
+    m.add_function(wrap_pyfunction!(assemble, m)?)?;
+    m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
+    m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(crypt, m)?)?;
+    m.add_function(wrap_pyfunction!(keystream, m)?)?;
+    Ok(())
+}

@@ -1,0 +1,666 @@
+//! Semantics trees to xops.
+//!
+//! All instructions of a bundle read before any of them writes, and so do the
+//! statements of one instruction. The flattener keeps that in three phases:
+//! first every value is computed, loads included; then stores are done, in
+//! slot order; then register windows turn and the results that could not go
+//! to their registers at once are moved there. A result goes to its register
+//! at once when nothing that is computed later in the bundle, and no store,
+//! reads that register: on scalar code, nearly always.
+//!
+//! Constants fold while the tree is walked (an immediate, a zero register and
+//! the program counter are constants), so `or %g0, 5, %o0` is one move.
+//!
+//! A `Select` whose arms may stop the program (a load, a division) runs only
+//! the arm it takes; other selects compute both.
+
+use crate::slots::SlotPool;
+use crate::xop::{self, Op, Slot, Xop};
+use ciphermill_ir::ops::mask;
+use ciphermill_ir::{BinOp, CmpOp, Space};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{Instr, Machine, Reg};
+use ciphermill_program::layout::Layout;
+use ciphermill_program::{Bundle, Inst, Operand};
+
+/// A value while a tree is walked.
+#[derive(Clone, Copy, Debug)]
+enum Val {
+    Const(u64),
+    /// A slot, and how many low bits may be other than zero.
+    Slot(Slot, u8),
+}
+
+impl Val {
+    fn bits(self) -> u8 {
+        match self {
+            Val::Const(c) => (64 - c.leading_zeros()) as u8,
+            Val::Slot(_, bits) => bits,
+        }
+    }
+}
+
+/// When a bundle's jump happens.
+#[derive(Clone, Copy, Debug)]
+pub enum Condition {
+    Always,
+    /// The slot is not zero.
+    Slot(Slot),
+    /// A 32-bit comparison of two slots that nothing overwrites.
+    Compare(CmpOp, Slot, Slot),
+}
+
+/// Where a jump goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    Address(u64),
+    Slot(Slot),
+}
+
+/// A bundle's jump.
+#[derive(Clone, Copy, Debug)]
+pub struct Jump {
+    pub condition: Condition,
+    pub target: Target,
+    /// Index of the instruction in its bundle.
+    pub slot: usize,
+}
+
+/// A register write left to the caller.
+#[derive(Clone, Copy, Debug)]
+pub struct Write {
+    pub reg: Slot,
+    pub value: Slot,
+    pub latency: u32,
+    /// Index of the instruction in its bundle.
+    pub slot: usize,
+}
+
+/// What flattening a bundle found, beside the xops.
+#[derive(Default, Debug)]
+pub struct Flow {
+    pub jump: Option<Jump>,
+    /// The bundle always traps: nothing comes after it.
+    pub traps: bool,
+    /// With [`Flattener::deferred`]: all register writes.
+    pub writes: Vec<Write>,
+}
+
+/// The place of an xop: bundle number and instruction within it.
+pub type Place = (u32, u16);
+
+/// Flattens bundles into a growing list of xops.
+pub struct Flattener<'a> {
+    pub machine: &'a Machine,
+    pub layout: &'a Layout,
+    pub pool: &'a mut SlotPool,
+    pub code: &'a mut Vec<Xop>,
+    pub places: &'a mut Vec<Place>,
+    /// Leave register writes to the caller, as [`Flow::writes`].
+    pub deferred: bool,
+    pub place: Place,
+    /// Function that holds the bundle, for block labels.
+    pub func: usize,
+}
+
+/// One instruction being flattened.
+struct Ctx<'i> {
+    inst: &'i Inst,
+    pc: u64,
+    lets: Vec<Option<Val>>,
+}
+
+struct PendingStore {
+    op: Op,
+    value: Slot,
+    a: Slot,
+    b: Slot,
+    slot: u16,
+}
+
+type Res<T> = Result<T, String>;
+
+impl<'a> Flattener<'a> {
+    fn word(&self) -> u8 {
+        self.machine.word_bits
+    }
+
+    fn emit(&mut self, op: Op, d: u16, a: u16, b: u16) {
+        self.code.push(Xop { op, d, a, b });
+        self.places.push(self.place);
+    }
+
+    fn slot(&mut self, v: Val) -> Res<Slot> {
+        match v {
+            Val::Const(c) => self.pool.constant(c),
+            Val::Slot(s, _) => Ok(s),
+        }
+    }
+
+    /// Flatten one bundle whose first instruction stands at `address`.
+    pub fn bundle(&mut self, bundle: &Bundle, address: u32, delayed: bool) -> Res<Flow> {
+        self.pool.reset_temps();
+        let mut flow = Flow::default();
+        let mut stores: Vec<PendingStore> = Vec::new();
+        let mut moves: Vec<(Slot, Slot)> = Vec::new();
+        let mut windows: Vec<Op> = Vec::new();
+        let turns = bundle.insts.iter().any(|i| {
+            self.instr(i).is_ok_and(|d| d.semantics.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore)))
+        });
+        let mut pc = u64::from(address);
+        for (n, inst) in bundle.insts.iter().enumerate() {
+            self.place.1 = n as u16;
+            let instr = self.instr(inst)?;
+            if self.deferred {
+                self.emit(Op::Mark, 0, n as u16, 0);
+            }
+            let mut cx = Ctx { inst, pc, lets: vec![None; instr.temps] };
+            pc += u64::from(instr.bytes);
+            let alone = bundle.insts.len() == 1 && !delayed;
+            for (k, stmt) in instr.semantics.iter().enumerate() {
+                match stmt {
+                    Stmt::Let { temp, value } => {
+                        let v = self.expr(&cx, value)?;
+                        *cx.lets.get_mut(*temp).ok_or("a `let` is out of range")? = Some(v);
+                    }
+                    Stmt::Assign { dest, value } => {
+                        let reg = dest_of(inst, dest)?;
+                        let start = self.code.len();
+                        let mut v = self.expr(&cx, value)?;
+                        let info = self.machine.regs.get(usize::from(reg.0)).ok_or("a register is out of range")?;
+                        let (zero, bits) = (info.zero, self.machine.files[info.file].bits);
+                        if zero {
+                            continue;
+                        }
+                        if v.bits() > bits {
+                            v = self.slice(v, 0, bits)?;
+                        }
+                        let d = self.pool.register(reg);
+                        if self.deferred {
+                            let value = self.fresh(v)?;
+                            flow.writes.push(Write { reg: d, value, latency: latency(instr, dest), slot: n });
+                        } else if !turns && !read_later(self.machine, bundle, n, k, reg) {
+                            self.finish(start, v, d, value)?;
+                        } else {
+                            let value = self.fresh(v)?;
+                            moves.push((d, value));
+                        }
+                    }
+                    Stmt::Store { bytes, addr, value } => {
+                        let (a, b) = self.address(&cx, addr)?;
+                        let v = self.expr(&cx, value)?;
+                        let value = self.slot(v)?;
+                        let op = store_op(*bytes, inst.space).ok_or_else(|| format!("a store of {bytes} bytes"))?;
+                        stores.push(PendingStore { op, value, a, b, slot: n as u16 });
+                    }
+                    Stmt::Goto { cond, target } => {
+                        if flow.jump.is_some() {
+                            return Err("two jumps in one bundle".into());
+                        }
+                        let assigns = instr.semantics.iter().any(|s| matches!(s, Stmt::Assign { .. }));
+                        let condition = match cond {
+                            None => Some(Condition::Always),
+                            Some(c) => self.condition(&cx, c, alone && !assigns && !self.deferred)?,
+                        };
+                        let target = match self.expr(&cx, target)? {
+                            Val::Const(c) => Target::Address(c),
+                            v => {
+                                let (from, to) = (self.slot(v)?, self.pool.target());
+                                self.emit(Op::Mov, to, from, 0);
+                                Target::Slot(to)
+                            }
+                        };
+                        if let Some(condition) = condition {
+                            flow.jump = Some(Jump { condition, target, slot: n });
+                        }
+                    }
+                    Stmt::Trap => {
+                        flow.traps = true;
+                        self.emit(Op::Trap, 0, 0, 0);
+                    }
+                    Stmt::WindowSave => windows.push(Op::WindowSave),
+                    Stmt::WindowRestore => windows.push(Op::WindowRestore),
+                }
+            }
+        }
+        for s in stores {
+            self.place.1 = s.slot;
+            if self.deferred {
+                self.emit(Op::Mark, 0, s.slot, 0);
+            }
+            self.emit(s.op, s.value, s.a, s.b);
+        }
+        for w in windows {
+            self.emit(w, 0, 0, 0);
+        }
+        for (d, value) in moves {
+            self.emit(Op::Mov, d, value, 0);
+        }
+        self.place.1 = 0;
+        Ok(flow)
+    }
+
+    fn instr(&self, inst: &Inst) -> Res<&'a Instr> {
+        instr_of(self.machine, inst)
+    }
+
+    /// A jump's condition; `None` when it never holds. With `fuse`, nothing
+    /// overwrites its operands before the jump, so they are left where they are.
+    fn condition(&mut self, cx: &Ctx, e: &Expr, fuse: bool) -> Res<Option<Condition>> {
+        let start = self.code.len();
+        if let (true, Expr::Cmp { op, bits: 32, a, b }) = (fuse, e) {
+            let (a, b) = (self.expr(cx, a)?, self.expr(cx, b)?);
+            if let (Val::Const(a), Val::Const(b)) = (a, b) {
+                return Ok(op.eval(a, b, 32).then_some(Condition::Always));
+            }
+            return Ok(Some(Condition::Compare(*op, self.slot(a)?, self.slot(b)?)));
+        }
+        match self.expr(cx, e)? {
+            Val::Const(0) => Ok(None),
+            Val::Const(_) => Ok(Some(Condition::Always)),
+            Val::Slot(s, _) if fuse => Ok(Some(Condition::Slot(s))),
+            v => {
+                let to = self.pool.condition();
+                self.finish(start, v, to, e)?;
+                Ok(Some(Condition::Slot(to)))
+            }
+        }
+    }
+
+    /// Put a value into `d`: by turning the xop that made it, if it has no
+    /// other user, or by a move.
+    fn finish(&mut self, start: usize, v: Val, d: Slot, e: &Expr) -> Res<()> {
+        let from = self.slot(v)?;
+        let made = match self.code.last() {
+            Some(x) if x.op == Op::Data => self.code.len() - 2,
+            Some(_) => self.code.len() - 1,
+            None => usize::MAX,
+        };
+        let shared = matches!(e, Expr::Temp(_)) || self.pool.is_register(from) || matches!(v, Val::Const(_));
+        if !shared && made != usize::MAX && made >= start && self.code[made].d == from {
+            self.code[made].d = d;
+        } else {
+            self.emit(Op::Mov, d, from, 0);
+        }
+        Ok(())
+    }
+
+    /// A slot that holds the value and that no register write changes.
+    fn fresh(&mut self, v: Val) -> Res<Slot> {
+        let s = self.slot(v)?;
+        if !self.pool.is_register(s) {
+            return Ok(s);
+        }
+        let t = self.pool.temp()?;
+        self.emit(Op::Mov, t, s, 0);
+        Ok(t)
+    }
+
+    /// An address as two slots to add in 64 bits: a displacement that is
+    /// added to a register keeps its sign, so that the sum is the
+    /// mathematical one.
+    fn address(&mut self, cx: &Ctx, e: &Expr) -> Res<(Slot, Slot)> {
+        let word = self.word();
+        if let Expr::Bin { op: BinOp::Add, bits, a, b } = e
+            && *bits == word
+        {
+            let part = |f: &mut Self, e: &Expr| match e {
+                Expr::Imm(i) => match cx.inst.operands.get(*i) {
+                    Some(Operand::Imm(x)) => Ok(Val::Const(*x as u64)),
+                    _ => f.expr(cx, e),
+                },
+                _ => f.expr(cx, e),
+            };
+            let (a, b) = (part(self, a)?, part(self, b)?);
+            if let (Val::Const(a), Val::Const(b)) = (a, b) {
+                return Ok((self.pool.constant(a.wrapping_add(b))?, self.pool.constant(0)?));
+            }
+            return Ok((self.slot(a)?, self.slot(b)?));
+        }
+        let v = self.expr(cx, e)?;
+        Ok((self.slot(v)?, self.pool.constant(0)?))
+    }
+
+    /// A new temporary made by one xop.
+    fn make(&mut self, op: Op, a: u16, b: u16, bits: u8) -> Res<Val> {
+        let d = self.pool.temp()?;
+        self.emit(op, d, a, b);
+        Ok(Val::Slot(d, bits))
+    }
+
+    fn slice(&mut self, v: Val, lo: u8, width: u8) -> Res<Val> {
+        match v {
+            Val::Const(c) => Ok(Val::Const(c.checked_shr(u32::from(lo)).unwrap_or(0) & mask(u32::from(width)))),
+            Val::Slot(_, bits) if lo == 0 && bits <= width => Ok(v),
+            Val::Slot(s, _) => self.make(Op::Slice, s, u16::from(lo) | u16::from(width) << 8, width),
+        }
+    }
+
+    fn expr(&mut self, cx: &Ctx, e: &Expr) -> Res<Val> {
+        let word = self.word();
+        match e {
+            Expr::Const(c) => Ok(Val::Const(*c)),
+            Expr::Pc => Ok(Val::Const(cx.pc)),
+            Expr::Fixed(r) => self.register(*r),
+            Expr::Temp(t) => cx.lets.get(*t).copied().flatten().ok_or_else(|| "a `let` is used before it is bound".into()),
+            Expr::Operand(i) => match cx.inst.operands.get(*i) {
+                Some(Operand::Reg(r)) => self.register(*r),
+                other => Err(format!("operand {i} should be a register, not {other:?}")),
+            },
+            Expr::Imm(i) => match cx.inst.operands.get(*i) {
+                Some(Operand::Imm(x)) => Ok(Val::Const(*x as u64 & mask(u32::from(word)))),
+                Some(Operand::Block(b)) => {
+                    let at = self.layout.blocks[self.func].get(*b as usize);
+                    at.map(|&a| Val::Const(u64::from(a))).ok_or_else(|| format!("there is no block {b}"))
+                }
+                Some(Operand::Func(f)) => {
+                    let at = self.layout.blocks.get(*f as usize).and_then(|b| b.first());
+                    at.map(|&a| Val::Const(u64::from(a))).ok_or_else(|| format!("there is no function {f}"))
+                }
+                other => Err(format!("operand {i} should be an immediate, not {other:?}")),
+            },
+            Expr::Bin { op, bits, a, b } => {
+                let (a, b) = (self.expr(cx, a)?, self.expr(cx, b)?);
+                self.bin(*op, *bits, a, b)
+            }
+            Expr::Un { op, bits, a } => {
+                let a = self.expr(cx, a)?;
+                if let Val::Const(c) = a {
+                    return Ok(Val::Const(op.eval(c, u32::from(*bits))));
+                }
+                let s = self.slot(a)?;
+                use ciphermill_ir::UnOp;
+                let fast = match (op, bits) {
+                    (UnOp::SExt8, 32) => Some(Op::SExt8In32),
+                    (UnOp::SExt16, 32) => Some(Op::SExt16In32),
+                    (UnOp::Bswap, 32) => Some(Op::Bswap32),
+                    _ => None,
+                };
+                match fast {
+                    Some(fast) => self.make(fast, s, 0, *bits),
+                    None => self.make(Op::Un, s, xop::code_of(&xop::UN_OPS, op) | u16::from(*bits) << 8, *bits),
+                }
+            }
+            Expr::Cmp { op, bits, a, b } => {
+                let (a, b) = (self.expr(cx, a)?, self.expr(cx, b)?);
+                if let (Val::Const(a), Val::Const(b)) = (a, b) {
+                    return Ok(Val::Const(u64::from(op.eval(a, b, u32::from(*bits)))));
+                }
+                let (a, b) = (self.slot(a)?, self.slot(b)?);
+                match xop::fast_cmp(*op, *bits) {
+                    Some(fast) => self.make(fast, a, b, 1),
+                    None => {
+                        let v = self.make(Op::Cmp, a, b, 1)?;
+                        self.emit(Op::Data, xop::code_of(&xop::CMP_OPS, op), u16::from(*bits), 0);
+                        Ok(v)
+                    }
+                }
+            }
+            Expr::Select { cond, then, els } => self.select(cx, cond, then, els),
+            Expr::Slice { a, lo, width } => {
+                let a = self.expr(cx, a)?;
+                self.slice(a, *lo, *width)
+            }
+            Expr::Load { bytes, signed, addr } => self.load(cx, *bytes, *signed, addr),
+            Expr::Table { table, index } => {
+                let t = self.machine.tables.get(*table).filter(|t| !t.values.is_empty());
+                let bits = t.ok_or("a table is missing or empty")?.bits;
+                let i = self.expr(cx, index)?;
+                let i = self.slot(i)?;
+                self.make(Op::Table, i, *table as u16, bits)
+            }
+            Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+                let sub = matches!(e, Expr::FlagsSub { .. });
+                let (a, b) = (self.expr(cx, a)?, self.expr(cx, b)?);
+                let (a, b) = (self.slot(a)?, self.slot(b)?);
+                let op = match (sub, word) {
+                    (true, 64) => Op::FlagsSub64,
+                    (true, _) => Op::FlagsSub32,
+                    (false, 64) => Op::FlagsAdd64,
+                    (false, _) => Op::FlagsAdd32,
+                };
+                self.make(op, a, b, 4)
+            }
+            Expr::FlagsLogic { a } => {
+                let a = self.expr(cx, a)?;
+                let a = self.slot(a)?;
+                self.make(if word == 64 { Op::FlagsLogic64 } else { Op::FlagsLogic32 }, a, 0, 4)
+            }
+            Expr::FlagsTest { op, flags } => {
+                let f = self.expr(cx, flags)?;
+                let f = self.slot(f)?;
+                self.make(Op::FlagsTest, f, xop::flags_table(*op), 1)
+            }
+        }
+    }
+
+    fn register(&self, r: Reg) -> Res<Val> {
+        let info = self.machine.regs.get(usize::from(r.0)).ok_or_else(|| format!("there is no register {}", r.0))?;
+        let file = self.machine.files.get(info.file).ok_or("a register file is out of range")?;
+        Ok(if info.zero { Val::Const(0) } else { Val::Slot(self.pool.register(r), file.bits) })
+    }
+
+    fn bin(&mut self, op: BinOp, bits: u8, a: Val, b: Val) -> Res<Val> {
+        if let (Val::Const(a), Val::Const(b)) = (a, b)
+            && let Some(c) = op.eval(a, b, u32::from(bits))
+        {
+            return Ok(Val::Const(c));
+        }
+        use BinOp::*;
+        match (op, a, b) {
+            (Add | Or | Xor | Sub | Shl | ShrU | ShrS | RotL | RotR, x, Val::Const(0))
+            | (Add | Or | Xor, Val::Const(0), x)
+                if x.bits() <= bits =>
+            {
+                return Ok(x);
+            }
+            _ => {}
+        }
+        let narrow = match op {
+            And => a.bits().min(b.bits()).min(bits),
+            Or | Xor => a.bits().max(b.bits()).min(bits),
+            _ => bits,
+        };
+        let (a, b) = (self.slot(a)?, self.slot(b)?);
+        match xop::fast_bin(op, bits) {
+            Some(fast) => self.make(fast, a, b, narrow),
+            None => {
+                let v = self.make(Op::Bin, a, b, narrow)?;
+                self.emit(Op::Data, xop::code_of(&xop::BIN_OPS, &op), u16::from(bits), 0);
+                Ok(v)
+            }
+        }
+    }
+
+    fn select(&mut self, cx: &Ctx, cond: &Expr, then: &Expr, els: &Expr) -> Res<Val> {
+        let c = self.expr(cx, cond)?;
+        if let Val::Const(c) = c {
+            return self.expr(cx, if c != 0 { then } else { els });
+        }
+        let c = self.slot(c)?;
+        if !(may_stop(then) || may_stop(els)) {
+            let (t, e) = (self.expr(cx, then)?, self.expr(cx, els)?);
+            let bits = t.bits().max(e.bits());
+            let (t, e) = (self.slot(t)?, self.slot(e)?);
+            let v = self.make(Op::Select, c, t, bits)?;
+            self.emit(Op::Data, 0, e, 0);
+            return Ok(v);
+        }
+        let result = self.pool.temp()?;
+        let test = self.code.len();
+        self.emit(Op::SkipIfZero, 0, c, 0);
+        let t = self.expr(cx, then)?;
+        let slot = self.slot(t)?;
+        self.emit(Op::Mov, result, slot, 0);
+        let over = self.code.len();
+        self.emit(Op::Skip, 0, 0, 0);
+        self.code[test].b = (over - test) as u16;
+        let e = self.expr(cx, els)?;
+        let slot = self.slot(e)?;
+        self.emit(Op::Mov, result, slot, 0);
+        self.code[over].b = (self.code.len() - over - 1) as u16;
+        // One last move gives `finish` a single xop to turn.
+        self.make(Op::Mov, result, 0, t.bits().max(e.bits()))
+    }
+
+    fn load(&mut self, cx: &Ctx, bytes: u8, signed: bool, addr: &Expr) -> Res<Val> {
+        let word = self.word();
+        let (a, b) = self.address(cx, addr)?;
+        let signed = signed && bytes * 8 < word;
+        if signed && word == 32 && cx.inst.space == Space::Linear {
+            return self.make(if bytes == 1 { Op::LdL8S } else { Op::LdL16S }, a, b, 32);
+        }
+        let op = load_op(bytes, cx.inst.space).ok_or_else(|| format!("a load of {bytes} bytes"))?;
+        let v = self.make(op, a, b, bytes * 8)?;
+        if !signed {
+            return Ok(v);
+        }
+        use ciphermill_ir::UnOp;
+        let un = match bytes {
+            1 => UnOp::SExt8,
+            2 => UnOp::SExt16,
+            _ => UnOp::SExt32,
+        };
+        let s = self.slot(v)?;
+        self.make(Op::Un, s, xop::code_of(&xop::UN_OPS, &un) | u16::from(word) << 8, word)
+    }
+}
+
+fn instr_of<'m>(machine: &'m Machine, inst: &Inst) -> Res<&'m Instr> {
+    machine.instrs.get(usize::from(inst.instr.0)).ok_or_else(|| format!("there is no instruction {}", inst.instr.0))
+}
+
+fn load_op(bytes: u8, space: Space) -> Option<Op> {
+    use Space::*;
+    Some(match (bytes, space) {
+        (1, Linear) => Op::LdL8,
+        (2, Linear) => Op::LdL16,
+        (4, Linear) => Op::LdL32,
+        (8, Linear) => Op::LdL64,
+        (1, Stack) => Op::LdK8,
+        (2, Stack) => Op::LdK16,
+        (4, Stack) => Op::LdK32,
+        (8, Stack) => Op::LdK64,
+        (1, System) => Op::LdY8,
+        (2, System) => Op::LdY16,
+        (4, System) => Op::LdY32,
+        (8, System) => Op::LdY64,
+        _ => return None,
+    })
+}
+
+fn store_op(bytes: u8, space: Space) -> Option<Op> {
+    use Space::*;
+    Some(match (bytes, space) {
+        (1, Linear) => Op::StL8,
+        (2, Linear) => Op::StL16,
+        (4, Linear) => Op::StL32,
+        (8, Linear) => Op::StL64,
+        (1, Stack) => Op::StK8,
+        (2, Stack) => Op::StK16,
+        (4, Stack) => Op::StK32,
+        (8, Stack) => Op::StK64,
+        (1, System) => Op::StY8,
+        (2, System) => Op::StY16,
+        (4, System) => Op::StY32,
+        (8, System) => Op::StY64,
+        _ => return None,
+    })
+}
+
+/// The register that a destination means in an instruction.
+pub fn dest_of(inst: &Inst, dest: &Dest) -> Res<Reg> {
+    match dest {
+        Dest::Fixed(r) => Ok(*r),
+        Dest::Operand(i) => match inst.operands.get(*i) {
+            Some(Operand::Reg(r)) => Ok(*r),
+            other => Err(format!("operand {i} should be a register, not {other:?}")),
+        },
+    }
+}
+
+/// Cycles until a destination can be read.
+pub fn latency(instr: &Instr, dest: &Dest) -> u32 {
+    instr.dest_latency.iter().find(|(d, _)| d == dest).map_or(instr.latency, |&(_, l)| l)
+}
+
+/// Call `f` with every register that an expression reads (`let`s not followed).
+pub fn reads(inst: &Inst, e: &Expr, f: &mut impl FnMut(Reg)) {
+    match e {
+        Expr::Operand(i) => {
+            if let Some(Operand::Reg(r)) = inst.operands.get(*i) {
+                f(*r);
+            }
+        }
+        Expr::Fixed(r) => f(*r),
+        Expr::Imm(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}
+        Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+            reads(inst, a, f);
+            reads(inst, b, f);
+        }
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::FlagsLogic { a } => reads(inst, a, f),
+        Expr::Select { cond, then, els } => {
+            reads(inst, cond, f);
+            reads(inst, then, f);
+            reads(inst, els, f);
+        }
+        Expr::Load { addr, .. } => reads(inst, addr, f),
+        Expr::Table { index, .. } => reads(inst, index, f),
+        Expr::FlagsTest { flags, .. } => reads(inst, flags, f),
+    }
+}
+
+/// Call `f` with every register that a statement reads.
+pub fn statement_reads(inst: &Inst, s: &Stmt, f: &mut impl FnMut(Reg)) {
+    match s {
+        Stmt::Let { value, .. } | Stmt::Assign { value, .. } => reads(inst, value, f),
+        Stmt::Store { addr, value, .. } => {
+            reads(inst, addr, f);
+            reads(inst, value, f);
+        }
+        Stmt::Goto { cond, target } => {
+            if let Some(c) = cond {
+                reads(inst, c, f);
+            }
+            reads(inst, target, f);
+        }
+        Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
+    }
+}
+
+/// Is `reg` read by xops that come after statement `k` of instruction `n`?
+/// True too often does no harm.
+fn read_later(machine: &Machine, bundle: &Bundle, n: usize, k: usize, reg: Reg) -> bool {
+    let mut found = false;
+    for (m, inst) in bundle.insts.iter().enumerate() {
+        let Ok(instr) = instr_of(machine, inst) else { continue };
+        let last = instr.semantics.len() - 1;
+        let stores = instr.semantics.iter().any(|s| matches!(s, Stmt::Store { .. }));
+        for (j, s) in instr.semantics.iter().enumerate() {
+            // A `let` may stand for a register until its last user.
+            let later = m > n || (m == n && j > k) || match s {
+                Stmt::Store { .. } => true,
+                Stmt::Let { .. } => stores || (m == n && last > k),
+                _ => false,
+            };
+            if later {
+                statement_reads(inst, s, &mut |r| found |= r == reg);
+            }
+        }
+    }
+    found
+}
+
+/// Can evaluating this stop the program?
+fn may_stop(e: &Expr) -> bool {
+    match e {
+        Expr::Load { .. } => true,
+        Expr::Bin { op, a, b, .. } => op.may_trap() || may_stop(a) || may_stop(b),
+        Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => may_stop(a) || may_stop(b),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::FlagsLogic { a } => may_stop(a),
+        Expr::Select { cond, then, els } => may_stop(cond) || may_stop(then) || may_stop(els),
+        Expr::Table { index, .. } => may_stop(index),
+        Expr::FlagsTest { flags, .. } => may_stop(flags),
+        _ => false,
+    }
+}

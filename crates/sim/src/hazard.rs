@@ -1,0 +1,301 @@
+//! Timing of interlocked in-order pipelines, block by block.
+//!
+//! # The rules
+//!
+//! Bundles issue in program order, one at a time. A bundle issues at the first
+//! cycle at which
+//!
+//! 1. the bundle before it has issued and its `issue_cycles` have passed,
+//! 2. every register it reads is ready: a register written by an instruction
+//!    that issued at cycle `t` is ready at `t + latency`,
+//! 3. for each of its instructions a unit that can run it is free: a unit that
+//!    took an instruction at `t` is free again at `t + unit_cycles`.
+//!
+//! Where control divides (after the delay slots, if any) `taken_cycles` or
+//! `untaken_cycles` are added, as the predictor has it; an unconditional jump
+//! always pays its `taken_cycles`. An annulled delay slot takes one cycle in
+//! which nothing issues.
+//!
+//! # Why blocks can be memoised
+//!
+//! The wait of a bundle depends on how far in the future registers and units
+//! are ready, relative to now: a small *hazard state*, empty most of the time.
+//! So the cycles of a straight run of bundles, and the state it leaves, are a
+//! function of the run, the state on entry, and whether its branch is taken.
+//! Everything dynamic (a cache miss, a window trap) freezes the whole
+//! pipeline, which changes no relative distance: it only adds. Hence each
+//! (run, state) pair is timed once and counted from then on, and the total is
+//! exact.
+
+use crate::flatten::{dest_of, latency, statement_reads};
+use ciphermill_machine::sem::Stmt;
+use ciphermill_machine::{InstrKind, Machine, Predictor, Reg, UnitId};
+use ciphermill_program::Bundle;
+
+/// What the timing rules need to know of a bundle.
+#[derive(Clone, Debug, Default)]
+pub struct BundleTiming {
+    pub reads: Vec<Reg>,
+    /// Register, latency, and whether a load makes it.
+    pub writes: Vec<(Reg, u32, bool)>,
+    /// For each instruction that needs one: the unit classes that do, and how
+    /// long it keeps its unit.
+    pub units: Vec<(Vec<UnitId>, u32)>,
+    pub issue_cycles: u32,
+    /// Opens (+1) or closes (-1) a window.
+    pub window: i8,
+}
+
+impl BundleTiming {
+    /// Extract from a bundle; an error when the machine can never issue it.
+    pub fn new(machine: &Machine, bundle: &Bundle) -> Result<BundleTiming, String> {
+        let mut t = BundleTiming { issue_cycles: 1, ..BundleTiming::default() };
+        if bundle.insts.len() > usize::from(machine.issue.width.max(1)) {
+            return Err(format!("a bundle of {} instructions on a machine of width {}", bundle.insts.len(), machine.issue.width));
+        }
+        for inst in &bundle.insts {
+            let instr = machine.instrs.get(usize::from(inst.instr.0)).ok_or("an instruction number is out of range")?;
+            for s in &instr.semantics {
+                statement_reads(inst, s, &mut |r| {
+                    if !machine.regs[usize::from(r.0)].zero && !t.reads.contains(&r) {
+                        t.reads.push(r);
+                    }
+                });
+                match s {
+                    Stmt::Assign { dest, .. } => {
+                        let reg = dest_of(inst, dest)?;
+                        if !machine.regs[usize::from(reg.0)].zero {
+                            t.writes.push((reg, latency(instr, dest), instr.kind == InstrKind::Load));
+                        }
+                    }
+                    Stmt::WindowSave => t.window = 1,
+                    Stmt::WindowRestore => t.window = -1,
+                    _ => {}
+                }
+            }
+            if !instr.units.is_empty() {
+                t.units.push((instr.units.clone(), instr.unit_cycles.max(1)));
+            }
+            t.issue_cycles = t.issue_cycles.max(instr.issue_cycles);
+        }
+        if Pipes::new(machine).assign(&t.units, 0).is_none() {
+            return Err("a bundle needs more units than the machine has".into());
+        }
+        Ok(t)
+    }
+}
+
+/// Where the cycles of a run went. All but `issue` are stalls.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Cost {
+    /// One for each bundle issued.
+    pub issue: u64,
+    pub load_wait: u64,
+    pub operand_wait: u64,
+    pub unit: u64,
+    pub branch: u64,
+}
+
+impl Cost {
+    pub fn cycles(&self) -> u64 {
+        self.issue + self.load_wait + self.operand_wait + self.unit + self.branch
+    }
+}
+
+/// What is still in the pipeline, relative to the next possible issue.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Hazards {
+    /// Register, cycles until ready (at least 1), made by a load.
+    regs: Vec<(u16, u32, bool)>,
+    /// Unit, cycles until free (at least 1): one entry for each busy one.
+    units: Vec<(u16, u32)>,
+}
+
+/// How a run ends, for timing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Ending {
+    /// Cycles added where control divides, for exits 0 and 1.
+    pub extra: [u32; 2],
+    /// Bundles at the end of the run that are annulled on exit 1.
+    pub annulled: usize,
+}
+
+/// Extra cycles of a branch for taken and untaken.
+pub fn branch_costs(predictor: Predictor, conditional: bool, backward: bool, taken: u32, untaken: u32) -> [u32; 2] {
+    match (predictor, conditional) {
+        (_, false) => [taken, taken],
+        (Predictor::None, true) => [taken, untaken],
+        (Predictor::BackwardTaken, true) if backward => [0, untaken],
+        (Predictor::BackwardTaken, true) => [taken, 0],
+    }
+}
+
+/// Times each unit is free again.
+pub struct Pipes {
+    free: Vec<Vec<u64>>,
+}
+
+impl Pipes {
+    /// All units free.
+    pub fn new(machine: &Machine) -> Pipes {
+        Pipes { free: machine.units.iter().map(|u| vec![0; usize::from(u.count)]).collect() }
+    }
+
+    /// Start these instructions at `t`; false when some unit is not free.
+    pub fn take(&mut self, needs: &[(Vec<UnitId>, u32)], t: u64) -> bool {
+        let Some(units) = self.assign(needs, t) else { return false };
+        for ((class, i), (_, cycles)) in units.into_iter().zip(needs) {
+            self.free[class][i] = t + u64::from(*cycles);
+        }
+        true
+    }
+
+    /// A unit (class, number) for each instruction, all free at `t`: a
+    /// bipartite matching by augmenting paths.
+    fn assign(&self, needs: &[(Vec<UnitId>, u32)], t: u64) -> Option<Vec<(UnitId, usize)>> {
+        let mut taken: Vec<Vec<Option<usize>>> = self.free.iter().map(|c| vec![None; c.len()]).collect();
+        for n in 0..needs.len() {
+            let mut seen: Vec<Vec<bool>> = taken.iter().map(|c| vec![false; c.len()]).collect();
+            if !self.place(n, needs, t, &mut taken, &mut seen) {
+                return None;
+            }
+        }
+        let mut out = vec![(0, 0); needs.len()];
+        for (class, units) in taken.iter().enumerate() {
+            for (i, n) in units.iter().enumerate() {
+                if let Some(n) = n {
+                    out[*n] = (class, i);
+                }
+            }
+        }
+        Some(out)
+    }
+
+    fn place(
+        &self,
+        n: usize,
+        needs: &[(Vec<UnitId>, u32)],
+        t: u64,
+        taken: &mut [Vec<Option<usize>>],
+        seen: &mut [Vec<bool>],
+    ) -> bool {
+        for &class in &needs[n].0 {
+            let Some(units) = self.free.get(class) else { continue };
+            for i in 0..units.len() {
+                if units[i] > t || std::mem::replace(&mut seen[class][i], true) {
+                    continue;
+                }
+                let holder = taken[class][i];
+                if holder.is_none_or(|m| self.place(m, needs, t, taken, seen)) {
+                    taken[class][i] = Some(n);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Times runs of bundles.
+pub struct Timer<'m> {
+    machine: &'m Machine,
+    ready: Vec<(u64, bool)>,
+    pipes: Pipes,
+}
+
+impl<'m> Timer<'m> {
+    pub fn new(machine: &'m Machine) -> Timer<'m> {
+        Timer { machine, ready: vec![(0, false); machine.regs.len()], pipes: Pipes::new(machine) }
+    }
+
+    /// Cycles of a run that is entered in state `entry` and left by `exit`,
+    /// and the state it leaves.
+    pub fn time(&mut self, run: &[&BundleTiming], entry: &Hazards, ending: Ending, exit: usize) -> (Cost, Hazards) {
+        self.enter(entry);
+        let mut cost = Cost::default();
+        let mut next = 0u64;
+        let executed = if exit == 1 { run.len() - ending.annulled } else { run.len() };
+        for b in &run[..executed] {
+            next = self.issue(b, next, &mut cost);
+        }
+        let lost = (run.len() - executed) as u64 + u64::from(ending.extra[exit]);
+        cost.branch += lost;
+        next += lost;
+        (cost, self.leave(next))
+    }
+
+    fn enter(&mut self, entry: &Hazards) {
+        self.ready.fill((0, false));
+        for &(r, at, load) in &entry.regs {
+            self.ready[usize::from(r)] = (u64::from(at), load);
+        }
+        for class in &mut self.pipes.free {
+            class.fill(0);
+        }
+        for &(class, at) in &entry.units {
+            if let Some(unit) = self.pipes.free[usize::from(class)].iter_mut().find(|f| **f == 0) {
+                *unit = u64::from(at);
+            }
+        }
+    }
+
+    fn issue(&mut self, b: &BundleTiming, next: u64, cost: &mut Cost) -> u64 {
+        let (mut t, mut load) = (next, false);
+        for r in &b.reads {
+            let (at, by_load) = self.ready[usize::from(r.0)];
+            if at > t || (at == t && at > next && by_load) {
+                (t, load) = (at, by_load);
+            }
+        }
+        *(if load { &mut cost.load_wait } else { &mut cost.operand_wait }) += t - next;
+        if !b.units.is_empty() {
+            let ready = t;
+            while !self.pipes.take(&b.units, t) {
+                // Nothing changes before the next unit becomes free.
+                match self.pipes.free.iter().flatten().filter(|&&f| f > t).min() {
+                    Some(&f) => t = f,
+                    None => break,
+                }
+            }
+            cost.unit += t - ready;
+        }
+        self.turn(b.window);
+        for &(r, latency, by_load) in &b.writes {
+            self.ready[usize::from(r.0)] = (t + u64::from(latency), by_load);
+        }
+        cost.issue += 1;
+        cost.unit += u64::from(b.issue_cycles) - 1;
+        t + u64::from(b.issue_cycles)
+    }
+
+    /// Registers change their names with the window.
+    fn turn(&mut self, window: i8) {
+        let Some(w) = &self.machine.abi.windows else { return };
+        let (from, to) = match window {
+            1 => (&w.outs, &w.ins),
+            -1 => (&w.ins, &w.outs),
+            _ => return,
+        };
+        for (f, t) in from.iter().zip(to) {
+            self.ready[usize::from(t.0)] = self.ready[usize::from(f.0)];
+        }
+        for r in w.locals.iter().chain(from) {
+            self.ready[usize::from(r.0)] = (0, false);
+        }
+    }
+
+    fn leave(&self, now: u64) -> Hazards {
+        let mut h = Hazards::default();
+        for (r, &(at, load)) in self.ready.iter().enumerate() {
+            if at > now {
+                h.regs.push((r as u16, (at - now) as u32, load));
+            }
+        }
+        for (class, units) in self.pipes.free.iter().enumerate() {
+            let start = h.units.len();
+            h.units.extend(units.iter().filter(|&&f| f > now).map(|f| (class as u16, (f - now) as u32)));
+            h.units[start..].sort_unstable();
+        }
+        h
+    }
+}

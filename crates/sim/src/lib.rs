@@ -1,0 +1,213 @@
+//! The simulator of static-issue machines: scalar, in-order, VLIW.
+//!
+//! A program runs on a machine exactly as its machine file says, with two
+//! results: the machine's memory and registers afterwards (what a program
+//! *does*), and how many cycles it took and why (what it *costs*). Both come
+//! from the same bundles of the same [`Program`].
+//!
+//! # How
+//!
+//! * [`flatten`] turns each instruction's semantics into a few three-address
+//!   operations on a flat array of values ([`xop`], [`slots`]); [`exec`] is
+//!   the loop that runs them. There is no other notion of what an instruction
+//!   does.
+//! * Machines with interlocks run on [`engine`]: straight runs of code
+//!   ([`superblock`]) are decoded and timed ([`hazard`]) when first reached,
+//!   and only counted from then on. [`cache`]s and register [`windows`] freeze
+//!   the pipeline, so their cycles simply add.
+//! * Machines with an exposed pipeline run on [`step`], bundle by bundle: a result is not in
+//!   its register before its latency has passed, and code that reads too early
+//!   gets the old value, as on the hardware.
+//! * [`dataflow`] runs the same program on an infinitely wide machine, for the
+//!   bounds that measurements are compared with.
+//!
+//! # What is checked
+//!
+//! Each access names the memory it means, and none may leave it; stores to
+//! data promised constant, misaligned accesses on machines that have none,
+//! callee-saved registers not handed back, and jumps to where no instruction
+//! starts all end the run with an error. Registers that a call does not define
+//! hold a pattern, so that reading them shows.
+
+pub mod cache;
+pub mod code;
+pub mod dataflow;
+pub mod engine;
+pub mod exec;
+pub mod flatten;
+pub mod hazard;
+pub mod memory;
+pub mod slots;
+pub mod stats;
+pub mod step;
+pub mod superblock;
+pub mod windows;
+pub mod xop;
+
+mod call;
+
+pub use cache::CacheStats;
+pub use dataflow::Dataflow;
+pub use stats::{Roles, Stalls, Stats};
+
+use ciphermill_ir::TrapCode;
+use ciphermill_program::Program;
+use code::CodeMap;
+use engine::Engine;
+use exec::State;
+use memory::Memory;
+use slots::SlotPool;
+use std::sync::Arc;
+use step::Stepper;
+use thiserror::Error;
+use windows::Windows;
+
+/// How a simulation differs from the default.
+#[derive(Clone, Copy, Debug)]
+pub struct SimOptions {
+    /// Addresses are mathematical sums: one that leaves 32 bits is out of
+    /// bounds, as in WebAssembly. False: sums wrap at 32 bits, as on hardware.
+    pub strict_addresses: bool,
+    /// Misaligned accesses are errors on machines that do not have them.
+    pub check_alignment: bool,
+    /// Model the machine's caches; false: every access hits.
+    pub caches: bool,
+    /// Instructions after which a call is stopped (give or take one straight
+    /// run of code).
+    pub max_instructions: u64,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        SimOptions { strict_addresses: true, check_alignment: true, caches: true, max_instructions: u64::MAX / 2 }
+    }
+}
+
+/// Why a call did not return.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Stop {
+    /// A WebAssembly trap, in function `func` (its index in the program) and
+    /// at offset `loc` of the WebAssembly module (0: unknown).
+    #[error("{code:?} in function {func} at offset {loc:#x}")]
+    Trap { code: TrapCode, func: u32, loc: u32 },
+    #[error("the stack is exhausted")]
+    StackOverflow,
+    #[error("the limit on executed instructions is reached")]
+    OutOfFuel,
+    /// The program did what its module had promised it would not.
+    #[error("broken promise: {0}")]
+    PromiseBroken(String),
+    /// The program is wrong in a way no module can make it: an error of the
+    /// compiler's, the simulator's, or the caller's.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+/// The engine that suits the machine's pipeline.
+enum Core {
+    Interlocked(Box<Engine>),
+    Exposed(Box<Stepper>),
+}
+
+/// A machine with a program in it.
+pub struct Simulator {
+    program: Arc<Program>,
+    options: SimOptions,
+    map: CodeMap,
+    state: State,
+    core: Core,
+    started: bool,
+}
+
+impl Simulator {
+    /// A machine with `program` loaded and memory as it starts. The program's
+    /// start function runs with the first call.
+    ///
+    /// # Errors
+    /// [`Stop::Internal`] when the program does not fit its machine.
+    pub fn new(program: Arc<Program>, options: SimOptions) -> Result<Simulator, Stop> {
+        let build = || -> Result<(CodeMap, State, Core), String> {
+            let map = CodeMap::new(&program)?;
+            let machine = &program.machine;
+            let mut pool = SlotPool::new(machine)?;
+            for &(reg, value) in &program.global_regs {
+                pool.values[usize::from(reg.0)] = value;
+            }
+            let memory = Memory::new(&program, &map.layout, options.strict_addresses, options.check_alignment)?;
+            let tables = machine.tables.iter().map(|t| t.values.clone()).collect();
+            let state = State { pool, memory, windows: Windows::new(machine), tables };
+            let core = if machine.issue.interlock {
+                Core::Interlocked(Box::new(Engine::new(&program, &map, options.caches)?))
+            } else {
+                Core::Exposed(Box::new(Stepper::new(&program, &map, options.caches)?))
+            };
+            Ok((map, state, core))
+        };
+        let (map, state, core) = build().map_err(Stop::Internal)?;
+        Ok(Simulator { program, options, map, state, core, started: false })
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The linear memory, in its current size.
+    pub fn memory(&self) -> &[u8] {
+        &self.state.memory.linear
+    }
+
+    pub fn memory_mut(&mut self) -> &mut [u8] {
+        &mut self.state.memory.linear
+    }
+
+    /// The system area (globals, table, passive segments), in the machine's
+    /// byte order.
+    pub fn system(&self) -> &[u8] {
+        &self.state.memory.system
+    }
+
+    /// The value of a register, for globals that live in one.
+    pub fn register(&self, reg: ciphermill_machine::Reg) -> Option<u64> {
+        (usize::from(reg.0) < self.program.machine.regs.len()).then(|| self.state.pool.values[usize::from(reg.0)])
+    }
+
+    /// Counts since the last reset.
+    pub fn stats(&self) -> Stats {
+        let mut s = match &self.core {
+            Core::Interlocked(engine) => engine.stats(&self.program, &self.map),
+            Core::Exposed(stepper) => stepper.stats(&self.program, &self.map),
+        };
+        let w = &self.state.windows;
+        (s.window_overflows, s.window_underflows) = (w.overflows, w.underflows);
+        s.stalls.window = w.trap_cycles();
+        s.stalls.icache = s.icache.map_or(0, |c| c.stall_cycles);
+        s.stalls.dcache = s.dcache.map_or(0, |c| c.stall_cycles);
+        s.stack_bytes = u64::from(ciphermill_program::layout::STACK_TOP) - self.state.memory.lowest_stack;
+        s.cycles = s.issue_cycles + s.stalls.total();
+        s
+    }
+
+    /// Zero all counts. Memory, registers and cache contents stay.
+    pub fn reset_stats(&mut self) {
+        match &mut self.core {
+            Core::Interlocked(engine) => engine.reset(),
+            Core::Exposed(stepper) => stepper.reset(),
+        }
+        (self.state.windows.overflows, self.state.windows.underflows) = (0, 0);
+        self.state.memory.lowest_stack = u64::from(ciphermill_program::layout::STACK_TOP);
+    }
+
+    /// How often each bundle of each block was executed:
+    /// `[function][block][bundle]`.
+    pub fn bundle_counts(&self) -> Vec<Vec<Vec<u64>>> {
+        let counts = match &self.core {
+            Core::Interlocked(engine) => engine.bundle_counts(&self.map),
+            Core::Exposed(stepper) => stepper.bundle_counts(),
+        };
+        let mut counts = counts.into_iter();
+        let blocks = |f: &ciphermill_program::Func, counts: &mut std::vec::IntoIter<u64>| {
+            f.blocks.iter().map(|b| counts.take(b.bundles.len()).collect()).collect()
+        };
+        self.program.funcs.iter().map(|f| blocks(f, &mut counts)).collect()
+    }
+}

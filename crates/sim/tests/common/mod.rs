@@ -1,0 +1,239 @@
+//! A toy machine and a small assembler for tests.
+//!
+//! The assembler knows instructions by their names in the machine, with
+//! operands in the machine's order. One line is one bundle, its instructions
+//! parted by `||`. `name:` starts a block, `func name params results` a
+//! function. Operands: register names, numbers, block labels, `@function`.
+//! A final `!stack` or `!system` names the memory; linear is the default.
+#![allow(dead_code)]
+
+use ciphermill_ir::{BinOp, CmpOp, Space, TrapCode};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::*;
+use ciphermill_program::{Block, Bundle, Func, Inst, Operand as Arg, Program};
+use std::sync::Arc;
+
+pub fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
+    Expr::Bin { op, bits: 32, a: Box::new(a), b: Box::new(b) }
+}
+
+pub fn cmp(op: CmpOp, a: Expr, b: Expr) -> Expr {
+    Expr::Cmp { op, bits: 32, a: Box::new(a), b: Box::new(b) }
+}
+
+pub fn op(i: usize) -> Expr {
+    Expr::Operand(i)
+}
+
+pub fn imm(i: usize) -> Expr {
+    Expr::Imm(i)
+}
+
+pub fn set(i: usize, value: Expr) -> Stmt {
+    Stmt::Assign { dest: Dest::Operand(i), value }
+}
+
+pub fn load(bytes: u8, signed: bool, addr: Expr) -> Expr {
+    Expr::Load { bytes, signed, addr: Box::new(addr) }
+}
+
+/// An instruction: `d` defines, `u` uses, `i` an immediate, `l` a label.
+pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) -> Instr {
+    let operand = |(n, c): (usize, char)| Operand {
+        name: format!("o{n}"),
+        kind: match c {
+            'd' => OperandKind::Reg { file: 0, def: true, used: false },
+            'u' => OperandKind::Reg { file: 0, def: false, used: true },
+            'i' => OperandKind::Imm { min: -2048, max: 2047, step: 1, values: None },
+            _ => OperandKind::Label,
+        },
+    };
+    Instr {
+        name: name.into(),
+        asm: name.into(),
+        operands: operands.chars().enumerate().map(operand).collect(),
+        semantics,
+        temps: 4,
+        units: vec![],
+        issue_cycles: 1,
+        unit_cycles: 1,
+        latency: 1,
+        dest_latency: vec![],
+        taken_cycles: 0,
+        untaken_cycles: 0,
+        delay_slots: 0,
+        timing: String::new(),
+        annul: false,
+        bytes: 4,
+        kind,
+        extension: None,
+        selectable: true,
+    }
+}
+
+/// A little machine: 16 registers `r0` (zero) to `r15`, single issue,
+/// interlocked, every latency 1. Tests change what they are about.
+pub fn toy() -> Machine {
+    use BinOp::*;
+    use InstrKind::*;
+    let mut instrs = Vec::new();
+    for (name, o) in [
+        ("add", Add), ("sub", Sub), ("and", And), ("or", Or), ("xor", Xor), ("mul", Mul), ("divs", DivS),
+        ("divu", DivU), ("shl", Shl), ("shru", ShrU), ("rotl", RotL),
+    ] {
+        instrs.push(instr(name, "duu", Compute, vec![set(0, bin(o, op(1), op(2)))]));
+        instrs.push(instr(&format!("{name}i"), "dui", Compute, vec![set(0, bin(o, op(1), imm(2)))]));
+    }
+    let at = || bin(Add, op(1), imm(2));
+    for (name, bytes, signed) in
+        [("ldw", 4, false), ("ldb", 1, false), ("ldbs", 1, true), ("ldh", 2, false), ("ldhs", 2, true)]
+    {
+        instrs.push(instr(name, "dui", Load, vec![set(0, load(bytes, signed, at()))]));
+    }
+    for (name, bytes) in [("stw", 4), ("stb", 1), ("sth", 2)] {
+        instrs.push(instr(name, "uui", Store, vec![Stmt::Store { bytes, addr: at(), value: op(0) }]));
+    }
+    for (name, o) in [("beq", CmpOp::Eq), ("bne", CmpOp::Ne), ("bltu", CmpOp::LtU), ("blt", CmpOp::LtS)] {
+        let go = Stmt::Goto { cond: Some(cmp(o, op(0), op(1))), target: imm(2) };
+        instrs.push(instr(name, "uul", Branch, vec![go]));
+    }
+    instrs.push(instr("j", "l", Jump, vec![Stmt::Goto { cond: None, target: imm(0) }]));
+    let link = |after: u64| Stmt::Assign { dest: Dest::Fixed(Reg(15)), value: bin(Add, Expr::Pc, Expr::Const(after)) };
+    instrs.push(instr("call", "l", Call, vec![link(4), Stmt::Goto { cond: None, target: imm(0) }]));
+    instrs.push(instr("calli", "u", CallIndirect, vec![link(4), Stmt::Goto { cond: None, target: op(0) }]));
+    instrs.push(instr("ret", "", JumpIndirect, vec![Stmt::Goto { cond: None, target: Expr::Fixed(Reg(15)) }]));
+    instrs.push(instr("li", "di", Compute, vec![set(0, imm(1))]));
+    instrs.push(instr("mov", "du", Compute, vec![set(0, op(1))]));
+    instrs.push(instr("trap", "", Trap, vec![Stmt::Trap]));
+    instrs.push(instr("nop", "", Compute, vec![]));
+    let id = |name: &str| InstrId(instrs.iter().position(|i| i.name == name).unwrap() as u16);
+    let ops = FrameOps {
+        mov: id("mov"), add_imm: id("addi"), add: id("add"), load: id("ldw"), store: id("stw"), jump: id("j"),
+        call: id("call"), call_indirect: id("calli"), ret: id("ret"), trap: id("trap"), nop: id("nop"),
+    };
+    let reg = |n: std::ops::Range<u16>| n.map(Reg).collect::<Vec<_>>();
+    Machine {
+        name: "toy".into(),
+        title: String::new(),
+        description: String::new(),
+        word_bits: 32,
+        endian: Endian::Little,
+        clock_mhz: 1.0,
+        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0 }],
+        regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0 }).collect(),
+        units: vec![],
+        instrs,
+        compounds: vec![],
+        rules: vec![],
+        tables: vec![],
+        issue: Issue { width: 1, interlock: true },
+        branch: BranchModel { predictor: Predictor::None },
+        memory: MemorySystem { icache: None, dcache: None, unaligned: true },
+        abi: Abi {
+            args: reg(1..5), results: reg(1..3), callee_args: reg(1..5), callee_results: reg(1..3),
+            allocatable: reg(1..14), callee_saved: reg(10..14), call_preserved: vec![], stack_pointer: Reg(14),
+            return_address: Reg(15), scratch: vec![], globals: vec![], stack_align: 16, frame_reserve: 0, ops,
+            windows: None,
+        },
+        asm: AsmSyntax { reg_prefix: String::new(), comment: "#".into(), prologue: vec![] },
+        extensions: vec![],
+        sources: Default::default(),
+        hash: String::new(),
+    }
+}
+
+/// A machine of `machines/`, with settings.
+pub fn real(name: &str, set: &[(&str, &str)]) -> Machine {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let set: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    ciphermill_machine::load_from_dir(&root, name, &[], &[], &set).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+}
+
+/// Change one instruction.
+pub fn tune(m: &mut Machine, name: &str, f: impl Fn(&mut Instr)) {
+    let i = m.instrs.iter_mut().find(|i| i.name == name).unwrap_or_else(|| panic!("no instruction {name}"));
+    f(i);
+}
+
+/// Assemble a program; panics on bad text.
+pub fn assemble(machine: Machine, text: &str) -> Program {
+    let mut program = empty(Arc::new(machine));
+    let lines: Vec<&str> = text.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty()).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("func ")).map(|l| l.split(' ').next().unwrap()).collect();
+    let mut i = 0;
+    while i < lines.len() {
+        let head: Vec<&str> = lines[i].strip_prefix("func ").expect("a function").split_whitespace().collect();
+        let end = (i + 1..lines.len()).find(|&j| lines[j].starts_with("func ")).unwrap_or(lines.len());
+        let body = &lines[i + 1..end];
+        let labels: Vec<&str> =
+            std::iter::once("").chain(body.iter().filter_map(|l| l.strip_suffix(':'))).collect();
+        let mut blocks = vec![Block::default()];
+        for line in body {
+            if line.ends_with(':') {
+                blocks.push(Block::default());
+            } else {
+                let insts = line.split("||").map(|s| inst(&program.machine, s.trim(), &labels, &names)).collect();
+                blocks.last_mut().unwrap().bundles.push(Bundle { insts });
+            }
+        }
+        program.exports.push((head[0].into(), program.funcs.len() as u32));
+        program.funcs.push(Func {
+            name: head[0].into(),
+            blocks,
+            frame_bytes: 0,
+            params: head[1].parse().unwrap(),
+            results: head[2].parse().unwrap(),
+        });
+        i = end;
+    }
+    program
+}
+
+/// A program without functions and with one page of memory.
+pub fn empty(machine: Arc<Machine>) -> Program {
+    Program {
+        machine,
+        funcs: vec![],
+        exports: vec![],
+        start: None,
+        min_pages: 1,
+        max_pages: 2,
+        data: vec![],
+        readonly: vec![],
+        system: vec![0; 64],
+        system_func_refs: vec![],
+        arg_overflow: 32,
+        global_regs: vec![],
+    }
+}
+
+fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Inst {
+    let (text, space) = match text.rsplit_once('!') {
+        Some((t, "stack")) => (t.trim(), Space::Stack),
+        Some((t, "system")) => (t.trim(), Space::System),
+        _ => (text, Space::Linear),
+    };
+    let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let id = machine.instrs.iter().position(|i| i.name == name).unwrap_or_else(|| panic!("no instruction `{name}`"));
+    let operand = |s: &str| {
+        let s = s.trim();
+        if let Some(f) = s.strip_prefix('@') {
+            return Arg::Func(names.iter().position(|n| *n == f).unwrap() as u32);
+        }
+        if let Some(r) = machine.regs.iter().position(|r| r.name == s) {
+            return Arg::Reg(Reg(r as u16));
+        }
+        if let Some(b) = labels.iter().position(|l| *l == s && !l.is_empty()) {
+            return Arg::Block(b as u32);
+        }
+        Arg::Imm(s.parse().unwrap_or_else(|_| panic!("bad operand `{s}` in `{text}`")))
+    };
+    Inst {
+        instr: InstrId(id as u16),
+        operands: rest.split(',').filter(|s| !s.trim().is_empty()).map(operand).collect(),
+        space,
+        trap: (machine.instrs[id].kind == InstrKind::Trap).then_some(TrapCode::Unreachable),
+        role: Default::default(),
+        loc: 7,
+    }
+}

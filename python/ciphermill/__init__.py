@@ -1,0 +1,50 @@
+"""ciphermill: what a cipher costs on a processor you describe, and why.
+
+    import ciphermill as cm
+    m = cm.run("rijndael", on="leon2")
+    print(m.cycles_per_block, m.why)
+
+Names are loaded when they are first used, so that importing the package, and
+starting the command, takes no longer than it must.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._core import InputError, InternalError
+    from .api import CipherModule, cipher, ciphers, extensions, machines, run
+    from .measurement import Measurement
+
+__all__ = [
+    "CipherModule",
+    "InputError",
+    "InternalError",
+    "Measurement",
+    "cipher",
+    "ciphers",
+    "extensions",
+    "machines",
+    "run",
+]
+
+_HOME = {
+    "InputError": "_core",
+    "InternalError": "_core",
+    "Measurement": "measurement",
+}
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name == "__version__":
+        return import_module("._core", __name__).version()
+    if name in __all__:
+        return getattr(import_module(f".{_HOME.get(name, 'api')}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

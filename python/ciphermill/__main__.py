@@ -1,0 +1,5 @@
+"""``python -m ciphermill``."""
+
+from .cli import main
+
+main()

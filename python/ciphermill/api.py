@@ -1,0 +1,140 @@
+"""The calls of ``import ciphermill``: what the command line does, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from . import _core, engine, library, manifest, paths
+from ._core import InputError
+from .measurement import Listing, Measurement
+
+
+def ciphers() -> Listing:
+    """The built-in ciphers, as ``ciphermill list ciphers --json`` prints them."""
+    return Listing(manifest.find(name).describe() for name in manifest.names())
+
+
+def machines() -> Listing:
+    """The machines that come with the package."""
+    return Listing(library.headline(paths.MACHINES / f"{name}.toml", "machine") for name in library.machine_names())
+
+
+def extensions() -> Listing:
+    """The instruction-set extensions that can be added to a machine."""
+    return Listing(library.headline(paths.EXTENSIONS / f"{n}.toml", "extension") for n in library.extension_names())
+
+
+def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig") -> CipherModule:
+    """A cipher that can be used on bytes: its compiled module, interpreted."""
+    return CipherModule(engine.module(manifest.find(str(name)), variant, cc))
+
+
+def run(
+    cipher: str | Path,
+    on: str | Path | Sequence[str | Path] | None = None,
+    *,
+    variant: str | None = None,
+    direction: str | None = None,
+    key_bits: int | None = None,
+    blocks: str | None = None,
+    bytes: int | None = None,
+    jam: int = 1,
+    with_: str | Iterable[str] = (),
+    without: str | Iterable[str] = (),
+    set: Mapping[str, object] | Iterable[str] = (),
+    repeat: bool = False,
+    optimal: bool = False,
+    exact: bool = False,
+    cc: str = "zig",
+) -> Measurement | list[Measurement]:
+    """Measure a cipher on a machine, as ``ciphermill run`` does.
+
+    With one machine named the result is a Measurement; with a sequence of
+    them, or none (all there are), a list. ``set`` is a mapping such as
+    ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``.
+    """
+    options = engine.Options(
+        direction=direction,
+        key_bits=key_bits,
+        blocks=blocks,
+        bytes=bytes,
+        jam=jam,
+        with_=_names(with_),
+        without=_names(without),
+        set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
+        repeat=repeat,
+        optimal=optimal,
+        exact=exact,
+        cc=cc,
+    )
+    options.check()
+    module = engine.module(manifest.find(str(cipher)), variant, cc)
+    if isinstance(on, (str, Path)):
+        return engine.measure(module, str(on), options)
+    chosen = library.machine_names() if on is None else [str(machine) for machine in on]
+    return [engine.measure(module, machine, options) for machine in chosen]
+
+
+def _names(value: str | Iterable[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class CipherModule:
+    """One variant of a cipher, to encrypt, decrypt or make keystream with.
+
+    It runs in a WebAssembly interpreter: native speed is not the point, being
+    the code that is measured is.
+    """
+
+    def __init__(self, module: engine.Module) -> None:
+        self._module = module
+        self.name = module.cipher.name
+        self.variant = module.variant.name
+
+    def encrypt(self, key: bytes, data: bytes) -> bytes:
+        """Encrypt whole blocks, each on its own (ECB)."""
+        return self._blocks(key, data, decrypt=False)
+
+    def decrypt(self, key: bytes, data: bytes) -> bytes:
+        """Decrypt whole blocks, each on its own (ECB)."""
+        return self._blocks(key, data, decrypt=True)
+
+    def keystream(self, key: bytes, iv: bytes | None, length: int) -> bytes:
+        """The first ``length`` bytes of the stream for a key and an IV."""
+        cipher = self._module.cipher
+        if cipher.kind == "block":
+            raise InputError(f"{self.name} is a block cipher; use encrypt or decrypt")
+        self._check_key(key)
+        iv = b"" if iv is None else bytes(iv)
+        sizes = cipher.iv_bits
+        if sizes is not None and len(iv) * 8 not in (*sizes, *(() if sizes else (0,))):
+            wanted = " or ".join(str(size // 8) for size in sizes) + " bytes" if sizes else "None: it takes no IV"
+            raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
+        if length < 0:
+            raise InputError(f"a keystream of {length} bytes; the length must not be negative")
+        return _core.keystream(self._module.wasm, bytes(key), iv, length)
+
+    def _blocks(self, key: bytes, data: bytes, *, decrypt: bool) -> bytes:
+        cipher = self._module.cipher
+        if cipher.kind == "stream":
+            raise InputError(f"{self.name} is a stream cipher; use keystream")
+        self._check_key(key)
+        if cipher.block_bytes and len(data) % cipher.block_bytes:
+            raise InputError(
+                f"{self.name}: {len(data)} bytes of data; it must be whole blocks of {cipher.block_bytes} bytes"
+            )
+        return _core.crypt(self._module.wasm, bytes(key), bytes(data), decrypt)
+
+    def _check_key(self, key: bytes) -> None:
+        sizes = self._module.cipher.key_bits
+        if not key or (sizes is not None and len(key) * 8 not in sizes):
+            wanted = " or ".join(str(size // 8) for size in sizes) if sizes else "at least 1"
+            raise InputError(f"{self.name}: a key of {len(key)} bytes; it must be {wanted} bytes")
+
+    def __repr__(self) -> str:
+        return f"<cipher {self.name}/{self.variant}>"

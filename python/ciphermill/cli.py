@@ -1,0 +1,299 @@
+"""The command line.
+
+Exit codes: 0 done and verified; 1 ran but not verified, or a fault of ours;
+2 bad input, with one message on stderr that names the place and the mend.
+
+What a command needs is imported inside it: start-up is part of every run.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import click
+import typer
+
+app = typer.Typer(
+    name="ciphermill",
+    help="What a block or stream cipher costs on a processor you describe, and why.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Machine = Annotated[
+    list[str], typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml; repeatable. Default: all.")
+]
+With = Annotated[
+    list[str], typer.Option("--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.")
+]
+Without = Annotated[
+    list[str], typer.Option("--without", metavar="NAME[,NAME]", help="Take instructions or extensions away.")
+]
+Set = Annotated[
+    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change any number in the machine file, for instance clock_mhz=50.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Compiler = Annotated[
+    str, typer.Option("--cc", metavar="CC", help="zig (the clang that comes along), system, or the path of a clang.")
+]
+CipherName = Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.")]
+
+
+@app.command()
+def run(
+    cipher: Annotated[
+        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.")
+    ],
+    on: Machine = [],
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    direction: Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")] = None,
+    key_bits: Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")] = None,
+    blocks: Annotated[str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")] = None,
+    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    jam: Annotated[int, typer.Option(metavar="N", help="Blocks carried through the code together.")] = 1,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    repeat: Annotated[bool, typer.Option("--repeat", help="Measure twice and insist on the same result.")] = False,
+    optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
+    cc: Compiler = "zig",
+    json: Json = False,
+) -> None:
+    """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
+    from . import engine, library, manifest, report
+
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, with_=split(with_),
+        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
+    )  # fmt: skip
+    options.check()
+    machines = split(on) or library.machine_names()
+    if cipher == "all":
+        chosen = [(c, v) for c in map(manifest.find, manifest.names()) for v in ([variant] if variant else c.variants)]
+    else:
+        chosen = [(manifest.find(cipher), variant)]
+    work = [(c, v, machine) for c, v in chosen for machine in machines]
+    measurements = measure_all(work, options)
+    if json:
+        print_json(report.document(measurements))
+    elif len(measurements) == 1:
+        print(report.sentence(measurements[0]))
+        print()
+        print(report.details(measurements[0]))
+    else:
+        for m in measurements if len(measurements) <= 4 else []:
+            print(report.sentence(m))
+        print() if len(measurements) <= 4 else None
+        print(report.table(measurements))
+    failed = [m for m in measurements if not m.verified]
+    for m in failed:
+        complain(f"{report.title(m)}: not verified, which is an error in ciphermill, not in the cipher: {m.failure}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def measure_all(work: list, options) -> list:
+    """Measure on all cores, in order, with progress on a terminal."""
+    from . import engine
+
+    def one(item):
+        cipher, variant, machine = item
+        return engine.measure(engine.module(cipher, variant, options.cc), machine, options)
+
+    if len(work) == 1:
+        return [one(work[0])]
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(one, work)
+        return list(with_progress(results, len(work)))
+
+
+def with_progress(results, total: int):
+    """Yield results; a bar on stderr once it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    import time
+
+    start, bar = time.monotonic(), None
+    try:
+        for result in results:
+            if bar is None and time.monotonic() - start > 1:
+                from rich.console import Console
+                from rich.progress import Progress
+
+                bar = Progress(console=Console(stderr=True), transient=True)
+                task = bar.add_task("measuring", total=total)
+                bar.start()
+            yield result
+            if bar is not None:
+                bar.advance(task)
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+@app.command()
+def asm(
+    cipher: CipherName,
+    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+) -> None:
+    """Print the whole program as assembly for the machine's own assembler."""
+    from pathlib import Path
+
+    from . import engine, manifest
+
+    options = engine.Options(with_=split(with_), without=split(without), set=set)
+    text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(out).write_text(text)
+    except OSError as error:
+        from ._core import InputError
+
+        raise InputError(f"-o {out}: {error.strerror}") from None
+
+
+@app.command()
+def show(
+    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    json: Json = False,
+) -> None:
+    """Print a machine: registers, units, instructions, and where its numbers come from."""
+    from . import engine
+
+    options = engine.Options(with_=split(with_), without=split(without), set=set)
+    described = engine.show_machine(machine, options)
+    if json:
+        print_json(described)
+        return
+    from .show import text
+
+    print(text(described))
+
+
+@app.command("list")
+def list_(
+    what: Annotated[str, typer.Argument(metavar="[ciphers|machines|extensions]", help="Default: all of them.")] = "all",
+    json: Json = False,
+) -> None:
+    """List what there is to choose from."""
+    from . import api, report
+    from ._core import InputError
+    from .suggest import did_you_mean
+
+    kinds = {"ciphers": api.ciphers, "machines": api.machines, "extensions": api.extensions}
+    if what != "all" and what not in kinds:
+        raise InputError(f"no list of {what!r}{did_you_mean(what, kinds)}; there are {', '.join(kinds)}")
+    chosen = kinds if what == "all" else {what: kinds[what]}
+    if json:
+        print_json(chosen[what]() if what != "all" else {kind: entries() for kind, entries in kinds.items()})
+        return
+    parts = []
+    for kind, entries in chosen.items():
+        if kind == "ciphers":
+            rows = [
+                (c["name"], c["title"], ", ".join(map(str, c["key_bits"])), ", ".join(v["name"] for v in c["variants"]))
+                for c in entries()
+            ]
+            parts.append(report.columns(("cipher", "", "key bits", "variants"), rows))
+        else:
+            rows = [(e["name"], e.get("title", "")) for e in entries()]
+            parts.append(report.columns((kind.removesuffix("s"), ""), rows))
+    print("\n\n".join(parts))
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of machine files, for completion in editors."""
+    from . import _core
+
+    print(_core.machine_schema())
+
+
+def version(value: bool) -> None:
+    if value:
+        from . import _core
+
+        print(f"ciphermill {_core.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    _: Annotated[
+        bool, typer.Option("--version", callback=version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+def split(values: list[str]) -> list[str]:
+    """``["a,b", "c"]`` as ``["a", "b", "c"]``."""
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+def complain(message: str) -> None:
+    print(f"ciphermill: {message}", file=sys.stderr)
+
+
+def main() -> NoReturn:
+    """The entry point: turns every exception into an exit code and a message."""
+    sys.exit(status())
+
+
+def status() -> int:
+    from ._core import InputError, InternalError
+
+    try:
+        return app(standalone_mode=False) or 0
+    except InputError as error:
+        complain(str(error))
+        return 2
+    except InternalError as error:
+        complain(f"{error}\nThis is an error in ciphermill.")
+        return 1
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message())
+        return 2
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx else "ciphermill"
+        complain(f"{error.format_message().rstrip('.')}; see {where} --help")
+        return 2
+    except click.ClickException as error:
+        complain(error.format_message())
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        complain("stopped")
+        return 130
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Python would complain once more when
+        # it flushes at exit.
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

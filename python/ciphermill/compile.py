@@ -1,0 +1,175 @@
+"""C to WebAssembly, once per content.
+
+The compiler is the clang inside the pinned ``ziglang`` package, so the same
+source gives the same module on every computer; ``cc="system"`` takes the
+clang on the ``PATH`` instead, any other value is a path to one.
+
+The cache is content-addressed. A first key covers the compiler and its
+version, the flags, and the name and bytes of every source. What headers a
+source includes is known only to the preprocessor, so the first compilation
+asks it (``-M``) and writes the list beside the key; the second key covers the
+bytes of those headers too, and names the module. A hit therefore costs a few
+file reads and starts no process; a changed header, flag or compiler misses.
+
+Files are written to a temporary name and renamed, so two processes that
+compile the same cipher at once, or one that is killed, leave a whole module
+or none. The compiler's own message is shown as it is: it names file, line
+and column better than we could.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import paths
+from ._core import InputError
+
+#: Given to every compilation, before a manifest's own flags. Only what the
+#: loader reads is switched on: integers, sign extension, bulk memory, several
+#: results. The C stack lies below the data (the linker's default) and takes
+#: the first 64 KB, so that no valid pointer is small.
+BASE_FLAGS = (
+    "-std=c11",
+    "-O2",
+    "-g0",
+    "-mcpu=mvp+bulk_memory+sign_ext+multivalue+mutable_globals",
+    "-ffreestanding",
+    "-nostdlib",
+    "-Wl,--no-entry",
+    "-Wl,--export=__heap_base",
+    "-Wl,-z,stack-size=65536",
+    "-Wl,--global-base=65536",
+)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is compiled into one module: sources, where headers are, flags."""
+
+    sources: tuple[Path, ...]
+    include: tuple[Path, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def module(unit: Unit, cc: str = "zig") -> bytes:
+    """The WebAssembly module of a unit, from the cache or the compiler."""
+    command, identity = compiler(cc)
+    first = _first_key(unit, identity)
+    cache = paths.cache() / "wasm"
+    listing = cache / f"{first}.headers.json"
+    if (found := _cached(cache, listing, first)) is not None:
+        return found
+    headers = _headers(unit, command)
+    wasm = _compile(unit, command)
+    paths.write_atomically(_module_path(cache, first, headers), wasm)
+    paths.write_atomically(listing, json.dumps(headers).encode())
+    return wasm
+
+
+def compiler(cc: str) -> tuple[list[str], str]:
+    """The command that starts a compiler, and what tells it from any other."""
+    if cc == "zig":
+        from importlib.metadata import version
+
+        command = [sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding"]
+        return command, f"ziglang {version('ziglang')}"
+    import shutil
+
+    path = shutil.which("clang" if cc == "system" else cc)
+    if path is None:
+        wanted = "clang" if cc == "system" else cc
+        raise InputError(
+            f"--cc {cc}: no program {wanted} was found on the PATH; install it, "
+            "or leave --cc out to use the compiler that comes with ciphermill"
+        )
+    answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    if answer.returncode or "clang" not in answer.stdout:
+        raise InputError(f"--cc {cc}: {path} is not clang, and only clang compiles C to WebAssembly")
+    return [path, "--target=wasm32-unknown-unknown"], answer.stdout
+
+
+def _first_key(unit: Unit, identity: str) -> str:
+    digest = hashlib.sha256()
+    for part in (identity, *BASE_FLAGS, "", *unit.flags, ""):
+        digest.update(part.encode() + b"\0")
+    for folder in unit.include:
+        digest.update(str(folder.resolve()).encode() + b"\0")
+    for source in unit.sources:
+        digest.update(str(source.resolve()).encode() + b"\0")
+        digest.update(_read(source) + b"\0")
+    return digest.hexdigest()[:40]
+
+
+def _cached(cache: Path, listing: Path, first: str) -> bytes | None:
+    try:
+        headers = json.loads(listing.read_bytes())
+        return _module_path(cache, first, headers).read_bytes()
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _module_path(cache: Path, first: str, headers: list[str]) -> Path:
+    digest = hashlib.sha256(first.encode())
+    for header in headers:
+        digest.update(header.encode() + b"\0")
+        digest.update(Path(header).read_bytes() + b"\0")
+    return cache / f"{digest.hexdigest()[:40]}.wasm"
+
+
+def _headers(unit: Unit, command: list[str]) -> list[str]:
+    """Absolute paths of all headers the sources include, sorted."""
+    found = set()
+    for source in unit.sources:
+        rule = _call([*command, *_arguments(unit), "-M", str(source.resolve())], source)
+        names = rule.decode().split(":", 1)[1].replace("\\\n", " ")
+        # Spaces in names are written "\ ".
+        for name in names.replace("\\ ", "\0").split():
+            path = Path(name.replace("\0", " ")).resolve()
+            if path != source.resolve():
+                found.add(str(path))
+    return sorted(found)
+
+
+def _compile(unit: Unit, command: list[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+        # The output's name gets into the module, so it is always the same.
+        out = Path(folder) / "module.wasm"
+        sources = [str(source.resolve()) for source in unit.sources]
+        _call([*command, *_arguments(unit), *sources, "-o", str(out)], unit.sources[0])
+        return out.read_bytes()
+
+
+def _arguments(unit: Unit) -> list[str]:
+    return [*BASE_FLAGS, *(f"-I{folder.resolve()}" for folder in unit.include), *unit.flags]
+
+
+def _call(command: list[str], source: Path) -> bytes:
+    scratch = paths.cache() / "zig"
+    environment = {
+        **os.environ,
+        "ZIG_GLOBAL_CACHE_DIR": str(scratch),
+        "ZIG_LOCAL_CACHE_DIR": str(scratch),
+        "NO_COLOR": "1",
+    }
+    try:
+        answer = subprocess.run(command, capture_output=True, env=environment, check=False)
+    except OSError as error:
+        raise InputError(f"the C compiler could not be started: {error}") from None
+    if answer.returncode:
+        message = answer.stderr.decode(errors="replace").strip()
+        raise InputError(f"the C compiler refused {paths.shown(source)}:\n{message}")
+    return answer.stdout
+
+
+def _read(source: Path) -> bytes:
+    try:
+        return source.read_bytes()
+    except OSError as error:
+        raise InputError(f"{paths.shown(source)}: {error.strerror}; give the path of a C file") from None

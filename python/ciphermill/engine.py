@@ -1,0 +1,172 @@
+"""From names to a measurement: the way every command and every call goes.
+
+This is the only place that puts the pieces together: the cipher's manifest,
+its compiled module, the machine's files, the official vectors, and the core
+that does the work. The core is given bytes and text and reads no files; the
+caches are kept here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import _core, compile, library, paths
+from .manifest import Cipher, Variant
+from .measurement import Measurement
+
+DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
+BLOCKS = ("single", "multi")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is measured, apart from which cipher and machine."""
+
+    direction: str | None = None
+    key_bits: int | None = None
+    blocks: str | None = None
+    bytes: int | None = None
+    jam: int = 1
+    with_: Sequence[str] = ()
+    without: Sequence[str] = ()
+    set: Sequence[str] = ()
+    repeat: bool = False
+    optimal: bool = False
+    exact: bool = False
+    cc: str = "zig"
+
+    def check(self) -> None:
+        if self.direction is not None and self.direction not in DIRECTIONS:
+            raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
+        if self.blocks is not None and self.blocks not in BLOCKS:
+            raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        if self.jam < 1:
+            raise _core.InputError(f"--jam {self.jam}: it is the number of blocks carried together, 1 or more")
+        if self.jam > 1:
+            raise _core.InputError(
+                f"--jam {self.jam}: carrying several blocks through one control flow is not supported yet; leave --jam out"
+            )
+        if self.optimal:
+            raise _core.InputError("--optimal: exact scheduling is not supported yet; leave --optimal out")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A compiled variant, and how it came to be."""
+
+    cipher: Cipher
+    variant: Variant
+    wasm: bytes
+    origin: dict[str, Any] = field(compare=False)
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.wasm).hexdigest()
+
+
+def module(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> Module:
+    """A variant's WebAssembly module."""
+    chosen = cipher.variant(variant)
+    first = chosen.sources[0]
+    if first.suffix == ".wasm":
+        origin = {"module": paths.shown(first)}
+        return Module(cipher, chosen, library.read_bytes(first), origin)
+    unit = compile.Unit(chosen.sources, (paths.CIPHERS,), chosen.flags)
+    origin = {
+        "compiler": compile.compiler(cc)[1].splitlines()[0],
+        "flags": [*compile.BASE_FLAGS, *chosen.flags],
+        "sources": [paths.shown(source) for source in chosen.sources],
+    }
+    return Module(cipher, chosen, compile.module(unit, cc), origin)
+
+
+def measure(module: Module, machine: str, options: Options) -> Measurement:
+    """One measurement. Raises InputError, or InternalError when we are at fault."""
+    options.check()
+    request = _request(module, machine, options)
+    answer = _core.measure(module.wasm, json.dumps(request))
+    if options.repeat and _core.measure(module.wasm, json.dumps(request)) != answer:
+        raise _core.InternalError(
+            f"--repeat: two runs of {module.cipher.name}/{module.variant.name} on {machine} gave different measurements"
+        )
+    return Measurement(json.loads(answer))
+
+
+def assembly(module: Module, machine: str, options: Options) -> str:
+    """The whole program as assembly text for that machine's assembler."""
+    texts = library.request(machine, list(options.with_), list(options.without), list(options.set))
+    return _core.assemble(module.wasm, json.dumps({"machine": texts}))
+
+
+def _request(module: Module, machine: str, options: Options) -> dict[str, Any]:
+    cipher = module.cipher
+    key_bits = options.key_bits or default_key_bits(cipher)
+    cipher.check_key_bits(key_bits)
+    direction = options.direction or default_direction(module)
+    return {
+        "cipher": cipher.name,
+        "variant": module.variant.name,
+        "direction": direction,
+        "key_bits": key_bits,
+        "iv_bytes": iv_bytes(cipher),
+        "blocks": options.blocks or "multi",
+        "bytes": options.bytes,
+        "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
+        "vectors": vectors(module, direction, key_bits),
+        "origin": module.origin,
+    }
+
+
+def default_key_bits(cipher: Cipher) -> int:
+    """128, or the smallest size of a cipher that does not have it."""
+    return 128 if cipher.key_bits is None or 128 in cipher.key_bits else cipher.key_bits[0]
+
+
+def default_direction(module: Module) -> str:
+    kind = module.cipher.kind or json.loads(_core.inspect(module.wasm))["kind"]
+    return "keystream" if kind == "stream" else "encrypt"
+
+
+def iv_bytes(cipher: Cipher) -> int:
+    """The IV size measured: the cipher's first; 64 bits when nothing is known."""
+    if cipher.iv_bits is None:
+        return 8
+    return cipher.iv_bits[0] // 8 if cipher.iv_bits else 0
+
+
+def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:
+    """What the official vectors say of this module; None when there are none.
+
+    The verdict depends on nothing but the module, the vectors and the core,
+    so it is kept under a hash of the three.
+    """
+    if not module.cipher.vectors:
+        return None
+    files = [library.read(path) for path in module.cipher.vectors]
+    request = {
+        "variant": module.variant.name,
+        "direction": direction,
+        "key_bits": key_bits,
+        "files": files,
+    }
+    text = json.dumps(request)
+    digest = hashlib.sha256(f"{_core.version()}\0{module.hash}\0{text}".encode()).hexdigest()[:40]
+    kept = paths.cache() / "vectors" / f"{digest}.json"
+    try:
+        return json.loads(kept.read_bytes())
+    except (OSError, ValueError):
+        report = _core.check_vectors(module.wasm, text)
+        paths.write_atomically(kept, report.encode())
+        return json.loads(report)
+
+
+def show_machine(machine: str, options: Options) -> dict[str, Any]:
+    """A machine, resolved, as the core describes it."""
+    texts = library.request(machine, list(options.with_), list(options.without), list(options.set))
+    return json.loads(_core.describe_machine(json.dumps(texts)))
+
+

@@ -1,0 +1,100 @@
+"""Machine and extension files: finding them, and reading them as text.
+
+The core reads no files: it is given the text of a machine, of everything the
+machine may inherit from, and of the extensions that can be named.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from ._core import InputError
+from .suggest import did_you_mean
+
+#: Beside the machines, and not one: the identities of instruction selection.
+RULES = "rules"
+
+
+def machine_names() -> list[str]:
+    return sorted(path.stem for path in paths.MACHINES.glob("*.toml") if path.stem != RULES)
+
+
+def extension_names() -> list[str]:
+    return sorted(path.stem for path in paths.EXTENSIONS.glob("*.toml"))
+
+
+def request(machine: str, with_: list[str], without: list[str], settings: list[str]) -> dict[str, Any]:
+    """What the core is told about a machine; ``machine`` is a name or a path.
+
+    A machine file of the user's may inherit from those that come with the
+    package and from those beside it.
+    """
+    path = machine_path(machine)
+    library = list(folder(paths.MACHINES))
+    if path.parent.resolve() != paths.MACHINES.resolve():
+        library += folder(path.parent)
+    extensions = list(folder(paths.EXTENSIONS))
+    names = []
+    for name in with_:
+        if name.endswith(".toml"):
+            file = Path(name)
+            extensions.append(read(file))
+            name = file.stem
+        names.append(name)
+    return {
+        "file": read(path),
+        "library": library,
+        "extensions": extensions,
+        "with": names,
+        "without": without,
+        "set": settings,
+    }
+
+
+def machine_path(machine: str) -> Path:
+    known = machine_names()
+    if machine in known:
+        return paths.MACHINES / f"{machine}.toml"
+    if machine.endswith(".toml"):
+        if not Path(machine).is_file():
+            raise InputError(f"{machine}: no such file; give a file that exists, or one of {', '.join(known)}")
+        return Path(machine)
+    raise InputError(
+        f"no machine {machine!r}{did_you_mean(machine, known)}; there are {', '.join(known)}; "
+        "your own is a path that ends in .toml"
+    )
+
+
+@cache
+def folder(path: Path) -> tuple[dict[str, str], ...]:
+    """All TOML files of a folder."""
+    return tuple(read(file) for file in sorted(path.glob("*.toml")))
+
+
+def read(path: Path) -> dict[str, str]:
+    """A text file, with the path that messages give it."""
+    try:
+        return {"path": paths.shown(path), "text": read_bytes(path).decode()}
+    except UnicodeDecodeError:
+        raise InputError(f"{paths.shown(path)}: not a text file; it must be in UTF-8") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
+
+
+def headline(path: Path, kind: str) -> dict[str, Any]:
+    """The strings and numbers at the head of a machine or extension file."""
+    try:
+        head = tomllib.loads(path.read_text()).get(kind, {})
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
+    plain = {key: value for key, value in head.items() if isinstance(value, (str, int, float, list))}
+    return {"title": ""} | plain | {"name": path.stem}

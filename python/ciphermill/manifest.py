@@ -1,0 +1,265 @@
+"""Ciphers: what a folder's ``cipher.toml`` says, checked.
+
+Everything a later step would have to doubt is checked here, and every message
+names the file, the key and the mend. A cipher can also be a single C file or
+a WebAssembly module of the user's; it then has one variant, no vectors, and
+its sizes come from the module itself.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import paths
+from ._core import InputError
+from .suggest import did_you_mean
+
+FILE = "cipher.toml"
+KINDS = ("block", "stream")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to write the cipher: other sources, or other flags."""
+
+    name: str
+    sources: tuple[Path, ...]
+    flags: tuple[str, ...] = ()
+    trades: str = ""
+    constant_time: bool | None = None
+
+
+@dataclass(frozen=True)
+class Cipher:
+    """A cipher and its variants."""
+
+    name: str
+    path: Path
+    variants: dict[str, Variant]
+    default_variant: str
+    #: ``block`` or ``stream``; None when only the module can tell.
+    kind: str | None = None
+    title: str = ""
+    year: int | None = None
+    block_bytes: int | None = None
+    #: Allowed key sizes; None: any.
+    key_bits: tuple[int, ...] | None = None
+    #: Allowed IV sizes; empty: the cipher takes none; None: unknown.
+    iv_bits: tuple[int, ...] | None = None
+    vectors: tuple[Path, ...] = ()
+
+    def variant(self, name: str | None) -> Variant:
+        """A variant by name, the default one for None."""
+        if name is None:
+            name = self.default_variant
+        if name not in self.variants:
+            raise InputError(
+                f"{self.name} has no variant {name!r}{did_you_mean(name, self.variants)}; "
+                f"it has {', '.join(self.variants)}"
+            )
+        return self.variants[name]
+
+    def check_key_bits(self, bits: int) -> None:
+        if self.key_bits is not None and bits not in self.key_bits:
+            raise InputError(
+                f"{self.name} has no {bits}-bit keys; it has {_sizes(self.key_bits)} bits"
+            )
+        if bits <= 0 or bits % 8 or bits > 65536:
+            raise InputError(f"a key of {bits} bits: it must be a multiple of 8 from 8 to 65536")
+
+    def describe(self) -> dict[str, Any]:
+        """The entry in ``ciphermill list ciphers --json``."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "year": self.year,
+            "kind": self.kind,
+            "block_bytes": self.block_bytes,
+            "key_bits": list(self.key_bits or ()),
+            "iv_bits": list(self.iv_bits or ()),
+            "default_variant": self.default_variant,
+            "variants": [
+                {"name": v.name, "trades": v.trades, "constant_time": v.constant_time}
+                for v in self.variants.values()
+            ],
+        }
+
+
+def names() -> list[str]:
+    """Names of the built-in ciphers."""
+    return sorted(entry.parent.name for entry in paths.CIPHERS.glob(f"*/{FILE}"))
+
+
+def find(cipher: str) -> Cipher:
+    """A cipher by built-in name, or by the path of a C file, a module or a manifest."""
+    known = names()
+    if cipher in known:
+        return load(paths.CIPHERS / cipher / FILE)
+    path = Path(cipher)
+    if path.suffix in (".c", ".wasm") or path.name == FILE or path.suffix == ".toml":
+        if not path.is_file():
+            raise InputError(f"{cipher}: no such file; give a file that exists, or one of {', '.join(known)}")
+        return load(path) if path.suffix == ".toml" else _single(path)
+    if path.is_dir() and (path / FILE).is_file():
+        return load(path / FILE)
+    raise InputError(
+        f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "
+        "your own is a path that ends in .c, .wasm or .toml"
+    )
+
+
+def _single(path: Path) -> Cipher:
+    variant = Variant(name="default", sources=(path,))
+    return Cipher(name=path.stem, path=path, variants={"default": variant}, default_variant="default")
+
+
+def load(path: Path) -> Cipher:
+    """Read and check a manifest."""
+    try:
+        text = path.read_bytes().decode()
+        table = tomllib.loads(text)
+    except OSError as error:
+        raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{paths.shown(path)}: not a text file; a manifest is TOML in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
+    return _Reader(path, table).cipher()
+
+
+class _Reader:
+    """Takes keys out of a manifest one by one; what is left at the end is unknown."""
+
+    def __init__(self, path: Path, table: dict[str, Any]) -> None:
+        self.path = path
+        self.table = table
+
+    def fail(self, key: str, problem: str) -> InputError:
+        return InputError(f"{paths.shown(self.path)}: {key}: {problem}")
+
+    def take(self, table: dict, key: str, kind: type, prefix: str = "", **default: Any) -> Any:
+        if key not in table:
+            if "default" in default:
+                return default["default"]
+            raise self.fail(prefix + key, f"missing; add it ({_a(kind)})")
+        value = table.pop(key)
+        # A TOML boolean is a Python int too, and no number here is a boolean.
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise self.fail(prefix + key, f"is {_a(type(value))}, must be {_a(kind)}")
+        return value
+
+    def finish(self, table: dict, known: tuple[str, ...], prefix: str = "") -> None:
+        for key in table:
+            raise self.fail(
+                prefix + key, f"unknown key{did_you_mean(key, known)}; the keys here are {', '.join(known)}"
+            )
+
+    def sizes(self, key: str, default: Any) -> tuple[int, ...]:
+        values = self.take(self.table, key, list, default=default)
+        for value in values:
+            if not isinstance(value, int) or isinstance(value, bool) or value <= 0 or value % 8:
+                raise self.fail(key, f"has {value!r}; every size is in bits, a positive multiple of 8")
+        return tuple(sorted(set(values)))
+
+    def cipher(self) -> Cipher:
+        table = self.table
+        name = self.take(table, "name", str)
+        kind = self.take(table, "kind", str)
+        if kind not in KINDS:
+            raise self.fail("kind", f"is {kind!r}{did_you_mean(kind, KINDS)}; it is block or stream")
+        block_bytes = self.take(table, "block_bytes", int)
+        if not 1 <= block_bytes <= 65536:
+            raise self.fail("block_bytes", f"is {block_bytes}; it is a number of bytes from 1 to 65536")
+        key_bits = self.sizes("key_bits", [])
+        if not key_bits:
+            raise self.fail("key_bits", "missing; add the list of key sizes in bits, for instance [128, 256]")
+        iv_bits = self.sizes("iv_bits", [])
+        title = self.take(table, "title", str, default="")
+        year = self.take(table, "year", int, default=None)
+        default_variant = self.take(table, "default_variant", str, default=None)
+        variants = self.variants(self.take(table, "variants", dict))
+        if default_variant is None:
+            default_variant = next(iter(variants))
+        if default_variant not in variants:
+            raise self.fail("default_variant", f"is {default_variant!r}; the variants are {', '.join(variants)}")
+        vectors = tuple(self.vector(i, entry) for i, entry in enumerate(self.take(table, "vectors", list, default=[])))
+        self.finish(
+            table,
+            ("name", "title", "year", "kind", "block_bytes", "key_bits", "iv_bits")
+            + ("default_variant", "variants", "vectors"),
+        )
+        return Cipher(
+            name=name,
+            path=self.path,
+            variants=variants,
+            default_variant=default_variant,
+            kind=kind,
+            title=title,
+            year=year,
+            block_bytes=block_bytes,
+            key_bits=key_bits,
+            iv_bits=iv_bits,
+            vectors=vectors,
+        )
+
+    def variants(self, tables: dict) -> dict[str, Variant]:
+        if not tables:
+            raise self.fail("variants", "is empty; add a table such as [variants.plain] with sources")
+        result = {}
+        for name, table in tables.items():
+            prefix = f"variants.{name}."
+            if not isinstance(table, dict):
+                raise self.fail(f"variants.{name}", "must be a table with sources")
+            sources = self.strings(table, "sources", prefix)
+            if not sources:
+                raise self.fail(prefix + "sources", "is empty; name at least one C file")
+            files = tuple(self.file(source, f"{prefix}sources") for source in sources)
+            wasm = [file for file in files if file.suffix == ".wasm"]
+            if wasm and len(files) > 1:
+                raise self.fail(prefix + "sources", "a WebAssembly module stands alone; leave the other files out")
+            result[name] = Variant(
+                name=name,
+                sources=files,
+                flags=tuple(self.strings(table, "flags", prefix, default=[])),
+                trades=self.take(table, "trades", str, prefix, default=""),
+                constant_time=self.take(table, "constant_time", bool, prefix, default=None),
+            )
+            self.finish(table, ("sources", "flags", "trades", "constant_time"), prefix)
+        return result
+
+    def strings(self, table: dict, key: str, prefix: str, **default: Any) -> list[str]:
+        values = self.take(table, key, list, prefix, **default)
+        for value in values:
+            if not isinstance(value, str):
+                raise self.fail(prefix + key, f"has {value!r}; every entry is a string")
+        return values
+
+    def file(self, name: str, key: str) -> Path:
+        path = self.path.parent / name
+        if not path.is_file():
+            raise self.fail(key, f"{name}: no such file beside the manifest")
+        return path
+
+    def vector(self, index: int, entry: Any) -> Path:
+        prefix = f"vectors[{index}]."
+        if not isinstance(entry, dict):
+            raise self.fail(f"vectors[{index}]", "must be a table with file and source")
+        path = self.file(self.take(entry, "file", str, prefix), prefix + "file")
+        self.take(entry, "source", str, prefix)
+        self.finish(entry, ("file", "source"), prefix)
+        return path
+
+
+_TYPES = {str: "a string", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
+
+
+def _a(kind: type) -> str:
+    return _TYPES.get(kind, kind.__name__)
+
+
+def _sizes(values: tuple[int, ...]) -> str:
+    texts = [str(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"

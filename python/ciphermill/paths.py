@@ -1,0 +1,67 @@
+"""Where things are: the data that comes with the package, and the cache.
+
+In an installed package the folders ``ciphers``, ``machines`` and
+``extensions`` are real folders below ``ciphermill/data``. In a checkout the
+same names are links to the folders at the root, so an edit there is seen at
+once. Nothing else in the package asks which of the two it is, except the
+cache: a checkout keeps it in its own ``build`` folder, so that removing the
+checkout removes everything; an installed package uses the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+CIPHERS = DATA / "ciphers"
+MACHINES = DATA / "machines"
+EXTENSIONS = DATA / "extensions"
+
+
+def checkout() -> Path | None:
+    """The root of the checkout this package runs from, if it does."""
+    root = CIPHERS.resolve().parent
+    return root if (root / "Cargo.toml").is_file() else None
+
+
+def cache() -> Path:
+    """The folder for what can be made again: compiled modules, check results.
+
+    ``CIPHERMILL_CACHE`` overrules it. The folder need not exist yet.
+    """
+    if override := os.environ.get("CIPHERMILL_CACHE"):
+        return Path(override)
+    if root := checkout():
+        return root / "build" / "cache"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "ciphermill"
+
+
+def shown(path: Path) -> str:
+    """A path as a message should show it: relative to here when it is below."""
+    path = Path(path)
+    for candidate in (path, path.resolve()):
+        for base in (Path.cwd(), checkout()):
+            if base is not None and candidate.is_absolute() and candidate.is_relative_to(base):
+                return str(candidate.relative_to(base))
+    return str(path)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader sees all of it or none of it.
+
+    Two processes that write the same file at once both succeed; one of them
+    is last.
+    """
+    import tempfile
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

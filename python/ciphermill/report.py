@@ -1,0 +1,120 @@
+"""Measurements as text for people.
+
+Plain text in aligned columns, the same whether it goes to a terminal, a file
+or a test; the terminal gets colour for the one thing that must not be
+overlooked, a result that was not verified.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from .measurement import Measurement
+
+
+def title(m: Measurement) -> str:
+    """``rijndael/ttable encrypt, 128-bit key, on leon2``."""
+    extras = "".join(f" --with {name}" for name in m["with"])
+    extras += "".join(f" --without {name}" for name in m["without"])
+    extras += "".join(f" --set {setting}" for setting in m["set"])
+    mode = ", feedback" if m.blocks == "single" else ""
+    return f"{m.cipher}/{m.variant} {m.direction}, {m.key_bits}-bit key{mode}, on {m.machine}{extras}"
+
+
+def sentence(m: Measurement) -> str:
+    """What it costs and what limits it, in words."""
+    unit = "a key set-up" if m.direction == "keysetup" else "a block"
+    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}. {m.why}"
+
+
+def details(m: Measurement) -> str:
+    """Everything about one measurement, a line a fact."""
+    bounds = m.bounds
+    rows = [
+        ("cycles a block", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for {m.bytes} bytes)"),
+        ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
+        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
+        ("lower bound", f"{number(bounds['lower'])} cycles a block"
+         f"  (units {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])},"
+         f" critical path {number(bounds['critical_path'])})"),
+        ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
+    ]
+    rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items()
+             if value is not None]
+    rows += [
+        ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
+        ("limited by", m.bottleneck),
+        ("verified", verdict(m)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
+
+
+METRICS = {
+    "lookup_share": "table lookups",
+    "overhead_share": "spills and moves",
+    "stall_ratio": "stalled",
+    "branch_ratio": "branches",
+    "l1d_hit": "data cache hits",
+    "l1i_hit": "instruction cache hits",
+}
+
+
+def verdict(m: Measurement) -> str:
+    if not m.verified:
+        return emphasised(f"NO: {m.get('failure') or 'see the JSON'}")
+    cases = m.provenance.get("vectors") or 0
+    vectors = f"{cases} official vectors" if cases else "no official vectors"
+    return f"yes: output and memory equal the reference interpreter's; {vectors}"
+
+
+def table(measurements: Sequence[Measurement]) -> str:
+    """Several measurements, a line each."""
+    head = ("cipher", "direction", "key", "machine", "cycles/block", "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
+    rows = [
+        (
+            f"{m.cipher}/{m.variant}",
+            m.direction + (" (feedback)" if m.blocks == "single" else ""),
+            str(m.key_bits),
+            m.machine + "".join(f"+{name}" for name in m["with"]),
+            f"{m.cycles_per_block:.1f}",
+            f"{m.cycles_per_byte:.2f}",
+            f"{m.mbit_per_s:.2f}",
+            f"{m.bounds['lower']:.1f}",
+            m.bottleneck,
+            "yes" if m.verified else emphasised("NO"),
+        )
+        for m in measurements
+    ]
+    return columns(head, rows, right=(2, 4, 5, 6, 7))
+
+
+def columns(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
+    """Rows in aligned columns below a headline; those in ``right`` to the right."""
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(row) for row in rows)])
+
+
+def number(value: float) -> str:
+    """At most one decimal, and none when there is none."""
+    return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
+
+
+def emphasised(text: str) -> str:
+    """Red on a terminal that wants colour."""
+    if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+        return f"\x1b[1;31m{text}\x1b[0m"
+    return text
+
+
+def document(measurements: Sequence[Measurement]) -> dict[str, Any]:
+    """The JSON document of ``ciphermill run --json``."""
+    return {"schema": 1, "measurements": [m.to_dict() for m in measurements]}

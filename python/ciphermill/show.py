@@ -1,0 +1,134 @@
+"""A machine as a person wants to read it.
+
+What the machine is in a few lines; then its instructions by timing class,
+because that is what a reader compares with a manual: what a class costs, whose
+number that is, and which instructions are in it with their meaning.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+WIDTH = 100
+
+
+def text(machine: dict[str, Any]) -> str:
+    parts = [headline(machine), facts(machine), *classes(machine), compounds(machine), sources(machine)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def headline(machine: dict[str, Any]) -> str:
+    title = f"{machine['name']}: {machine['title']}"
+    if machine["extensions"]:
+        title += f", with {', '.join(machine['extensions'])}"
+    return f"{title}\n\n{textwrap.fill(' '.join(machine['description'].split()), WIDTH)}"
+
+
+def facts(machine: dict[str, Any]) -> str:
+    issue, memory = machine["issue"], machine["memory"]
+    pipeline = "waits for operands" if issue["interlock"] else "is exposed: code that reads too early gets the old value"
+    rows = [
+        ("word", f"{machine['word_bits']} bits, {machine['endian']}-endian"),
+        ("clock", f"{machine['clock_mhz']:g} MHz"),
+        ("issue", f"{count(issue['width'], 'instruction')} a cycle; the pipeline {pipeline}"),
+        ("units", ", ".join(f"{unit['count']} {unit['name']}" for unit in machine["units"])),
+    ]
+    for file in machine["registers"]:
+        names = file["registers"]
+        span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        zero = f", {file['zero']} is always zero" if file["zero"] else ""
+        rows.append((f"registers {file['name']}", f"{span}: {count(len(names), 'register')} of {file['bits']} bits{zero}"))
+    abi = machine["abi"]
+    rows.append(("for the compiler", f"{len(abi['allocatable'])} registers, {len(abi['args'])} of them for arguments"))
+    if windows := abi["windows"]:
+        rows.append((
+            "windows",
+            f"{windows['count']}; an overflow costs {windows['overflow_cycles']} cycles, "
+            f"an underflow {windows['underflow_cycles']}",
+        ))
+    guess = {"none": "no prediction", "backward_taken": "backward branches are guessed taken"}
+    rows.append(("branches", guess.get(machine["branch"]["predictor"], machine["branch"]["predictor"])))
+    rows.append(("unaligned access", "allowed" if memory["unaligned"] else "not allowed"))
+    rows.append(("instruction cache", cache(memory["icache"])))
+    rows.append(("data cache", cache(memory["dcache"])))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def cache(model: dict[str, Any] | None) -> str:
+    if model is None:
+        return "none modelled: every access hits"
+    return (
+        f"{model['bytes']} bytes, {count(model['ways'], 'way')}, lines of {model['line_bytes']} bytes, "
+        f"{model['replacement']}, write-{model['write']}, {model['miss_cycles']} cycles a miss"
+    )
+
+
+def classes(machine: dict[str, Any]) -> list[str]:
+    """The instructions, by timing class in the file's order."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for instruction in machine["instructions"]:
+        groups.setdefault(instruction["timing"], []).append(instruction)
+    return [timing_class(name, members) for name, members in groups.items()]
+
+
+def timing_class(name: str, members: list[dict[str, Any]]) -> str:
+    first = members[0]
+    costs = [f"result after {count(first['latency'], 'cycle')}"]
+    costs += [f"{register} after {count(n, 'cycle')}" for register, n in first["dest_latency"].items() if n != first["latency"]]
+    if first["issue_cycles"] > 1:
+        costs.append(f"holds the pipeline {first['issue_cycles']} cycles")
+    if first["unit_cycles"] > max(1, first["issue_cycles"]):
+        costs.append(f"keeps its unit {first['unit_cycles']} cycles")
+    if any(m["kind"] == "Branch" for m in members):
+        costs.append(f"{first['taken_cycles']} cycles more when taken, {first['untaken_cycles']} when not")
+    if first["units"]:
+        costs.append(f"on {' or '.join(first['units'])}")
+    head = textwrap.fill(f"{name}: {'; '.join(costs)}", WIDTH)
+    source = textwrap.fill(first["source"] or "", WIDTH, initial_indent="  [", subsequent_indent="   ") + "]"
+    width = min(34, max(len(assembly(m)) for m in members))
+    lines = [instruction(m, width) for m in members]
+    return "\n".join([head, source, *lines])
+
+
+def assembly(instruction: dict[str, Any]) -> str:
+    return instruction["asm"].replace("{name}", instruction["name"]).replace("{", "").replace("}", "")
+
+
+def instruction(entry: dict[str, Any], width: int) -> str:
+    notes = [entry["extension"]] if entry["extension"] else []
+    if entry["delay_slots"]:
+        notes.append(count(entry["delay_slots"], "delay slot"))
+    if entry["annul"]:
+        notes.append("annulled when not taken")
+    note = f"  ({', '.join(notes)})" if notes else ""
+    meaning = " ".join(entry["semantics"].split())
+    line = f"  {assembly(entry):<{width}}  {meaning}{note}".rstrip()
+    return textwrap.fill(line, WIDTH + 20, subsequent_indent=" " * (width + 6))
+
+
+def compounds(machine: dict[str, Any]) -> str:
+    if not machine["compounds"]:
+        return ""
+    rows = [(" ".join(c["semantics"].split()), "; ".join(c["parts"])) for c in machine["compounds"]]
+    width = min(48, max(len(meaning) for meaning, _ in rows))
+    lines = [f"  {meaning:<{width}}  {parts}" for meaning, parts in rows]
+    return "\n".join(["What takes several instructions:", *lines])
+
+
+def sources(machine: dict[str, Any]) -> str:
+    """Sources not shown above already, each once with the paths it covers."""
+    paths: dict[str, list[str]] = {}
+    for path, source in machine["sources"].items():
+        if not path.startswith("timings"):
+            paths.setdefault(source, []).append(path)
+    lines = [
+        textwrap.fill(f"{', '.join(covered)}: {source}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        for source, covered in paths.items()
+    ]
+    return "\n".join(["Where the numbers come from:", *lines])
+
+
+def count(n: int, noun: str) -> str:
+    return f"{n} {noun}" + ("" if n == 1 else "s")
