@@ -27,7 +27,7 @@ $(VENV)/installed: python/requirements.txt
 
 # cargo and maturin know what has changed; asking them costs a second.
 build: $(VENV)/installed
-	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
 run: build
 	@$(BIN)/ciphermill run all

@@ -183,6 +183,11 @@ CM_INLINE uint32_t cm_byte(uint32_t x, uint32_t n)
     return (x >> (8 * n)) & 0xff;
 }
 
+/* Writes step(0) to step(15), for code that must be unrolled to keep its words in registers. */
+#define CM_SIXTEEN(step)                                                                   \
+    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                        \
+    step(8) step(9) step(10) step(11) step(12) step(13) step(14) step(15)
+
 /* ------------------------------------------------------ once at the end of a file --- */
 
 #define CM_SIZES(block)                                                                    \

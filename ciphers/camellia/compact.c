@@ -25,7 +25,7 @@ CM_INLINE uint32_t box4(uint32_t x)
     return s1[(x << 1 & 0xff) | x >> 7];
 }
 
-static void f(uint32_t *to, const uint32_t *from, const uint32_t *key)
+CM_INLINE void f(uint32_t *to, const uint32_t *from, const uint32_t *key)
 {
     uint32_t x = from[0] ^ key[0], y = from[1] ^ key[1];
 

@@ -66,10 +66,6 @@ CM_INLINE uint32_t renew_q(struct place t, const uint32_t *p, uint32_t i)
     return p[cm_byte(picked, 0)] + p[256 + cm_byte(picked, 2)];
 }
 
-#define SIXTEEN(step)                                                                      \
-    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                        \
-    step(8) step(9) step(10) step(11) step(12) step(13) step(14) step(15)
-
 static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     struct place t;
@@ -80,10 +76,10 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 #define STEP_Q(i) mask = renew_q(t, ctx->p, i); OUTPUT(i);
     if (ctx->step < TABLE) {
         t = find(ctx->p, ctx->step);
-        SIXTEEN(STEP_P)
+        CM_SIXTEEN(STEP_P)
     } else {
         t = find(ctx->q, ctx->step - TABLE);
-        SIXTEEN(STEP_Q)
+        CM_SIXTEEN(STEP_Q)
     }
 #undef STEP_P
 #undef STEP_Q
@@ -101,11 +97,11 @@ static void mix_tables(struct cm_ctx *ctx)
 #define STEP_Q(i) mask = renew_q(t, ctx->p, i); t.now[i] ^= mask;
     for (at = 0; at < TABLE; at += 16) {
         t = find(ctx->p, at);
-        SIXTEEN(STEP_P)
+        CM_SIXTEEN(STEP_P)
     }
     for (at = 0; at < TABLE; at += 16) {
         t = find(ctx->q, at);
-        SIXTEEN(STEP_Q)
+        CM_SIXTEEN(STEP_Q)
     }
 #undef STEP_P
 #undef STEP_Q

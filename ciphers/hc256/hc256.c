@@ -58,10 +58,6 @@ CM_INLINE uint32_t renew(struct place t, const uint32_t *other, uint32_t i)
         + other[512 + cm_byte(picked, 2)] + other[768 + cm_byte(picked, 3)];
 }
 
-#define SIXTEEN(step)                                                                      \
-    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                        \
-    step(8) step(9) step(10) step(11) step(12) step(13) step(14) step(15)
-
 static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     const uint32_t *other = ctx->step < TABLE ? ctx->q : ctx->p;
@@ -71,7 +67,7 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 #define STEP(i)                                                                            \
     mask = renew(t, other, i);                                                             \
     cm_store32_le(out + 4 * (i), cm_load32_le(in + 4 * (i)) ^ mask ^ t.now[i]);
-    SIXTEEN(STEP)
+    CM_SIXTEEN(STEP)
 #undef STEP
     ctx->step = (ctx->step + 16) & (2 * TABLE - 1);
 }
@@ -85,7 +81,7 @@ static void run(uint32_t *table, const uint32_t *other)
 #define STEP(i) renew(t, other, i);
     for (at = 0; at < TABLE; at += 16) {
         t = find(table, at);
-        SIXTEEN(STEP)
+        CM_SIXTEEN(STEP)
     }
 #undef STEP
 }

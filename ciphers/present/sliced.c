@@ -48,23 +48,14 @@ CM_INLINE struct words scatter(struct words x)
     return cross(x, 0x00ff00ff, 8);
 }
 
-/* The S-box on slices a | b << 16 and c | d << 16; 14 operations found by search. */
+/* The S-boxes on slices that lie as 0 | 1 << 16 and 2 | 3 << 16. */
 CM_INLINE struct words substitute_slices(struct words x)
 {
-    uint32_t a = x.low, b = x.low >> 16, c = x.high, d = x.high >> 16;
+    uint32_t slice[4] = {x.low, x.low >> 16, x.high, x.high >> 16};
 
-    b ^= c;
-    d ^= b & c;
-    c ^= b & d;
-    b ^= a | c;
-    a ^= d;
-    d = ~d;
-    c ^= d;
-    c ^= b;
-    b ^= a;
-    d ^= b & c;
-    x.low = (a & 0xffff) | b << 16;
-    x.high = (d & 0xffff) | c << 16;
+    substitute_bits(slice);
+    x.low = (slice[0] & 0xffff) | slice[1] << 16;
+    x.high = (slice[2] & 0xffff) | slice[3] << 16;
     return x;
 }
 

@@ -57,8 +57,8 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     uint32_t x[16];
     uint32_t i;
 
-    for (i = 0; i < 16; i++)
-        x[i] = ctx->state[i];
+#define LOAD(n) x[n] = ctx->state[n];
+    CM_SIXTEEN(LOAD)
     for (i = 0; i < SALSA20_ROUNDS / 2; i++) {
         quarter_round(&x[0], &x[4], &x[8], &x[12]);
         quarter_round(&x[5], &x[9], &x[13], &x[1]);
@@ -69,8 +69,9 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
         quarter_round(&x[10], &x[11], &x[8], &x[9]);
         quarter_round(&x[15], &x[12], &x[13], &x[14]);
     }
-    for (i = 0; i < 16; i++)
-        cm_store32_le(out + 4 * i, cm_load32_le(in + 4 * i) ^ (x[i] + ctx->state[i]));
+#define OUTPUT(n)                                                                          \
+    cm_store32_le(out + 4 * (n), cm_load32_le(in + 4 * (n)) ^ (x[n] + ctx->state[n]));
+    CM_SIXTEEN(OUTPUT)
     if (++ctx->state[8] == 0)
         ctx->state[9]++;
 }

@@ -111,9 +111,9 @@ class CipherModule:
             raise InputError(f"{self.name} is a block cipher; use encrypt or decrypt")
         self._check_key(key)
         iv = b"" if iv is None else bytes(iv)
-        sizes = cipher.iv_bits
-        if sizes is not None and len(iv) * 8 not in (*sizes, *(() if sizes else (0,))):
-            wanted = " or ".join(str(size // 8) for size in sizes) + " bytes" if sizes else "None: it takes no IV"
+        sizes = None if cipher.iv_bits is None else cipher.iv_bits or (0,)
+        if sizes is not None and len(iv) * 8 not in sizes:
+            wanted = " or ".join(f"{size // 8} bytes" if size else "None (no IV)" for size in sizes)
             raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
         if length < 0:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")

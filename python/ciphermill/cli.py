@@ -78,41 +78,53 @@ def run(
     else:
         chosen = [(manifest.find(cipher), variant)]
     work = [(c, v, machine) for c, v in chosen for machine in machines]
-    measurements = measure_all(work, options)
+    answers = measure_all(work, options)
+    measurements = [answer for answer in answers if not isinstance(answer, Exception)]
     if json:
         print_json(report.document(measurements))
-    elif len(measurements) == 1:
-        print(report.sentence(measurements[0]))
-        print()
-        print(report.details(measurements[0]))
+    elif len(work) == 1:
+        print(f"{report.sentence(measurements[0])}\n\n{report.details(measurements[0])}")
     else:
-        for m in measurements if len(measurements) <= 4 else []:
-            print(report.sentence(m))
-        print() if len(measurements) <= 4 else None
+        if len(work) <= 4:
+            print("".join(f"{report.sentence(m)}\n" for m in measurements))
         print(report.table(measurements))
-    failed = [m for m in measurements if not m.verified]
-    for m in failed:
-        complain(f"{report.title(m)}: not verified, which is an error in ciphermill, not in the cipher: {m.failure}")
-    if failed:
-        raise typer.Exit(1)
+    status = 0
+    for (c, v, machine), answer in zip(work, answers, strict=True):
+        if isinstance(answer, Exception):
+            complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
+            status = 1 if 1 in (status, exit_code(answer)) else 2
+        elif not answer.verified:
+            complain(f"{report.title(answer)}: not verified: {answer.failure}\n{OUR_FAULT}")
+            status = 1
+    raise typer.Exit(status)
 
 
 def measure_all(work: list, options) -> list:
-    """Measure on all cores, in order, with progress on a terminal."""
+    """Measure on all cores, in order, with progress on a terminal.
+
+    Of several measurements, one that fails leaves its exception in the list:
+    it must not take the others with it.
+    """
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
     from . import engine
+    from ._core import InputError, InternalError
 
     def one(item):
         cipher, variant, machine = item
         return engine.measure(engine.module(cipher, variant, options.cc), machine, options)
 
+    def kept(item):
+        try:
+            return one(item)
+        except (InputError, InternalError) as error:
+            return error
+
     if len(work) == 1:
         return [one(work[0])]
-    import os
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(one, work)
-        return list(with_progress(results, len(work)))
+        return list(with_progress(pool.map(kept, work), len(work)))
 
 
 def with_progress(results, total: int):
@@ -261,6 +273,15 @@ def complain(message: str) -> None:
     print(f"ciphermill: {message}", file=sys.stderr)
 
 
+OUR_FAULT = "This is an error in ciphermill, not in what you gave it."
+
+
+def exit_code(error: Exception) -> int:
+    from ._core import InputError
+
+    return 2 if isinstance(error, InputError) else 1
+
+
 def main() -> NoReturn:
     """The entry point: turns every exception into an exit code and a message."""
     sys.exit(status())
@@ -275,7 +296,7 @@ def status() -> int:
         complain(str(error))
         return 2
     except InternalError as error:
-        complain(f"{error}\nThis is an error in ciphermill.")
+        complain(f"{error}\n{OUR_FAULT}")
         return 1
     except click.exceptions.NoArgsIsHelpError as error:
         print(error.format_message())

@@ -132,10 +132,8 @@ def default_direction(module: Module) -> str:
 
 
 def iv_bytes(cipher: Cipher) -> int:
-    """The IV size measured: the cipher's first; 64 bits when nothing is known."""
-    if cipher.iv_bits is None:
-        return 8
-    return cipher.iv_bits[0] // 8 if cipher.iv_bits else 0
+    """The IV size measured: the cipher's largest; 64 bits when nothing is known."""
+    return 8 if cipher.iv_bits is None else max(cipher.iv_bits, default=0) // 8
 
 
 def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:

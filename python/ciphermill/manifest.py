@@ -47,9 +47,11 @@ class Cipher:
     block_bytes: int | None = None
     #: Allowed key sizes; None: any.
     key_bits: tuple[int, ...] | None = None
-    #: Allowed IV sizes; empty: the cipher takes none; None: unknown.
+    #: Allowed IV sizes, 0 for going without; empty: it takes none; None: unknown.
     iv_bits: tuple[int, ...] | None = None
     vectors: tuple[Path, ...] = ()
+    #: What a reader should know before using its figures.
+    note: str = ""
 
     def variant(self, name: str | None) -> Variant:
         """A variant by name, the default one for None."""
@@ -80,6 +82,7 @@ class Cipher:
             "block_bytes": self.block_bytes,
             "key_bits": list(self.key_bits or ()),
             "iv_bits": list(self.iv_bits or ()),
+            "note": self.note,
             "default_variant": self.default_variant,
             "variants": [
                 {"name": v.name, "trades": v.trades, "constant_time": v.constant_time}
@@ -157,11 +160,11 @@ class _Reader:
                 prefix + key, f"unknown key{did_you_mean(key, known)}; the keys here are {', '.join(known)}"
             )
 
-    def sizes(self, key: str, default: Any) -> tuple[int, ...]:
-        values = self.take(self.table, key, list, default=default)
+    def sizes(self, key: str, least: int) -> tuple[int, ...]:
+        values = self.take(self.table, key, list, default=[])
         for value in values:
-            if not isinstance(value, int) or isinstance(value, bool) or value <= 0 or value % 8:
-                raise self.fail(key, f"has {value!r}; every size is in bits, a positive multiple of 8")
+            if not isinstance(value, int) or isinstance(value, bool) or value < least or value % 8:
+                raise self.fail(key, f"has {value!r}; every size is in bits, a multiple of 8 from {least}")
         return tuple(sorted(set(values)))
 
     def cipher(self) -> Cipher:
@@ -173,12 +176,13 @@ class _Reader:
         block_bytes = self.take(table, "block_bytes", int)
         if not 1 <= block_bytes <= 65536:
             raise self.fail("block_bytes", f"is {block_bytes}; it is a number of bytes from 1 to 65536")
-        key_bits = self.sizes("key_bits", [])
+        key_bits = self.sizes("key_bits", 8)
         if not key_bits:
             raise self.fail("key_bits", "missing; add the list of key sizes in bits, for instance [128, 256]")
-        iv_bits = self.sizes("iv_bits", [])
+        iv_bits = self.sizes("iv_bits", 0)
         title = self.take(table, "title", str, default="")
         year = self.take(table, "year", int, default=None)
+        note = self.take(table, "note", str, default="")
         default_variant = self.take(table, "default_variant", str, default=None)
         variants = self.variants(self.take(table, "variants", dict))
         if default_variant is None:
@@ -189,7 +193,7 @@ class _Reader:
         self.finish(
             table,
             ("name", "title", "year", "kind", "block_bytes", "key_bits", "iv_bits")
-            + ("default_variant", "variants", "vectors"),
+            + ("default_variant", "variants", "vectors", "note"),
         )
         return Cipher(
             name=name,
@@ -203,6 +207,7 @@ class _Reader:
             key_bits=key_bits,
             iv_bits=iv_bits,
             vectors=vectors,
+            note=note,
         )
 
     def variants(self, tables: dict) -> dict[str, Variant]:

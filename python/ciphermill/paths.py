@@ -41,7 +41,8 @@ def cache() -> Path:
 def shown(path: Path) -> str:
     """A path as a message should show it: relative to here when it is below."""
     path = Path(path)
-    for candidate in (path, path.resolve()):
+    # Resolved first: the data of a checkout is reached through links.
+    for candidate in (path.resolve(), path):
         for base in (Path.cwd(), checkout()):
             if base is not None and candidate.is_absolute() and candidate.is_relative_to(base):
                 return str(candidate.relative_to(base))

@@ -38,7 +38,7 @@ def details(m: Measurement) -> str:
         ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
         ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
         ("lower bound", f"{number(bounds['lower'])} cycles a block"
-         f"  (units {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])},"
+         f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])},"
          f" critical path {number(bounds['critical_path'])})"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]

@@ -103,22 +103,21 @@ class Native:
         self.block_bytes = self.lib.cm_block_bytes()
 
     def _put(self, data: bytes, at: int) -> tuple[ctypes.Array, int]:
-        """A copy of `data` ending at the end of its buffer, its address odd by `at` bytes."""
-        buffer = ctypes.create_string_buffer(len(data) + 16 + at)
-        base = ctypes.addressof(buffer)
-        address = base + (-base % 16) + at
+        """A copy of `data` at an address `at` bytes past an aligned one. It ends where its
+        buffer ends, so that a sanitizer sees every byte read too far."""
+        buffer = (ctypes.c_char * (at + len(data)))()
+        address = ctypes.addressof(buffer) + at
         ctypes.memmove(address, data, len(data))
         return buffer, address
 
     def context(self, setup: str, key: bytes, at: int = 0):
-        # Static contexts come zeroed, stack ones do not: fill with what is neither.
-        raw = ctypes.create_string_buffer(self.ctx_bytes + 32)
-        base = ctypes.addressof(raw)
-        address = base + (-base % 16)
-        ctypes.memset(address, 0xCC, self.ctx_bytes)
+        """A context in which the function `setup` has set up the key."""
+        raw = (ctypes.c_char * self.ctx_bytes)()
+        # New buffers come zeroed, a caller's need not: fill it with what no cipher expects.
+        ctypes.memset(raw, 0xCC, self.ctx_bytes)
         keep, key_at = self._put(key, at)
-        getattr(self.lib, setup)(ctypes.c_void_p(address), ctypes.c_void_p(key_at), len(key))
-        ctx = ctypes.c_void_p(address)
+        ctx = ctypes.c_void_p(ctypes.addressof(raw))
+        getattr(self.lib, setup)(ctx, ctypes.c_void_p(key_at), len(key))
         ctx.keep = (raw, keep)
         return ctx
 
@@ -157,10 +156,13 @@ class Native:
 
     def stream(self, key: bytes, iv: bytes, at: int = 0):
         ctx = self.context("cm_keysetup", key, at)
+        self.set_iv(ctx, iv, at)
+        return ctx
+
+    def set_iv(self, ctx, iv: bytes, at: int = 0) -> None:
         keep, iv_at = self._put(iv, at)
         self.lib.cm_ivsetup(ctx, ctypes.c_void_p(iv_at), len(iv))
         del keep
-        return ctx
 
     def xor(self, ctx, data: bytes, at: int = 0, in_place: bool = False) -> bytes:
         return self._run("cm_keystream", ctx, data, len(data), len(data), at, in_place)

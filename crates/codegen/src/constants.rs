@@ -5,16 +5,16 @@
 //! stays occupied. Each loop nest therefore has a budget, the registers that
 //! its own values leave free; the constants used most (weighted by loop depth
 //! and by what they cost to make) are made once before the nest, the others
-//! at each use.
+//! at each use. A constant made before a nest also serves the code behind it,
+//! and a block that is not short of registers makes a constant once.
 
 use crate::CompileError;
 use crate::liveness::{live_out, pressure};
 use crate::matcher::Matcher;
 use crate::pattern::{Action, Pat, Template, solve};
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::{Machine, OperandKind, PartArg};
 use ciphermill_machine::sem::Expr;
-use ciphermill_program::Role;
 use std::collections::{BTreeMap, HashMap};
 
 /// Writing out the parts of templates.
@@ -194,37 +194,71 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
         }
     }
 
-    let mut vregs = func.vregs;
-    let make = |c: u64, result: VReg, vregs: &mut u32| {
-        let (t, ops) = &recipes[&c];
-        let mut insts = Expansion { machine, new_vreg: vregs }.expand(t, ops, Some(result), None);
-        insts.iter_mut().for_each(|i| i.role = Role::Other);
-        insts
-    };
-    for block in &mut func.blocks {
+    let reuse: Vec<BTreeMap<u64, VReg>> = (0..func.blocks.len() as u32)
+        .map(|b| hoisted.iter().filter(|((pre, _), _)| func.dominates(*pre, b)).map(|(&(_, c), &v)| (c, v)).collect())
+        .collect();
+    let spare: Vec<usize> =
+        outs.iter().enumerate().map(|(b, out)| registers.saturating_sub(pressure(func, b, out) + 1)).collect();
+    let mut maker = Maker { machine, recipes: &recipes, vregs: func.vregs };
+    for ((block, known), spare) in func.blocks.iter_mut().zip(reuse).zip(spare) {
+        // In a loop the spare registers went to the constants made before it.
+        let spare = if block.preheader.is_some() { 0 } else { spare };
+        maker.block(block, known, spare);
+    }
+    for ((pre, c), v) in hoisted {
+        let made = maker.make(c, v);
+        // At the start: between a comparison and its branch nothing may come
+        // that writes flags.
+        let insts = &mut func.blocks[pre as usize].insts;
+        let at = usize::from(insts.first().is_some_and(|i| i.kind == VKind::Params));
+        insts.splice(at..at, made);
+    }
+    func.vregs = maker.vregs;
+    Ok(())
+}
+
+
+/// Makes constants, block by block.
+struct Maker<'a> {
+    machine: &'a Machine,
+    recipes: &'a BTreeMap<u64, (&'a Template, Vec<Option<VOp>>)>,
+    vregs: u32,
+}
+
+impl Maker<'_> {
+    fn make(&mut self, c: u64, result: VReg) -> Vec<VInst> {
+        let (t, ops) = &self.recipes[&c];
+        Expansion { machine: self.machine, new_vreg: &mut self.vregs }.expand(t, ops, Some(result), None)
+    }
+
+    /// Replace the constants of a block. `known` are those made before,
+    /// `spare` is how many more may be kept to the block's end.
+    fn block(&mut self, block: &mut VBlock, mut known: BTreeMap<u64, VReg>, mut spare: usize) {
+        let mask = ciphermill_ir::ops::mask(u32::from(self.machine.word_bits));
         let insts = std::mem::take(&mut block.insts);
         let last = insts.len().saturating_sub(1);
-        'insts: for (n, mut inst) in insts.into_iter().enumerate() {
+        for (n, mut inst) in insts.into_iter().enumerate() {
+            if inst.instr == self.machine.abi.ops.mov
+                && let [VOp::Def(d), VOp::Const(c)] = inst.ops[..]
+                && !known.contains_key(&(c & mask))
+            {
+                block.insts.extend(self.make(c & mask, d));
+                continue;
+            }
             for k in 0..inst.ops.len() {
                 let VOp::Const(c) = inst.ops[k] else { continue };
                 let c = c & mask;
-                let v = match block.preheader.and_then(|pre| hoisted.get(&(pre, c))) {
+                let v = match known.get(&c) {
                     Some(&v) => v,
-                    None if inst.instr == machine.abi.ops.mov && n != last => {
-                        if let VOp::Def(d) = inst.ops[0] {
-                            block.insts.extend(make(c, d, &mut vregs));
-                            continue 'insts;
-                        }
-                        let v = VReg(vregs);
-                        vregs += 1;
-                        block.insts.extend(make(c, v, &mut vregs));
-                        v
-                    }
                     None => {
-                        let v = VReg(vregs);
-                        vregs += 1;
-                        let made = make(c, v, &mut vregs);
+                        let v = VReg(self.vregs);
+                        self.vregs += 1;
+                        let made = self.make(c, v);
                         block.insts.extend(made);
+                        if spare > 0 {
+                            spare -= 1;
+                            known.insert(c, v);
+                        }
                         v
                     }
                 };
@@ -242,15 +276,4 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
             block.insts.push(inst);
         }
     }
-    for ((pre, c), v) in hoisted {
-        let made = make(c, v, &mut vregs);
-        // At the start: between a comparison and its branch nothing may come
-        // that writes flags.
-        let insts = &mut func.blocks[pre as usize].insts;
-        let at = usize::from(insts.first().is_some_and(|i| i.kind == VKind::Params));
-        insts.splice(at..at, made);
-    }
-    func.vregs = vregs;
-    Ok(())
 }
-

@@ -21,7 +21,7 @@
 //! program expects, so word accesses cost nothing; the byte with WebAssembly
 //! address `a` is the machine's byte `a ^ 3`, the halfword `a` is `a ^ 2`.
 //! The exclusive-or vanishes where the low two bits of the address are known
-//! (crate-internal `align`), which is the case for `p[0] .. p[15]` of an
+//! ([`crate::align`]), which is the case for `p[0] .. p[15]` of an
 //! aligned buffer. Read-only byte tables (an S-box) are put a second time into
 //! the system area with their bytes in the machine's own order, and a load
 //! whose address is rooted in such a segment goes there without correction.
@@ -46,11 +46,21 @@ pub struct Context<'a> {
     pub byte_copies: &'a [(u32, u32, u32)],
 }
 
+/// What is known of the low bits of a function's values.
+///
+/// A promise about buffers settles how a byte is *addressed* on a big-endian
+/// machine. It does not turn byte accesses into words: a native compiler, which
+/// sees `uint8_t *`, could not do that either.
+pub struct AddressFacts {
+    pub promised: LowBits,
+    pub proved: LowBits,
+}
+
 /// Expand one function in place.
-pub fn expand(func: &mut Func, cx: &Context<'_>, low: &LowBits) {
+pub fn expand(func: &mut Func, cx: &Context<'_>, facts: &AddressFacts) {
     let blocks = func.layout.clone();
     func.layout.clear();
-    let mut ex = Expander { func, cx, low, cur: blocks[0], cache: HashMap::new(), traps: Vec::new() };
+    let mut ex = Expander { func, cx, facts, cur: blocks[0], cache: HashMap::new(), traps: Vec::new() };
     for block in blocks {
         ex.start(block);
         let insts = std::mem::take(&mut ex.func.blocks[block].insts);
@@ -68,7 +78,7 @@ pub fn expand(func: &mut Func, cx: &Context<'_>, low: &LowBits) {
 struct Expander<'a> {
     func: &'a mut Func,
     cx: &'a Context<'a>,
-    low: &'a LowBits,
+    facts: &'a AddressFacts,
     cur: Block,
     /// Pure operations already made in the current block.
     cache: HashMap<(Op, Vec<Value>), Value>,
@@ -240,7 +250,7 @@ impl Expander<'_> {
 
     /// Alignment of the access that may be relied on.
     fn alignment(&self, m: MemAccess, addr: Value) -> u32 {
-        let known = self.low.alignment(self.func, addr, m.offset);
+        let known = self.facts.proved.alignment(self.func, addr, m.offset);
         let stated = if self.cx.strict_traps && m.space == Space::Linear { 1 } else { u32::from(m.align) };
         known.max(stated)
     }
@@ -356,7 +366,7 @@ impl Expander<'_> {
             let whole = (c as u32).wrapping_add(m.offset) ^ turn;
             return (self.konst(whole), MemAccess { offset: 0, ..m });
         }
-        if let Some(low) = self.low.low_two(self.func, addr) {
+        if let Some(low) = self.facts.promised.low_two(self.func, addr) {
             let here = low.wrapping_add(m.offset) & 3;
             let there = here ^ turn;
             let offset = i64::from(m.offset) + i64::from(there) - i64::from(here);

@@ -61,6 +61,11 @@ impl Finish<'_> {
         for (b, steps) in allocated.blocks.iter().enumerate() {
             blocks.push(self.block(func, b, steps)?);
         }
+        self.hoist(&mut blocks);
+        for block in &mut blocks {
+            let body = std::mem::take(&mut block.body);
+            block.body = self.reorder(body, &block.end)?;
+        }
         let blocks = self.lay_out(blocks)?;
         Ok(Func {
             name: func.name.clone(),
@@ -111,7 +116,46 @@ impl Finish<'_> {
             }
         }
         let end = end.ok_or_else(|| CompileError::Internal(format!("block {b} of `{}` has no end", func.name)))?;
-        Ok(PBlock { body: self.reorder(body, &end)?, end, loop_depth: vblock.loop_depth })
+        Ok(PBlock { body, end, loop_depth: vblock.loop_depth })
+    }
+
+    /// Draw what both sides of a branch begin with in front of it: the moves
+    /// of values that a loop carries round and also hands on when it ends.
+    /// Often the back edge has nothing left then, and no block.
+    fn hoist(&self, blocks: &mut [PBlock]) {
+        if !self.schedule {
+            return;
+        }
+        let mut preds = vec![0u32; blocks.len()];
+        for block in blocks.iter() {
+            match &block.end {
+                End::Jump(t) => preds[*t as usize] += 1,
+                End::Branch { taken, fall, .. } => {
+                    preds[*taken as usize] += 1;
+                    preds[*fall as usize] += 1;
+                }
+                End::Stop { .. } => {}
+            }
+        }
+        for b in 0..blocks.len() {
+            let End::Branch { branch, taken, fall, .. } = &blocks[b].end else { continue };
+            let (x, y) = (*taken as usize, *fall as usize);
+            if x == y || x == b || y == b || preds[x] != 1 || preds[y] != 1 {
+                continue;
+            }
+            let read = self.facts.node(self.machine, &branch.inst, branch.kind, None).reads;
+            loop {
+                let (Some(p), Some(q)) = (blocks[x].body.first(), blocks[y].body.first()) else { break };
+                let node = self.facts.node(self.machine, &p.inst, p.kind, p.mem);
+                let same = p.inst.instr == q.inst.instr && p.inst.operands == q.inst.operands && p.mem == q.mem;
+                if !same || node.barrier || node.writes.iter().any(|w| read.contains(&w.0)) {
+                    break;
+                }
+                let moved = blocks[x].body.remove(0);
+                blocks[y].body.remove(0);
+                blocks[b].body.push(moved);
+            }
+        }
     }
 
     /// Schedule straight code; the end's own reads hold what it needs.

@@ -130,6 +130,10 @@ impl Legaliser<'_> {
                 if matches!(data.op, Op::Cmp(_)) || self.masks_one(data.op, &data.args) {
                     self.booleans.insert(old);
                 }
+                if let Some(v) = self.strength(data.op, &data.args, data.loc, depth)? {
+                    self.func.replace(old, v);
+                    return Ok(());
+                }
                 if self.is_legal(data.op, &data.args) {
                     self.func.blocks[self.cur].insts.push(inst);
                     if data.op.is_pure() {
@@ -152,6 +156,48 @@ impl Legaliser<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// A product with a constant as shifts, sums and differences, one for each
+    /// nonzero digit of the constant's non-adjacent form, where those cost
+    /// less than the machine's multiplication.
+    fn strength(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Option<Value>, CompileError> {
+        let (Op::Bin(BinOp::Mul), Some(c)) = (op, args.get(1).and_then(|&b| self.func.as_const(b))) else {
+            return Ok(None);
+        };
+        let digits = non_adjacent(c, self.bits);
+        let Some(&(top, true)) = digits.last() else { return Ok(None) };
+        let shifts = digits.iter().filter(|d| d.0 > 0).count();
+        let price = |this: &Self, op: BinOp| this.price(Op::Bin(op), args);
+        let (add, shl) = (price(self, BinOp::Add), price(self, BinOp::Shl));
+        if (digits.len() - 1) as u32 * add + shifts as u32 * shl >= price(self, BinOp::Mul) {
+            return Ok(None);
+        }
+        let mut sum = self.shifted(args[0], top, loc, depth)?;
+        for &(by, plus) in digits.iter().rev().skip(1) {
+            let term = self.shifted(args[0], by, loc, depth)?;
+            let op = if plus { BinOp::Add } else { BinOp::Sub };
+            sum = self.make(Op::Bin(op), &[sum, term], loc, depth)?;
+        }
+        Ok(Some(sum))
+    }
+
+    fn shifted(&mut self, v: Value, by: u32, loc: u32, depth: u32) -> Result<Value, CompileError> {
+        if by == 0 {
+            return Ok(v);
+        }
+        let by = self.make(Op::Const(u64::from(by)), &[], loc, depth)?;
+        self.make(Op::Bin(BinOp::Shl), &[v, by], loc, depth)
+    }
+
+    /// Cost of the cheapest template for the operation; very high without one.
+    fn price(&self, op: Op, args: &[Value]) -> u32 {
+        let costs = self.matcher.candidates(op).iter().map(|&i| &self.matcher.templates[i]);
+        let fitting = costs.filter(|t| match op {
+            Op::Bin(b) => matches!(&t.action, Action::Value(_, Pat::Bin(p, x, _)) if *p == b && matches!(**x, Pat::Reg(_))),
+            _ => self.matcher.value(self.func, t, op, args, &|_| false).is_some(),
+        });
+        fitting.map(|t| t.cost).min().unwrap_or(1 << 16)
     }
 
     fn masks_one(&self, op: Op, args: &[Value]) -> bool {
@@ -319,6 +365,25 @@ impl Legaliser<'_> {
         self.accesses(op, m)
             .any(|(addr, _)| matches!(addr, Pat::Bin(BinOp::Add, a, b) if matches!(**a, Pat::Reg(_)) && matches!(**b, Pat::Reg(_))))
     }
+}
+
+/// The nonzero digits of the non-adjacent form of `c`, lowest first: the
+/// place of each, and whether it is +1 (or else -1). No two are neighbours, and
+/// no signed-digit form has fewer.
+fn non_adjacent(c: u64, bits: u32) -> Vec<(u32, bool)> {
+    let mut rest = i128::from(ciphermill_ir::ops::sext(c, bits));
+    let mut digits = Vec::new();
+    let mut place = 0;
+    while rest != 0 && place < bits {
+        if rest & 1 != 0 {
+            let plus = rest & 3 == 1;
+            digits.push((place, plus));
+            rest -= if plus { 1 } else { -1 };
+        }
+        rest >>= 1;
+        place += 1;
+    }
+    digits
 }
 
 /// The value of an expression of a rule's constants; None when it has others.

@@ -26,6 +26,7 @@ pub mod frame;
 pub mod legalise;
 pub mod liveness;
 pub mod lookups;
+pub mod masks;
 pub mod matcher;
 pub mod pattern;
 pub mod schedule;
@@ -55,7 +56,8 @@ pub struct Options {
     /// Every WebAssembly trap happens as specified: accesses are checked.
     pub strict_traps: bool,
     /// `(exported function, parameter index, bytes)`: parameters that are
-    /// always multiples of a power of two. The caller promises it.
+    /// always multiples of a power of two. The caller promises it; see
+    /// [`expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
 }
 
@@ -87,8 +89,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let pinned = pin_globals(&module, m);
     let overflow = reserve_overflow(&mut module);
     let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
-    let promised = promises(&module, options);
-    let low = align::param_facts(&module, &promised);
+    let promised = align::param_facts(&module, &promises(&module, options));
+    let proved = align::param_facts(&module, &HashMap::new());
 
     let ids: Vec<FuncId> = module.funcs.keys().collect();
     let matcher = Matcher::new(m);
@@ -104,8 +106,11 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             pinned: &only,
             byte_copies: &byte_copies,
         };
-        let bits = align::LowBits::new(&func, &low[&id]);
-        expand::expand(&mut func, &cx, &bits);
+        let address_facts = expand::AddressFacts {
+            promised: align::LowBits::new(&func, &promised[&id]),
+            proved: align::LowBits::new(&func, &proved[&id]),
+        };
+        expand::expand(&mut func, &cx, &address_facts);
         let convention = shape::Convention {
             arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
             result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
@@ -113,6 +118,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         };
         shape::pass_in_memory(&mut func, convention);
         legalise::legalise(&mut func, m, &matcher)?;
+        masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
         let mut vfunc = select::select(&func, m, &matcher, &pinned)?;
         let windowed = wants_window(&vfunc, m, &pinned);

@@ -40,7 +40,7 @@ pub struct Pressure<'a> {
 }
 
 /// How far beyond the oldest waiting instruction the scheduler looks.
-const WINDOW: usize = 24;
+const WINDOW: usize = 64;
 
 struct Edges {
     /// `(successor, cycles)`.

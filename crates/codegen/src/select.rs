@@ -50,6 +50,7 @@ pub fn select(
     let vfunc = VFunc {
         name: func.name.clone(),
         blocks: Vec::new(),
+        idom: func.layout.iter().map(|&b| doms.idom(b).map(|d| index[&d])).collect(),
         vregs: 0,
         has_calls: false,
         params: func.sig.params.len(),

@@ -32,7 +32,8 @@ pub enum VOp {
 pub struct MemRef {
     pub space: Space,
     pub store: bool,
-    /// Address as a value of the function plus an offset.
+    /// Address as a value of the function plus an offset; without a value it
+    /// is absolute, or on the stack relative to the stack pointer.
     pub base: Option<Value>,
     pub offset: i64,
     pub bytes: u8,
@@ -45,13 +46,9 @@ impl MemRef {
         if !(self.store || other.store) || self.space != other.space {
             return false;
         }
-        match (self.base, other.base) {
-            (Some(a), Some(b)) if a == b => {
-                self.offset < other.offset + i64::from(other.bytes)
-                    && other.offset < self.offset + i64::from(self.bytes)
-            }
-            _ => true,
-        }
+        self.base != other.base
+            || (self.offset < other.offset + i64::from(other.bytes)
+                && other.offset < self.offset + i64::from(self.bytes))
     }
 }
 
@@ -146,6 +143,8 @@ pub struct VFunc {
     pub name: String,
     /// In layout order; the first is the entry.
     pub blocks: Vec<VBlock>,
+    /// Immediate dominator of each block.
+    pub idom: Vec<Option<u32>>,
     pub vregs: u32,
     pub has_calls: bool,
     pub params: usize,
@@ -153,6 +152,18 @@ pub struct VFunc {
 }
 
 impl VFunc {
+    /// Does every way to block `b` lead through block `a`?
+    pub fn dominates(&self, a: u32, b: u32) -> bool {
+        let mut at = Some(b);
+        while let Some(b) = at {
+            if a == b {
+                return true;
+            }
+            at = self.idom[b as usize];
+        }
+        false
+    }
+
     pub fn new_vreg(&mut self) -> VReg {
         self.vregs += 1;
         VReg(self.vregs - 1)

@@ -39,10 +39,13 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         return Err(place("stack_align").error("must be a power of two"));
     }
     if abi.callee_args.len() != abi.args.len() || abi.callee_results.len() != abi.results.len() {
-        return Err(place("callee_args").error("caller and callee must agree on how many registers carry arguments and results"));
+        return Err(place("callee_args")
+            .error("caller and callee must agree on how many registers carry arguments and results"));
     }
     let reserved = abi.scratch.iter().chain(&abi.globals).chain([&abi.stack_pointer]);
-    for (role, reg) in reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros(b).iter().map(|r| ("zero", r))) {
+    for (role, reg) in
+        reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros(b).iter().map(|r| ("zero", r)))
+    {
         if abi.allocatable.contains(reg) {
             let name = &b.regs[usize::from(reg.0)].name;
             return Err(place("allocatable").error(format!("`{name}` is {role}: it cannot be allocatable")));
@@ -107,16 +110,20 @@ fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
     let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
-        add_imm: get("add_imm", "`rd = rs + imm`", &|i| {
-            matches!(value(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b))
-        })?,
+        add_imm: get(
+            "add_imm",
+            "`rd = rs + imm`",
+            &|i| matches!(value(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b)),
+        )?,
         add: get("add", "`rd = rs1 + rs2`", &|i| {
             matches!(value(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
                 if matches!((&**a, &**b), (Expr::Operand(_), Expr::Operand(_))))
         })?,
-        load: get("load", "a word load `rd = mem[rs + imm]`", &|i| {
-            matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(addr))
-        })?,
+        load: get(
+            "load",
+            "a word load `rd = mem[rs + imm]`",
+            &|i| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(addr)),
+        )?,
         store: get("store", "a word store `mem[rs + imm] = rd`", &|i| {
             matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
                 if bytes * 8 == word && displaced(addr))

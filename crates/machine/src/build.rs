@@ -6,13 +6,14 @@
 //! never declared.
 
 use crate::error::{FileError, did_you_mean, list};
+use crate::kind::{kind, matches_programs};
 use crate::load::Merged;
 use crate::model::*;
 use crate::operands;
 use crate::parse::{self, Scope};
-use crate::sem::{Dest, Expr, Stmt};
+use crate::sem::{Dest, Stmt};
 use crate::tree::{Node, Table as Tree};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What has been built so far; later sections look names up in it.
 pub(crate) struct Builder<'a> {
@@ -136,7 +137,10 @@ impl Builder<'_> {
         let mut files = Vec::new();
         for (name, entry, t) in self.section("registers") {
             if !good_name(name) {
-                return Err(entry.place.error(format!("`{name}` cannot name a register file")).mend("use letters, digits and _"));
+                return Err(entry
+                    .place
+                    .error(format!("`{name}` cannot name a register file"))
+                    .mend("use letters, digits and _"));
             }
             files.push((name.to_owned(), entry.clone(), t.clone()));
         }
@@ -159,7 +163,10 @@ impl Builder<'_> {
             let zero = text(&t, "zero");
             for (reg, node) in &names {
                 if !good_name(reg) {
-                    return Err(node.place.error(format!("`{reg}` cannot name a register")).mend("use letters, digits and _"));
+                    return Err(node
+                        .place
+                        .error(format!("`{reg}` cannot name a register"))
+                        .mend("use letters, digits and _"));
                 }
                 let Ok(id) = u16::try_from(self.regs.len()) else {
                     return Err(node.place.error("more than 65535 registers"));
@@ -172,8 +179,11 @@ impl Builder<'_> {
             if let Some(node) = t.get("zero")
                 && !names.iter().any(|(n, _)| Some(n.as_str()) == zero)
             {
-                let error = node.place.error(format!("no register of `{name}` is called `{}`", zero.unwrap_or_default()));
-                return Err(error.mend_opt(did_you_mean(zero.unwrap_or_default(), names.iter().map(|(n, _)| n.as_str()))));
+                let error =
+                    node.place.error(format!("no register of `{name}` is called `{}`", zero.unwrap_or_default()));
+                return Err(
+                    error.mend_opt(did_you_mean(zero.unwrap_or_default(), names.iter().map(|(n, _)| n.as_str())))
+                );
             }
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
@@ -239,7 +249,8 @@ impl Builder<'_> {
             let name = node.as_str().unwrap_or_default();
             self.units.iter().position(|u| u.name == name).ok_or_else(|| {
                 let names = || self.units.iter().map(|u| u.name.as_str());
-                let error = node.error_within(0..name.len(), format!("unknown unit `{name}`; this machine has {}", list(names())));
+                let error = node
+                    .error_within(0..name.len(), format!("unknown unit `{name}`; this machine has {}", list(names())));
                 error.mend_opt(did_you_mean(name, names()))
             })
         };
@@ -252,7 +263,8 @@ impl Builder<'_> {
         self.top.table(section).and_then(|s| s.table(name)).ok_or_else(|| {
             let names = || self.top.table(section).into_iter().flat_map(Tree::keys);
             let kind = section.trim_end_matches('s');
-            let error = node.error_within(0..name.len(), format!("unknown {kind} `{name}`; there are {}", list(names())));
+            let error =
+                node.error_within(0..name.len(), format!("unknown {kind} `{name}`; there are {}", list(names())));
             error.mend_opt(did_you_mean(name, names()))
         })
     }
@@ -295,8 +307,9 @@ impl Builder<'_> {
             return Err(whole.place.error(format!("`{name}` has no `asm`, and no format that has one")));
         };
         let mnemonic = text(t, "mnemonic").unwrap_or(name);
-        let asm = operands::template(asm_node, mnemonic, &operands)
-            .map_err(|e| e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str())))))?;
+        let asm = operands::template(asm_node, mnemonic, &operands).map_err(|e| {
+            e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str()))))
+        })?;
 
         let bytes = int(t, "bytes").or(int(format, "bytes"));
         let Some(bytes) = bytes else {
@@ -304,7 +317,10 @@ impl Builder<'_> {
         };
         let delay_slots = int(t, "delay_slots").or(int(format, "delay_slots")).unwrap_or(0);
         let annul = t.get("annul").or(format.get("annul")).and_then(Node::as_bool).unwrap_or(false);
-        let transfers = !matches!(kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Frame | InstrKind::Trap);
+        let transfers = !matches!(
+            kind,
+            InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Frame | InstrKind::Trap
+        );
         if (delay_slots > 0 || annul) && !transfers {
             return Err(wrong("only a branch, jump or call has delay slots".to_owned()));
         }
@@ -325,7 +341,10 @@ impl Builder<'_> {
             kind,
             timing: timing_node.as_str().unwrap_or_default().to_owned(),
             extension: brought.map(String::as_str).or(text(t, "extension")).map(str::to_owned),
-            selectable: t.get("selectable").and_then(Node::as_bool).unwrap_or_else(|| matches_programs(kind, &semantics)),
+            selectable: t
+                .get("selectable")
+                .and_then(Node::as_bool)
+                .unwrap_or_else(|| matches_programs(kind, &semantics)),
             operands,
             semantics,
             temps,
@@ -365,80 +384,5 @@ impl Builder<'_> {
 
     fn some_format_has(&self, operand: &str) -> bool {
         self.section("formats").any(|(_, _, t)| t.table("operands").is_some_and(|o| o.get(operand).is_some()))
-    }
-}
-
-/// Work out what an instruction is.
-fn kind(operands: &[Operand], stmts: &[Stmt]) -> Result<InstrKind, String> {
-    let assigns = stmts.iter().any(|s| matches!(s, Stmt::Assign { .. }));
-    let stores = stmts.iter().any(|s| matches!(s, Stmt::Store { .. }));
-    let gotos: Vec<_> = stmts.iter().filter_map(|s| if let Stmt::Goto { cond, target } = s { Some((cond, target)) } else { None }).collect();
-    let frame = stmts.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore));
-    let traps = stmts.contains(&Stmt::Trap);
-    let mut written = BTreeSet::new();
-    for s in stmts {
-        if let Stmt::Assign { dest, .. } = s
-            && !written.insert(format!("{dest:?}"))
-        {
-            return Err("assigns to the same register twice".to_owned());
-        }
-    }
-    if gotos.len() + usize::from(traps) + usize::from(frame) > 1 {
-        return Err("more than one of `goto`, `trap` and window statements".to_owned());
-    }
-    if let Some((cond, target)) = gotos.first() {
-        let label = matches!(target, Expr::Imm(i) if matches!(operands[*i].kind, OperandKind::Label));
-        if stores {
-            return Err("a branch cannot store".to_owned());
-        }
-        return match (cond.is_some(), label, assigns) {
-            (true, true, _) => Ok(InstrKind::Branch),
-            (true, false, _) => Err("a conditional `goto` needs an operand of kind `label` as its target".to_owned()),
-            (false, true, false) => Ok(InstrKind::Jump),
-            (false, true, true) => Ok(InstrKind::Call),
-            (false, false, false) => Ok(InstrKind::JumpIndirect),
-            (false, false, true) => Ok(InstrKind::CallIndirect),
-        };
-    }
-    let mut loads = false;
-    for_each_expr(stmts, &mut |e| loads |= matches!(e, Expr::Load { .. }));
-    Ok(match () {
-        () if frame => InstrKind::Frame,
-        () if traps => InstrKind::Trap,
-        () if stores => InstrKind::Store,
-        () if loads => InstrKind::Load,
-        () => InstrKind::Compute,
-    })
-}
-
-/// Can the selector find what this instruction does in a program? Not if it
-/// depends on a special register, and not if it does nothing.
-fn matches_programs(kind: InstrKind, stmts: &[Stmt]) -> bool {
-    let mut fixed = false;
-    for_each_expr(stmts, &mut |e| fixed |= matches!(e, Expr::Fixed(_) | Expr::Pc));
-    let visible = stmts.iter().any(|s| {
-        matches!(s, Stmt::Assign { dest: Dest::Operand(_), .. } | Stmt::Store { .. } | Stmt::Goto { .. })
-    });
-    let plain = matches!(kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch | InstrKind::Jump);
-    plain && !fixed && visible
-}
-
-/// Call `f` on every expression node of some statements.
-pub fn for_each_expr(stmts: &[Stmt], f: &mut impl FnMut(&Expr)) {
-    for stmt in stmts {
-        match stmt {
-            Stmt::Let { value, .. } | Stmt::Assign { value, .. } => value.walk(f),
-            Stmt::Store { addr, value, .. } => {
-                addr.walk(f);
-                value.walk(f);
-            }
-            Stmt::Goto { cond, target } => {
-                if let Some(cond) = cond {
-                    cond.walk(f);
-                }
-                target.walk(f);
-            }
-            Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
-        }
     }
 }

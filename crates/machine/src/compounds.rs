@@ -1,21 +1,22 @@
-//! Compounds: reading their parts, and proving them on trial values.
+//! Compounds: reading their parts, and checking how values flow through them.
 //!
 //! The parts are a tiny straight-line program. Its rules keep it valid in SSA
 //! form and under any allocation in which a result may share a register with
 //! a source: each scratch register is written once, before it is read; each
 //! result is written once; and after a result is written no source is read.
 //! What the parts compute is then compared with what the compound says it
-//! means, on random values, when the machine is loaded: a wrong compound in
-//! somebody's machine file is an error with a counterexample.
+//! means ([`crate::prove`]) whenever the machine is loaded: a wrong compound
+//! in somebody's machine file is an error with a counterexample.
 
 use crate::build::{Builder, nodes};
 use crate::error::{FileError, did_you_mean, list};
-use crate::eval::{Env, Memory, Outcome, Value, eval, execute};
+use crate::eval::{Env, eval};
 use crate::model::*;
 use crate::operands;
 use crate::parse;
+use crate::prove::counterexample;
 use crate::random::Random;
-use crate::sem::{Dest, Expr, Stmt};
+use crate::sem::Expr;
 use crate::tree::{Node, Table as Tree};
 use std::collections::BTreeMap;
 
@@ -87,7 +88,11 @@ fn part(b: &Builder, compound: &mut Compound, node: &Node, last: bool) -> Result
     let pieces = split(text, rest);
     if pieces.len() != instr.operands.len() {
         let wanted = list(instr.operands.iter().map(|o| o.name.as_str()));
-        return Err(node.place.error(format!("`{name}` takes {} arguments ({wanted}), here are {}", instr.operands.len(), pieces.len())));
+        return Err(node.place.error(format!(
+            "`{name}` takes {} arguments ({wanted}), here are {}",
+            instr.operands.len(),
+            pieces.len()
+        )));
     }
     let mut args = Vec::new();
     for (operand, (at, piece)) in instr.operands.iter().zip(pieces) {
@@ -120,7 +125,14 @@ fn split(text: &str, from: usize) -> Vec<(usize, &str)> {
     out.into_iter().map(|(at, piece)| (at + piece.len() - piece.trim_start().len(), piece.trim())).collect()
 }
 
-fn arg(b: &Builder, compound: &Compound, to: &Operand, node: &Node, at: usize, piece: &str) -> Result<PartArg, FileError> {
+fn arg(
+    b: &Builder,
+    compound: &Compound,
+    to: &Operand,
+    node: &Node,
+    at: usize,
+    piece: &str,
+) -> Result<PartArg, FileError> {
     let wrong = |message: String| node.error_within(at..at + piece.len(), message);
     let mine = compound.operands.iter().position(|o| o.name == piece);
     match &to.kind {
@@ -151,9 +163,8 @@ fn arg(b: &Builder, compound: &Compound, to: &Operand, node: &Node, at: usize, p
         }
         OperandKind::Imm { .. } => {
             let parsed = parse::expression(piece, &b.scope(&compound.operands));
-            let expr = parsed.map_err(|e| {
-                node.error_within(at + e.span.start..at + e.span.end, e.message).mend_opt(e.mend)
-            })?;
+            let expr = parsed
+                .map_err(|e| node.error_within(at + e.span.start..at + e.span.end, e.message).mend_opt(e.mend))?;
             if !expr.is_constant_of_immediates() {
                 return Err(wrong(format!("`{}` is a constant: it can only depend on immediates", to.name)));
             }
@@ -197,7 +208,7 @@ fn imm_fits(compound: &Compound, expr: &Expr, kind: &OperandKind, word: u8) -> R
     Ok(())
 }
 
-fn sample_imm(kind: &OperandKind, random: &mut Random) -> i64 {
+pub(crate) fn sample_imm(kind: &OperandKind, random: &mut Random) -> i64 {
     match kind {
         OperandKind::Imm { values: Some(values), .. } => values[random.bits() as usize % values.len().max(1)],
         OperandKind::Imm { min, max, step, .. } => {
@@ -222,8 +233,11 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
                     return Err(node.place.error(format!("`${n}` is read before it is written")));
                 }
                 PartArg::Operand(_) if written.contains(&true) => {
-                    let error = node.place.error("a source is read after a result was written: they may share a register");
-                    return Err(error.mend("pass the value through a scratch register (`$0`) and write the result last"));
+                    let error =
+                        node.place.error("a source is read after a result was written: they may share a register");
+                    return Err(
+                        error.mend("pass the value through a scratch register (`$0`) and write the result last")
+                    );
                 }
                 _ => {}
             }
@@ -232,13 +246,21 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
             let OperandKind::Reg { def: true, used, file } = operand.kind else { continue };
             match arg {
                 PartArg::Scratch(_) | PartArg::Operand(_) if used => {
-                    return Err(node.place.error(format!("`{}` reads and writes one register: not in a compound", instr.name)));
+                    return Err(node
+                        .place
+                        .error(format!("`{}` reads and writes one register: not in a compound", instr.name)));
                 }
                 PartArg::Scratch(n) if scratch.insert(*n, file).is_some() => {
-                    return Err(node.place.error(format!("`${n}` is written twice")).mend("use another scratch register"));
+                    return Err(node
+                        .place
+                        .error(format!("`${n}` is written twice"))
+                        .mend("use another scratch register"));
                 }
                 PartArg::Operand(i) if !matches!(compound.operands[*i].kind, OperandKind::Reg { def: true, .. }) => {
-                    return Err(node.place.error(format!("`{}` is a source of the compound: its parts cannot write it", compound.operands[*i].name)));
+                    return Err(node.place.error(format!(
+                        "`{}` is a source of the compound: its parts cannot write it",
+                        compound.operands[*i].name
+                    )));
                 }
                 PartArg::Operand(i) if std::mem::replace(&mut written[*i], true) => {
                     return Err(node.place.error(format!("`{}` is written twice", compound.operands[*i].name)));
@@ -248,140 +270,4 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
         }
     }
     Ok(())
-}
-
-/// Memory full of noise, with what was stored laid over it.
-#[derive(Default, PartialEq)]
-struct Noise {
-    big: bool,
-    stored: BTreeMap<u64, u8>,
-}
-
-impl Noise {
-    fn place(&self, addr: u64, i: u8, bytes: u8) -> u64 {
-        addr.wrapping_add(u64::from(if self.big { bytes - 1 - i } else { i }))
-    }
-}
-
-impl Memory for Noise {
-    fn load(&self, addr: u64, bytes: u8) -> Option<u64> {
-        let byte = |i| {
-            let at = self.place(addr, i, bytes);
-            let noise = || Random::new(at).bits() as u8;
-            u64::from(self.stored.get(&at).copied().unwrap_or_else(noise)) << (8 * i)
-        };
-        Some((0..bytes).map(byte).fold(0, |a, b| a | b))
-    }
-    fn store(&mut self, addr: u64, bytes: u8, value: u64) -> Option<()> {
-        for i in 0..bytes {
-            self.stored.insert(self.place(addr, i, bytes), (value >> (8 * i)) as u8);
-        }
-        Some(())
-    }
-}
-
-/// Values for which a compound's parts do something other than its semantics.
-pub fn counterexample(machine: &Machine, compound: &Compound, trials: usize) -> Option<String> {
-    let mut random = Random::new(0x636f6d70);
-    (0..trials).find_map(|trial| one_trial(machine, compound, &mut random, trial % 2 == 1))
-}
-
-fn one_trial(machine: &Machine, c: &Compound, random: &mut Random, shared: bool) -> Option<String> {
-    let word = machine.word_bits;
-    let mut taken: Vec<Reg> = Vec::new();
-    crate::build::for_each_expr(&c.semantics, &mut |e| if let Expr::Fixed(r) = e { taken.push(*r) });
-    for part in &c.parts {
-        taken.extend(part.args.iter().filter_map(|a| if let PartArg::Reg(r) = a { Some(*r) } else { None }));
-        let stmts = &machine.instrs[usize::from(part.instr.0)].semantics;
-        taken.extend(stmts.iter().filter_map(|s| match s {
-            Stmt::Assign { dest: Dest::Fixed(r), .. } => Some(*r),
-            _ => None,
-        }));
-    }
-    let mut fresh = |file: FileId| {
-        let f = &machine.files[file];
-        let reg = (f.first.0..f.first.0 + f.count).map(Reg).find(|r| !machine.regs[usize::from(r.0)].zero && !taken.contains(r))?;
-        taken.push(reg);
-        Some(reg)
-    };
-    let mut operands = Vec::new();
-    for o in &c.operands {
-        operands.push(match &o.kind {
-            OperandKind::Reg { file, .. } => Value::Reg(fresh(*file)?),
-            OperandKind::Label => Value::Imm(0x4000),
-            imm => Value::Imm(sample_imm(imm, random)),
-        });
-    }
-    let mut scratch: BTreeMap<usize, Reg> = BTreeMap::new();
-    for part in &c.parts {
-        for (arg, o) in part.args.iter().zip(&machine.instrs[usize::from(part.instr.0)].operands) {
-            if let (PartArg::Scratch(n), OperandKind::Reg { file, .. }) = (arg, &o.kind)
-                && !scratch.contains_key(n)
-            {
-                scratch.insert(*n, fresh(*file)?);
-            }
-        }
-    }
-    if shared {
-        // A result in the register of a source of the same file.
-        let find = |def: bool| c.operands.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: d, used, .. } if d == def && used != def));
-        if let (Some(to), Some(from)) = (find(true), find(false))
-            && let (OperandKind::Reg { file: a, .. }, OperandKind::Reg { file: b, .. }) = (&c.operands[to].kind, &c.operands[from].kind)
-            && a == b
-        {
-            operands[to] = operands[from];
-        }
-    }
-    let start: Vec<u64> = machine.regs.iter().map(|r| random.word() & crate::fold::mask(machine.files[r.file].bits)).collect();
-    let noise = || Noise { big: machine.endian == Endian::Big, stored: BTreeMap::new() };
-
-    let (mut regs, mut memory) = (start.clone(), noise());
-    let outcome = execute(machine, &c.semantics, &operands, &mut regs, 0x1000, &mut memory)?;
-    let (mut part_regs, mut part_memory, mut part_outcome) = (start.clone(), noise(), Some(Outcome::Next));
-    let imms: Vec<i64> = operands.iter().map(|v| if let Value::Imm(i) = v { *i } else { 0 }).collect();
-    for part in &c.parts {
-        let instr = &machine.instrs[usize::from(part.instr.0)];
-        let mut args = Vec::new();
-        for (arg, o) in part.args.iter().zip(&instr.operands) {
-            args.push(match arg {
-                PartArg::Operand(i) if matches!(o.kind, OperandKind::Imm { .. }) => {
-                    Value::Imm(part_imm(&Expr::Imm(*i), &imms, &o.kind, word)?)
-                }
-                PartArg::Operand(i) => operands[*i],
-                PartArg::Scratch(n) => Value::Reg(*scratch.get(n)?),
-                PartArg::Reg(r) => Value::Reg(*r),
-                PartArg::Imm(e) => Value::Imm(part_imm(e, &imms, &o.kind, word)?),
-            });
-        }
-        part_outcome = execute(machine, &instr.semantics, &args, &mut part_regs, 0x1000, &mut part_memory);
-    }
-
-    let values = || {
-        let show = |(o, v): (&Operand, &Value)| match v {
-            Value::Reg(r) => format!("{} = {:#x}", o.name, start[usize::from(r.0)]),
-            Value::Imm(i) => format!("{} = {i:#x}", o.name),
-        };
-        c.operands.iter().zip(&operands).map(show).collect::<Vec<_>>().join(", ")
-    };
-    for stmt in &c.semantics {
-        let Stmt::Assign { dest, .. } = stmt else { continue };
-        let (name, reg) = match dest {
-            Dest::Fixed(r) => (machine.regs[usize::from(r.0)].name.as_str(), *r),
-            Dest::Operand(i) => match operands[*i] {
-                Value::Reg(r) => (c.operands[*i].name.as_str(), r),
-                Value::Imm(_) => continue,
-            },
-        };
-        let (said, done) = (regs[usize::from(reg.0)], part_regs[usize::from(reg.0)]);
-        if said != done {
-            return Some(format!("with {} it says {name} = {said:#x}, its parts give {done:#x}", values()));
-        }
-    }
-    if memory != part_memory {
-        return Some(format!("with {} its parts store something else", values()));
-    }
-    if part_outcome != Some(outcome) {
-        return Some(format!("with {} it says {outcome:?}, its parts give {part_outcome:?}", values()));
-    }
-    None
 }

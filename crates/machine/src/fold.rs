@@ -100,13 +100,13 @@ impl Expr {
     pub fn map_children(&self, mut f: impl FnMut(&Expr) -> Expr) -> Expr {
         let mut boxed = |e: &Expr| Box::new(f(e));
         match self {
-            Expr::Operand(_) | Expr::Imm(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => self.clone(),
+            Expr::Operand(_) | Expr::Imm(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {
+                self.clone()
+            }
             Expr::Bin { op, bits, a, b } => Expr::Bin { op: *op, bits: *bits, a: boxed(a), b: boxed(b) },
             Expr::Cmp { op, bits, a, b } => Expr::Cmp { op: *op, bits: *bits, a: boxed(a), b: boxed(b) },
             Expr::Un { op, bits, a } => Expr::Un { op: *op, bits: *bits, a: boxed(a) },
-            Expr::Select { cond, then, els } => {
-                Expr::Select { cond: boxed(cond), then: boxed(then), els: boxed(els) }
-            }
+            Expr::Select { cond, then, els } => Expr::Select { cond: boxed(cond), then: boxed(then), els: boxed(els) },
             Expr::Slice { a, lo, width } => Expr::Slice { a: boxed(a), lo: *lo, width: *width },
             Expr::Load { bytes, signed, addr } => Expr::Load { bytes: *bytes, signed: *signed, addr: boxed(addr) },
             Expr::Table { table, index } => Expr::Table { table: *table, index: boxed(index) },

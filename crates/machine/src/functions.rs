@@ -8,16 +8,46 @@
 use crate::error::{did_you_mean, list};
 use crate::fold;
 use crate::lex::SemError;
-use crate::parse::{BIN_NAMES, CMP_NAMES, Scope, UN_NAMES};
+use crate::parse::Scope;
 use crate::sem::Expr;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use std::ops::Range;
 
 /// Names without width suffix, for messages.
 const NAMES: [&str; 33] = [
-    "rotl", "rotr", "mulhu", "mulhs", "clz", "ctz", "popcnt", "bswap", "sext8", "sext16", "sext32", "zext8", "zext16",
-    "zext32", "cat", "flags_sub", "flags_add", "flags_logic", "eq", "ne", "ltu", "lts", "leu", "les", "gtu", "gts", "geu",
-    "ges", "add32", "sub32", "shl32", "shru32", "shrs32",
+    "rotl",
+    "rotr",
+    "mulhu",
+    "mulhs",
+    "clz",
+    "ctz",
+    "popcnt",
+    "bswap",
+    "sext8",
+    "sext16",
+    "sext32",
+    "zext8",
+    "zext16",
+    "zext32",
+    "cat",
+    "flags_sub",
+    "flags_add",
+    "flags_logic",
+    "eq",
+    "ne",
+    "ltu",
+    "lts",
+    "leu",
+    "les",
+    "gtu",
+    "gts",
+    "geu",
+    "ges",
+    "add32",
+    "sub32",
+    "shl32",
+    "shru32",
+    "shrs32",
 ];
 
 /// The value of `name(args)`.
@@ -55,7 +85,8 @@ pub fn build(name: &str, args: Vec<Expr>, scope: &Scope, span: Range<usize>) -> 
     }
     let (base, bits) = split_width(name, word);
     let Some(bits) = bits else {
-        return Err(SemError::new(span, format!("`{name}`: no such width on a machine of {word} bits")).mend("widths are 8, 16, 32, 64"));
+        return Err(SemError::new(span, format!("`{name}`: no such width on a machine of {word} bits"))
+            .mend("widths are 8, 16, 32, 64"));
     };
     if let Some(&(_, op)) = BIN_NAMES.iter().find(|(n, _)| *n == base) {
         let [a, b] = <[Expr; 2]>::try_from(args).map_err(|_| wrong(2))?;
@@ -151,3 +182,41 @@ fn width(e: &Expr, scope: &Scope) -> Option<u8> {
         _ => None,
     }
 }
+
+/// Operators that also exist as functions with a width: `add32(a, b)`.
+pub(crate) const BIN_NAMES: [(&str, BinOp); 17] = [
+    ("add", BinOp::Add),
+    ("sub", BinOp::Sub),
+    ("mul", BinOp::Mul),
+    ("mulhu", BinOp::MulHiU),
+    ("mulhs", BinOp::MulHiS),
+    ("divu", BinOp::DivU),
+    ("divs", BinOp::DivS),
+    ("remu", BinOp::RemU),
+    ("rems", BinOp::RemS),
+    ("and", BinOp::And),
+    ("or", BinOp::Or),
+    ("xor", BinOp::Xor),
+    ("shl", BinOp::Shl),
+    ("shru", BinOp::ShrU),
+    ("shrs", BinOp::ShrS),
+    ("rotl", BinOp::RotL),
+    ("rotr", BinOp::RotR),
+];
+
+pub(crate) const UN_NAMES: [(&str, UnOp); 4] =
+    [("clz", UnOp::Clz), ("ctz", UnOp::Ctz), ("popcnt", UnOp::Popcnt), ("bswap", UnOp::Bswap)];
+
+/// Comparisons as functions. `true`: exchange the operands.
+pub(crate) const CMP_NAMES: [(&str, CmpOp, bool); 10] = [
+    ("eq", CmpOp::Eq, false),
+    ("ne", CmpOp::Ne, false),
+    ("ltu", CmpOp::LtU, false),
+    ("lts", CmpOp::LtS, false),
+    ("leu", CmpOp::LeU, false),
+    ("les", CmpOp::LeS, false),
+    ("gtu", CmpOp::LtU, true),
+    ("gts", CmpOp::LtS, true),
+    ("geu", CmpOp::LeU, true),
+    ("ges", CmpOp::LeS, true),
+];

@@ -43,7 +43,8 @@ impl Machine {
     /// Where the number at a dotted path comes from: the source of the path
     /// itself, or of what stands nearest above it.
     pub fn source(&self, path: &str) -> Option<&str> {
-        let below = |p: &str| self.sources.keys().find(|k| k.starts_with(&format!("{p}."))).and_then(|k| self.sources.get(k));
+        let below =
+            |p: &str| self.sources.keys().find(|k| k.starts_with(&format!("{p}."))).and_then(|k| self.sources.get(k));
         let mut at = path;
         loop {
             if let Some(source) = self.sources.get(at).or_else(|| below(at)) {
@@ -57,27 +58,34 @@ impl Machine {
     pub fn to_json(&self) -> Json {
         let name = |r: &Reg| json!(self.reg(*r).name);
         let names = |rs: &[Reg]| rs.iter().map(name).collect::<Vec<_>>();
-        let files: Vec<Json> = self.files.iter().map(|f| {
-            let regs: Vec<Reg> = (f.first.0..f.first.0 + f.count).map(Reg).collect();
-            let zero = regs.iter().find(|r| self.reg(**r).zero).map(name);
-            json!({"name": f.name, "bits": f.bits, "cluster": f.cluster, "registers": names(&regs), "zero": zero})
-        }).collect();
+        let files: Vec<Json> = self
+            .files
+            .iter()
+            .map(|f| {
+                let regs: Vec<Reg> = (f.first.0..f.first.0 + f.count).map(Reg).collect();
+                let zero = regs.iter().find(|r| self.reg(**r).zero).map(name);
+                json!({"name": f.name, "bits": f.bits, "cluster": f.cluster, "registers": names(&regs), "zero": zero})
+            })
+            .collect();
         let units: Vec<Json> = self.units.iter().map(|u| {
             json!({"name": u.name, "count": u.count, "cluster": u.cluster, "source": self.source(&join("units", &u.name))})
         }).collect();
         let instrs: Vec<Json> = self.instrs.iter().map(|i| self.instr_json(i)).collect();
-        let compounds: Vec<Json> = self.compounds.iter().map(|c| {
-            json!({
-                "name": c.name,
-                "operands": self.operands_json(&c.operands),
-                "semantics": print::statements(&c.semantics, self.names(&c.operands)),
-                "parts": c.parts.iter().map(|p| self.part_text(c, p)).collect::<Vec<_>>(),
-                "scratch": c.scratch,
+        let compounds: Vec<Json> = self
+            .compounds
+            .iter()
+            .map(|c| {
+                json!({
+                    "name": c.name,
+                    "operands": self.operands_json(&c.operands),
+                    "semantics": print::statements(&c.semantics, self.names(&c.operands)),
+                    "parts": c.parts.iter().map(|p| self.part_text(c, p)).collect::<Vec<_>>(),
+                    "scratch": c.scratch,
+                })
             })
-        }).collect();
-        let tables: Vec<Json> = self.tables.iter().map(|t| {
-            json!({"name": t.name, "bits": t.bits, "entries": t.values.len()})
-        }).collect();
+            .collect();
+        let tables: Vec<Json> =
+            self.tables.iter().map(|t| json!({"name": t.name, "bits": t.bits, "entries": t.values.len()})).collect();
         json!({
             "name": self.name,
             "title": self.title,
@@ -113,32 +121,32 @@ impl Machine {
         let name = |r: &Reg| json!(self.reg(*r).name);
         let names = |rs: &[Reg]| rs.iter().map(name).collect::<Vec<_>>();
         json!({
-                "args": names(&abi.args),
-                "results": names(&abi.results),
-                "callee_args": names(&abi.callee_args),
-                "callee_results": names(&abi.callee_results),
-                "allocatable": names(&abi.allocatable),
-                "callee_saved": names(&abi.callee_saved),
-                "call_preserved": names(&abi.call_preserved),
-                "stack_pointer": name(&abi.stack_pointer),
-                "return_address": name(&abi.return_address),
-                "scratch": names(&abi.scratch),
-                "globals": names(&abi.globals),
-                "stack_align": abi.stack_align,
-                "frame_reserve": abi.frame_reserve,
-                "ops": {
-                    "mov": op(ops.mov), "add_imm": op(ops.add_imm), "add": op(ops.add), "load": op(ops.load),
-                    "store": op(ops.store), "jump": op(ops.jump), "call": op(ops.call),
-                    "call_indirect": op(ops.call_indirect), "ret": op(ops.ret), "trap": op(ops.trap), "nop": op(ops.nop),
-                },
-                "windows": abi.windows.as_ref().map(|w| json!({
-                    "count": w.count,
-                    "ins": names(&w.ins), "locals": names(&w.locals), "outs": names(&w.outs),
-                    "save": op(w.save), "save_reg": op(w.save_reg), "restore": op(w.restore), "ret": op(w.ret),
-                    "return_address": name(&w.return_address),
-                    "overflow_cycles": w.overflow_cycles, "underflow_cycles": w.underflow_cycles,
-                })),
-            })
+            "args": names(&abi.args),
+            "results": names(&abi.results),
+            "callee_args": names(&abi.callee_args),
+            "callee_results": names(&abi.callee_results),
+            "allocatable": names(&abi.allocatable),
+            "callee_saved": names(&abi.callee_saved),
+            "call_preserved": names(&abi.call_preserved),
+            "stack_pointer": name(&abi.stack_pointer),
+            "return_address": name(&abi.return_address),
+            "scratch": names(&abi.scratch),
+            "globals": names(&abi.globals),
+            "stack_align": abi.stack_align,
+            "frame_reserve": abi.frame_reserve,
+            "ops": {
+                "mov": op(ops.mov), "add_imm": op(ops.add_imm), "add": op(ops.add), "load": op(ops.load),
+                "store": op(ops.store), "jump": op(ops.jump), "call": op(ops.call),
+                "call_indirect": op(ops.call_indirect), "ret": op(ops.ret), "trap": op(ops.trap), "nop": op(ops.nop),
+            },
+            "windows": abi.windows.as_ref().map(|w| json!({
+                "count": w.count,
+                "ins": names(&w.ins), "locals": names(&w.locals), "outs": names(&w.outs),
+                "save": op(w.save), "save_reg": op(w.save_reg), "restore": op(w.restore), "ret": op(w.ret),
+                "return_address": name(&w.return_address),
+                "overflow_cycles": w.overflow_cycles, "underflow_cycles": w.underflow_cycles,
+            })),
+        })
     }
 
     fn instr_json(&self, i: &Instr) -> Json {

@@ -6,7 +6,11 @@ use crate::shape::{Key, Kind, may, need};
 pub static MACHINE: &[Key] = &[
     need("machine", Kind::Table(HEAD), "what the machine is called and what it is"),
     may("sources", SOURCES, "dotted path in this file to the source of the numbers below it"),
-    need("registers", Kind::Map("register file", &Kind::Table(REGISTERS)), "register files, and single special registers"),
+    need(
+        "registers",
+        Kind::Map("register file", &Kind::Table(REGISTERS)),
+        "register files, and single special registers",
+    ),
     need("units", Kind::Map("unit", UNIT), "functional units: a count, or a table"),
     need("formats", FORMATS, "operands, assembly and size shared by instructions"),
     need("timings", TIMINGS, "units and cycles shared by instructions"),
@@ -96,7 +100,11 @@ static TIMING: &[Key] = &[
     need("latency", Kind::Int(1, 10_000), "cycles from issue until an instruction that reads the result can issue"),
     may("issue_cycles", Kind::Int(1, 10_000), "cycles during which nothing else issues, its own included (1)"),
     may("unit_cycles", Kind::Int(1, 10_000), "cycles its unit takes no other instruction (1)"),
-    may("dest_latency", Kind::Map("register, register file or operand", &Kind::Int(1, 10_000)), "latency of single results that differ"),
+    may(
+        "dest_latency",
+        Kind::Map("register, register file or operand", &Kind::Int(1, 10_000)),
+        "latency of single results that differ",
+    ),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
 ];
@@ -111,7 +119,11 @@ static INSTRUCTION: &[Key] = &[
     may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
-    may("selectable", Kind::Bool, "may be chosen for program code; when left out: unless it reads a special register, calls, traps or turns a window"),
+    may(
+        "selectable",
+        Kind::Bool,
+        "may be chosen for program code; when left out: unless it reads a special register, calls, traps or turns a window",
+    ),
     may("extension", Kind::Text, "named part of the instruction set it belongs to, for `--without`"),
     may("description", Kind::Text, "a remark"),
 ];
@@ -124,10 +136,8 @@ static COMPOUND: &[Key] = &[
     may("description", Kind::Text, "a remark"),
 ];
 
-static TABLE: &[Key] = &[
-    need("bits", Kind::Int(1, 64), "width of an entry"),
-    need("values", Kind::Ints, "the entries"),
-];
+static TABLE: &[Key] =
+    &[need("bits", Kind::Int(1, 64), "width of an entry"), need("values", Kind::Ints, "the entries")];
 
 static ISSUE: &[Key] = &[
     need("width", Kind::Int(1, 64), "instructions a cycle"),

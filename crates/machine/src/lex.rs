@@ -126,7 +126,10 @@ mod tests {
 
     #[test]
     fn numbers() {
-        assert_eq!(words("0xffff_0000 0b101 12"), [Token::Number(0xffff_0000), Token::Number(5), Token::Number(12), Token::End]);
+        assert_eq!(
+            words("0xffff_0000 0b101 12"),
+            [Token::Number(0xffff_0000), Token::Number(5), Token::Number(12), Token::End]
+        );
         assert_eq!(lex("x 12y").unwrap_err().span, 2..5);
         assert!(lex("99999999999999999999999").is_err());
         assert_eq!(lex("a § b").unwrap_err().span, 2..4);

@@ -184,7 +184,8 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
                 Some(there) if there.same(&entry.node) => {}
                 Some(there) => {
                     let from = &there.place.file.name;
-                    let error = entry.place.error(format!("{section} `{}` exists already, in {from}, and differs", entry.key));
+                    let error =
+                        entry.place.error(format!("{section} `{}` exists already, in {from}, and differs", entry.key));
                     return Err(error.mend("give it another name, or leave one of the two out"));
                 }
                 None => mine.insert(entry.clone()),
@@ -228,7 +229,8 @@ fn leave_out(merged: &mut Merged, name: &str, place: &Place) -> Result<(), FileE
         let mut names: Vec<&str> = merged.extensions.iter().chain(&parts).map(String::as_str).collect();
         let shown = list(names.iter().copied());
         names.extend(["instructions", "compounds"].iter().filter_map(|s| machine.table(s)).flat_map(Table::keys));
-        let error = place.error(format!("nothing here is called `{name}`: no extension or part ({shown}), no instruction"));
+        let error =
+            place.error(format!("nothing here is called `{name}`: no extension or part ({shown}), no instruction"));
         return Err(error.mend_opt(did_you_mean(name, names)));
     }
     for path in doomed {
@@ -346,7 +348,8 @@ pub fn load_from_dir(
             Err(_) if !path.exists() => {
                 let names = names_in(&root.join(folder));
                 let kind = folder.trim_end_matches('s');
-                let message = format!("there is no {kind} `{name}`; there are {}", list(names.iter().map(String::as_str)));
+                let message =
+                    format!("there is no {kind} `{name}`; there are {}", list(names.iter().map(String::as_str)));
                 Err(FileError::nowhere(shown, message).mend_opt(did_you_mean(name, names.iter().map(String::as_str))))
             }
             Err(e) => Err(FileError::nowhere(shown, format!("cannot be read: {e}"))),

@@ -1,7 +1,8 @@
 //! Operands: their kinds, whether they are read or written, how they print.
 
-use crate::build::{Builder, for_each_expr, good_name, int};
+use crate::build::{Builder, good_name, int};
 use crate::error::{FileError, did_you_mean, list};
+use crate::kind::for_each_expr;
 use crate::model::{Operand, OperandKind};
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table as Tree, Value};
@@ -43,7 +44,8 @@ fn kind(b: &Builder, node: &Node) -> Result<OperandKind, FileError> {
     if name == "label" {
         return Ok(OperandKind::Label);
     }
-    let bits = |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok()).filter(|n| (1..=63).contains(n));
+    let bits =
+        |prefix: &str| name.strip_prefix(prefix).and_then(|n| n.parse::<u32>().ok()).filter(|n| (1..=63).contains(n));
     if let Some(n) = bits("simm") {
         let half = 1i64 << (n - 1);
         return Ok(OperandKind::Imm { min: -half, max: half - 1, step: 1, values: None });
@@ -52,7 +54,10 @@ fn kind(b: &Builder, node: &Node) -> Result<OperandKind, FileError> {
         return Ok(OperandKind::Imm { min: 0, max: ((1u64 << n) - 1) as i64, step: 1, values: None });
     }
     let names: Vec<&str> = b.files.iter().map(|f| f.name.as_str()).chain(["label", "simmN", "uimmN"]).collect();
-    let error = node.error_within(0..name.len(), format!("unknown kind of operand `{name}`; there are {}", list(names.iter().copied())));
+    let error = node.error_within(
+        0..name.len(),
+        format!("unknown kind of operand `{name}`; there are {}", list(names.iter().copied())),
+    );
     Err(error.mend_opt(did_you_mean(name, names)))
 }
 
@@ -65,7 +70,9 @@ fn limits(t: &Tree, node: &Node) -> Result<OperandKind, FileError> {
         values = Some(list);
     }
     match (min, max) {
-        (Some(min), Some(max)) if min <= max => Ok(OperandKind::Imm { min, max, step: int(t, "step").unwrap_or(1), values }),
+        (Some(min), Some(max)) if min <= max => {
+            Ok(OperandKind::Imm { min, max, step: int(t, "step").unwrap_or(1), values })
+        }
         (Some(_), Some(_)) => Err(node.place.error("`min` is greater than `max`")),
         _ => Err(node.place.error("an immediate needs `min` and `max`, or a list of `values`")),
     }
@@ -161,7 +168,12 @@ pub(crate) fn expand(list: &[Node]) -> Result<Vec<(String, &Node)>, FileError> {
                 let forwards: Vec<u16> = if a <= b { (a..=b).collect() } else { (b..=a).rev().collect() };
                 out.extend(forwards.into_iter().map(|n| (format!("{stem}{n}"), node)));
             }
-            _ => return Err(node.place.error(format!("`{text}` is no range of registers")).mend("write it like `g0..g7`")),
+            _ => {
+                return Err(node
+                    .place
+                    .error(format!("`{text}` is no range of registers"))
+                    .mend("write it like `g0..g7`"));
+            }
         }
     }
     Ok(out)

@@ -1,7 +1,7 @@
 //! Semantics as text: the inverse of [`crate::parse`].
 
+use crate::functions::{BIN_NAMES, CMP_NAMES, UN_NAMES};
 use crate::model::{Operand, RegInfo, Table};
-use crate::parse::{BIN_NAMES, CMP_NAMES, UN_NAMES};
 use crate::sem::{Dest, Expr, Stmt};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 
@@ -79,7 +79,9 @@ fn print(e: &Expr, names: Names) -> (String, u8) {
         Expr::Const(c) if *c < 1024 => (c.to_string(), 10),
         Expr::Const(c) => (format!("{c:#x}"), 10),
         Expr::Pc => ("pc".to_owned(), 10),
-        Expr::Bin { op: BinOp::Xor, bits, a, b } if *bits == word && matches!(**b, Expr::Const(c) if c == crate::fold::mask(word)) => {
+        Expr::Bin { op: BinOp::Xor, bits, a, b }
+            if *bits == word && matches!(**b, Expr::Const(c) if c == crate::fold::mask(word)) =>
+        {
             (format!("~{}", at_level(a, names, 9)), 9)
         }
         Expr::Bin { op: BinOp::Sub, bits, a, b } if *bits == word && matches!(**a, Expr::Const(0)) => {

@@ -69,9 +69,13 @@ fn one(t: &Table, entry: &Node, word: u8) -> Result<Rule, FileError> {
         };
         let at = name.len() + 1;
         let name = name.trim();
-        let good = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !good || name == "W" || names.iter().any(|n| n == name) || vars.iter().any(|v| v.name == name) {
-            return Err(node.place.error(format!("`{name}` cannot be the name of a new value")).mend("choose another name"));
+            return Err(node
+                .place
+                .error(format!("`{name}` cannot be the name of a new value"))
+                .mend("choose another name"));
         }
         let shift = |e: SemError| SemError { span: e.span.start + at..e.span.end + at, ..e };
         lets.push(over_vars(value, &scope, &vars, &names).map_err(|e| point(node, shift(e)))?);
@@ -138,7 +142,8 @@ fn counterexample(rule: &Rule, word: u8) -> Option<String> {
         }
         let to = eval(&rule.to, word, &env);
         if to != Some(from) {
-            let bound: Vec<String> = rule.vars.iter().zip(&values).map(|(v, x)| format!("{} = {x:#x}", v.name)).collect();
+            let bound: Vec<String> =
+                rule.vars.iter().zip(&values).map(|(v, x)| format!("{} = {x:#x}", v.name)).collect();
             let to = to.map_or("no value".to_owned(), |t| format!("{t:#x}"));
             let name = &rule.name;
             return Some(format!("rule `{name}` is wrong for {}: `from` is {from:#x}, `to` is {to}", bound.join(", ")));
@@ -149,7 +154,11 @@ fn counterexample(rule: &Rule, word: u8) -> Option<String> {
 
 /// Constants are often shift amounts, so every small number gets its turn.
 fn sample(var: &RuleVar, trial: usize, random: &mut Random, word: u8) -> u64 {
-    if var.constant && trial.is_multiple_of(2) { (trial as u64 / 2) % u64::from(word) } else { random.word() & mask(word) }
+    if var.constant && trial.is_multiple_of(2) {
+        (trial as u64 / 2) % u64::from(word)
+    } else {
+        random.word() & mask(word)
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +195,10 @@ to = "(x << 32) >>u 32"
     #[test]
     fn reads_rules() {
         let rules = read(GOOD).unwrap();
-        assert_eq!(rules.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["rotate-by-constant", "rotate", "power-of-two"]);
+        assert_eq!(
+            rules.iter().map(|r| r.name.as_str()).collect::<Vec<_>>(),
+            ["rotate-by-constant", "rotate", "power-of-two"]
+        );
         assert!(rules[0].vars[1].constant && !rules[1].vars[1].constant);
         assert_eq!(rules[1].lets.len(), 1);
         assert!(applies(&rules[0], &[0, 3], 32) && !applies(&rules[0], &[7, 0], 32));
@@ -204,7 +216,8 @@ to = "(x << 32) >>u 32"
     fn errors_point_into_the_expression() {
         let e = read("[[rule]]\nname = \"bad\"\nfrom = \"x - y\"\nto = \"x + z\"\n").unwrap_err();
         assert_eq!((e.line, e.column), (4, 11));
-        let e = read("[[rule]]\nname = \"bad\"\nfrom = \"x - y\"\nlet = [\"t = x + z\"]\nto = \"x + t\"\n").unwrap_err();
+        let e =
+            read("[[rule]]\nname = \"bad\"\nfrom = \"x - y\"\nlet = [\"t = x + z\"]\nto = \"x + t\"\n").unwrap_err();
         assert_eq!((e.line, e.column), (4, 17));
         let e = read("[[rule]]\nname = \"bad\"\nfrom = \"x - y\"\nto = \"x\"\nwhen = \"x != 0\"\n").unwrap_err();
         assert_eq!(e.line, 5);

@@ -54,7 +54,8 @@ pub fn check(table: &Table, keys: &'static [Key], path: &str, complete: bool, wh
         let Some(key) = keys.iter().find(|k| k.name == entry.key) else {
             let place = if path.is_empty() { "the top level".to_owned() } else { format!("`{path}`") };
             let names = || keys.iter().map(|k| k.name);
-            let error = entry.place.error(format!("unknown key `{}` in {place}; known here: {}", entry.key, list(names())));
+            let error =
+                entry.place.error(format!("unknown key `{}` in {place}; known here: {}", entry.key, list(names())));
             return Err(error.mend_opt(did_you_mean(&entry.key, names())));
         };
         check_kind(&entry.node, &key.kind, &join(path, &entry.key), complete)?;
@@ -77,7 +78,11 @@ fn check_kind(node: &Node, kind: &'static Kind, path: &str, complete: bool) -> R
         (Kind::Int(..), Value::Int(_)) => Ok(()),
         (Kind::Number(min, max), Value::Int(_) | Value::Float(_)) => {
             let x = node.as_number().unwrap_or(f64::NAN);
-            if x >= *min && x <= *max { Ok(()) } else { Err(node.place.error(format!("`{path}` must be from {min} to {max}, here is {x}"))) }
+            if x >= *min && x <= *max {
+                Ok(())
+            } else {
+                Err(node.place.error(format!("`{path}` must be from {min} to {max}, here is {x}")))
+            }
         }
         (Kind::Texts, Value::List(items)) => match items.iter().find(|n| n.as_str().is_none()) {
             Some(bad) => Err(bad.place.error(format!("`{path}` must be a list of strings, here is {}", bad.kind()))),

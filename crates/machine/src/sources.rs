@@ -26,7 +26,9 @@ pub fn take(table: &mut Table) -> Result<Citations, FileError> {
             if !exists(table, &path) {
                 let mut paths = Vec::new();
                 all_paths(table, "", 2, &mut paths);
-                let close = nearest(&entry.key, paths.iter().map(String::as_str), 1).first().map(|n| format!("did you mean `{n}`?"));
+                let close = nearest(&entry.key, paths.iter().map(String::as_str), 1)
+                    .first()
+                    .map(|n| format!("did you mean `{n}`?"));
                 let error = entry.place.error(format!("there is no `{}` in this file", entry.key));
                 return Err(error.mend_opt(close));
             }
@@ -49,7 +51,9 @@ pub fn cover(table: &Table, given: &Citations) -> Result<Sources, FileError> {
 pub fn split(path: &str, place: &Place) -> Result<Vec<String>, FileError> {
     match toml_edit::Key::parse(path) {
         Ok(keys) => Ok(keys.iter().map(|k| k.get().to_owned()).collect()),
-        Err(_) => Err(place.error(format!("`{path}` is not a dotted path")).mend("write it like `timings.load.latency`")),
+        Err(_) => {
+            Err(place.error(format!("`{path}` is not a dotted path")).mend("write it like `timings.load.latency`"))
+        }
     }
 }
 
@@ -107,7 +111,9 @@ fn cover_table(table: &Table, path: &mut Vec<String>, given: &Citations, out: &m
             let Some(citation) = citation else {
                 let table = path[..path.len() - 1].iter().fold(String::new(), |at, key| join(&at, key));
                 let error = entry.place.error(format!("`{dotted}` is a number without a source"));
-                return Err(error.mend(format!("add `source = \"...\"` to [{table}], or `\"{table}\" = \"...\"` to [sources]")));
+                return Err(
+                    error.mend(format!("add `source = \"...\"` to [{table}], or `\"{table}\" = \"...\"` to [sources]"))
+                );
             };
             out.insert(dotted, citation.clone());
         }

@@ -22,11 +22,7 @@ pub(crate) fn branch(top: &Tree) -> BranchModel {
 pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
     let t = top.table("memory");
     let cache = |key: &str| t.and_then(|t| t.get(key)).map_or(Ok(None), cache);
-    Ok(MemorySystem {
-        icache: cache("icache")?,
-        dcache: cache("dcache")?,
-        unaligned: flag(t, "unaligned"),
-    })
+    Ok(MemorySystem { icache: cache("icache")?, dcache: cache("dcache")?, unaligned: flag(t, "unaligned") })
 }
 
 /// A cache that is not enabled is checked all the same: `--set` may enable it.
@@ -52,7 +48,8 @@ fn cache(node: &Node) -> Result<Option<Cache>, FileError> {
     let way = cache.ways.saturating_mul(cache.line_bytes);
     if !cache.bytes.is_multiple_of(way) || !(cache.bytes / way.max(1)).is_power_of_two() {
         let error = place("bytes").error("bytes / (ways * line_bytes), the number of sets, must be a power of two");
-        return Err(error.mend(format!("{} would do", way.saturating_mul((cache.bytes / way.max(1)).max(1).next_power_of_two()))));
+        return Err(error
+            .mend(format!("{} would do", way.saturating_mul((cache.bytes / way.max(1)).max(1).next_power_of_two()))));
     }
     Ok(flag(Some(t), "enabled").then_some(cache))
 }

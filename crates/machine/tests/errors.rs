@@ -1,6 +1,8 @@
 //! Mistakes in machine files: each is found, shown where it is, and comes
 //! with a way to mend it. And no text whatever makes the loader panic.
 
+use ciphermill_machine::keys;
+use ciphermill_machine::shape::{Key, Kind};
 use ciphermill_machine::{FileError, Machine, NamedText, Request, load};
 use std::path::PathBuf;
 
@@ -53,7 +55,11 @@ fn unknown_names_are_shown_with_what_was_meant() {
     let e = broken("units = [\"alu\"]", "units = [\"alx\"]");
     says(&e, "unknown unit `alx`; this machine has alu, mul, div, lsu", "did you mean `alu`?");
     assert_eq!((e.column, e.width, e.text.as_str()), (11, 3, "units = [\"alx\"]"));
-    says(&broken("width = 1", "widht = 1"), "unknown key `widht` in `issue`; known here: width, interlock", "did you mean `width`?");
+    says(
+        &broken("width = 1", "widht = 1"),
+        "unknown key `widht` in `issue`; known here: width, interlock",
+        "did you mean `width`?",
+    );
     says(&broken("[issue]", "[isue]"), "unknown key `isue` in the top level", "did you mean `issue`?");
     says(&broken("format = \"i\", timing", "format = \"j\", timing"), "unknown format `j`", "");
     says(&broken("timing = \"mul\"", "timing = \"mull\""), "unknown timing `mull`", "did you mean `mul`?");
@@ -68,7 +74,11 @@ fn wrong_types_and_ranges() {
     says(&broken("width = 1", "width = \"1\""), "`issue.width` must be an integer, here is a string", "");
     says(&broken("width = 1", "width = 0"), "`issue.width` must be from 1 to 64, here is 0", "");
     says(&broken("interlock = true", "interlock = 1"), "must be true or false, here is an integer", "");
-    says(&broken("endian = \"little\"", "endian = \"litle\""), "one of little, big, not `litle`", "did you mean `little`?");
+    says(
+        &broken("endian = \"little\"", "endian = \"litle\""),
+        "one of little, big, not `litle`",
+        "did you mean `little`?",
+    );
     says(&broken("word_bits = 32", "word_bits = 33"), "a word has 32 or 64 bits", "");
     says(&broken("bytes = 4096\nways", "bytes = 5000\nways"), "must be a power of two", "would do");
     says(&broken("[\"a0..a7\"]\nresults", "[\"a0..b7\"]\nresults"), "`a0..b7` is no range", "g0..g7");
@@ -96,27 +106,48 @@ fn semantics_are_checked_word_by_word() {
     says(&broken(add, "semantics = \"if (rs1) goto rs2 + rd\""), "needs an operand of kind `label`", "");
     says(&broken(add, "semantics = \"zero = rd + rs1 + rs2\""), "assigning to it has no effect", "");
     says(&broken("semantics = \"rd = rs1 + imm\"", "semantics = \"imm = rs1 + rd\""), "`imm` is a constant", "");
-    says(&broken(add, &format!("semantics = \"rd = {}rs1{}\"", "(".repeat(100), ")".repeat(100))), "nested more than", "use `let`");
+    says(
+        &broken(add, &format!("semantics = \"rd = {}rs1{}\"", "(".repeat(100), ")".repeat(100))),
+        "nested more than",
+        "use `let`",
+    );
     says(&broken(add, &format!("semantics = \"rd = rs1{}\"", " + rs2".repeat(1100))), "more than 2000 words", "");
 }
 
 #[test]
 fn formats_and_assembly() {
-    says(&broken("{name} {rd}, {rs1}, {rs2}", "{name} {rd}, {rs1}"), "operand `rs2` does not appear in the assembly", "the operands of `add`");
-    says(&broken("{name} {rd}, {rs1}, {rs2}", "{name} {rd}, {rs1}, {rs2}, {rs3}"), "`{rs3}` is no operand", "rd, rs1, rs2");
+    says(
+        &broken("{name} {rd}, {rs1}, {rs2}", "{name} {rd}, {rs1}"),
+        "operand `rs2` does not appear in the assembly",
+        "the operands of `add`",
+    );
+    says(
+        &broken("{name} {rd}, {rs1}, {rs2}", "{name} {rd}, {rs1}, {rs2}, {rs3}"),
+        "`{rs3}` is no operand",
+        "rd, rs1, rs2",
+    );
     says(&broken("{name} {rd}, {rs1}, {rs2}", "{name} {rd, {rs1}, {rs2}"), "is no operand", "");
     says(&broken("imm = { min = -2147483648, max", "imm = { min = 5, mux"), "unknown key `mux`", "did you mean `max`?");
 }
 
 #[test]
 fn compounds_are_proved() {
-    let e = broken("parts = [\"xor $0, rs1, rs2\", \"seqz rd, $0\"]", "parts = [\"sub $0, rs1, rs2\", \"snez rd, $0\"]");
+    let e =
+        broken("parts = [\"xor $0, rs1, rs2\", \"seqz rd, $0\"]", "parts = [\"sub $0, rs1, rs2\", \"snez rd, $0\"]");
     says(&e, "`eq` does not do what it says: with rd = ", "");
     let eq = "parts = [\"xor $0, rs1, rs2\", \"seqz rd, $0\"]";
     says(&broken(eq, "parts = [\"xorr $0, rs1, rs2\"]"), "unknown instruction `xorr`", "did you mean `xor`?");
-    says(&broken(eq, "parts = [\"xor $0, rs1\", \"seqz rd, $0\"]"), "`xor` takes 3 arguments (rd, rs1, rs2), here are 2", "");
+    says(
+        &broken(eq, "parts = [\"xor $0, rs1\", \"seqz rd, $0\"]"),
+        "`xor` takes 3 arguments (rd, rs1, rs2), here are 2",
+        "",
+    );
     says(&broken(eq, "parts = [\"seqz rd, $0\"]"), "`$0` is read before it is written", "");
-    says(&broken(eq, "parts = [\"xor rd, rs1, rs2\", \"seqz rd, rd\"]"), "a source is read after a result was written", "scratch");
+    says(
+        &broken(eq, "parts = [\"xor rd, rs1, rs2\", \"seqz rd, rd\"]"),
+        "a source is read after a result was written",
+        "scratch",
+    );
     says(&broken(eq, "parts = [\"beq rs1, rs2, rd\", \"seqz rd, rs1\"]"), "`beq` cannot stand here", "");
     says(&broken(eq, "parts = [\"xori $0, rs1, rs2\", \"seqz rd, $0\"]"), "it can only depend on immediates", "");
     let wide = "\"lui $0, (imm + 0x800) & 0xfffff000\"";
@@ -138,7 +169,11 @@ fn frame_instructions_must_fit_their_role() {
 #[test]
 fn a_missing_key_is_named_with_its_meaning() {
     let text = file("machines/rv32.toml").replace("[branch]\npredictor = \"none\"\n", "");
-    says(&run(&Case { machine: text, ..Case::default() }).unwrap_err(), "the file lacks `branch`", "how branches are predicted");
+    says(
+        &run(&Case { machine: text, ..Case::default() }).unwrap_err(),
+        "the file lacks `branch`",
+        "how branches are predicted",
+    );
     let text = file("machines/rv32.toml").replace("predictor = \"none\"\n", "");
     let e = run(&Case { machine: text, ..Case::default() }).unwrap_err();
     says(&e, "`branch` lacks `predictor`", "");
@@ -201,7 +236,11 @@ fn settings() {
     let e = set("isue.width", "4").unwrap_err();
     assert_eq!(e.file, "--set");
     says(&e, "there is no `isue.width` in this machine", "near it: issue.width");
-    says(&set("memory.dcache.lines", "4").unwrap_err(), "there is no `memory.dcache.lines`", "memory.dcache.line_bytes");
+    says(
+        &set("memory.dcache.lines", "4").unwrap_err(),
+        "there is no `memory.dcache.lines`",
+        "memory.dcache.line_bytes",
+    );
     says(&set("units.fpu", "1").unwrap_err(), "there is no `units.fpu`", "units.alu");
     says(&set("issue.width", "four").unwrap_err(), "`issue.width` must be an integer, here is a string", "");
     says(&set("issue.width", "[4]").unwrap_err(), "only single values", "");
@@ -221,7 +260,8 @@ fn inheritance_changes_key_by_key() {
     assert_eq!(m.source("timings.load.latency"), Some("measured here"));
     assert!(m.source("timings.store.latency").unwrap().contains("Patterson"));
     // An error in what was inherited shows the parent's file.
-    let e = run(&Case { machine: child.replace("[units]", "[formats.load]\nasm = \"x\"\n[units]"), ..Case::default() }).unwrap_err();
+    let e = run(&Case { machine: child.replace("[units]", "[formats.load]\nasm = \"x\"\n[units]"), ..Case::default() })
+        .unwrap_err();
     assert_eq!(e.file, "m.toml");
     let e = run(&Case { machine: child.replace("\"rv32\"", "\"rv31\""), ..Case::default() }).unwrap_err();
     says(&e, "there is no machine `rv31`", "");
@@ -230,6 +270,36 @@ fn inheritance_changes_key_by_key() {
     // A child's numbers need sources of their own.
     let e = run(&Case { machine: child.replace("source = \"measured here\"\n", ""), ..Case::default() }).unwrap_err();
     says(&e, "`timings.load.latency` is a number without a source", "");
+}
+
+#[test]
+fn the_example_in_the_documentation_loads() {
+    let text = file("docs/machine-files.md");
+    let example = text.split("```toml\n").nth(1).and_then(|t| t.split("```").next()).unwrap();
+    let m = run(&Case { machine: example.to_owned(), ..Case::default() }).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((m.name.as_str(), m.issue.width), ("mymachine", 2));
+    assert!(m.instr_named("sh2add").is_some() && m.instr_named("mul").is_none());
+}
+
+#[test]
+fn every_key_is_in_the_documentation() {
+    let text = file("docs/machine-files.md");
+    fn names(keys: &'static [Key], out: &mut Vec<&'static str>) {
+        for key in keys {
+            out.push(key.name);
+            match &key.kind {
+                Kind::Table(inner) | Kind::Tables(inner) | Kind::Map(_, Kind::Table(inner)) => names(inner, out),
+                _ => {}
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for keys in [keys::MACHINE, keys::EXTENSION, keys::RULES] {
+        names(keys, &mut all);
+    }
+    for name in all {
+        assert!(text.contains(name), "`{name}` is not documented");
+    }
 }
 
 /// SplitMix64.
@@ -286,5 +356,8 @@ fn no_text_makes_it_panic() {
             Err(e) => assert!(e.to_string().starts_with("error: "), "{e}"),
         }
     }
-    assert!(loaded > rounds / 30 && loaded < rounds - rounds / 30, "{loaded} of {rounds} loaded: the mutations test nothing");
+    assert!(
+        loaded > rounds / 30 && loaded < rounds - rounds / 30,
+        "{loaded} of {rounds} loaded: the mutations test nothing"
+    );
 }

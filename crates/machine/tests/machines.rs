@@ -1,8 +1,8 @@
 //! The machine files that come with the project.
 
-use ciphermill_machine::compounds::counterexample;
 use ciphermill_machine::eval::{Memory, Outcome, Value, execute};
 use ciphermill_machine::parse::{self, Scope};
+use ciphermill_machine::prove::counterexample;
 use ciphermill_machine::{Machine, OperandKind, load_from_dir, print};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -46,7 +46,11 @@ fn compute(m: &Machine, name: &str, args: &[i64]) -> u64 {
         values.push(match &o.kind {
             OperandKind::Reg { def, .. } => {
                 let r = free.next().unwrap();
-                if *def { result = Some(r) } else { regs[r] = *args.next().unwrap() as u64 & 0xffff_ffff }
+                if *def {
+                    result = Some(r)
+                } else {
+                    regs[r] = *args.next().unwrap() as u64 & 0xffff_ffff
+                }
                 Value::Reg(ciphermill_machine::Reg(r as u16))
             }
             _ => Value::Imm(*args.next().unwrap()),

@@ -38,11 +38,12 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// A machine whose memory has `pages` pages, as the reference's has.
-    pub fn new(program: &Program, pages: u32) -> Result<Simulated, MeasureError> {
+    /// A machine whose memory has `pages` pages, as the reference's has. A
+    /// call stops after `limit` instructions.
+    pub fn new(program: &Program, pages: u32, limit: u64) -> Result<Simulated, MeasureError> {
         let mut program = program.clone();
         program.min_pages = pages;
-        let options = SimOptions { strict_addresses: false, ..SimOptions::default() };
+        let options = SimOptions { strict_addresses: false, max_instructions: limit, ..SimOptions::default() };
         let sim = Simulator::new(Arc::new(program), options).map_err(MeasureError::internal)?;
         Ok(Simulated { sim })
     }

@@ -33,7 +33,7 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
     let length = |blocks: u32| -> Result<f64, MeasureError> {
         let plan = Plan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-        let mut machine = Simulated::new(program, pages.max(program.min_pages))?;
+        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.instruction_limit())?;
         let stopped = |stop: crate::target::Stopped| {
             MeasureError::internal(format!("{} stopped as a dataflow program: {}", stop.export, stop.reason))
         };

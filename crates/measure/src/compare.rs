@@ -36,7 +36,7 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
     prepare(&mut judge, plan).map_err(trapped)?;
     let expected = run(&mut judge, &plan.measured).map_err(trapped)?;
 
-    let mut machine = Simulated::new(program, pages as u32)?;
+    let mut machine = Simulated::new(program, pages as u32, plan.instruction_limit())?;
     let stopped = |stop: crate::target::Stopped| {
         MeasureError::internal(format!(
             "{} stopped on the simulated machine, and not on the reference interpreter: {}",

@@ -67,7 +67,7 @@ struct AssemblyRequest {
 pub fn assemble(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     let request: AssemblyRequest = parse(request)?;
     let program = crate::measure::program(wasm, &request.machine, 2)?;
-    Ok(format!("{}", program.funcs.len()))
+    Ok(ciphermill_program::asm::print(&program))
 }
 
 /// A machine, resolved.

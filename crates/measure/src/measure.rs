@@ -16,6 +16,7 @@ use ciphermill_program::Program;
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// Measure one cipher on one machine.
@@ -48,9 +49,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     };
     let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
     for length in [bytes, shorter, longer] {
-        if !runs.contains_key(&length) {
-            let plan = Plan::new(&interface, work, length)?;
-            runs.insert(length, side_by_side(wasm, &program, &plan)?);
+        if let Entry::Vacant(run) = runs.entry(length) {
+            run.insert(side_by_side(wasm, &program, &Plan::new(&interface, work, length)?)?);
         }
     }
     let whole = &runs[&bytes].stats;

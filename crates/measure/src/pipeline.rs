@@ -68,10 +68,12 @@ pub const BUFFER_ALIGN: u32 = 8;
 
 /// The pointer parameters of the C interface (`ciphers/ciphermill.h`) that are
 /// given buffers.
-const POINTERS: [(&str, usize); 8] = [
+const POINTERS: [(&str, usize); 10] = [
     ("cm_keysetup", 2),
     ("cm_keysetup_decrypt", 2),
     ("cm_ivsetup", 2),
+    ("cm_encrypt", 3),
+    ("cm_decrypt", 3),
     ("cm_encrypt_blocks", 3),
     ("cm_decrypt_blocks", 3),
     ("cm_encrypt_feedback", 3),

@@ -42,6 +42,8 @@ pub struct Plan {
     pub buffers: Vec<(&'static str, Range<u32>)>,
     /// Memory that has to exist, in bytes.
     pub memory_bytes: u64,
+    /// Length of the message.
+    pub message_bytes: u32,
 }
 
 /// The key and IV sizes and the direction that a plan is for.
@@ -124,7 +126,13 @@ impl Plan {
             let export = driver(work.direction, work.blocks);
             measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
         }
-        Ok(Plan { writes, setup, measured, memory_bytes: space.end(), buffers: space.buffers })
+        Ok(Plan { writes, setup, measured, memory_bytes: space.end(), message_bytes: bytes, buffers: space.buffers })
+    }
+
+    /// Instructions after which a simulated call is taken to hang: a thousand
+    /// times more than the slowest cipher here needs.
+    pub fn instruction_limit(&self) -> u64 {
+        50_000_000 + 100_000 * u64::from(self.message_bytes)
     }
 
     /// Names a byte of memory, for messages.

@@ -16,7 +16,13 @@
 //! One could think that in compiled C `x + c` never wraps. It does: compilers
 //! count loops from `-n` up to 0 and add the end of the array.
 //!
-//! Constant addresses become one constant with offset 0.
+//! Where `x` has no proof but an access at `x + d` came before, that sum `y` is
+//! known to be an address itself, and `x + c` is `y + (c - d)` without wrapping:
+//! fields of one record share one sum. When traps do not count, the sum made
+//! for the first access of a block is the lowest of those the block will need.
+//!
+//! Constant addresses become a multiple of 2048 and an offset below that, which
+//! any machine's immediate field holds, so that neighbours share a constant.
 //!
 //! **Indices.** A field of a word, scaled by an entry's size, can be cut out
 //! first and scaled then, or be shifted only as far as needed and masked in
@@ -35,6 +41,11 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     edit::for_each_func(module, |module, func| run_func(module, func, options))
 }
 
+/// Sums remembered for one base.
+const MAX_SUMS: usize = 32;
+/// Offsets below this fit the immediate field of every machine's accesses.
+const NEAR: u32 = 2048;
+
 /// What a value is shown to be below by being an address, and a constant may
 /// be below to be added to it.
 const SMALL: u64 = 1 << 31;
@@ -49,6 +60,8 @@ fn run_func(module: &Module, func: &mut Func, options: &Options) -> bool {
         small_memory,
         form: options.index_form,
         addresses: SecondaryMap::new(),
+        sums: SecondaryMap::new(),
+        ahead: Vec::new(),
         out: Vec::new(),
         changed: false,
     };
@@ -65,22 +78,37 @@ struct Pass<'a> {
     form: IndexForm,
     /// Blocks from whose facts on a value is known to be below `SMALL`.
     addresses: SecondaryMap<Value, SmallVec<[Block; 1]>>,
+    /// By base: sums of it with a constant that have been addresses.
+    sums: SecondaryMap<Value, Vec<Sum>>,
+    /// Bases and constants of the sums that are addresses in this block.
+    ahead: Vec<(Value, u32)>,
     out: Vec<Inst>,
     changed: bool,
+}
+
+/// `base + c`, an address from an access in `block` on.
+#[derive(Clone, Copy)]
+struct Sum {
+    value: Value,
+    c: u32,
+    block: Block,
 }
 
 impl Pass<'_> {
     fn block(&mut self, func: &mut Func, block: Block) {
         let insts = std::mem::take(&mut func.blocks[block].insts);
+        self.ahead.clear();
         if !self.strict {
             for &inst in &insts {
                 self.learn(func, block, inst);
+                self.look_ahead(func, inst);
             }
         }
         for inst in insts {
             if let Op::Load(access) | Op::Store(access) = func.insts[inst].op {
                 self.access(func, block, inst, access);
                 self.learn(func, block, inst);
+                self.remember_sum(func, block, inst);
             }
             self.out.push(inst);
         }
@@ -119,12 +147,20 @@ impl Pass<'_> {
         while let Some((x, to)) = self.peel(func, block, addr, offset, access.space) {
             (addr, offset) = (x, to);
         }
-        if let Some(c) = func.as_const(addr)
-            && offset != 0
-            && let Some(sum) = (c as u32).checked_add(offset)
+        if let Some((y, to)) = self.share(func, block, addr, offset, access.space) {
+            (addr, offset) = (y, to);
+        } else if let Some((x, c, apart)) = self.lowest(func, addr, access.space)
+            && let Some(to) = offset.checked_add(apart)
         {
-            addr = self.emit(func, inst, Op::Const(u64::from(sum)), &[]);
-            offset = 0;
+            addr = self.emit_const(func, inst, BinOp::Add, x, u64::from(c));
+            offset = to;
+        }
+        if let Some(c) = func.as_const(addr)
+            && let Some(sum) = (c as u32).checked_add(offset)
+            && offset != sum % NEAR
+        {
+            addr = self.emit(func, inst, Op::Const(u64::from(sum - sum % NEAR)), &[]);
+            offset = sum % NEAR;
         }
         if let Some(v) = self.indexed(func, inst, addr, 3) {
             addr = v;
@@ -152,6 +188,59 @@ impl Pass<'_> {
         let back = c.wrapping_neg();
         let negative = (c as i32) < 0 && back <= offset;
         (negative && !self.strict && self.small_memory && space == Space::Linear).then(|| (x, offset - back))
+    }
+
+    fn remember_sum(&mut self, func: &Func, block: Block, inst: Inst) {
+        let (Op::Load(access) | Op::Store(access)) = func.insts[inst].op else { return };
+        let value = func.insts[inst].args[0];
+        if let Some((base, c)) = add_const(func, value)
+            && access.space == Space::Linear
+            && self.small_memory
+            && self.sums[base].len() < MAX_SUMS
+            && !self.sums[base].iter().any(|s| s.value == value && self.doms.dominates(s.block, block))
+        {
+            self.sums[base].push(Sum { value, c, block });
+        }
+    }
+
+    fn look_ahead(&mut self, func: &Func, inst: Inst) {
+        let (Op::Load(access) | Op::Store(access)) = func.insts[inst].op else { return };
+        if let Some(sum) = add_const(func, func.insts[inst].args[0])
+            && access.space == Space::Linear
+            && self.small_memory
+            && self.ahead.len() < MAX_SUMS
+        {
+            self.ahead.push(sum);
+        }
+    }
+
+    /// A lower sum that this block uses as an address as well: its base and
+    /// constant, and how far the given one is above.
+    fn lowest(&self, func: &Func, addr: Value, space: Space) -> Option<(Value, u32, u32)> {
+        let (base, c) = add_const(func, addr)?;
+        let below = |&(x, low): &(Value, u32)| (x == base).then(|| c.wrapping_sub(low)).filter(|&d| d < NEAR);
+        let apart = self.ahead.iter().filter_map(below).max()?;
+        (apart > 0 && space == Space::Linear).then(|| (base, c.wrapping_sub(apart), apart))
+    }
+
+    /// The address as an offset from a sum that has been one before.
+    fn share(&self, func: &Func, block: Block, addr: Value, offset: u32, space: Space) -> Option<(Value, u32)> {
+        let (base, c) = add_const(func, addr)?;
+        if space != Space::Linear {
+            return None;
+        }
+        self.sums[base].iter().find_map(|sum| {
+            let apart = c.wrapping_sub(sum.c);
+            let to = if u64::from(apart) < SMALL {
+                offset.checked_add(apart)?
+            } else if self.strict {
+                return None;
+            } else {
+                offset.checked_sub(apart.wrapping_neg())?
+            };
+            let usable = sum.value != addr && to < NEAR && self.doms.dominates(sum.block, block);
+            usable.then_some((sum.value, to))
+        })
     }
 
     fn emit(&mut self, func: &mut Func, at: Inst, op: Op, args: &[Value]) -> Value {

@@ -29,15 +29,16 @@ impl Place {
     }
 }
 
-/// Alias questions about a module's functions.
-pub(crate) struct Aliases<'a> {
-    module: &'a Module,
-    /// Read-only segments `(start, end)` with no other segment inside.
+/// What alias questions need to know of the module.
+pub(crate) struct Aliases {
+    /// Bytes of linear memory at the start.
+    memory_bytes: u64,
+    /// Read-only segments as `(start, end)`, sorted.
     readonly: Vec<(u64, u64)>,
 }
 
-impl<'a> Aliases<'a> {
-    pub(crate) fn new(module: &'a Module) -> Aliases<'a> {
+impl Aliases {
+    pub(crate) fn new(module: &Module) -> Aliases {
         let span = |i: usize| {
             let s = &module.data[i];
             (u64::from(s.addr), u64::from(s.addr) + s.bytes.len() as u64)
@@ -48,7 +49,7 @@ impl<'a> Aliases<'a> {
             .filter(|&(start, end)| start < end)
             .collect();
         readonly.sort_unstable();
-        Aliases { module, readonly }
+        Aliases { memory_bytes: u64::from(module.memory.min_pages) * PAGE_BYTES, readonly }
     }
 
     /// Least and largest effective address of the first byte. The address
@@ -69,7 +70,7 @@ impl<'a> Aliases<'a> {
     pub(crate) fn in_bounds(&self, func: &Func, addr: Value, access: MemAccess) -> bool {
         let (_, high) = Self::range(func, Place { addr, access });
         let end = high + u64::from(access.bytes);
-        access.space == Space::Linear && end <= u64::from(self.module.memory.min_pages) * PAGE_BYTES
+        access.space == Space::Linear && end <= self.memory_bytes
     }
 
     /// True when the access lies in a read-only segment for certain.

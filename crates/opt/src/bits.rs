@@ -85,3 +85,67 @@ fn extended(x: u64, from: u32, full: u64) -> u64 {
     let low = x & ops::mask(from);
     if low >> (from - 1) & 1 == 0 { low } else { low | (full & !ops::mask(from)) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ciphermill_ir::{Signature, Type};
+
+    struct Rng(u64);
+
+    impl Rng {
+        fn next(&mut self) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            self.0 >> 16
+        }
+
+        fn word(&mut self) -> u64 {
+            let word = self.next() ^ (self.next() << 24);
+            match self.next() % 4 {
+                0 => word & 0xff,
+                1 => word & 0xffff_0000,
+                2 => word | (!0 << 60),
+                _ => word,
+            }
+        }
+    }
+
+    /// No value of a random expression ever has a bit outside its mask.
+    #[test]
+    fn masks_cover_all_values() {
+        use BinOp::*;
+        const BINARY: [BinOp; 16] =
+            [Add, Mul, MulHiU, DivU, DivS, RemU, RemS, And, Or, Xor, Shl, ShrU, ShrS, RotL, RotR, Sub];
+        const UNARY: [UnOp; 6] = [UnOp::Clz, UnOp::Ctz, UnOp::Popcnt, UnOp::SExt8, UnOp::SExt16, UnOp::Bswap];
+        let mut rng = Rng(1);
+        for round in 0..4000 {
+            let ty = if round % 2 == 0 { Type::I32 } else { Type::I64 };
+            let mut func = Func::new("f", Signature { params: vec![ty; 2], results: vec![] });
+            let entry = func.entry;
+            let mut exprs: Vec<Value> = func.blocks[entry].params.clone();
+            let mut values: Vec<u64> = vec![rng.word() & ty.mask(), rng.word() & ty.mask()];
+            for _ in 0..10 {
+                let (a, b) = (rng.next() as usize % exprs.len(), rng.next() as usize % exprs.len());
+                let (op, args, value) = match rng.next() % 8 {
+                    0 | 1 => {
+                        let c = if rng.next() % 2 == 0 { rng.next() % 16 } else { rng.word() & ty.mask() };
+                        (Op::Const(c), vec![], Some(c))
+                    }
+                    2 => {
+                        let op = UNARY[rng.next() as usize % UNARY.len()];
+                        (Op::Un(op), vec![exprs[a]], Some(op.eval(values[a], ty.bits())))
+                    }
+                    _ => {
+                        let op = BINARY[rng.next() as usize % BINARY.len()];
+                        (Op::Bin(op), vec![exprs[a], exprs[b]], op.eval(values[a], values[b], ty.bits()))
+                    }
+                };
+                let Some(value) = value else { continue };
+                let v = func.append1(entry, op, &args, ty, 0);
+                assert_eq!(value & !possible(&func, v), 0, "{value:#x} outside {:#x} in {func}", possible(&func, v));
+                exprs.push(v);
+                values.push(value);
+            }
+        }
+    }
+}

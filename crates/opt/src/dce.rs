@@ -14,12 +14,13 @@ use ciphermill_ir::{Cfg, Func, FuncId, Inst, Module, Op, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    edit::for_each_func(module, |module, func| run_func(module, func, options.strict_traps))
+    let aliases = Aliases::new(module);
+    edit::for_each_func(module, |_, func| run_func(&aliases, func, options.strict_traps))
 }
 
-fn run_func(module: &Module, func: &mut Func, strict: bool) -> bool {
+fn run_func(aliases: &Aliases, func: &mut Func, strict: bool) -> bool {
     let mut changed = edit::remove_unreachable(func);
-    let live = live_values(module, func, strict);
+    let live = live_values(aliases, func, strict);
     let cfg = Cfg::new(func);
     for &block in &cfg.rpo {
         let mut insts = std::mem::take(&mut func.blocks[block].insts);
@@ -41,14 +42,13 @@ struct Live {
     values: SecondaryMap<Value, bool>,
 }
 
-fn live_values(module: &Module, func: &Func, strict: bool) -> Live {
-    let aliases = Aliases::new(module);
+fn live_values(aliases: &Aliases, func: &Func, strict: bool) -> Live {
     let cfg = Cfg::new(func);
     let mut live = Live { insts: SecondaryMap::new(), values: SecondaryMap::new() };
     let mut work: Vec<Value> = Vec::new();
     for &block in &cfg.rpo {
         for &inst in &func.blocks[block].insts {
-            if must_stay(&aliases, func, inst, strict) {
+            if must_stay(aliases, func, inst, strict) {
                 live.insts[inst] = true;
                 work.extend(&func.insts[inst].args);
             }
@@ -83,7 +83,7 @@ fn live_values(module: &Module, func: &Func, strict: bool) -> Live {
     live
 }
 
-fn must_stay(aliases: &Aliases<'_>, func: &Func, inst: Inst, strict: bool) -> bool {
+fn must_stay(aliases: &Aliases, func: &Func, inst: Inst, strict: bool) -> bool {
     let data = &func.insts[inst];
     match data.op {
         Op::Load(access) => strict && !aliases.in_bounds(func, data.args[0], access),

@@ -25,13 +25,14 @@ use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     let facts = Facts::new(module);
+    let aliases = Aliases::new(module);
     edit::for_each_func(module, |module, func| {
         let mut changed = constants(module, &facts, func);
         let tracked = tracked(func);
         if !tracked.is_empty() {
             let pass = Tracker { facts: &facts, tracked: &tracked };
             changed |= pass.forward(func);
-            changed |= pass.backward(module, func, options.strict_traps);
+            changed |= pass.backward(&aliases, func, options.strict_traps);
         }
         changed
     })
@@ -243,8 +244,7 @@ impl Tracker<'_> {
         None
     }
 
-    fn backward(&self, module: &Module, func: &mut Func, strict: bool) -> bool {
-        let aliases = Aliases::new(module);
+    fn backward(&self, aliases: &Aliases, func: &mut Func, strict: bool) -> bool {
         let cfg = Cfg::new(func);
         // Bit set: nobody will see what the global holds at the block's start.
         let mut unseen: SecondaryMap<Block, u64> = SecondaryMap::with_default(u64::MAX);
@@ -259,7 +259,7 @@ impl Tracker<'_> {
             for &block in cfg.rpo.iter().rev() {
                 let mut bits = at_end(func, block, &unseen);
                 for &inst in func.blocks[block].insts.iter().rev() {
-                    self.step_back(&aliases, func, inst, strict, &mut bits);
+                    self.step_back(aliases, func, inst, strict, &mut bits);
                 }
                 stable &= unseen[block] == bits;
                 unseen[block] = bits;
@@ -280,7 +280,7 @@ impl Tracker<'_> {
                 } else {
                     kept.push(inst);
                 }
-                self.step_back(&aliases, func, inst, strict, &mut bits);
+                self.step_back(aliases, func, inst, strict, &mut bits);
             }
             kept.reverse();
             func.blocks[block].insts = kept;
@@ -288,7 +288,7 @@ impl Tracker<'_> {
         changed
     }
 
-    fn step_back(&self, aliases: &Aliases<'_>, func: &Func, inst: Inst, strict: bool, bits: &mut u64) {
+    fn step_back(&self, aliases: &Aliases, func: &Func, inst: Inst, strict: bool, bits: &mut u64) {
         match func.insts[inst].op {
             Op::GlobalGet(g) => {
                 if let Some(slot) = self.slot(g) {

@@ -19,7 +19,8 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 
 pub(crate) fn run(module: &mut Module, _: &Options) -> bool {
-    edit::for_each_func(module, run_func)
+    let aliases = Aliases::new(module);
+    edit::for_each_func(module, |module, func| run_func(module, &aliases, func))
 }
 
 type Key = (Op, SmallVec<[Value; 3]>, Type);
@@ -30,10 +31,9 @@ enum Step {
     Leave(usize),
 }
 
-fn run_func(module: &Module, func: &mut Func) -> bool {
+fn run_func(module: &Module, aliases: &Aliases, func: &mut Func) -> bool {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(func, &cfg);
-    let aliases = Aliases::new(module);
     let mut table: HashMap<Key, Value> = HashMap::new();
     let mut scope: Vec<Key> = Vec::new();
     let mut steps = vec![Step::Enter(func.entry)];
@@ -54,7 +54,7 @@ fn run_func(module: &Module, func: &mut Func) -> bool {
             for i in 0..func.insts[inst].args.len() {
                 func.insts[inst].args[i] = func.resolve(func.insts[inst].args[i]);
             }
-            let Some(key) = key(module, &aliases, func, inst) else { return true };
+            let Some(key) = key(module, aliases, func, inst) else { return true };
             let result = func.result(inst);
             match table.get(&key) {
                 Some(&same) => {
@@ -77,7 +77,7 @@ fn run_func(module: &Module, func: &mut Func) -> bool {
     changed
 }
 
-fn key(module: &Module, aliases: &Aliases<'_>, func: &Func, inst: Inst) -> Option<Key> {
+fn key(module: &Module, aliases: &Aliases, func: &Func, inst: Inst) -> Option<Key> {
     let data = &func.insts[inst];
     let eligible = match data.op {
         Op::Bin(_) => true,

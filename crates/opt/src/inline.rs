@@ -26,9 +26,11 @@ const CALLER: usize = 20_000;
 
 pub(crate) fn run(module: &mut Module, _: &Options) -> bool {
     let graph = CallGraph::new(module);
+    let mut sizes: SecondaryMap<FuncId, usize> = SecondaryMap::new();
     let mut changed = false;
     for &id in &graph.postorder {
-        changed |= run_func(module, &graph, id);
+        changed |= run_func(module, &graph, &sizes, id);
+        sizes[id] = module.funcs[id].size();
     }
     changed
 }
@@ -129,7 +131,7 @@ impl CallGraph {
     }
 }
 
-fn run_func(module: &mut Module, graph: &CallGraph, id: FuncId) -> bool {
+fn run_func(module: &mut Module, graph: &CallGraph, sizes: &SecondaryMap<FuncId, usize>, id: FuncId) -> bool {
     let mut changed = false;
     let mut size = module.funcs[id].size();
     // Blocks that copying adds stand after the one copied into, and their
@@ -139,8 +141,8 @@ fn run_func(module: &mut Module, graph: &CallGraph, id: FuncId) -> bool {
     while let Some(block) = work.pop() {
         let found = module.funcs[id].blocks[block].insts.iter().position(|&inst| {
             let Op::Call(callee) = module.funcs[id].insts[inst].op else { return false };
-            let body = module.funcs[callee].size();
-            callee != id && graph.wanted(callee, body) && size + body <= CALLER
+            // Only a recursive callee has no size yet.
+            graph.wanted(callee, sizes[callee]) && size + sizes[callee] <= CALLER
         });
         let Some(at) = found else { continue };
         let inst = module.funcs[id].blocks[block].insts[at];

@@ -174,6 +174,8 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
         _ => rounds(module, options, MEMORY),
     }
     if options.level >= 1 {
+        // `licm` leaves empty blocks in front of loops.
+        run_pass(module, options, "simplify_cfg");
         run_pass(module, options, "dead_functions");
     }
     Ok(())

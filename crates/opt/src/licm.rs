@@ -13,6 +13,9 @@
 //!   the latter has to be so without anything observable before it: it stands
 //!   in the header, and nothing there before it writes or may trap.
 //!
+//! A sum or exclusive or of one varying and two invariant operands is first
+//! regrouped so that the invariant ones meet: `(i + p) + c` is `i + (p + c)`.
+//!
 //! What is moved lives across the whole loop, in a register where there is
 //! one, so the number moved from one loop is bounded.
 
@@ -20,7 +23,7 @@ use crate::alias::{Aliases, Place};
 use crate::{Options, edit};
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{
-    Block, Cfg, Dominators, Func, Inst, Loops, Module, Op, Space, Target, Terminator, Value, ValueDef,
+    BinOp, Block, Cfg, Dominators, Func, Inst, Loops, Module, Op, Space, Target, Terminator, Value, ValueDef,
 };
 use cranelift_entity::SecondaryMap;
 
@@ -28,10 +31,11 @@ use cranelift_entity::SecondaryMap;
 const MAX_MOVED: usize = 16;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    edit::for_each_func(module, |module, func| run_func(module, func, options.strict_traps))
+    let aliases = Aliases::new(module);
+    edit::for_each_func(module, |_, func| run_func(&aliases, func, options.strict_traps))
 }
 
-fn run_func(module: &Module, func: &mut Func, strict: bool) -> bool {
+fn run_func(aliases: &Aliases, func: &mut Func, strict: bool) -> bool {
     if !add_preheaders(func) {
         return false;
     }
@@ -44,10 +48,14 @@ fn run_func(module: &Module, func: &mut Func, strict: bool) -> bool {
             home[inst] = Some(block);
         }
     }
+    // Regrouping makes some counts too large, which only holds back.
+    let uses = edit::count_uses(func);
     let mut changed = false;
     let ids: Vec<LoopId> = loops.loops.keys().collect();
     for &id in ids.iter().rev() {
-        let pass = Motion { aliases: Aliases::new(module), cfg: &cfg, doms: &doms, loops: &loops, id, strict };
+        changed |= regroup(func, &uses, &loops, id, &mut home);
+        let exits = exits(&cfg, &loops, id);
+        let pass = Motion { aliases, doms: &doms, loops: &loops, id, exits, strict };
         let moved = pass.collect(func, &home);
         let Some(front) = doms.idom(loops.loops[id].header) else { continue };
         if moved.is_empty() {
@@ -65,6 +73,62 @@ fn run_func(module: &Module, func: &mut Func, strict: bool) -> bool {
         changed = true;
     }
     changed
+}
+
+/// Bring the invariant operands of nested sums together.
+fn regroup(
+    func: &mut Func,
+    uses: &SecondaryMap<Value, u32>,
+    loops: &Loops,
+    id: LoopId,
+    home: &mut SecondaryMap<Inst, Option<Block>>,
+) -> bool {
+    let outside = |func: &Func, home: &SecondaryMap<Inst, Option<Block>>, v: Value| {
+        let block = match func.values[v].def {
+            ValueDef::Inst(i, _) => home[i],
+            ValueDef::Param(b, _) => Some(b),
+            ValueDef::Alias(_) => None,
+        };
+        func.as_const(v).is_some() || block.is_some_and(|b| !loops.contains(id, b))
+    };
+    let mut count = 0;
+    for &block in &loops.loops[id].blocks {
+        let mut at = 0;
+        while at < func.blocks[block].insts.len() && count < MAX_MOVED {
+            let inst = func.blocks[block].insts[at];
+            at += 1;
+            let op = func.insts[inst].op;
+            if !matches!(op, Op::Bin(BinOp::Add | BinOp::Xor)) {
+                continue;
+            }
+            let (x, y) = (func.insts[inst].args[0], func.insts[inst].args[1]);
+            let sum_and_other = [(x, y), (y, x)].into_iter().find(|&(sum, other)| {
+                uses[sum] == 1 && func.def_op(sum) == Some(op) && outside(func, home, other)
+            });
+            let Some((sum, other)) = sum_and_other else { continue };
+            let Some(inner) = func.def_inst(sum).filter(|&i| home[i].is_some_and(|b| loops.contains(id, b))) else {
+                continue;
+            };
+            let (p, q) = (func.insts[inner].args[0], func.insts[inner].args[1]);
+            let (varying, fixed) = match (outside(func, home, p), outside(func, home, q)) {
+                (false, true) => (p, q),
+                (true, false) => (q, p),
+                _ => continue,
+            };
+            if func.as_const(fixed).is_some() && func.as_const(other).is_some() {
+                continue;
+            }
+            let ty = func.ty(x);
+            let grouped = func.make_inst(op, &[fixed, other], &[ty], func.insts[inst].loc);
+            home[grouped] = Some(block);
+            func.blocks[block].insts.insert(at - 1, grouped);
+            at += 1;
+            let grouped = func.result(grouped);
+            func.insts[inst].args = [varying, grouped].into_iter().collect();
+            count += 1;
+        }
+    }
+    count > 0
 }
 
 /// Give every loop one block that is left only for its header and is the only
@@ -97,12 +161,19 @@ fn add_preheaders(func: &mut Func) -> bool {
 }
 
 struct Motion<'a> {
-    aliases: Aliases<'a>,
-    cfg: &'a Cfg,
+    aliases: &'a Aliases,
     doms: &'a Dominators,
     loops: &'a Loops,
     id: LoopId,
+    /// Blocks the loop or the function can be left from.
+    exits: Vec<Block>,
     strict: bool,
+}
+
+/// The blocks of a loop that lead out of it, or nowhere.
+fn exits(cfg: &Cfg, loops: &Loops, id: LoopId) -> Vec<Block> {
+    let leaves = |b: Block| cfg.succs(b).is_empty() || cfg.succs(b).iter().any(|&s| !loops.contains(id, s));
+    loops.loops[id].blocks.iter().copied().filter(|&b| leaves(b)).collect()
 }
 
 impl Motion<'_> {
@@ -180,12 +251,7 @@ impl Motion<'_> {
     /// Does the block run whenever the loop is entered? It does when it
     /// dominates every block that the loop can be left from.
     fn certain(&self, block: Block) -> bool {
-        let data = &self.loops.loops[self.id];
-        data.blocks.iter().all(|&b| {
-            let leaves = self.cfg.succs(b).is_empty()
-                || self.cfg.succs(b).iter().any(|&s| !self.inside(s));
-            !leaves || self.doms.dominates(block, b)
-        })
+        self.exits.iter().all(|&b| self.doms.dominates(block, b))
     }
 
     /// The stores of the loop, or none when something may write anywhere.

@@ -9,7 +9,8 @@
 //!
 //! **Backward**, in one block: a store whose bytes are all stored again before
 //! anything may read them goes. Under strict traps the memory a trap leaves
-//! behind counts, so nothing that may trap can stand between.
+//! behind counts, so nothing that may trap can stand between, and the store
+//! itself must be in bounds for certain.
 //!
 //! Two accesses are the same place when [`crate::alias`] finds equal bases and
 //! offsets. Under strict traps the address operand and offset must be the very
@@ -21,8 +22,8 @@ use ciphermill_ir::{BinOp, Block, Cfg, Func, Inst, MemAccess, Module, Op, Space,
 use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    edit::for_each_func(module, |module, func| {
-        let pass = Pass { aliases: Aliases::new(module), strict: options.strict_traps };
+    let pass = Pass { aliases: Aliases::new(module), strict: options.strict_traps };
+    edit::for_each_func(module, |_, func| {
         let changed = pass.forward(func);
         pass.backward(func) | changed
     })
@@ -41,12 +42,12 @@ struct Known {
     stored: bool,
 }
 
-struct Pass<'a> {
-    aliases: Aliases<'a>,
+struct Pass {
+    aliases: Aliases,
     strict: bool,
 }
 
-impl Pass<'_> {
+impl Pass {
     fn same_place(&self, func: &Func, a: Place, b: Place) -> bool {
         if a.access.space != b.access.space {
             return false;
@@ -132,12 +133,15 @@ impl Pass<'_> {
                 let data = &func.insts[inst];
                 if let Op::Store(access) = data.op {
                     let place = Place { addr: data.args[0], access };
-                    // A wider store may trap where this one does not.
-                    let wide_enough = |o: &Place| match self.strict {
+                    // Were this one to trap, what stands between must not run;
+                    // were a wider one to trap, this one must have run.
+                    let exact = self.strict;
+                    let removable = !exact || self.aliases.in_bounds(func, place.addr, access);
+                    let fits = |o: &Place| match exact {
                         true => o.access.bytes == access.bytes,
                         false => o.access.bytes >= access.bytes,
                     };
-                    let covered = overwritten.iter().any(|o| wide_enough(o) && self.same_place(func, *o, place));
+                    let covered = removable && overwritten.iter().any(|o| fits(o) && self.same_place(func, *o, place));
                     // The size register of the system area acts when written.
                     if covered && access.space == Space::Linear {
                         changed = true;

@@ -109,11 +109,13 @@ fn transparent(func: &Func) -> SecondaryMap<Block, bool> {
     let mut found = SecondaryMap::new();
     for &block in &func.layout {
         let data = &func.blocks[block];
-        let mut own: SecondaryMap<Value, u32> = SecondaryMap::new();
-        data.term.for_each_value(|v| own[v] += 1);
-        found[block] = block != func.entry
-            && data.insts.is_empty()
-            && data.params.iter().all(|&p| uses[p] == own[p]);
+        let only_here = |p: Value| {
+            let mut here = 0;
+            data.term.for_each_value(|v| here += u32::from(v == p));
+            uses[p] == here
+        };
+        found[block] =
+            block != func.entry && data.insts.is_empty() && data.params.iter().all(|&p| only_here(p));
     }
     found
 }

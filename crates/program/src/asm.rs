@@ -14,6 +14,10 @@
 //! | `.cm_linear` | linear memory in its first size | 0 |
 //! | `.cm_system` | globals, table, passive segments | [`SYSTEM_BASE`] |
 //!
+//! Memory of a big-endian machine is word-invariant (see the code generator's
+//! expansion): every aligned word has the value that the module expects, so
+//! the bytes of the images are printed in the order `3 2 1 0  7 6 5 4 ...`.
+//!
 //! Whoever starts the program sets the stack pointer, gives the registers that
 //! hold globals their first values (symbols `cm_global_REGISTER`), and calls
 //! `cm_start` if there is one, as the calling convention has it.
@@ -21,7 +25,7 @@
 use crate::layout::CODE_BASE;
 use crate::{Func, Inst, Operand, Program};
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
-use ciphermill_machine::Reg;
+use ciphermill_machine::{Endian, Reg};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -182,7 +186,8 @@ fn write_linear(out: &mut String, program: &Program) -> std::fmt::Result {
         }
         image[from..to].copy_from_slice(&s.bytes);
     }
-    write_bytes(out, &image)?;
+    image.resize(image.len().next_multiple_of(4), 0);
+    write_bytes(out, &machine_order(program, &image))?;
     if size > image.len() as u64 {
         writeln!(out, "\t.skip {}", size - image.len() as u64)?;
     }
@@ -195,17 +200,27 @@ fn write_system(out: &mut String, program: &Program, symbols: &[String]) -> std:
     let mut refs: Vec<(usize, u32)> =
         program.system_func_refs.iter().map(|r| (r.offset as usize, r.func.as_u32())).collect();
     refs.sort_unstable();
+    let mut system = program.system.clone();
+    system.resize(system.len().max(8).next_multiple_of(8), 0);
+    let system = machine_order(program, &system);
     let mut at = 8;
     for (offset, func) in refs {
-        if offset < at || offset + 4 > program.system.len() {
+        // References are words: in either order they are four bytes in place.
+        if offset < at || offset + 4 > system.len() {
             continue;
         }
-        write_bytes(out, &program.system[at..offset])?;
+        write_bytes(out, &system[at..offset])?;
         writeln!(out, "\t.4byte {}", symbols.get(func as usize).map_or("0", |s| s))?;
         at = offset + 4;
     }
-    write_bytes(out, program.system.get(at..).unwrap_or(&[]))?;
+    write_bytes(out, &system[at..])?;
     writeln!(out, "\t.globl cm_system_end\ncm_system_end:")
+}
+
+/// Whole words of little-endian bytes as the machine has them in memory.
+fn machine_order(program: &Program, bytes: &[u8]) -> Vec<u8> {
+    let turn = if program.machine.endian == Endian::Big { 3 } else { 0 };
+    (0..bytes.len()).map(|i| bytes.get(i ^ turn).copied().unwrap_or(0)).collect()
 }
 
 /// Bytes, sixteen to a line, long runs of zeros in one.
@@ -237,6 +252,77 @@ mod tests {
         assert_eq!(unique(&mut used, &symbol("a-b")), "a_b_2");
         assert_eq!(symbol("0x"), "_0x");
         assert_eq!(symbol(""), "_");
+    }
+
+    /// A program of one exported function `f.1` (`add`, a load, a branch, a
+    /// call) and one that is not exported, for a real machine.
+    fn sample(name: &str) -> Program {
+        use crate::{Block, Bundle};
+        use ciphermill_ir::Space;
+        use smallvec::smallvec;
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let machine = ciphermill_machine::load_from_dir(&root, name, &[], &[], &[]).unwrap();
+        let find = |n: &str| machine.instrs.iter().position(|i| i.name == n).unwrap();
+        let reg = |n: &str| Operand::Reg(Reg(machine.regs.iter().position(|r| r.name == n).unwrap() as u16));
+        let inst = |n: &str, ops: &[Operand]| Bundle {
+            insts: smallvec![Inst {
+                instr: ciphermill_machine::InstrId(find(n) as u16),
+                operands: ops.into(),
+                space: Space::Linear,
+                trap: None,
+                role: Default::default(),
+                loc: 0,
+            }],
+        };
+        let bundles = if name == "leon2" {
+            vec![
+                inst("ld", &[reg("o0"), Operand::Imm(-8), reg("g2")]),
+                inst("bne_a", &[Operand::Block(1)]),
+                inst("sethi", &[Operand::Imm(0xf000_0000), reg("o1")]),
+                inst("call", &[Operand::Func(1)]),
+            ]
+        } else {
+            vec![
+                inst("lw", &[reg("t0"), Operand::Imm(-8), reg("a0")]),
+                inst("bne", &[reg("a0"), reg("zero"), Operand::Block(1)]),
+                inst("call", &[Operand::Func(1)]),
+            ]
+        };
+        let func = |name: &str, blocks| Func { name: name.into(), blocks, frame_bytes: 0, params: 0, results: 0 };
+        let looped = Block { loop_depth: 2, ..Block::default() };
+        Program {
+            machine: std::sync::Arc::new(machine),
+            funcs: vec![func("f.1", vec![Block { bundles, loop_depth: 0 }, looped]), func("", vec![Block::default()])],
+            exports: vec![("f.1".into(), 0), ("also".into(), 0)],
+            start: Some(1),
+            min_pages: 1,
+            max_pages: 2,
+            data: vec![crate::Segment { addr: 16, bytes: vec![1, 2, 3, 4, 5] }],
+            readonly: vec![],
+            system: vec![0; 16],
+            system_func_refs: vec![ciphermill_ir::FuncRef { offset: 12, func: ciphermill_ir::FuncId::from_u32(1) }],
+            arg_overflow: 16,
+            global_regs: vec![],
+        }
+    }
+
+    #[test]
+    fn leon2_text() {
+        let text = print(&sample("leon2"));
+        let code = "also:\nf_1:\n.L0_0:\n\tld [%o0 + -8], %g2\n\tbne,a .L0_1\n\tsethi %hi(4026531840), %o1\n\tcall _\n.L0_1:\t! loop depth 2\n";
+        assert!(text.contains(code), "{text}");
+        assert!(text.contains("cm_start:\n_:\n.L1_0:\n"), "{text}");
+        // Words of a big-endian machine, each with the value the module expects.
+        assert!(text.contains("\t.skip 16\n\t.byte 4,3,2,1,0,0,0,5\n\t.skip 65512\n"), "{text}");
+        assert!(text.contains("\t.4byte 1, 2\n\t.byte 0,0,0,0\n\t.4byte _\n"), "{text}");
+    }
+
+    #[test]
+    fn rv32_text() {
+        let text = print(&sample("rv32"));
+        let code = "f_1:\n.L0_0:\n\tlw t0, -8(a0)\n\tbne a0, zero, .L0_1\n\tjal ra, _\n.L0_1:\t# loop depth 2\n";
+        assert!(text.contains(code), "{text}");
+        assert!(text.contains("\t.skip 16\n\t.byte 1,2,3,4,5,0,0,0\n"), "{text}");
     }
 
     #[test]

@@ -331,6 +331,7 @@ impl<'a> Flattener<'a> {
     fn slice(&mut self, v: Val, lo: u8, width: u8) -> Res<Val> {
         match v {
             Val::Const(c) => Ok(Val::Const(c.checked_shr(u32::from(lo)).unwrap_or(0) & mask(u32::from(width)))),
+            Val::Slot(..) if width == 0 || lo > 63 => Ok(Val::Const(0)),
             Val::Slot(_, bits) if lo == 0 && bits <= width => Ok(v),
             Val::Slot(s, _) => self.make(Op::Slice, s, u16::from(lo) | u16::from(width) << 8, width),
         }

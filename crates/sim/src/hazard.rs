@@ -57,14 +57,14 @@ impl BundleTiming {
             let instr = machine.instrs.get(usize::from(inst.instr.0)).ok_or("an instruction number is out of range")?;
             for s in &instr.semantics {
                 statement_reads(inst, s, &mut |r| {
-                    if !machine.regs[usize::from(r.0)].zero && !t.reads.contains(&r) {
+                    if writable(machine, r) && !t.reads.contains(&r) {
                         t.reads.push(r);
                     }
                 });
                 match s {
                     Stmt::Assign { dest, .. } => {
                         let reg = dest_of(inst, dest)?;
-                        if !machine.regs[usize::from(reg.0)].zero {
+                        if writable(machine, reg) {
                             t.writes.push((reg, latency(instr, dest), instr.kind == InstrKind::Load));
                         }
                     }
@@ -83,6 +83,11 @@ impl BundleTiming {
         }
         Ok(t)
     }
+}
+
+/// Can the register's value change?
+fn writable(machine: &Machine, r: Reg) -> bool {
+    machine.regs.get(usize::from(r.0)).is_some_and(|info| !info.zero)
 }
 
 /// Where the cycles of a run went. All but `issue` are stalls.

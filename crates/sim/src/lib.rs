@@ -151,7 +151,8 @@ impl Simulator {
         &self.program
     }
 
-    /// The linear memory, in its current size.
+    /// The linear memory in its current size and in WebAssembly's byte order,
+    /// whatever the machine's (see [`memory`]).
     pub fn memory(&self) -> &[u8] {
         &self.state.memory.linear
     }
@@ -160,8 +161,7 @@ impl Simulator {
         &mut self.state.memory.linear
     }
 
-    /// The system area (globals, table, passive segments), in the machine's
-    /// byte order.
+    /// The system area (globals, table, passive segments), little-endian.
     pub fn system(&self) -> &[u8] {
         &self.state.memory.system
     }

@@ -60,12 +60,12 @@ pub struct Memory {
     pub align_mask: u64,
     /// Lowest stack address touched.
     pub lowest_stack: u64,
-    pub big: bool,
 }
 
 impl Memory {
     /// Memory as a program starts with it.
     pub fn new(program: &Program, layout: &Layout, strict_addresses: bool, check_alignment: bool) -> Result<Memory, String> {
+        // Word-invariance is about aligned accesses.
         let big = program.machine.endian == Endian::Big;
         let size = u64::from(program.min_pages) * PAGE_BYTES;
         let mut linear = vec![0; size as usize];
@@ -77,7 +77,7 @@ impl Memory {
             to.copy_from_slice(&segment.bytes);
         }
         let mut system = program.system.clone();
-        system.resize(system.len().max(8), 0);
+        system.resize(system.len().max(8).next_multiple_of(8), 0);
         put(&mut system, 0, 4, u64::from(program.min_pages));
         put(&mut system, 4, 4, u64::from(program.max_pages));
         for r in &program.system_func_refs {
@@ -101,9 +101,8 @@ impl Memory {
             readonly,
             span,
             address_mask: if strict_addresses { u64::MAX } else { 0xffff_ffff },
-            align_mask: if check_alignment && !program.machine.memory.unaligned { 7 } else { 0 },
+            align_mask: if big || (check_alignment && !program.machine.memory.unaligned) { 7 } else { 0 },
             lowest_stack: u64::from(STACK_TOP),
-            big,
         })
     }
 
@@ -127,7 +126,8 @@ impl Memory {
         if addr & self.align_mask & (N as u64 - 1) != 0 {
             return Err(Fault::Misaligned(addr));
         }
-        if addr < self.span.end && addr.wrapping_add(N as u64) > self.span.start && self.promised(addr, N as u64) {
+        let at = turned::<N, BE>(addr) as u64;
+        if at < self.span.end && at.wrapping_add(N as u64) > self.span.start && self.promised(at, N as u64) {
             return Err(Fault::ReadOnly(addr));
         }
         match slice_mut::<N, BE>(&mut self.linear, addr) {

@@ -73,23 +73,45 @@ fn indirect_calls_reach_functions() {
 #[test]
 fn memory_in_both_byte_orders() {
     let text = "
-        func f 1 2
+        func f 1 4
             ldw r3, r1, 0
             ldhs r2, r1, 2
             sth r3, r1, 4
+            ldb r4, r1, 0
+            stb r4, r1, 8
+            stw r4, r0, -268435424 !system
             mov r1, r3
             ret
     ";
-    for (endian, word, half, stored) in
-        [(Endian::Little, 0x84030201, 0xffff_8403, [1, 2]), (Endian::Big, 0x0102_0384, 0x0384, [3, 0x84])]
+    // A word is what WebAssembly says it is, on either machine. The big-endian
+    // machine's halfword 2 is the lower one, and its byte 0 the uppermost.
+    for (endian, half, byte, stored, at) in
+        [(Endian::Little, 0xffff_8403, 1, 104, 108), (Endian::Big, 0x0201, 0x84, 106, 111)]
     {
         let mut m = toy();
         m.endian = endian;
         let mut s = Simulator::new(Arc::new(assemble(m, text)), SimOptions::default()).unwrap();
         s.memory_mut()[100..104].copy_from_slice(&[1, 2, 3, 0x84]);
-        assert_eq!(s.call(0, &[100]).unwrap(), [word, half]);
-        assert_eq!(s.memory()[104..106], stored);
+        assert_eq!(s.call(0, &[100]).unwrap(), [0x8403_0201, half, byte, 0]);
+        assert_eq!(s.memory()[stored..stored + 2], [1, 2]);
+        assert_eq!(u64::from(s.memory()[at]), byte);
     }
+}
+
+#[test]
+fn promises_hold_for_the_bytes_that_change() {
+    // The big-endian machine's byte 103 is the module's 100.
+    let mut m = toy();
+    m.endian = Endian::Big;
+    let mut p = assemble(m, "
+        func f 1 0
+            stb r0, r1, 0
+            ret
+    ");
+    p.readonly.push(100..101);
+    let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
+    assert!(s.call(0, &[100]).is_ok());
+    assert!(matches!(s.call(0, &[103]), Err(Stop::PromiseBroken(_))));
 }
 
 #[test]

@@ -186,18 +186,18 @@ fn caches() {
         func f 1 0
             lw a1, 0, a0
             lw a2, 4, a0
-            lw a3, 16, a0
+            lw a3, 32, a0
             sw a1, 64, a0
             lw a3, 64, a0
             ret
     ";
-    // Six instructions and 2: 8 cycles; one line of code (24), three of data (12 each).
+    // Six instructions and 2: 8 cycles; one line of code (24), three of data (24 each).
     assert_eq!(run(text, &[4096]).1, 8);
     let set = [("memory.icache.enabled", "true"), ("memory.dcache.enabled", "true")];
     let (_, stats) = run_with(&set, text, &[4096]);
-    assert_eq!((stats.cycles, stats.stalls.icache, stats.stalls.dcache), (8 + 24 + 36, 24, 36));
+    assert_eq!((stats.cycles, stats.stalls.icache, stats.stalls.dcache), (8 + 24 + 72, 24, 72));
     // Write-back: the store allocates, the load after it hits.
     let set = [("memory.dcache.enabled", "true"), ("memory.dcache.write", "back")];
     let (_, stats) = run_with(&set, text, &[4096]);
-    assert_eq!((stats.cycles, stats.dcache.unwrap().write_misses), (8 + 36, 1));
+    assert_eq!((stats.cycles, stats.dcache.unwrap().write_misses), (8 + 72, 1));
 }

@@ -5,6 +5,7 @@
 
 pub mod interp;
 pub mod random;
+pub mod text;
 
 use ciphermill_ir::{FuncId, Module, Type};
 use interp::{Interp, Outcome};

@@ -361,7 +361,7 @@ impl Gen<'_> {
         let widths: &[u8] = if ty == Type::I64 { &[1, 2, 4, 8, 8] } else { &[1, 2, 4, 4] };
         let bytes = self.rng.pick(widths);
         let signed = self.rng.below(3) == 0;
-        let offset = self.rng.pick(&[0, 0, 4, 8, 16, 20, 0x1000]);
+        let offset = self.rng.pick(&[0, 0, 0, 2, 3, 4, 4, 8, 16, 20, 0x1000]);
         MemAccess { bytes, signed, align: 1, offset, space: Space::Linear }
     }
 

@@ -1,0 +1,54 @@
+//! Random modules until stopped, with a count a minute.
+//!
+//! `CIPHERMILL_SEED` sets the first module's number, `CIPHERMILL_MODULES` how
+//! many there are. A failing module is shrunk and saved among the regressions,
+//! and the run goes on; the exit code says whether there were any.
+
+use ciphermill_differential::{campaign, folders, subject};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+fn main() -> ExitCode {
+    let root = folders::root();
+    let simulated = match subject::simulated(&root, &folders::MACHINES) {
+        Ok(simulated) => simulated,
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::from(2);
+        }
+    };
+    let subjects: Vec<_> = subject::interpreted().into_iter().chain(simulated).collect();
+    // A panic is a finding like any other; its text is in the report.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (mut next, limit) = (campaign::seed(), campaign::setting("CIPHERMILL_MODULES").unwrap_or(u64::MAX));
+    println!("modules from number {next} on, each run {} ways", subjects.len());
+
+    let (started, mut last_line) = (Instant::now(), Instant::now());
+    let (mut total, mut failed, mut left) = (campaign::Tally::default(), 0, limit);
+    while left > 0 {
+        let batch = left.min(200);
+        let (tally, failures) = campaign::run(next, batch, &subjects);
+        total += tally;
+        failed += failures.len();
+        for failure in failures {
+            println!("module {}: {}", failure.number, failure.mismatch);
+            match campaign::save(&failure, &subjects, &folders::regressions()) {
+                Ok(path) => println!("  saved as {}", path.display()),
+                Err(e) => println!("  not saved: {e}"),
+            }
+        }
+        next = next.wrapping_add(batch);
+        left -= batch;
+        if last_line.elapsed() >= Duration::from_secs(60) || left == 0 {
+            last_line = Instant::now();
+            println!(
+                "{} modules, {} calls ({} traps), {failed} failures in {} s",
+                total.modules,
+                total.calls,
+                total.traps,
+                started.elapsed().as_secs()
+            );
+        }
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,132 @@
+//! Thousands of modules on all cores.
+//!
+//! Each module has a number of its own, from which it can be made again: even
+//! numbers are cipher-like, odd ones from `wasm-smith`. A module that fails is
+//! shrunk and saved where the regression test finds it.
+
+use crate::check::{Mismatch, check};
+use crate::cipherlike::{self, Size};
+use crate::rng::Rng;
+use crate::shrink::shrink;
+use crate::smith;
+use crate::subject::Subject;
+use rayon::prelude::*;
+use std::ops::AddAssign;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Time spent on making one failing module smaller.
+const SHRINKING: Duration = Duration::from_secs(40);
+
+/// The module of that number. Some numbers have none: random bytes that are
+/// not enough for `wasm-smith`.
+pub fn module(number: u64) -> Option<Vec<u8>> {
+    let rng = Rng::new(number);
+    if number.is_multiple_of(2) {
+        let sizes = [
+            Size { functions: 1, statements: 4, depth: 3 },
+            Size::NORMAL,
+            Size { functions: 3, statements: 16, depth: 5 },
+        ];
+        let size = sizes[rng.below(3) as usize];
+        Some(cipherlike::module(&rng, size))
+    } else {
+        let bytes = 200 + rng.below(3000) as usize;
+        smith::module(&rng.bytes(bytes))
+    }
+}
+
+/// What has been done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    pub modules: usize,
+    pub calls: usize,
+    pub traps: usize,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Tally) {
+        self.modules += other.modules;
+        self.calls += other.calls;
+        self.traps += other.traps;
+    }
+}
+
+/// A module that showed a difference.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    pub number: u64,
+    pub wasm: Vec<u8>,
+    pub mismatch: Mismatch,
+}
+
+/// Check so many modules from a number on, on all cores.
+pub fn run(first: u64, count: u64, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
+    let one = |i: u64| {
+        let number = first.wrapping_add(i);
+        let mut tally = Tally::default();
+        let Some(wasm) = module(number) else { return (tally, Vec::new()) };
+        tally.modules = 1;
+        match check(&wasm, subjects) {
+            Ok(checked) => {
+                (tally.calls, tally.traps) = (checked.calls, checked.traps);
+                (tally, Vec::new())
+            }
+            Err(mismatch) => (tally, vec![Failure { number, wasm, mismatch }]),
+        }
+    };
+    let merge = |mut a: (Tally, Vec<Failure>), b: (Tally, Vec<Failure>)| {
+        a.0 += b.0;
+        a.1.extend(b.1);
+        a
+    };
+    let (tally, mut failures) = (0..count).into_par_iter().map(one).reduce(Default::default, merge);
+    failures.sort_by_key(|f| f.number.wrapping_sub(first));
+    (tally, failures)
+}
+
+/// Make a failing module small and save it; the file's path.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub fn save(failure: &Failure, subjects: &[Subject], folder: &Path) -> std::io::Result<PathBuf> {
+    // Only the subject it failed on: the others would cost time, and the small
+    // module should show the same failure.
+    let same: Vec<Subject> = subjects.iter().filter(|s| s.to_string() == failure.mismatch.subject).cloned().collect();
+    let mut fails = |wasm: &[u8]| check(wasm, &same).is_err_and(|m| m.subject == failure.mismatch.subject);
+    let small = if fails(&failure.wasm) { shrink(&failure.wasm, SHRINKING, &mut fails) } else { failure.wasm.clone() };
+    std::fs::create_dir_all(folder)?;
+    let slug: String =
+        failure.mismatch.subject.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let path = folder.join(format!("{}-{}.wasm", slug.replace("--", "-"), failure.number));
+    std::fs::write(&path, small)?;
+    Ok(path)
+}
+
+/// A number from the environment.
+pub fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// `CIPHERMILL_SEED`, or a number from the clock.
+pub fn seed() -> u64 {
+    setting("CIPHERMILL_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Rng::new(now.as_nanos() as u64).next() >> 16
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_makes_one_module() {
+        for number in 0..100 {
+            assert_eq!(module(number), module(number));
+        }
+        let made = (0..100).filter(|&n| module(n).is_some()).count();
+        assert!(made > 90, "only {made} of 100 numbers have a module");
+    }
+}

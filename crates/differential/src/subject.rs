@@ -1,0 +1,231 @@
+//! The ways to run a module that are compared with the reference.
+
+use crate::check::{Call, Ending, Outcome, Transcript};
+use crate::interp::{Halt, Interp};
+use ciphermill_ir::{Module, TrapCode, Type};
+use ciphermill_machine::Machine;
+use ciphermill_sim::{SimOptions, Simulator, Stop};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Operations the interpreter of the intermediate representation may execute.
+const INTERP_FUEL: u64 = 40_000_000;
+/// Instructions a simulated call may take.
+const MAX_INSTRUCTIONS: u64 = 20_000_000;
+
+/// A way to run a module other than the reference.
+#[derive(Clone)]
+pub enum Subject {
+    /// Load, optimise at the level (None: not at all), interpret.
+    Interp { level: Option<u8>, word_bits: u8, strict: bool },
+    /// Load, optimise, generate code for a machine, simulate it.
+    Machine { machine: Arc<Machine>, level: u8, strict: bool },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let traps = if self.keeps_traps() { "" } else { ", traps not kept" };
+        match self {
+            Subject::Interp { level: None, .. } => write!(f, "interpreted as loaded"),
+            Subject::Interp { level: Some(level), word_bits, .. } => {
+                write!(f, "interpreted, level {level} for {word_bits} bits{traps}")
+            }
+            Subject::Machine { machine, level, .. } => write!(f, "{}, level {level}{traps}", machine.name),
+        }
+    }
+}
+
+/// Every level for words of 64 and 32 bits, with traps kept and not, on the
+/// interpreter of the intermediate representation.
+pub fn interpreted() -> Vec<Subject> {
+    let mut subjects = vec![Subject::Interp { level: None, word_bits: 64, strict: true }];
+    for level in 0..=2 {
+        for word_bits in [64, 32] {
+            subjects.push(Subject::Interp { level: Some(level), word_bits, strict: true });
+        }
+    }
+    subjects.push(Subject::Interp { level: Some(2), word_bits: 32, strict: false });
+    subjects
+}
+
+/// The machines of the given names, with extensions behind plus signs
+/// (`rv32+zba+zbb`), at every level, and at level 2 without keeping traps too.
+///
+/// # Errors
+///
+/// When a machine file or extension cannot be loaded; `root` is the folder
+/// that holds `machines` and `extensions`.
+pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
+    let mut subjects = Vec::new();
+    for name in names {
+        let mut parts = name.split('+');
+        let base = parts.next().unwrap_or_default();
+        let with: Vec<String> = parts.map(str::to_string).collect();
+        let machine = ciphermill_machine::load_from_dir(root, base, &with, &[], &[]).map_err(|e| e.to_string())?;
+        let machine = Arc::new(machine);
+        for (level, strict) in [(0, true), (1, true), (2, true), (2, false)] {
+            subjects.push(Subject::Machine { machine: machine.clone(), level, strict });
+        }
+    }
+    Ok(subjects)
+}
+
+/// A run of the module as loaded that stops at an access which is not aligned
+/// as the module states.
+pub fn aligned_as_stated() -> Subject {
+    Subject::Interp { level: None, word_bits: 64, strict: false }
+}
+
+impl Subject {
+    /// True when the subject promises every trap of the module. Otherwise it
+    /// also relies on the alignments that the module states.
+    pub fn keeps_traps(&self) -> bool {
+        match self {
+            Subject::Interp { strict, .. } | Subject::Machine { strict, .. } => *strict,
+        }
+    }
+
+    /// Run a script on a loaded module.
+    ///
+    /// # Errors
+    ///
+    /// When a stage of the compiler fails.
+    pub fn run(&self, module: &Module, script: &[Call]) -> Result<Transcript, String> {
+        match self {
+            Subject::Interp { level, word_bits, strict } => on_interp(module, *level, *word_bits, *strict, script),
+            Subject::Machine { machine, level, strict } => on_machine(module, machine, *level, *strict, script),
+        }
+    }
+}
+
+/// The optimiser's output, verified.
+fn optimise(module: &Module, level: u8, word_bits: u8, strict: bool) -> Result<Module, String> {
+    let mut module = module.clone();
+    let options =
+        ciphermill_opt::Options { level, strict_traps: strict, word_bits, ..ciphermill_opt::Options::default() };
+    ciphermill_opt::optimise(&mut module, &options).map_err(|e| e.to_string())?;
+    ciphermill_ir::verify::verify(&module).map_err(|e| format!("does not verify: {e}"))?;
+    Ok(module)
+}
+
+fn on_interp(
+    original: &Module,
+    level: Option<u8>,
+    word_bits: u8,
+    strict: bool,
+    script: &[Call],
+) -> Result<Transcript, String> {
+    let optimised;
+    let (module, word_bits) = match level {
+        None => (original, 64),
+        Some(level) => {
+            optimised = optimise(original, level, word_bits, strict)?;
+            (&optimised, word_bits)
+        }
+    };
+    let mut interp = Interp::new(module, INTERP_FUEL);
+    interp.check_alignment = !strict;
+    let end = |halt| match halt {
+        Halt::Trap(TrapCode::StackOverflow) | Halt::Fuel => Ending::Exhausted,
+        Halt::Trap(code) => Ending::Trap(code),
+        Halt::Broken(what) => Ending::Broken(what),
+    };
+    let instantiation = interp.start().err().map(end);
+    let mut outcomes = Vec::new();
+    if instantiation.is_none() {
+        for call in script {
+            let id = module.export(&call.export).ok_or_else(|| lost(call))?;
+            let outcome = interp.call(id, &split(&call.sig.params, &call.args, word_bits));
+            outcomes.push(outcome.map(|r| join(&call.sig.results, &r, word_bits)).map_err(end));
+        }
+    }
+    // The lowering to 32 bits splits a global within its slot of 8 bytes.
+    let globals = original.exported_globals.iter();
+    let globals = globals.map(|(name, id)| (name.clone(), interp.global(*id) & original.globals[*id].ty.mask()));
+    Ok(Transcript { instantiation, outcomes, globals: globals.collect(), memory: interp.memory })
+}
+
+/// Globals are not shown, since a machine may keep them in registers; what a
+/// function reads of them is.
+fn on_machine(
+    original: &Module,
+    machine: &Arc<Machine>,
+    level: u8,
+    strict: bool,
+    script: &[Call],
+) -> Result<Transcript, String> {
+    let word_bits = machine.word_bits;
+    let module = optimise(original, level, word_bits, strict)?;
+    let options = ciphermill_codegen::Options { level, strict_traps: strict, ..ciphermill_codegen::Options::default() };
+    let program =
+        ciphermill_codegen::compile(&module, machine.clone(), &options).map_err(|e| format!("does not compile: {e}"))?;
+    let options = SimOptions {
+        strict_addresses: strict,
+        caches: level == 2,
+        max_instructions: MAX_INSTRUCTIONS,
+        ..SimOptions::default()
+    };
+    let mut simulator = Simulator::new(Arc::new(program), options).map_err(|e| format!("does not start: {e}"))?;
+    let end = |stop: Stop| match stop {
+        Stop::Trap { code: TrapCode::StackOverflow, .. } | Stop::StackOverflow | Stop::OutOfFuel => Ending::Exhausted,
+        Stop::Trap { code, .. } => Ending::Trap(code),
+        Stop::PromiseBroken(_) | Stop::Internal(_) => Ending::Broken(stop.to_string()),
+    };
+    let instantiation = simulator.start().err().map(end);
+    let mut outcomes: Vec<Outcome> = Vec::new();
+    if instantiation.is_none() {
+        for call in script {
+            let func = simulator.program().export(&call.export).ok_or_else(|| lost(call))?;
+            let outcome = simulator.call(func, &split(&call.sig.params, &call.args, word_bits));
+            outcomes.push(outcome.map(|r| join(&call.sig.results, &r, word_bits)).map_err(end));
+        }
+    }
+    Ok(Transcript { instantiation, outcomes, globals: Vec::new(), memory: simulator.memory().to_vec() })
+}
+
+fn lost(call: &Call) -> String {
+    format!("the export \"{}\" is gone", call.export)
+}
+
+/// Arguments or results as a machine of that word width takes them: 64-bit
+/// values on 32-bit machines are two words, the low one first.
+pub fn split(types: &[Type], values: &[u64], word_bits: u8) -> Vec<u64> {
+    let mut words = Vec::new();
+    for (ty, &value) in types.iter().zip(values) {
+        if *ty == Type::I64 && word_bits == 32 {
+            words.extend([value & 0xFFFF_FFFF, value >> 32]);
+        } else {
+            words.push(value);
+        }
+    }
+    words
+}
+
+/// The inverse of [`split`].
+pub fn join(types: &[Type], words: &[u64], word_bits: u8) -> Vec<u64> {
+    let mut words = words.iter().copied();
+    let mut next = || words.next().unwrap_or(0);
+    let value = |ty: &Type| match (ty, word_bits) {
+        (Type::I64, 32) => {
+            let low = next() & 0xFFFF_FFFF;
+            low | next() << 32
+        }
+        _ => next() & ty.mask(),
+    };
+    types.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joining_undoes_splitting() {
+        let (types, values) = ([Type::I64, Type::I32, Type::I64], [0x1234_5678_9ABC_DEF0, 7, u64::MAX]);
+        assert_eq!(split(&types, &values, 32), [0x9ABC_DEF0, 0x1234_5678, 7, 0xFFFF_FFFF, 0xFFFF_FFFF]);
+        for bits in [32, 64] {
+            assert_eq!(join(&types, &split(&types, &values, bits), bits), values);
+        }
+    }
+}

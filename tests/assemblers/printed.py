@@ -1,0 +1,154 @@
+"""Printed programs under real assemblers and emulators.
+
+A program that the code generator printed for a machine is assembled by GNU as,
+linked with a start-up file and a table of calls, and run under QEMU's user
+emulation. Nothing of ours takes part in the run: it judges the instruction
+selection, the register allocation, the calling convention and the printed
+syntax at once.
+
+Linear memory is linked at address 0 and the system area at 0xF0000000, where
+the code expects them. Buffers stand in a section of their own above linear
+memory. Memory of a big-endian machine is word-invariant: every aligned word
+has the value that a little-endian reader would see; so data is emitted as
+words, and output turned back word by word.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+BUFFERS = 0x4000_0000
+ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Target:
+    """The tools for one machine."""
+
+    assembler: tuple[str, ...]
+    linker: tuple[str, ...]
+    emulator: tuple[str, ...]
+    start: str
+    set_register: str
+    big_endian: bool
+
+    def missing(self) -> list[str]:
+        """The programs that are not installed."""
+        return [tool[0] for tool in (self.assembler, self.linker, self.emulator) if shutil.which(tool[0]) is None]
+
+
+def riscv(extensions: str = "", cpu: str = "rv32") -> Target:
+    return Target(
+        assembler=("riscv64-linux-gnu-as", f"-march=rv32im{extensions}", "-mabi=ilp32"),
+        linker=("riscv64-linux-gnu-ld", "-m", "elf32lriscv"),
+        emulator=("qemu-riscv32", "-cpu", cpu),
+        start="start_riscv32.s",
+        set_register="li {register}, {value}",
+        big_endian=False,
+    )
+
+
+SPARC = Target(
+    assembler=("sparc64-linux-gnu-as", "-32", "-Av8"),
+    linker=("sparc64-linux-gnu-ld", "-m", "elf32_sparc"),
+    emulator=("qemu-sparc",),
+    start="start_sparc.s",
+    set_register="set {value}, %{register}",
+    big_endian=True,
+)
+
+
+def padded(length: int) -> int:
+    return -(-length // 4) * 4
+
+
+@dataclass
+class Calls:
+    """A table of calls, the buffers they use, and the output they write."""
+
+    commands: list[tuple] = field(default_factory=list)
+    data: list[tuple[int, bytes]] = field(default_factory=list)
+    outputs: list[int] = field(default_factory=list)
+    top: int = BUFFERS
+
+    def buffer(self, content: bytes | int) -> int:
+        """Address of a new buffer: bytes, or so many zeros."""
+        content = bytes(content) if isinstance(content, int) else content
+        address = self.top
+        self.data.append((address, content))
+        self.top += -(-max(len(content), 1) // ALIGN) * ALIGN
+        return address
+
+    def call(self, function: str, *arguments: int, output: tuple[int, int] = (0, 0)) -> None:
+        """Call an export; then write `output` = (address, length)."""
+        address, length = output
+        self.commands.append((function, *arguments, *[0] * (4 - len(arguments)), address, padded(length), 0))
+        if length:
+            self.outputs.append(length)
+
+    def assembly(self) -> str:
+        lines = ['\t.section .cm_buffers,"aw"']
+        at = BUFFERS
+        for address, content in self.data:
+            lines.append(f"\t.skip {address - at}")
+            at = address + padded(len(content))
+            if not any(content):
+                lines.append(f"\t.skip {padded(len(content))}")
+                continue
+            content = content.ljust(padded(len(content)), b"\0")
+            words = [int.from_bytes(content[i : i + 4], "little") for i in range(0, len(content), 4)]
+            lines += [f"\t.4byte {', '.join(map(str, words[i : i + 8]))}" for i in range(0, len(words), 8)]
+        lines += ["\t.skip 64", "\t.data", "\t.balign 4", "\t.globl cm_commands", "cm_commands:"]
+        lines += [f"\t.4byte {', '.join(map(str, command))}" for command in self.commands]
+        lines += ["\t.4byte 0, 0, 0, 0, 0, 0, 0, 0", ""]
+        return "\n".join(lines)
+
+
+def tool(command: list[str], **options) -> bytes:
+    """Run a program; its own words in the error if it fails."""
+    done = subprocess.run(command, capture_output=True, **options)
+    said = done.stderr.decode(errors="replace")
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}: {said[:2000]}"
+    return done.stdout
+
+
+class Assembled:
+    """One printed program as an object file, to be run with many call tables."""
+
+    def __init__(self, text: str, target: Target, folder: Path) -> None:
+        self.target, self.folder = target, folder
+        source = folder / "program.s"
+        source.write_text(text)
+        globals_ = re.findall(r"\.set cm_global_(\w+), (\d+)", text)
+        lines = [f"\t{target.set_register.format(register=r, value=v)}\n" for r, v in globals_]
+        (folder / "globals.s").write_text("".join(lines))
+        # No warnings either: an operand that is cut to fit is a wrong program.
+        self._assemble("program.s", "--fatal-warnings")
+        shutil.copy(HERE / target.start, folder)
+        self._assemble(target.start)
+
+    def _assemble(self, name: str, *flags: str) -> None:
+        tool([*self.target.assembler, *flags, name, "-o", Path(name).with_suffix(".o").name], cwd=self.folder)
+
+    def run(self, calls: Calls) -> list[bytes]:
+        """Make the calls; the outputs in order."""
+        (self.folder / "calls.s").write_text(calls.assembly())
+        self._assemble("calls.s")
+        objects = [Path(self.target.start).with_suffix(".o").name, "program.o", "calls.o"]
+        places = [".text=0xE0000000", ".cm_linear=0", ".cm_system=0xF0000000", f".cm_buffers={BUFFERS:#x}"]
+        sections = [f"--section-start={place}" for place in places]
+        tool([*self.target.linker, "-static", *sections, *objects, "-o", "program"], cwd=self.folder)
+        written = tool([*self.target.emulator, "./program"], cwd=self.folder, timeout=120)
+        if self.target.big_endian:
+            written = b"".join(written[i : i + 4][::-1] for i in range(0, len(written), 4))
+        outputs = []
+        for length in calls.outputs:
+            outputs.append(written[:length])
+            written = written[padded(length) :]
+        assert not written, f"{len(written)} bytes more than were asked for"
+        return outputs

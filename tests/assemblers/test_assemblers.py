@@ -1,0 +1,167 @@
+"""Every cipher, direction and key size, by assemblers and emulators not ours.
+
+The program printed for a machine is assembled by GNU as, run under QEMU, and
+its output compared with the official vectors. Skipped, with the missing
+program named, where the tools are not installed (see .ci/run).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from printed import SPARC, Assembled, Calls, Target, riscv
+
+ciphermill = pytest.importorskip("ciphermill")
+
+ROOT = Path(__file__).resolve().parents[2]
+CIPHERS = ROOT / "ciphers"
+#: Vectors of one key size and file that are run, spread over the file.
+MOST = 24
+#: Bytes of keystream that are compared at most.
+LONGEST = 2048
+
+#: Machine, extensions, and the tools that run it.
+TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
+    "leon2": ("leon2", (), SPARC),
+    "rv32": ("rv32", (), riscv()),
+    "rv32-zb": (
+        "rv32",
+        ("zba", "zbb", "zbkb"),
+        riscv("_zba_zbb_zbkb", "rv32,zba=true,zbb=true,zbkb=true"),
+    ),
+}
+
+
+def variants() -> list[tuple[str, str]]:
+    ciphers = sorted(path.parent.name for path in CIPHERS.glob("*/cipher.toml"))
+    return [(cipher, variant) for cipher in ciphers for variant in manifest(cipher)["variants"]]
+
+
+@cache
+def manifest(cipher: str) -> dict:
+    return tomllib.loads((CIPHERS / cipher / "cipher.toml").read_text())
+
+
+@cache
+def vectors(cipher: str, variant: str) -> dict[int, list[dict]]:
+    """Vectors of a variant by key size in bits."""
+    found: dict[int, list[dict]] = {bits: [] for bits in manifest(cipher)["key_bits"]}
+    for entry in manifest(cipher)["vectors"]:
+        data = json.loads((CIPHERS / cipher / entry["file"]).read_text())
+        if data["kind"] not in ("block", "stream") or variant not in data.get("variants", [variant]):
+            continue
+        for bits, chosen in found.items():
+            mine = [v for v in data["vectors"] if 4 * len(v["key"]) == bits]
+            chosen += mine[:: max(1, -(-len(mine) // MOST))]
+    return found
+
+
+def cases() -> list:
+    out = []
+    for target in TARGETS:
+        for cipher, variant in variants():
+            stream = manifest(cipher)["kind"] == "stream"
+            for direction in ("keystream",) if stream else ("encrypt", "decrypt"):
+                for bits in vectors(cipher, variant):
+                    case = f"{target}-{cipher}-{variant}-{direction}-{bits}"
+                    out.append(pytest.param(target, cipher, variant, direction, bits, id=case))
+    return out
+
+
+@pytest.fixture(scope="session")
+def assembled(tmp_path_factory):
+    """Printed and assembled programs, each made once."""
+
+    @cache
+    def make(target: str, cipher: str, variant: str) -> Assembled:
+        machine, extensions, tools = TARGETS[target]
+        folder = tmp_path_factory.mktemp(f"{target}-{cipher}-{variant}")
+        return Assembled(assembly(cipher, variant, machine, extensions), tools, folder)
+
+    return make
+
+
+def assembly(cipher: str, variant: str, machine: str, extensions: tuple[str, ...]) -> str:
+    """The program's text, as `ciphermill asm` prints it."""
+    from ciphermill import engine
+    from ciphermill.manifest import find
+
+    module = engine.module(find(cipher), variant)
+    return engine.assembly(module, machine, engine.Options(with_=extensions))
+
+
+def block_calls(cipher: str, direction: str, vectors: list[dict]) -> tuple[Calls, list[bytes]]:
+    calls, expected = Calls(), []
+    context = calls.buffer(16384)
+    setup = "cm_keysetup" if direction == "encrypt" else "cm_keysetup_decrypt"
+    for v in vectors:
+        key, plain, coded = (bytes.fromhex(v[k]) for k in ("key", "plaintext", "ciphertext"))
+        given, wanted = (plain, coded) if direction == "encrypt" else (coded, plain)
+        out = calls.buffer(len(wanted))
+        calls.call(setup, context, calls.buffer(key), len(key))
+        blocks = len(given) // manifest(cipher)["block_bytes"]
+        calls.call(f"cm_{direction}_blocks", context, calls.buffer(given), out, blocks, output=(out, len(wanted)))
+        expected.append(wanted)
+    return calls, expected
+
+
+def stream_calls(vectors: list[dict]) -> tuple[Calls, list[list[tuple[int, bytes]]]]:
+    calls, expected = Calls(), []
+    context = calls.buffer(32768)
+    for v in vectors:
+        chunks = [(c["offset"], bytes.fromhex(c["hex"])) for c in v["chunks"]]
+        chunks = [(at, data) for at, data in chunks if at + len(data) <= LONGEST]
+        if not chunks:
+            continue
+        key, iv = bytes.fromhex(v["key"]), bytes.fromhex(v.get("iv", ""))
+        length = max(at + len(data) for at, data in chunks)
+        text = bytes.fromhex(v["plaintext"]) if "plaintext" in v else bytes(length)
+        given, out = calls.buffer(text), calls.buffer(length)
+        calls.call("cm_keysetup", context, calls.buffer(key), len(key))
+        calls.call("cm_ivsetup", context, calls.buffer(iv), len(iv))
+        # Two pieces, so that the state is carried on too.
+        first = length // 2 // 64 * 64
+        calls.call("cm_keystream", context, given, out, first)
+        calls.call("cm_keystream", context, given + first, out + first, length - first, output=(out, length))
+        expected.append(chunks)
+    return calls, expected
+
+
+@pytest.mark.parametrize(("target", "cipher", "variant", "direction", "bits"), cases())
+def test_vectors(assembled, target, cipher, variant, direction, bits):
+    missing = TARGETS[target][2].missing()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    chosen = vectors(cipher, variant)[bits]
+    assert chosen, "no vectors of this key size"
+    program = assembled(target, cipher, variant)
+    if direction == "keystream":
+        calls, expected = stream_calls(chosen)
+        assert expected, "no vector is short enough"
+        for got, chunks in zip(program.run(calls), expected, strict=True):
+            for at, data in chunks:
+                assert got[at : at + len(data)] == data
+    else:
+        calls, expected = block_calls(cipher, direction, chosen)
+        assert program.run(calls) == expected
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
+    """One instruction changed everywhere gives another ciphertext, or a crash."""
+    missing = TARGETS[target][2].missing()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    good = assembled(target, "rc6", "plain")
+    calls, expected = block_calls("rc6", "encrypt", vectors("rc6", "plain")[128][:4])
+    assert good.run(calls) == expected
+    text = (good.folder / "program.s").read_text()
+    wrong = text.replace("\txor ", "\tor ")
+    assert wrong != text
+    bad = Assembled(wrong, good.target, tmp_path)
+    with pytest.raises(AssertionError):
+        assert bad.run(calls) == expected
