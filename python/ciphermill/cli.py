@@ -80,6 +80,8 @@ def run(
     work = [(c, v, machine) for c, v in chosen for machine in machines]
     answers = measure_all(work, options)
     measurements = [answer for answer in answers if not isinstance(answer, Exception)]
+    if not measurements:
+        raise answers[0]
     if json:
         print_json(report.document(measurements))
     elif len(work) == 1:
@@ -291,7 +293,7 @@ def status() -> int:
     from ._core import InputError, InternalError
 
     try:
-        return app(standalone_mode=False) or 0
+        return app(prog_name="ciphermill", standalone_mode=False) or 0
     except InputError as error:
         complain(str(error))
         return 2

@@ -41,6 +41,7 @@ BASE_FLAGS = (
     "-g0",
     "-mcpu=mvp+bulk_memory+sign_ext+multivalue+mutable_globals",
     "-ffreestanding",
+    "-fno-sanitize=all",  # zig turns some on at -O0, and they need a library
     "-nostdlib",
     "-Wl,--no-entry",
     "-Wl,--export=__heap_base",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,27 +140,30 @@ def iv_bytes(cipher: Cipher) -> int:
 def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:
     """What the official vectors say of this module; None when there are none.
 
-    The verdict depends on nothing but the module, the vectors and the core,
-    so it is kept under a hash of the three.
+    That all have passed depends on nothing but the module, the vectors and
+    the core, so it is kept under a hash of the three. A failure is not kept:
+    whoever sees one will want to see it again.
     """
     if not module.cipher.vectors:
         return None
-    files = [library.read(path) for path in module.cipher.vectors]
-    request = {
+    request = json.dumps({
         "variant": module.variant.name,
         "direction": direction,
         "key_bits": key_bits,
-        "files": files,
-    }
-    text = json.dumps(request)
-    digest = hashlib.sha256(f"{_core.version()}\0{module.hash}\0{text}".encode()).hexdigest()[:40]
+        "files": [library.read(path) for path in module.cipher.vectors],
+    })  # fmt: skip
+    core = os.stat(_core.__file__)
+    identity = f"{_core.version()} {core.st_size} {core.st_mtime_ns}"
+    digest = hashlib.sha256(f"{identity}\0{module.hash}\0{request}".encode()).hexdigest()[:40]
     kept = paths.cache() / "vectors" / f"{digest}.json"
     try:
         return json.loads(kept.read_bytes())
     except (OSError, ValueError):
-        report = _core.check_vectors(module.wasm, text)
-        paths.write_atomically(kept, report.encode())
-        return json.loads(report)
+        text = _core.check_vectors(module.wasm, request)
+        report = json.loads(text)
+        if report["failed"] is None:
+            paths.write_atomically(kept, text.encode())
+        return report
 
 
 def show_machine(machine: str, options: Options) -> dict[str, Any]:

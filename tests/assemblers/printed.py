@@ -7,8 +7,9 @@ selection, the register allocation, the calling convention and the printed
 syntax at once.
 
 Linear memory is linked at address 0 and the system area at 0xF0000000, where
-the code expects them. Buffers stand in a section of their own above linear
-memory. Memory of a big-endian machine is word-invariant: every aligned word
+the code expects them. Buffers stand in a section of their own 16 MiB up, and
+the start-up files grow the memory to 32 MiB, as a host would, so that the
+module's own checks (`memory.copy`) find them inside. Memory of a big-endian machine is word-invariant: every aligned word
 has the value that a little-endian reader would see; so data is emitted as
 words, and output turned back word by word.
 """
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-BUFFERS = 0x4000_0000
+BUFFERS = 0x0100_0000
 ALIGN = 64
 
 

@@ -1,11 +1,11 @@
 # Start-up of a printed program under Linux user emulation, RV32.
 #
-# Gives the global registers their values (globals.s, written by printed.py),
-# calls cm_start if the program has one, then every function of the table
-# cm_commands. A command is eight words: function, four arguments, address and
-# length of output, unused; a function of 0 ends the table. Output goes to file
-# descriptor 1. Exit codes: 0 done, 2 a function moved the stack pointer,
-# 3 a write failed.
+# Gives linear memory 512 pages and the global registers their values (globals.s,
+# written by printed.py), calls cm_start if the program has one, then every
+# function of the table cm_commands. A command is eight words: function, four
+# arguments, address and length of output, unused; a function of 0 ends the
+# table. Output goes to file descriptor 1. Exit codes: 0 done, 2 a function
+# moved the stack pointer, 3 a write failed.
 	.option norelax
 	.text
 	.globl _start
@@ -13,6 +13,9 @@
 _start:
 	la sp, stack_top
 	.include "globals.s"
+	la t0, cm_system_start
+	li t1, 512
+	sw t1, 0(t0)
 	lui t0, %hi(cm_start)
 	addi t0, t0, %lo(cm_start)
 	beqz t0, next_command

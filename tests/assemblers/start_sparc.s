@@ -1,17 +1,20 @@
 ! Start-up of a printed program under Linux user emulation, SPARC V8.
 !
-! Gives the global registers their values (globals.s, written by printed.py),
-! calls cm_start if the program has one, then every function of the table
-! cm_commands. A command is eight words: function, four arguments, address and
-! length of output, unused; a function of 0 ends the table. Output goes to file
-! descriptor 1. Exit codes: 0 done, 2 a function moved the stack pointer,
-! 3 a write failed.
+! Gives linear memory 512 pages and the global registers their values (globals.s,
+! written by printed.py), calls cm_start if the program has one, then every
+! function of the table cm_commands. A command is eight words: function, four
+! arguments, address and length of output, unused; a function of 0 ends the
+! table. Output goes to file descriptor 1. Exit codes: 0 done, 2 a function
+! moved the stack pointer, 3 a write failed.
 	.text
 	.globl _start
 	.weak cm_start
 _start:
 	set stack_top - 96, %sp
 	.include "globals.s"
+	set cm_system_start, %l0
+	mov 512, %l1
+	st %l1, [%l0]
 	set cm_start, %l0
 	tst %l0
 	be next_command

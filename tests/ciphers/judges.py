@@ -1,8 +1,9 @@
 """Other people's implementations of the ciphers (and our own second ones), as judges.
 
 A judge answers `block(cipher, key, data)` with the ECB encryption of whole blocks, or
-`stream(cipher, variant, key, iv, data)`. It returns None for what it does not have. Libraries
-that are not installed raise `Missing` with what to install.
+`stream(cipher, variant, key, iv, data)`; None where it lacks this key length or variant. Its
+`CIPHERS` names what it is worth asking about. Libraries that are not installed raise `Missing`
+with what to install.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def _load(name: str, package: str) -> ctypes.CDLL:
 class Reference:
     """The Python specifications in tests/reference."""
 
+    CIPHERS = {"magenta", "misty1", "misty2", "present", "salsa20", "chacha20", "ascon", "hc128",
+               "hc256"}  # fmt: skip
+
     def block(self, cipher, key, data):
         function, size = {
             "magenta": (magenta.magenta, 16),
@@ -68,6 +72,8 @@ class Reference:
 
 class Cryptography:
     """pyca/cryptography, that is OpenSSL."""
+
+    CIPHERS = {"rijndael", "camellia", "sm4", "chacha20"}
 
     def __init__(self):
         try:
@@ -100,6 +106,8 @@ class Cryptography:
 
 
 class PyCryptodome:
+    CIPHERS = {"rijndael", "salsa20", "chacha20"}
+
     def __init__(self):
         try:
             from Crypto.Cipher import AES, ChaCha20, Salsa20
@@ -127,6 +135,8 @@ class Libgcrypt:
     }  # fmt: skip
     STREAMS = {("salsa20", "r20"): 313, ("salsa20", "r12"): 314, ("chacha20", "r20"): 316}
     ECB, STREAM = 1, 4
+
+    CIPHERS = {"rijndael", "serpent", "twofish", "camellia", "sm4", "salsa20", "chacha20"}
 
     def __init__(self):
         self.lib = _load("gcrypt", "libgcrypt20")
@@ -163,6 +173,8 @@ class Libgcrypt:
 class Botan:
     NAMES = {"serpent": "Serpent", "twofish": "Twofish", "sm4": "SM4", "misty1": "MISTY1"}
 
+    CIPHERS = {"rijndael", "camellia", "serpent", "twofish", "sm4", "misty1"}
+
     def __init__(self):
         self.lib = _load("botan-2", "libbotan-2-19")
 
@@ -189,6 +201,8 @@ class Botan:
 class Tomcrypt:
     """LibTomCrypt's RC6, beside Crypto++'s."""
 
+    CIPHERS = {"rc6"}
+
     def __init__(self):
         self.lib = _load("tomcrypt", "libtomcrypt1")
 
@@ -214,6 +228,8 @@ class CryptoPlusPlus:
     # Without HC-256: that of Crypto++ 8.7 agrees with eSTREAM's vectors only for keys and IVs
     # whose words after the first are zero.
     STREAMS = {"salsa20", "chacha20", "hc128", "rabbit", "sosemanuk"}
+
+    CIPHERS = STREAMS | BLOCKS.keys()
 
     def __init__(self):
         if not shutil.which("g++"):

@@ -20,7 +20,7 @@ def streams():
 
 
 @pytest.mark.parametrize(
-    "cipher,word,iv_bytes,counter,reference", streams(), ids=lambda v: getattr(v, "__name__", v)
+    "cipher,word,iv_bytes,counter,reference", list(streams()), ids=lambda v: getattr(v, "__name__", v)
 )
 def test_carry(cipher, word, iv_bytes, counter, reference):
     rng = random.Random(counter)

@@ -59,8 +59,14 @@ def compare_stream(native, key, iv, data, want, rng) -> int:
     return made
 
 
-@pytest.mark.parametrize("name", judges.ALL)
-@pytest.mark.parametrize("variant", variants(), ids=str)
+def pairs():
+    for variant in variants():
+        for name, kind in judges.ALL.items():
+            if variant.cipher in kind.CIPHERS:
+                yield pytest.param(variant, name, id=f"{variant}-{name}")
+
+
+@pytest.mark.parametrize("variant,name", list(pairs()))
 def test_against(variant, name):
     try:
         judge = judges.judge(name)
@@ -83,7 +89,9 @@ def knows(judge, variant) -> bool:
 def test_some_judge_knows(variant):
     """Where only a library that is not installed knows a cipher, its vectors have to do."""
     missing = []
-    for name in judges.ALL:
+    for name, kind in judges.ALL.items():
+        if variant.cipher not in kind.CIPHERS:
+            continue
         try:
             if knows(judges.judge(name), variant):
                 return

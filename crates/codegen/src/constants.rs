@@ -239,7 +239,7 @@ impl Maker<'_> {
         let last = insts.len().saturating_sub(1);
         for (n, mut inst) in insts.into_iter().enumerate() {
             if inst.instr == self.machine.abi.ops.mov
-                && let [VOp::Def(d), VOp::Const(c)] = inst.ops[..]
+                && let [VOp::Def(d), VOp::Const(c)] | [VOp::Const(c), VOp::Def(d)] = inst.ops[..]
                 && !known.contains_key(&(c & mask))
             {
                 block.insts.extend(self.make(c & mask, d));

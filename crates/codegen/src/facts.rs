@@ -62,7 +62,9 @@ impl Facts {
             reads: fixed.reads.iter().map(|r| u32::from(r.0)).collect(),
             writes: fixed.writes.iter().map(|&(r, l)| (u32::from(r.0), l)).collect(),
             mem,
-            barrier: kind != VKind::Normal,
+            // Behind a window instruction every register has another meaning.
+            barrier: kind != VKind::Normal
+                || instr.semantics.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore)),
             issue_cycles: instr.issue_cycles,
         }
     }

@@ -158,6 +158,22 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     })
 }
 
+/// Does some load of the machine scale its index register? Where none does, an
+/// index is better cut out of a word already scaled.
+pub fn scales_index(machine: &Machine) -> bool {
+    fn shifts(p: &pattern::Pat) -> bool {
+        match p {
+            pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
+            pattern::Pat::Bin(_, a, b) => shifts(a) || shifts(b),
+            _ => false,
+        }
+    }
+    pattern::templates(machine).iter().any(|t| match &t.action {
+        pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
+        _ => false,
+    })
+}
+
 /// Globals that a register holds: the C stack pointer first, then the others
 /// that change, in their order.
 fn pin_globals(module: &Module, machine: &Machine) -> Vec<(GlobalId, Reg)> {

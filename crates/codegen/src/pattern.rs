@@ -90,7 +90,7 @@ fn action(semantics: &[Stmt], word: u8) -> Option<Action> {
                 lets.push(pat(value, &lets, word)?);
                 continue;
             }
-            Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, pat(value, &lets, word)?),
+            Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, pat(unguarded(value), &lets, word)?),
             Stmt::Store { bytes, addr, value } => {
                 Action::Store { bytes: *bytes, addr: pat(addr, &lets, word)?, value: pat(value, &lets, word)? }
             }
@@ -107,6 +107,24 @@ fn action(semantics: &[Stmt], word: u8) -> Option<Action> {
         }
     }
     found
+}
+
+/// A division without what the machine does for the divisors 0 and -1.
+///
+/// A selected division never has a divisor of 0 and never overflows, because
+/// the expansion has put WebAssembly's checks before it; and by -1 the arms
+/// that machines have say nothing else than the division does.
+fn unguarded(e: &Expr) -> &Expr {
+    let mut inner = e;
+    while let Expr::Select { cond, els, .. } = inner {
+        match &**cond {
+            Expr::Cmp { op: CmpOp::Eq, a, b, .. } if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(_))) => {
+                inner = els;
+            }
+            _ => return e,
+        }
+    }
+    if matches!(inner, Expr::Bin { op, .. } if op.may_trap()) { inner } else { e }
 }
 
 /// The pattern of an expression; None when the selector cannot match it.

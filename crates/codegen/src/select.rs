@@ -348,13 +348,15 @@ impl Selector<'_> {
                 if self.needed.contains(&func.result(inst)) {
                     let reg = self.pinned_reg(g, inst)?;
                     let def = self.vreg(func.result(inst));
-                    self.out.push(VInst::new(VKind::Normal, self.machine.abi.ops.mov, &[VOp::Def(def), VOp::Phys(reg)], loc));
+                    let mov = self.mov(VOp::Def(def), VOp::Phys(reg), loc);
+                    self.out.push(mov);
                 }
             }
             Op::GlobalSet(g) => {
                 let reg = self.pinned_reg(g, inst)?;
                 let value = self.operand(data.args[0]);
-                self.out.push(VInst::new(VKind::Normal, self.machine.abi.ops.mov, &[VOp::Phys(reg), value], loc));
+                let mov = self.mov(VOp::Phys(reg), value, loc);
+                self.out.push(mov);
             }
             Op::Call(callee) => self.emit_call(inst, Some(callee)),
             Op::CallPtr(_) => self.emit_call(inst, None),
@@ -408,11 +410,19 @@ impl Selector<'_> {
             VOp::Use(r) => r,
             op => {
                 let def = self.vfunc.new_vreg();
-                let mov = self.machine.abi.ops.mov;
-                self.out.push(VInst::new(VKind::Normal, mov, &[VOp::Def(def), op], 0));
+                let mov = self.mov(VOp::Def(def), op, 0);
+                self.out.push(mov);
                 def
             }
         }
+    }
+
+    /// A register move, its operands in the order the machine file has them.
+    fn mov(&self, to: VOp, from: VOp, loc: u32) -> VInst {
+        let mov = self.machine.abi.ops.mov;
+        let defines = |o: &ciphermill_machine::Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
+        let ops = self.machine.instrs[mov.0 as usize].operands.iter().map(|o| if defines(o) { to } else { from });
+        VInst::new(VKind::Normal, mov, &ops.collect::<SmallVec<[VOp; 4]>>(), loc)
     }
 
     fn emit_call(&mut self, inst: Inst, callee: Option<FuncId>) {

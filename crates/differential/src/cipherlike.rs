@@ -17,8 +17,8 @@ mod statements;
 use crate::rng::Rng;
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, ElementSection, Elements, ExportKind, ExportSection, Function,
-    FunctionSection, GlobalSection, GlobalType, Instruction as I, MemArg, MemArgTarget, MemorySection, MemoryType, Module, RefType,
-    TableSection, TableType, TypeSection, ValType,
+    FunctionSection, GlobalSection, GlobalType, Instruction as I, MemArg, MemArgTarget, MemorySection, MemoryType,
+    Module, RefType, TableSection, TableType, TypeSection, ValType,
 };
 
 /// Bytes of memory that addresses are masked to, so that none is out of bounds.
@@ -152,15 +152,8 @@ fn function(rng: &Rng, callees: &[Signature], sig: &Signature, size: Size) -> Fu
     let counters = 3;
     let counter_locals: Vec<u32> = (0..counters).map(|i| locals.len() as u32 + i).collect();
     locals.extend((0..counters).map(|_| ValType::I32));
-    let mut body = Body {
-        rng,
-        callees,
-        locals: locals.clone(),
-        counters: Vec::new(),
-        code: Vec::new(),
-        weight: 1,
-        calls: 0,
-    };
+    let mut body =
+        Body { rng, callees, locals: locals.clone(), counters: Vec::new(), code: Vec::new(), weight: 1, calls: 0 };
     let statements = 1 + body.rng.below(size.statements);
     body.statements(statements, size.depth, &counter_locals);
     for &ty in &sig.results {

@@ -108,9 +108,7 @@ impl<'m> Interp<'m> {
                         els
                     }
                 }
-                Terminator::Switch { index, targets, default } => {
-                    targets.get(get(*index) as usize).unwrap_or(default)
-                }
+                Terminator::Switch { index, targets, default } => targets.get(get(*index) as usize).unwrap_or(default),
                 Terminator::Return(results) => return Ok(results.iter().map(|&v| get(v)).collect()),
                 Terminator::Trap(code) => return Err(Halt::Trap(*code)),
             };
@@ -143,7 +141,11 @@ impl<'m> Interp<'m> {
             Op::Load(access) => {
                 let raw = self.load(func, access, arg(0))?;
                 let ty = func.ty(func.result(inst));
-                if access.signed { ciphermill_ir::ops::sext(raw, u32::from(access.bytes) * 8) as u64 & ty.mask() } else { raw }
+                if access.signed {
+                    ciphermill_ir::ops::sext(raw, u32::from(access.bytes) * 8) as u64 & ty.mask()
+                } else {
+                    raw
+                }
             }
             Op::Store(access) => return self.store(func, access, arg(0), arg(1)),
             Op::GlobalGet(id) => self.global(id) & self.module.globals[id].ty.mask(),

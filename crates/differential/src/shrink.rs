@@ -57,7 +57,9 @@ pub fn shrink(wasm: &[u8], limit: Duration, fails: &mut dyn FnMut(&[u8]) -> bool
             }
             let mut at = 0;
             while let Some(frame) = frames(&best, func).get(at).cloned() {
-                if !FRAME_STARTS.iter().any(|new| unwrap(&best, func, &frame, new).is_some_and(|c| try_one(c, &mut best)))
+                if !FRAME_STARTS
+                    .iter()
+                    .any(|new| unwrap(&best, func, &frame, new).is_some_and(|c| try_one(c, &mut best)))
                 {
                     at += 1;
                 }
@@ -163,9 +165,11 @@ fn without(wasm: &[u8], part: Part, n: usize) -> Option<Vec<u8>> {
                         section.export(export.name, kind, export.index);
                     }
                 }
-                return (n < seen).then(|| rebuild(wasm, 7, &mut |module| {
-                    module.section(&section);
-                }))?;
+                return (n < seen).then(|| {
+                    rebuild(wasm, 7, &mut |module| {
+                        module.section(&section);
+                    })
+                })?;
             }
             (Part::Data, Payload::DataSection(reader)) => {
                 let items = reader.into_iter().map(|d| d.map(|d| d.range)).collect::<Result<Vec<_>, _>>().ok()?;

@@ -158,8 +158,8 @@ fn on_machine(
     let word_bits = machine.word_bits;
     let module = optimise(original, level, word_bits, strict)?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..ciphermill_codegen::Options::default() };
-    let program =
-        ciphermill_codegen::compile(&module, machine.clone(), &options).map_err(|e| format!("does not compile: {e}"))?;
+    let program = ciphermill_codegen::compile(&module, machine.clone(), &options)
+        .map_err(|e| format!("does not compile: {e}"))?;
     let options = SimOptions {
         strict_addresses: strict,
         caches: level == 2,

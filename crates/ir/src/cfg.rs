@@ -240,10 +240,7 @@ pub struct Loops {
 
 impl Loops {
     pub fn new(func: &Func, cfg: &Cfg, doms: &Dominators) -> Loops {
-        let mut found = Loops {
-            loops: PrimaryMap::new(),
-            innermost: SecondaryMap::with_capacity(func.blocks.len()),
-        };
+        let mut found = Loops { loops: PrimaryMap::new(), innermost: SecondaryMap::with_capacity(func.blocks.len()) };
         // Headers in reverse postorder: an outer loop's header dominates the
         // inner one's, so outer loops are found first and inner ones overwrite
         // `innermost`.
@@ -339,8 +336,7 @@ mod tests {
     #[test]
     fn diamond_in_nested_loops() {
         // 0 -> 1 (outer header) -> 2 (inner header) -> {3,4} -> 5 -> 2 | 6 -> 1 | 7
-        let edges =
-            [(0, 1), (1, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 2), (5, 6), (6, 1), (6, 7)];
+        let edges = [(0, 1), (1, 2), (2, 3), (2, 4), (3, 5), (4, 5), (5, 2), (5, 6), (6, 1), (6, 7)];
         let (func, b) = graph(9, &edges);
         let cfg = Cfg::new(&func);
         let doms = Dominators::new(&func, &cfg);
@@ -410,8 +406,7 @@ mod tests {
         };
         for _ in 0..200 {
             let n = 2 + next(9);
-            let edges: Vec<(usize, usize)> =
-                (0..n + next(2 * n)).map(|_| (next(n), 1 + next(n - 1))).collect();
+            let edges: Vec<(usize, usize)> = (0..n + next(2 * n)).map(|_| (next(n), 1 + next(n - 1))).collect();
             let (func, b) = graph(n, &edges);
             let cfg = Cfg::new(&func);
             let doms = Dominators::new(&func, &cfg);

@@ -179,8 +179,7 @@ impl Display for Func {
         writeln!(f, "func {:?} {} {{", self.name, self.sig)?;
         for &block in &self.layout {
             let data = &self.blocks[block];
-            let params: Vec<String> =
-                data.params.iter().map(|&v| format!("{v}: {}", self.values[v].ty)).collect();
+            let params: Vec<String> = data.params.iter().map(|&v| format!("{v}: {}", self.values[v].ty)).collect();
             let mark = if block == self.entry { " ; entry" } else { "" };
             writeln!(f, "{block}({}):{mark}", params.join(", "))?;
             self.write_block(f, data)?;
@@ -242,11 +241,8 @@ mod tests {
         let byte = func.append1(func.entry, Op::Load(mem), &[x], Type::I32, 0);
         func.append(func.entry, Op::Store(mem), &[x, byte], &[], 0);
         let bad = func.add_block();
-        func.blocks[func.entry].term = Terminator::Branch {
-            cond: byte,
-            then: Target::new(done, vec![byte]),
-            els: Target::new(bad, vec![]),
-        };
+        func.blocks[func.entry].term =
+            Terminator::Branch { cond: byte, then: Target::new(done, vec![byte]), els: Target::new(bad, vec![]) };
         func.blocks[bad].term = Terminator::Trap(TrapCode::Unreachable);
         func.blocks[done].term = Terminator::Return(vec![out]);
         let want = r#"func "f" (i32) -> (i32) {

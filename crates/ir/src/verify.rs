@@ -57,9 +57,7 @@ impl std::error::Error for VerifyError {}
 /// # Errors
 /// The first fault found, in the order module, functions.
 pub fn verify(module: &Module) -> Result<(), VerifyError> {
-    let fault = |message: String| {
-        Err(VerifyError { func: String::new(), block: None, inst: None, message })
-    };
+    let fault = |message: String| Err(VerifyError { func: String::new(), block: None, inst: None, message });
     for (name, id) in &module.exports {
         if module.funcs.get(*id).is_none() {
             return fault(format!("export {name:?} names {id}, which does not exist"));
@@ -315,8 +313,7 @@ impl Verifier<'_> {
 
     fn target(&self, target: &Target) -> Result<(), String> {
         let args: Vec<Type> = target.args.iter().map(|&v| self.func.ty(v)).collect();
-        let params: Vec<Type> =
-            self.func.blocks[target.block].params.iter().map(|&v| self.func.ty(v)).collect();
+        let params: Vec<Type> = self.func.blocks[target.block].params.iter().map(|&v| self.func.ty(v)).collect();
         if args != params {
             return Err(format!("{} gets {}, wants {}", target.block, list(&args), list(&params)));
         }
@@ -359,8 +356,7 @@ impl Verifier<'_> {
             ValueDef::Inst(inst, _) => {
                 let place = self.place[inst];
                 let at = Block::from_u32(place.block);
-                place.order != 0
-                    && if at == block { place.order < order } else { doms.dominates(at, block) }
+                place.order != 0 && if at == block { place.order < order } else { doms.dominates(at, block) }
             }
             ValueDef::Alias(_) => false,
         }

@@ -15,11 +15,8 @@ fn sample() -> Module {
     func.blocks[func.entry].term = Terminator::Jump(Target::new(head, vec![x]));
     let one = func.append1(head, Op::Const(1), &[], Type::I32, 0);
     let sum = func.append1(head, Op::Bin(BinOp::Add), &[p, one], Type::I32, 0);
-    func.blocks[head].term = Terminator::Branch {
-        cond: sum,
-        then: Target::new(head, vec![sum]),
-        els: Target::new(done, vec![]),
-    };
+    func.blocks[head].term =
+        Terminator::Branch { cond: sum, then: Target::new(head, vec![sum]), els: Target::new(done, vec![]) };
     func.blocks[done].term = Terminator::Return(vec![sum]);
     let mut module = Module::default();
     module.funcs.push(func);
@@ -56,11 +53,8 @@ fn use_before_definition() {
 fn use_without_dominance() {
     let text = fault(|f, [entry, head, done]| {
         let x = f.blocks[entry].params[0];
-        f.blocks[entry].term = Terminator::Branch {
-            cond: x,
-            then: Target::new(head, vec![x]),
-            els: Target::new(done, vec![]),
-        };
+        f.blocks[entry].term =
+            Terminator::Branch { cond: x, then: Target::new(head, vec![x]), els: Target::new(done, vec![]) };
     });
     contains(&text, "block2, `return v3`: the definition of v3 does not dominate");
 }

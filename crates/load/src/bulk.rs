@@ -149,11 +149,7 @@ impl Translator<'_, '_, '_> {
         };
         self.words_or_runtime(bytes as u32, &[dst, src], ("rt_memory_copy", [dst, src, n]), |t, align| {
             let pieces = pieces(bytes as u32, align);
-            let loaded: Vec<Value> = pieces
-                .iter()
-                .rev()
-                .map(|&piece| t.load(src, piece, piece_type(piece)))
-                .collect();
+            let loaded: Vec<Value> = pieces.iter().rev().map(|&piece| t.load(src, piece, piece_type(piece))).collect();
             for (&piece, &value) in pieces.iter().rev().zip(&loaded) {
                 t.emit_effect(Op::Store(piece), &[dst, value]);
             }
@@ -261,13 +257,7 @@ fn pieces(bytes: u32, align: u32) -> Vec<MemAccess> {
     let mut offset = 0;
     while offset < bytes {
         let width = 1 << (bytes - offset).ilog2().min(align.ilog2());
-        pieces.push(MemAccess {
-            bytes: width as u8,
-            signed: false,
-            align: width as u8,
-            offset,
-            space: Space::Linear,
-        });
+        pieces.push(MemAccess { bytes: width as u8, signed: false, align: width as u8, offset, space: Space::Linear });
         offset += width;
     }
     pieces

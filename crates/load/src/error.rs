@@ -24,9 +24,7 @@ pub enum LoadError {
     #[error("at offset {offset:#x}: {message}")]
     Unsupported { message: String, offset: u64 },
     /// The module imports something.
-    #[error(
-        "the module imports {kind} \"{module}\".\"{name}\", and a cipher must be self-contained: {mend}"
-    )]
+    #[error("the module imports {kind} \"{module}\".\"{name}\", and a cipher must be self-contained: {mend}")]
     Import { kind: &'static str, module: String, name: String, mend: &'static str },
 }
 
@@ -57,8 +55,8 @@ wasmparser::for_each_operator!(define_describe);
 /// The operator's name in the text format (`i32.add`, `br_table`).
 pub(crate) fn mnemonic(op: &Operator<'_>) -> String {
     const FAMILIES: [&str; 22] = [
-        "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2", "local",
-        "global", "memory", "table", "data", "elem", "ref", "struct", "array", "i31", "atomic",
+        "i32", "i64", "f32", "f64", "v128", "i8x16", "i16x8", "i32x4", "i64x2", "f32x4", "f64x2", "local", "global",
+        "memory", "table", "data", "elem", "ref", "struct", "array", "i31", "atomic",
     ];
     let name = describe(op).1.trim_start_matches("visit_");
     match name.split_once('_') {
@@ -79,9 +77,7 @@ pub(crate) fn refusal(op: &Operator<'_>) -> &'static str {
     match proposal {
         "simd" | "relaxed_simd" => "is a vector operator; compile without -msimd128",
         _ if visit.contains("f32") || visit.contains("f64") => FLOAT,
-        "threads" | "shared_everything_threads" => {
-            "is an operator for threads; compile without -matomics and -pthread"
-        }
+        "threads" | "shared_everything_threads" => "is an operator for threads; compile without -matomics and -pthread",
         "tail_call" => "is a tail call; compile without -mtail-call",
         "exceptions" | "legacy_exceptions" => "is an exception operator; compile with -fno-exceptions",
         "reference_types" => "is an operator on references; compile without -mreference-types",

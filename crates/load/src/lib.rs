@@ -51,8 +51,7 @@ pub fn load(wasm: &[u8]) -> Result<Module, LoadError> {
     let mut source = sections::read(wasm, Origin::User)?;
     let mut runtime = runtime::source()?;
     let bodies = std::mem::take(&mut source.bodies);
-    let mut runtime_bodies: Vec<Option<Body<'_>>> =
-        std::mem::take(&mut runtime.bodies).into_iter().map(Some).collect();
+    let mut runtime_bodies: Vec<Option<Body<'_>>> = std::mem::take(&mut runtime.bodies).into_iter().map(Some).collect();
 
     let mut linker = Linker::new(&source);
     declare(&mut linker, &source, &bodies, &names)?;

@@ -15,9 +15,7 @@
 
 use crate::names::Unique;
 use crate::sections::Source;
-use ciphermill_ir::{
-    Func, FuncId, FuncRef, GlobalData, GlobalId, MemoryDecl, Module, SYSTEM_BASE, SigId, Signature,
-};
+use ciphermill_ir::{Func, FuncId, FuncRef, GlobalData, GlobalId, MemoryDecl, Module, SYSTEM_BASE, SigId, Signature};
 use std::collections::{BTreeMap, HashMap};
 
 /// Where a passive segment stands: addresses, not offsets.

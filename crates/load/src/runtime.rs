@@ -29,8 +29,7 @@ pub const DIVISION: [&str; 4] = ["rt_div_u64", "rt_div_s64", "rt_rem_u64", "rt_r
 fn binary() -> Result<&'static [u8], LoadError> {
     static BINARY: OnceLock<Result<Vec<u8>, LoadError>> = OnceLock::new();
     let compiled = BINARY.get_or_init(|| {
-        wat::parse_str(TEXT)
-            .map_err(|e| LoadError::Invalid { message: format!("in the runtime: {e}"), offset: 0 })
+        wat::parse_str(TEXT).map_err(|e| LoadError::Invalid { message: format!("in the runtime: {e}"), offset: 0 })
     });
     compiled.as_deref().map_err(Clone::clone)
 }

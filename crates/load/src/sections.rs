@@ -14,8 +14,8 @@ use crate::error::LoadError;
 use ciphermill_ir::{MemoryDecl, Signature, TrapCode, Type};
 use wasmparser::{
     CompositeInnerType, ConstExpr, DataKind, ElementItems, ElementKind, Encoding, ExternalKind, FuncToValidate,
-    FunctionBody, Operator, Parser, Payload, RefType, TypeRef, ValType, ValidPayload, Validator,
-    ValidatorResources, WasmFeatures,
+    FunctionBody, Operator, Parser, Payload, RefType, TypeRef, ValType, ValidPayload, Validator, ValidatorResources,
+    WasmFeatures,
 };
 
 /// Largest linear memory in pages: 1 GiB. The rest of a 32-bit machine's
@@ -323,10 +323,9 @@ fn trap_import(import: &wasmparser::Import<'_>) -> Option<TrapCode> {
 
 fn refuse_import(import: &wasmparser::Import<'_>) -> LoadError {
     let (kind, mend) = match import.ty {
-        TypeRef::Func(_) | TypeRef::FuncExact(_) => (
-            "the function",
-            "define it in the source, or add the C file that does to the cipher's manifest",
-        ),
+        TypeRef::Func(_) | TypeRef::FuncExact(_) => {
+            ("the function", "define it in the source, or add the C file that does to the cipher's manifest")
+        }
         TypeRef::Table(_) => ("the table", "link without --import-table"),
         TypeRef::Memory(_) => ("the memory", "link without --import-memory"),
         TypeRef::Global(_) => ("the global", "define it in the source"),

@@ -22,7 +22,7 @@
 //! block has parameters at that moment. An argument not yet known is the
 //! parameter itself, which the removal of trivial parameters ignores.
 
-use ciphermill_ir::{Block, Func, Op, Signature, Target, Terminator, Type, Value};
+use ciphermill_ir::{Block, Func, Op, Signature, Target, Terminator, Type, Value, ValueDef};
 use std::collections::HashMap;
 
 /// An edge: the block it leaves, and which of the terminator's targets it is.
@@ -191,32 +191,56 @@ impl SsaBuilder {
     pub fn finish(mut self) -> Func {
         self.func.layout = std::mem::take(&mut self.order);
         self.remove_trivial();
+        for i in 0..self.func.values.len() {
+            self.resolve(Value::from_u32(i as u32));
+        }
         self.func.resolve_all();
         self.func
     }
 
     fn remove_trivial(&mut self) {
         let mut dead = vec![false; self.func.values.len()];
-        loop {
-            let mut changed = false;
-            for i in 1..self.func.layout.len() {
-                let block = self.func.layout[i];
-                for number in 0..self.func.blocks[block].params.len() {
-                    let param = self.func.blocks[block].params[number];
-                    if dead[param.as_u32() as usize] {
-                        continue;
-                    }
-                    if let Some(value) = self.only_argument(block, number, param) {
-                        self.func.replace(param, value);
-                        dead[param.as_u32() as usize] = true;
-                        changed = true;
-                    }
-                }
+        let mut users = self.parameter_users();
+        let mut work: Vec<(Block, usize)> = Vec::new();
+        for &block in self.func.layout[1..].iter().rev() {
+            work.extend((0..self.func.blocks[block].params.len()).rev().map(|number| (block, number)));
+        }
+        while let Some((block, number)) = work.pop() {
+            let param = self.func.blocks[block].params[number];
+            let place = param.as_u32() as usize;
+            if dead[place] {
+                continue;
             }
-            if !changed {
-                break;
+            if let Some(value) = self.only_argument(block, number, param) {
+                self.func.replace(param, value);
+                dead[place] = true;
+                // Those it was an argument for may be trivial now.
+                let mut affected = std::mem::take(&mut users[place]);
+                affected.retain(|&(b, n)| !dead[self.func.blocks[b].params[n].as_u32() as usize]);
+                work.extend_from_slice(&affected);
+                users[value.as_u32() as usize].extend(affected);
             }
         }
+        self.drop_parameters(&dead);
+    }
+
+    /// For each value, the parameters it is an argument for.
+    fn parameter_users(&mut self) -> Vec<Vec<(Block, usize)>> {
+        let mut users = vec![Vec::new(); self.func.values.len()];
+        for i in 1..self.func.layout.len() {
+            let block = self.func.layout[i];
+            for edge in &self.blocks[index(block)].preds {
+                let args = &target(&mut self.func.blocks[edge.from].term, edge.slot).args;
+                for (number, arg) in args.iter().enumerate() {
+                    users[arg.as_u32() as usize].push((block, number));
+                }
+            }
+        }
+        users
+    }
+
+    /// Take parameters out of their blocks, and their arguments off the edges.
+    fn drop_parameters(&mut self, dead: &[bool]) {
         for i in 1..self.func.layout.len() {
             let block = self.func.layout[i];
             let params = std::mem::take(&mut self.func.blocks[block].params);
@@ -229,11 +253,23 @@ impl SsaBuilder {
             for (param, keep) in params.into_iter().zip(keep) {
                 if keep {
                     let number = self.func.blocks[block].params.len() as u16;
-                    self.func.values[param].def = ciphermill_ir::ValueDef::Param(block, number);
+                    self.func.values[param].def = ValueDef::Param(block, number);
                     self.func.blocks[block].params.push(param);
                 }
             }
         }
+    }
+
+    /// What a value stands for. Shortens the chain it follows, so that long
+    /// ones are followed once.
+    fn resolve(&mut self, v: Value) -> Value {
+        let root = self.func.resolve(v);
+        let mut at = v;
+        while let ValueDef::Alias(next) = self.func.values[at].def {
+            self.func.values[at].def = ValueDef::Alias(root);
+            at = next;
+        }
+        root
     }
 
     /// The one value a parameter can have, if there is only one.
@@ -242,7 +278,7 @@ impl SsaBuilder {
         for k in 0..self.blocks[index(block)].preds.len() {
             let edge = self.blocks[index(block)].preds[k];
             let arg = target(&mut self.func.blocks[edge.from].term, edge.slot).args[number];
-            let arg = self.func.resolve(arg);
+            let arg = self.resolve(arg);
             if arg == param {
                 continue;
             }

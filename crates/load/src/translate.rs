@@ -72,13 +72,19 @@ pub(crate) struct Translator<'t, 'c, 'a> {
 }
 
 /// Translate a body into the function that stands for it.
-pub(crate) fn translate(cx: &mut Context<'_, '_>, body: Body<'_>, name: &str, sig: Signature) -> Result<Func, LoadError> {
+pub(crate) fn translate(
+    cx: &mut Context<'_, '_>,
+    body: Body<'_>,
+    name: &str,
+    sig: Signature,
+) -> Result<Func, LoadError> {
     let invalid = |e: wasmparser::Error| LoadError::InvalidFunction {
         function: name.to_string(),
         message: e.message().to_string(),
         offset: e.offset(),
     };
-    let refuse = |offset, what: String, reason| LoadError::Operator { function: name.to_string(), offset, what, reason };
+    let refuse =
+        |offset, what: String, reason| LoadError::Operator { function: name.to_string(), offset, what, reason };
 
     let mut validator = body.validate.into_validator(std::mem::take(cx.allocations));
     let mut locals = sig.params.clone();
@@ -94,24 +100,10 @@ pub(crate) fn translate(cx: &mut Context<'_, '_>, body: Body<'_>, name: &str, si
     let results = sig.results.clone();
     let ssa = SsaBuilder::new(name, sig, locals);
     let block = ssa.func.entry;
-    let function = Frame {
-        kind: Kind::Function,
-        live: true,
-        label: None,
-        results: results.len(),
-        carries: results,
-        height: 0,
-    };
-    let mut t = Translator {
-        cx,
-        ssa,
-        block,
-        live: true,
-        stack: Vec::new(),
-        frames: vec![function],
-        traps: Vec::new(),
-        loc: 0,
-    };
+    let function =
+        Frame { kind: Kind::Function, live: true, label: None, results: results.len(), carries: results, height: 0 };
+    let mut t =
+        Translator { cx, ssa, block, live: true, stack: Vec::new(), frames: vec![function], traps: Vec::new(), loc: 0 };
     let mut operators = body.body.get_operators_reader().map_err(invalid)?;
     while !operators.eof() {
         let (op, offset) = operators.read_with_offset().map_err(invalid)?;
@@ -122,9 +114,8 @@ pub(crate) fn translate(cx: &mut Context<'_, '_>, body: Body<'_>, name: &str, si
         if t.cx.origin == Origin::User {
             t.loc = offset as u32;
         }
-        t.operator(&op).map_err(|Refused { what, reason }| {
-            refuse(offset, what.unwrap_or_else(|| error::mnemonic(&op)), reason)
-        })?;
+        t.operator(&op)
+            .map_err(|Refused { what, reason }| refuse(offset, what.unwrap_or_else(|| error::mnemonic(&op)), reason))?;
     }
     operators.finish().map_err(invalid)?;
     let Translator { ssa, traps, .. } = t;

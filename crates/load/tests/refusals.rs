@@ -18,12 +18,21 @@ fn operators_outside_the_subset_are_named_with_place_and_mend() {
         "function \"mix\" at offset 0x22: f32.const is a floating-point operator; ciphermill takes integer code only"
     );
     let ends = [
-        ("(drop (i32.trunc_f64_s (f64.load (i32.const 0))))", "f64.load is a floating-point operator; ciphermill takes integer code only"),
+        (
+            "(drop (i32.trunc_f64_s (f64.load (i32.const 0))))",
+            "f64.load is a floating-point operator; ciphermill takes integer code only",
+        ),
         ("(drop (v128.load (i32.const 0)))", "v128.load is a vector operator; compile without -msimd128"),
-        ("(drop (i32.atomic.load (i32.const 0)))", "i32.atomic.load is an operator for threads; compile without -matomics and -pthread"),
+        (
+            "(drop (i32.atomic.load (i32.const 0)))",
+            "i32.atomic.load is an operator for threads; compile without -matomics and -pthread",
+        ),
         ("(return_call $mix)", "return_call is a tail call; compile without -mtail-call"),
         ("(drop (ref.null func))", "ref.null is an operator on references; compile without -mreference-types"),
-        ("(drop (table.get (i32.const 0)))", "table.get is an operator on references; compile without -mreference-types"),
+        (
+            "(drop (table.get (i32.const 0)))",
+            "table.get is an operator on references; compile without -mreference-types",
+        ),
     ];
     for (text, end) in ends {
         let message = body(text);
@@ -85,7 +94,8 @@ fn what_is_no_module_is_said_to_be_none() {
 #[test]
 fn an_invalid_body_names_its_function() {
     // i32.add without operands.
-    let wasm = [b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x05\x01\x03\0".as_slice(), &[0x6A, 0x0B]].concat();
+    let wasm =
+        [b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x0a\x05\x01\x03\0".as_slice(), &[0x6A, 0x0B]].concat();
     let message = load(&wasm).err().map(|e| e.to_string()).unwrap_or_default();
     assert!(message.starts_with("function \"func0\" at offset 0x17: type mismatch"), "{message}");
 }

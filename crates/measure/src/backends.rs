@@ -2,15 +2,21 @@
 
 use crate::error::MeasureError;
 use crate::plan::Call;
-use crate::target::Target;
+use crate::target::{Halt, Target};
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
 use ciphermill_sim::{SimOptions, Simulator, Stats};
 use std::sync::Arc;
 
 impl Target for Reference {
-    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String> {
-        Reference::call(self, export, args).map_err(|stop| stop.to_string())
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, Halt> {
+        Reference::call(self, export, args).map_err(|stop| Halt {
+            reason: match stop {
+                ciphermill_reference::Stop::OutOfFuel => "it does not come to an end".to_owned(),
+                other => other.to_string(),
+            },
+            promise: false,
+        })
     }
 
     fn memory(&self) -> &[u8] {
@@ -27,9 +33,10 @@ impl Target for Reference {
     }
 }
 
-/// Instantiate a module on the reference interpreter.
-pub fn reference(wasm: &[u8]) -> Result<Reference, MeasureError> {
-    Reference::new(wasm).map_err(MeasureError::input)
+/// Instantiate a module on the reference interpreter, which gives up after
+/// `limit` steps: a user's module may never return.
+pub fn reference(wasm: &[u8], limit: u64) -> Result<Reference, MeasureError> {
+    Reference::with_fuel(wasm, limit).map_err(MeasureError::input)
 }
 
 /// A simulated machine with a program in it.
@@ -69,8 +76,11 @@ impl Simulated {
 }
 
 impl Target for Simulated {
-    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String> {
-        self.sim.call_export(export, args).map_err(|stop| stop.to_string())
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, Halt> {
+        self.sim.call_export(export, args).map_err(|stop| Halt {
+            reason: stop.to_string(),
+            promise: matches!(stop, ciphermill_sim::Stop::PromiseBroken(_)),
+        })
     }
 
     fn memory(&self) -> &[u8] {

@@ -50,7 +50,11 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
                 percent(most)
             ),
             Limit::Units(names) => {
-                format!("Functional units limit it: {} are busy in {:.0} % of the cycles", names.join(" and "), percent(most))
+                format!(
+                    "Functional units limit it: {} are busy in {:.0} % of the cycles",
+                    names.join(" and "),
+                    percent(most)
+                )
             }
         },
         "dependences" if s.load_wait > s.operand_wait => format!(
@@ -60,11 +64,15 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
         "dependences" => format!("Dependences limit it: {:.0} % of the cycles wait for results", percent(most)),
         "memory" => format!("The data cache limits it: its misses take {:.0} % of the cycles", percent(most)),
         "branches" => format!("Branches limit it: refilling the pipeline takes {:.0} % of the cycles", percent(most)),
-        "registers" => format!("Registers limit it: spills, moves and window traps take {:.0} % of the cycles", percent(most)),
+        "registers" => format!("Registers limit it: {} take {:.0} % of the cycles", noun(word, s), percent(most)),
         _ => format!("Instruction fetch limits it: its misses take {:.0} % of the cycles", percent(most)),
     };
     let next = causes.iter().copied().filter(|c| c.0 != word).fold(("", 0.0), |a, b| if b.1 > a.1 { b } else { a });
-    let rest = if percent(next.1) >= 1.0 { format!("; {:.0} % go to {}", percent(next.1), noun(next.0, s)) } else { String::new() };
+    let rest = if percent(next.1) >= 1.0 {
+        format!("; {:.0} % go to {}", percent(next.1), noun(next.0, s))
+    } else {
+        String::new()
+    };
     Bottleneck { word, why: format!("{first}{rest}.") }
 }
 
@@ -75,7 +83,8 @@ fn noun(word: &str, s: &ciphermill_sim::Stalls) -> &'static str {
         "dependences" => "waiting for operands",
         "memory" => "data cache misses",
         "branches" => "branches",
-        "registers" => "spills, moves and window traps",
+        "registers" if s.window > 0 => "spills, moves and window traps",
+        "registers" => "spills and moves",
         _ => "instruction cache misses",
     }
 }
@@ -83,4 +92,67 @@ fn noun(word: &str, s: &ciphermill_sim::Stalls) -> &'static str {
 /// `part / whole`, 0 for nothing of nothing.
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::tests::rv32;
+    use ciphermill_sim::Stalls;
+
+    fn stats(issue_cycles: u64, stalls: Stalls) -> Stats {
+        Stats {
+            cycles: issue_cycles + stalls.total(),
+            issue_cycles,
+            stalls,
+            instructions: issue_cycles,
+            ..Stats::default()
+        }
+    }
+
+    fn word(stats: &Stats) -> Bottleneck {
+        let resource = Resource { cycles: stats.issue_cycles as f64, limit: Limit::Issue };
+        find(&rv32(), stats, &resource, 10.0)
+    }
+
+    #[test]
+    fn the_cause_with_most_cycles_wins() {
+        let units = word(&stats(900, Stalls { load_wait: 100, ..Stalls::default() }));
+        assert_eq!(units.word, "units");
+        assert_eq!(
+            units.why,
+            "The issue width limits it: the 90 instructions of a block, one a cycle, take 90 % of the cycles; \
+             10 % go to waiting for loads."
+        );
+        let waits = word(&stats(400, Stalls { load_wait: 500, branch: 100, ..Stalls::default() }));
+        assert_eq!(waits.word, "dependences");
+        assert!(waits.why.contains("50 % of the cycles wait for results, most of them for loads; 40 % go to issuing"));
+        assert_eq!(word(&stats(10, Stalls { dcache: 50, ..Stalls::default() })).word, "memory");
+        assert_eq!(word(&stats(10, Stalls { icache: 50, ..Stalls::default() })).word, "frontend");
+        assert_eq!(word(&stats(10, Stalls { branch: 50, ..Stalls::default() })).word, "branches");
+    }
+
+    #[test]
+    fn spills_are_the_registers_fault() {
+        let mut spilling = stats(1000, Stalls::default());
+        spilling.roles.overhead = 600;
+        let found = word(&spilling);
+        assert_eq!(found.word, "registers");
+        assert!(found.why.starts_with("Registers limit it: spills and moves take 60 % of the cycles"));
+    }
+
+    #[test]
+    fn slots_left_empty_are_charged_to_dependences() {
+        let wide = stats(1000, Stalls::default());
+        let resource = Resource { cycles: 300.0, limit: Limit::Units(vec!["lsu".into()]) };
+        let found = find(&rv32(), &wide, &resource, 10.0);
+        assert_eq!(found.word, "dependences");
+        let resource = Resource { cycles: 900.0, limit: Limit::Units(vec!["lsu".into()]) };
+        let found = find(&rv32(), &wide, &resource, 10.0);
+        assert!(
+            found.why.starts_with("Functional units limit it: lsu are busy in 90 % of the cycles"),
+            "{}",
+            found.why
+        );
+    }
 }

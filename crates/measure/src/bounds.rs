@@ -14,7 +14,7 @@ use crate::backends::Simulated;
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Plan, Work};
-use crate::target::{Target, prepare, run};
+use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::Program;
 
@@ -33,13 +33,13 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
     let length = |blocks: u32| -> Result<f64, MeasureError> {
         let plan = Plan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.instruction_limit())?;
+        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
         let stopped = |stop: crate::target::Stopped| {
-            MeasureError::internal(format!("{} stopped as a dataflow program: {}", stop.export, stop.reason))
+            MeasureError::internal(format!("{} stopped as a dataflow program: {}", stop.export, stop.halt))
         };
         prepare(&mut machine, &plan).map_err(stopped)?;
         let Some((last, before)) = plan.measured.split_last() else { return Ok(0.0) };
-        run(&mut machine as &mut dyn Target, before).map_err(stopped)?;
+        run(&mut machine, before).map_err(stopped)?;
         machine.critical_path(last).map(|cycles| cycles as f64)
     };
     let one = length(1)?;

@@ -7,7 +7,7 @@
 use crate::backends::{Simulated, reference};
 use crate::error::MeasureError;
 use crate::plan::Plan;
-use crate::target::{Target, prepare, run};
+use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::Program;
 use ciphermill_sim::Stats;
@@ -27,22 +27,16 @@ pub struct Outcome {
 /// When the module itself traps (the request is at fault), or the simulated
 /// machine stops where the reference does not (we are).
 pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outcome, MeasureError> {
-    let mut judge = reference(wasm)?;
+    let mut judge = reference(wasm, plan.limit)?;
     judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
     let pages = judge.memory().len() as u64 / PAGE_BYTES;
-    let trapped = |stop: crate::target::Stopped| {
-        MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.reason))
+    let trapped = |stop: Stopped| {
+        MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
     };
     prepare(&mut judge, plan).map_err(trapped)?;
     let expected = run(&mut judge, &plan.measured).map_err(trapped)?;
 
-    let mut machine = Simulated::new(program, pages as u32, plan.instruction_limit())?;
-    let stopped = |stop: crate::target::Stopped| {
-        MeasureError::internal(format!(
-            "{} stopped on the simulated machine, and not on the reference interpreter: {}",
-            stop.export, stop.reason
-        ))
-    };
+    let mut machine = Simulated::new(program, pages as u32, plan.limit)?;
     prepare(&mut machine, plan).map_err(stopped)?;
     machine.reset();
     let results = run(&mut machine, &plan.measured).map_err(stopped)?;
@@ -52,6 +46,20 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
         difference(machine.memory(), judge.memory()).map(|(at, what)| format!("{} is {what}", plan.place(at)))
     };
     Ok(Outcome { stats: machine.stats(), failure })
+}
+
+/// Whose fault it is that the simulated machine stopped.
+fn stopped(stop: Stopped) -> MeasureError {
+    let Stopped { export, halt } = stop;
+    if halt.promise {
+        return MeasureError::input(format!(
+            "{export}: {halt}; C code without undefined behaviour does not do this (read unaligned words with \
+             cm_load32_le, leave constants alone), so if yours has none, it is an error in ciphermill"
+        ));
+    }
+    MeasureError::internal(format!(
+        "{export} stopped on the simulated machine, and not on the reference interpreter: {halt}"
+    ))
 }
 
 /// The first byte that differs.

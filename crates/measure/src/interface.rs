@@ -1,8 +1,11 @@
 //! What a module offers: its exports, and the sizes it states about itself.
 
+use crate::backends::reference;
 use crate::error::MeasureError;
-use crate::target::Target;
+use crate::pipeline;
+use crate::plan;
 use ciphermill_ir::Module;
+use ciphermill_reference::Reference;
 use std::collections::BTreeSet;
 
 /// Block or stream cipher, by what the module exports.
@@ -30,9 +33,18 @@ pub struct Interface {
 /// name means something else.
 const MAX_STATED: u64 = 1 << 24;
 
+/// Read a module and ask it for its sizes; the module, its interface, and an
+/// instance of it on the reference interpreter.
+pub fn open(wasm: &[u8]) -> Result<(Module, Interface, Reference), MeasureError> {
+    let module = pipeline::load(wasm)?;
+    let mut target = reference(wasm, plan::limit(0))?;
+    let interface = Interface::probe(&module, &mut target)?;
+    Ok((module, interface, target))
+}
+
 impl Interface {
     /// Read a module's exports and ask it for its sizes.
-    pub fn probe(module: &Module, target: &mut dyn Target) -> Result<Interface, MeasureError> {
+    fn probe(module: &Module, target: &mut Reference) -> Result<Interface, MeasureError> {
         let exports: BTreeSet<String> = module.exports.iter().map(|(name, _)| name.clone()).collect();
         let kind = if exports.contains("cm_keystream") { Kind::Stream } else { Kind::Block };
         for name in ["cm_ctx_bytes", "cm_block_bytes"] {

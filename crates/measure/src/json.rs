@@ -1,7 +1,7 @@
 //! The calls of this crate with JSON text for requests and answers.
 
 use crate::error::MeasureError;
-use crate::interface::{Interface, Kind};
+use crate::interface::{Kind, open};
 use crate::pipeline;
 use crate::request::{Direction, MachineRequest, TextFile};
 use crate::vectors::{self, Selection};
@@ -33,8 +33,7 @@ struct VectorRequest {
 /// When a vector file is malformed or the module lacks an export.
 pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     let request: VectorRequest = parse(request)?;
-    let mut target = crate::backends::reference(wasm)?;
-    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    let (_, module, mut target) = open(wasm)?;
     let select = Selection { variant: &request.variant, direction: request.direction, key_bits: request.key_bits };
     text(&vectors::check(&module, &request.files, &select, &mut target)?)
 }
@@ -44,7 +43,7 @@ pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError>
 /// # Errors
 /// When it is not a module with the interface of a cipher.
 pub fn inspect(wasm: &[u8]) -> Result<String, MeasureError> {
-    let module = Interface::probe(&pipeline::load(wasm)?, &mut crate::backends::reference(wasm)?)?;
+    let (_, module, _) = open(wasm)?;
     text(&json!({
         "kind": if module.kind == Kind::Stream { "stream" } else { "block" },
         "ctx_bytes": module.ctx_bytes,

@@ -45,15 +45,12 @@ pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance}
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, VectorReport};
 
-use interface::Interface;
-
 /// Encrypt or decrypt whole blocks on the reference interpreter.
 ///
 /// # Errors
 /// When the module is no block cipher, or `data` no whole number of blocks.
 pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> Result<Vec<u8>, MeasureError> {
-    let mut target = backends::reference(wasm)?;
-    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    let (_, module, mut target) = interface::open(wasm)?;
     if !data.len().is_multiple_of(module.block_bytes as usize) {
         let (have, block) = (data.len(), module.block_bytes);
         return Err(MeasureError::input(format!("{have} bytes of data; it must be whole blocks of {block} bytes")));
@@ -66,7 +63,6 @@ pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> Result<Vec<
 /// # Errors
 /// When the module is no stream cipher.
 pub fn keystream(wasm: &[u8], key: &[u8], iv: &[u8], length: usize) -> Result<Vec<u8>, MeasureError> {
-    let mut target = backends::reference(wasm)?;
-    let module = Interface::probe(&pipeline::load(wasm)?, &mut target)?;
+    let (_, module, mut target) = interface::open(wasm)?;
     vectors::apply_stream(&module, key, iv, &vec![0; length], &mut target)
 }

@@ -4,7 +4,7 @@ use crate::bottleneck::{self, share};
 use crate::bounds;
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
-use crate::interface::{Interface, Kind};
+use crate::interface::{Interface, Kind, open};
 use crate::measurement::{Bounds, Breakdown, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
@@ -27,9 +27,8 @@ use std::sync::Arc;
 /// that differs from the reference's is no error but a measurement that is not
 /// [`Measurement::verified`].
 pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
-    let module = pipeline::load(wasm)?;
+    let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
-    let interface = Interface::probe(&module, &mut crate::backends::reference(wasm)?)?;
     let work = work(&interface, request)?;
     let needed = plan::needed(work.direction, work.blocks);
     interface.require(&needed)?;
@@ -54,7 +53,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         }
     }
     let whole = &runs[&bytes].stats;
-    let steady = Steady { from: &runs[&shorter].stats, to: &runs[&longer].stats, blocks: f64::from((longer - shorter) / unit) };
+    let steady =
+        Steady { from: &runs[&shorter].stats, to: &runs[&longer].stats, blocks: f64::from((longer - shorter) / unit) };
     let cycles_per_block = steady.slope(|s| s.cycles);
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
     let failure = runs.values().find_map(|r| r.failure.clone()).or(vectors_failed);
@@ -130,7 +130,9 @@ fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
         Direction::Encrypt | Direction::Decrypt if stream => return wrong("a stream cipher; use keystream"),
         Direction::Keystream if !stream => return wrong("a block cipher; use encrypt or decrypt"),
         Direction::Keystream if request.blocks == Blocks::Single => {
-            return Err(MeasureError::input("--blocks single: a stream cipher has no feedback mode; leave --blocks out"));
+            return Err(MeasureError::input(
+                "--blocks single: a stream cipher has no feedback mode; leave --blocks out",
+            ));
         }
         _ => {}
     }

@@ -52,6 +52,11 @@ pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<P
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
+        index_form: if ciphermill_codegen::scales_index(&machine) {
+            ciphermill_opt::IndexForm::ExtractThenScale
+        } else {
+            ciphermill_opt::IndexForm::ShiftThenMask
+        },
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
@@ -82,7 +87,8 @@ const POINTERS: [(&str, usize); 10] = [
 ];
 
 fn aligned_params() -> Vec<(String, usize, u32)> {
-    let of = |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();
+    let of =
+        |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();
     POINTERS.iter().flat_map(of).collect()
 }
 

@@ -42,8 +42,9 @@ pub struct Plan {
     pub buffers: Vec<(&'static str, Range<u32>)>,
     /// Memory that has to exist, in bytes.
     pub memory_bytes: u64,
-    /// Length of the message.
-    pub message_bytes: u32,
+    /// Instructions (or steps of the interpreter) after which a call is taken
+    /// to hang.
+    pub limit: u64,
 }
 
 /// The key and IV sizes and the direction that a plan is for.
@@ -126,13 +127,14 @@ impl Plan {
             let export = driver(work.direction, work.blocks);
             measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
         }
-        Ok(Plan { writes, setup, measured, memory_bytes: space.end(), message_bytes: bytes, buffers: space.buffers })
-    }
-
-    /// Instructions after which a simulated call is taken to hang: a thousand
-    /// times more than the slowest cipher here needs.
-    pub fn instruction_limit(&self) -> u64 {
-        50_000_000 + 100_000 * u64::from(self.message_bytes)
+        Ok(Plan {
+            writes,
+            setup,
+            measured,
+            memory_bytes: space.end(),
+            limit: limit(bytes as usize),
+            buffers: space.buffers,
+        })
     }
 
     /// Names a byte of memory, for messages.
@@ -142,6 +144,12 @@ impl Plan {
             None => format!("the module's own data at address {addr:#x}"),
         }
     }
+}
+
+/// Instructions that a call on so many bytes may take: a hundred times what
+/// the slowest cipher here needs.
+pub fn limit(bytes: usize) -> u64 {
+    50_000_000 + 100_000 * bytes as u64
 }
 
 /// The export that processes a message.

@@ -55,8 +55,12 @@ pub fn bound(machine: &Machine, counts: &[f64]) -> Resource {
 /// All unions of the unit sets that instructions name; where there are very
 /// many sets, the sets alone (still a bound, perhaps a lower one).
 fn unions(machine: &Machine) -> BTreeSet<BTreeSet<UnitId>> {
-    let named: BTreeSet<BTreeSet<UnitId>> =
-        machine.instrs.iter().map(|i| i.units.iter().copied().collect()).filter(|u: &BTreeSet<_>| !u.is_empty()).collect();
+    let named: BTreeSet<BTreeSet<UnitId>> = machine
+        .instrs
+        .iter()
+        .map(|i| i.units.iter().copied().collect())
+        .filter(|u: &BTreeSet<_>| !u.is_empty())
+        .collect();
     let mut all = named.clone();
     if named.len() <= MAX_SETS {
         for set in &named {
@@ -74,4 +78,52 @@ fn issue<'a>(machine: &Machine, executed: impl Iterator<Item = (&'a Instr, &'a f
         held += n * f64::from(instr.issue_cycles.max(1) - 1);
     }
     slots / f64::from(machine.issue.width.max(1)) + held
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The machine of `machines/rv32.toml`: one instruction a cycle; units
+    /// alu, mul, div and lsu, one of each.
+    pub(crate) fn rv32() -> Machine {
+        with(&[])
+    }
+
+    fn with(settings: &[(&str, &str)]) -> Machine {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let settings: Vec<_> = settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        ciphermill_machine::load_from_dir(&root, "rv32", &[], &[], &settings).unwrap()
+    }
+
+    fn counts(machine: &Machine, executed: &[(&str, f64)]) -> Vec<f64> {
+        let count = |name: &str| executed.iter().find(|(n, _)| *n == name).map_or(0.0, |e| e.1);
+        machine.instrs.iter().map(|i| count(&i.name)).collect()
+    }
+
+    #[test]
+    fn one_slot_a_cycle() {
+        let m = rv32();
+        let found = bound(&m, &counts(&m, &[("add", 100.0), ("lw", 50.0), ("nop", 1000.0)]));
+        assert_eq!(found, Resource { cycles: 150.0, limit: Limit::Issue });
+    }
+
+    #[test]
+    fn the_scarcest_unit_on_a_wide_machine() {
+        // Width 4: 150 instructions need 37.5 cycles; 100 additions on 2 ALUs
+        // need 50; 60 loads on one port need 60.
+        let m = with(&[("issue.width", "4"), ("units.alu", "2")]);
+        let found = bound(&m, &counts(&m, &[("add", 100.0), ("lw", 50.0)]));
+        assert_eq!(found.cycles, 50.0);
+        let found = bound(&m, &counts(&m, &[("add", 100.0), ("lw", 60.0)]));
+        assert_eq!(found, Resource { cycles: 60.0, limit: Limit::Units(vec!["lsu".into()]) });
+    }
+
+    #[test]
+    fn an_instruction_that_holds_the_pipeline() {
+        // A division takes 34 cycles in which nothing else issues.
+        let m = rv32();
+        assert_eq!(bound(&m, &counts(&m, &[("div", 2.0), ("add", 10.0)])).cycles, 78.0);
+    }
 }

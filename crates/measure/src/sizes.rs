@@ -21,8 +21,8 @@ pub fn code_bytes(program: &Program, root: u32) -> u64 {
     let mut todo = vec![root];
     while let Some(f) = todo.pop() {
         for inst in insts(f) {
-            let indirect = program.machine.instrs[usize::from(inst.instr.0)].kind
-                == ciphermill_machine::InstrKind::CallIndirect;
+            let indirect =
+                program.machine.instrs[usize::from(inst.instr.0)].kind == ciphermill_machine::InstrKind::CallIndirect;
             let called = inst.operands.iter().filter_map(|o| match o {
                 Operand::Func(f) => Some(*f),
                 _ => None,

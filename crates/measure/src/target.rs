@@ -5,8 +5,8 @@ use crate::plan::{Call, Plan};
 
 /// Runs exported functions.
 pub trait Target {
-    /// Call an export; results in order, `Err` with the reason of a stop.
-    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, String>;
+    /// Call an export; results in order.
+    fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, Halt>;
     /// The whole linear memory.
     fn memory(&self) -> &[u8];
     /// The whole linear memory, to write buffers.
@@ -28,11 +28,26 @@ pub trait Target {
     }
 }
 
+/// Why a call did not return.
+#[derive(Debug)]
+pub struct Halt {
+    pub reason: String,
+    /// The module did what it had said it would not (an access less aligned
+    /// than it states, a store to constant data).
+    pub promise: bool,
+}
+
+impl std::fmt::Display for Halt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
 /// A call that did not return.
 #[derive(Debug)]
 pub struct Stopped {
     pub export: &'static str,
-    pub reason: String,
+    pub halt: Halt,
 }
 
 /// Write a plan's inputs and make its uncounted calls.
@@ -45,8 +60,6 @@ pub fn prepare(target: &mut dyn Target, plan: &Plan) -> Result<(), Stopped> {
 
 /// Make calls in order; the results of all of them.
 pub fn run(target: &mut dyn Target, calls: &[Call]) -> Result<Vec<Vec<u64>>, Stopped> {
-    let one = |call: &Call| {
-        target.call(call.export, &call.args).map_err(|reason| Stopped { export: call.export, reason })
-    };
+    let one = |call: &Call| target.call(call.export, &call.args).map_err(|halt| Stopped { export: call.export, halt });
     calls.iter().map(one).collect()
 }

@@ -10,9 +10,10 @@
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Call, Space};
+use crate::plan::{Call, Space, limit};
 use crate::request::{Direction, TextFile, VectorReport};
 use crate::target::{Target, run};
+use ciphermill_reference::Reference;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -61,7 +62,7 @@ pub fn check(
     module: &Interface,
     files: &[TextFile],
     select: &Selection,
-    target: &mut dyn Target,
+    target: &mut Reference,
 ) -> Result<VectorReport, MeasureError> {
     let mut report = VectorReport { cases: 0, failed: None };
     for file in files {
@@ -128,7 +129,7 @@ pub fn apply_block(
     decrypt: bool,
     key: &[u8],
     data: &[u8],
-    target: &mut dyn Target,
+    target: &mut Reference,
 ) -> Result<Vec<u8>, MeasureError> {
     let (setup, driver) = match decrypt {
         true => ("cm_keysetup_decrypt", "cm_decrypt_blocks"),
@@ -145,7 +146,7 @@ pub fn apply_stream(
     key: &[u8],
     iv: &[u8],
     data: &[u8],
-    target: &mut dyn Target,
+    target: &mut Reference,
 ) -> Result<Vec<u8>, MeasureError> {
     module.require(&["cm_keysetup", "cm_keystream"])?;
     let iv = module.has("cm_ivsetup").then_some(iv);
@@ -158,7 +159,7 @@ fn apply(
     iv: Option<&[u8]>,
     data: &[u8],
     (setup, driver, count): (&'static str, &'static str, u64),
-    target: &mut dyn Target,
+    target: &mut Reference,
 ) -> Result<Vec<u8>, MeasureError> {
     let too_long = || MeasureError::input("the message is longer than a module's memory");
     let len = u32::try_from(data.len()).map_err(|_| too_long())?;
@@ -177,10 +178,11 @@ fn apply(
     writes.push((input, data.to_vec()));
     calls.push(Call { export: driver, args: vec![ctx.into(), input.into(), output.into(), count] });
     target.reserve(space.end()).map_err(MeasureError::input)?;
+    target.set_fuel(limit(data.len()));
     for (addr, bytes) in &writes {
         target.write(*addr, bytes);
     }
-    run(target, &calls).map_err(|stop| MeasureError::input(format!("{} stopped: {}", stop.export, stop.reason)))?;
+    run(target, &calls).map_err(|stop| MeasureError::input(format!("{} stopped: {}", stop.export, stop.halt)))?;
     Ok(target.read(output, len).to_vec())
 }
 

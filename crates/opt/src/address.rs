@@ -31,9 +31,7 @@
 //! scaled addressing mode could take the shift.
 
 use crate::{IndexForm, Options, bits, edit};
-use ciphermill_ir::{
-    BinOp, Block, Cfg, Dominators, Func, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Type, Value,
-};
+use ciphermill_ir::{BinOp, Block, Cfg, Dominators, Func, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Type, Value};
 use cranelift_entity::SecondaryMap;
 use smallvec::SmallVec;
 

@@ -128,7 +128,7 @@ mod tests {
                 let (a, b) = (rng.next() as usize % exprs.len(), rng.next() as usize % exprs.len());
                 let (op, args, value) = match rng.next() % 8 {
                     0 | 1 => {
-                        let c = if rng.next() % 2 == 0 { rng.next() % 16 } else { rng.word() & ty.mask() };
+                        let c = if rng.next().is_multiple_of(2) { rng.next() % 16 } else { rng.word() & ty.mask() };
                         (Op::Const(c), vec![], Some(c))
                     }
                     2 => {

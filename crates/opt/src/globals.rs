@@ -55,8 +55,7 @@ struct Facts {
 
 impl Facts {
     fn new(module: &Module) -> Facts {
-        let mut facts =
-            Facts { fixed: SecondaryMap::new(), sets: SecondaryMap::new(), touches: SecondaryMap::new() };
+        let mut facts = Facts { fixed: SecondaryMap::new(), sets: SecondaryMap::new(), touches: SecondaryMap::new() };
         let mut set: SecondaryMap<GlobalId, bool> = SecondaryMap::new();
         let mut callers: SecondaryMap<FuncId, Vec<FuncId>> = SecondaryMap::new();
         for (id, func) in module.funcs.iter() {

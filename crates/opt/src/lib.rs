@@ -143,8 +143,7 @@ pub const PASSES: &[Pass] = &[
 const MAX_ROUNDS: usize = 6;
 
 const SCALAR: &[&str] = &["simplify_cfg", "fold", "gvn", "dce"];
-const MEMORY: &[&str] =
-    &["simplify_cfg", "fold", "gvn", "globals", "address", "loads", "licm", "dce"];
+const MEMORY: &[&str] = &["simplify_cfg", "fold", "gvn", "globals", "address", "loads", "licm", "dce"];
 
 /// Optimise a module in place.
 ///

@@ -102,9 +102,9 @@ fn regroup(
                 continue;
             }
             let (x, y) = (func.insts[inst].args[0], func.insts[inst].args[1]);
-            let sum_and_other = [(x, y), (y, x)].into_iter().find(|&(sum, other)| {
-                uses[sum] == 1 && func.def_op(sum) == Some(op) && outside(func, home, other)
-            });
+            let sum_and_other = [(x, y), (y, x)]
+                .into_iter()
+                .find(|&(sum, other)| uses[sum] == 1 && func.def_op(sum) == Some(op) && outside(func, home, other));
             let Some((sum, other)) = sum_and_other else { continue };
             let Some(inner) = func.def_inst(sum).filter(|&i| home[i].is_some_and(|b| loops.contains(id, b))) else {
                 continue;
@@ -208,8 +208,8 @@ impl Motion<'_> {
                     Op::Const(_) => false,
                     Op::Load(access) => {
                         let place = Place { addr: args[0], access };
-                        let safe = self.aliases.in_bounds(func, place.addr, access)
-                            || (certain && (!self.strict || quiet));
+                        let safe =
+                            self.aliases.in_bounds(func, place.addr, access) || (certain && (!self.strict || quiet));
                         stable && safe && self.unchanged(func, place, &stores)
                     }
                     op => stable && op.is_pure(),
@@ -226,12 +226,7 @@ impl Motion<'_> {
     }
 
     /// Put the constants from inside the loop that are needed in front.
-    fn with_constants(
-        &self,
-        func: &Func,
-        moved: Vec<Inst>,
-        home: &SecondaryMap<Inst, Option<Block>>,
-    ) -> Vec<Inst> {
+    fn with_constants(&self, func: &Func, moved: Vec<Inst>, home: &SecondaryMap<Inst, Option<Block>>) -> Vec<Inst> {
         let mut all = Vec::with_capacity(moved.len());
         for inst in moved {
             for &arg in &func.insts[inst].args {
@@ -273,8 +268,8 @@ impl Motion<'_> {
         if self.aliases.is_constant(func, load.addr, load.access) {
             return true;
         }
-        stores.as_ref().is_some_and(|stores| {
-            stores.iter().all(|&store| !self.aliases.store_may_touch(func, store, load))
-        })
+        stores
+            .as_ref()
+            .is_some_and(|stores| stores.iter().all(|&store| !self.aliases.store_may_touch(func, store, load)))
     }
 }

@@ -89,7 +89,11 @@ fn onward(func: &Func, block: Block, args: &[Value]) -> Option<Target> {
     let target = match &func.blocks[block].term {
         Terminator::Jump(target) => target,
         Terminator::Branch { cond, then, els } if params.contains(cond) => {
-            if func.as_const(at(*cond))? != 0 { then } else { els }
+            if func.as_const(at(*cond))? != 0 {
+                then
+            } else {
+                els
+            }
         }
         Terminator::Switch { index, targets, default } if params.contains(index) => {
             let i = func.as_const(at(*index))?;
@@ -114,8 +118,7 @@ fn transparent(func: &Func) -> SecondaryMap<Block, bool> {
             data.term.for_each_value(|v| here += u32::from(v == p));
             uses[p] == here
         };
-        found[block] =
-            block != func.entry && data.insts.is_empty() && data.params.iter().all(|&p| only_here(p));
+        found[block] = block != func.entry && data.insts.is_empty() && data.params.iter().all(|&p| only_here(p));
     }
     found
 }
@@ -201,9 +204,9 @@ fn params(func: &mut Func) -> bool {
                     func.blocks[block].insts.insert(0, inst);
                     Some(func.result(inst))
                 }
-                None => (0..i)
-                    .find(|&j| keep[j] && agree(func, &cfg, block, i, j))
-                    .map(|j| func.blocks[block].params[j]),
+                None => {
+                    (0..i).find(|&j| keep[j] && agree(func, &cfg, block, i, j)).map(|j| func.blocks[block].params[j])
+                }
             };
             if let Some(to) = to {
                 func.replace(param, to);

@@ -40,7 +40,9 @@ fn expected(op: &str, a: u64, b: u64) -> Option<u64> {
 
 #[test]
 fn arithmetic_agrees_with_the_computer() {
-    let body = |op: &str| format!("(func (export \"{op}\") (param i64 i64) (result i64) (i64.{op} (local.get 0) (local.get 1)))");
+    let body = |op: &str| {
+        format!("(func (export \"{op}\") (param i64 i64) (result i64) (i64.{op} (local.get 0) (local.get 1)))")
+    };
     let before = module(&format!("(module {})", OPS.map(body).concat()));
     for level in 0..=2 {
         let mut after = before.clone();
@@ -138,15 +140,27 @@ fn extended_factors_need_one_product() {
 
 #[test]
 fn division_without_the_runtime_is_an_error() {
-    let mut text = module(
-        "(module (func (export \"f\") (param i64 i64) (result i64) (i64.div_u (local.get 0) (local.get 1))))",
-    );
+    let mut text =
+        module("(module (func (export \"f\") (param i64 i64) (result i64) (i64.div_u (local.get 0) (local.get 1))))");
     for f in text.funcs.values_mut() {
         f.name = f.name.replace("rt_", "not_");
     }
     let error = optimise(&mut text, &Options::default()).expect_err("no runtime");
     assert_eq!(error, OptError::MissingRuntime { func: "f".into(), runtime: "rt_div_u64" });
     assert!(error.to_string().contains("link the runtime"));
+}
+
+#[test]
+fn a_user_function_does_not_stand_in_for_the_runtime() {
+    let before = module(
+        "(module
+        (func $rt_div_u64 (export \"g\") (param i64 i64) (result i64) (i64.const 99))
+        (func (export \"f\") (param i64 i64) (result i64) (i64.div_u (local.get 0) (local.get 1))))",
+    );
+    let mut after = before.clone();
+    optimise(&mut after, &Options::default()).expect("the runtime is linked");
+    let f = after.export("f").expect("exported");
+    assert_eq!(run(&after, &before, f, &[100, 7]).outcome, Outcome::Values(vec![14]));
 }
 
 #[test]
@@ -157,7 +171,8 @@ fn word_bits_are_32_or_64() {
 
 #[test]
 fn with_64_bit_words_nothing_is_split() {
-    let mut text = module("(module (func (export \"f\") (param i64) (result i64) (i64.add (local.get 0) (local.get 0))))");
+    let mut text =
+        module("(module (func (export \"f\") (param i64) (result i64) (i64.add (local.get 0) (local.get 0))))");
     optimise(&mut text, &Options { word_bits: 64, ..Options::default() }).expect("nothing to do");
     let outcome = Interp::new(&text, 100).call(FuncId::from_u32(0), &[1 << 40]);
     assert_eq!(outcome, Outcome::Values(vec![1 << 41]));

@@ -356,6 +356,10 @@ fn an_address_once_is_an_address_after() {
     let after = format!("{} (i32.store (local.get 0) (local.get 1))", keep_load(sum, 0));
     assert_eq!(address(&loads_at(&after), &strict()), "loadu32(add(p0, 8) + 0)");
     assert_eq!(address(&loads_at(&after), &loose()), "loadu32(p0 + 8)");
+    // On one of two paths only.
+    let perhaps = "(if (local.get 1) (then (i32.store (local.get 0) (i32.const 0))))";
+    let join = format!("{perhaps} {}", keep_load(sum, 0));
+    assert_eq!(address(&loads_at(&join), &loose()), "loadu32(add(p0, 8) + 0)");
 }
 
 #[test]
@@ -364,6 +368,10 @@ fn fields_of_a_record_share_a_sum() {
     let both = loads_at(&format!("{}{}", field(100), field(96)));
     assert_eq!(address(&both, &loose()), "loadu32(add(p0, 96) + 4); loadu32(add(p0, 96) + 0)");
     assert_eq!(address(&both, &strict()), "loadu32(add(p0, 100) + 0); loadu32(add(p0, 96) + 0)");
+    // With p0 = -98 the second one traps, and must.
+    let below = keep_load("(i32.add (local.get 0) (i32.const 96))", 4);
+    let falling = loads_at(&format!("{}{below}", field(100)));
+    assert_eq!(address(&falling, &strict()), "loadu32(add(p0, 100) + 0); loadu32(add(p0, 96) + 4)");
     let rising = loads_at(&format!("{}{}", field(96), field(100)));
     assert_eq!(address(&rising, &strict()), "loadu32(add(p0, 96) + 0); loadu32(add(p0, 96) + 4)");
 }

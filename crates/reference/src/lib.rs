@@ -13,8 +13,8 @@
 
 use wasmi::errors::{ErrorKind, InstantiationError, MemoryError, TableError};
 use wasmi::{
-    Config, Engine, Extern, Func, Global, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, Val,
-    ValType,
+    Config, Engine, Extern, Func, Global, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder,
+    Val, ValType,
 };
 
 /// The most bytes a linear memory can have here: 1 GiB.

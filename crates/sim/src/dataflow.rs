@@ -14,9 +14,10 @@
 //! how many there are (Hall's condition).
 
 use crate::code::CodeMap;
-use crate::flatten::{Flow, reads};
+use crate::flatten::Flow;
 use crate::hazard::BundleTiming;
 use crate::step::{Access, Stepper, Watch};
+use crate::uses::reads;
 use crate::xop::Slot;
 use crate::{Simulator, Stop};
 use ciphermill_machine::sem::Stmt;

@@ -27,7 +27,7 @@
 //! (run, state) pair is timed once and counted from then on, and the total is
 //! exact.
 
-use crate::flatten::{dest_of, latency, statement_reads};
+use crate::uses::{dest_of, latency, statement_reads};
 use ciphermill_machine::sem::Stmt;
 use ciphermill_machine::{InstrKind, Machine, Predictor, Reg, UnitId};
 use ciphermill_program::Bundle;

@@ -41,6 +41,7 @@ pub mod slots;
 pub mod stats;
 pub mod step;
 pub mod superblock;
+pub mod uses;
 pub mod windows;
 pub mod xop;
 

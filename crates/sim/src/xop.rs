@@ -11,7 +11,7 @@
 //! Values narrower than 64 bits are held zero-extended. `…32` operators read
 //! the low halves of their operands and write zero-extended results.
 
-use ciphermill_ir::{BinOp, CmpOp, UnOp};
+use ciphermill_ir::{BinOp, CmpOp, Space, UnOp};
 
 /// Index into the slot array.
 pub type Slot = u16;
@@ -244,6 +244,46 @@ pub fn end_cmp(op: CmpOp) -> Op {
         CmpOp::LeU => Op::EndLeU32,
         CmpOp::LeS => Op::EndLeS32,
     }
+}
+
+/// The load of so many bytes from a space.
+pub fn load_op(bytes: u8, space: Space) -> Option<Op> {
+    use Space::*;
+    Some(match (bytes, space) {
+        (1, Linear) => Op::LdL8,
+        (2, Linear) => Op::LdL16,
+        (4, Linear) => Op::LdL32,
+        (8, Linear) => Op::LdL64,
+        (1, Stack) => Op::LdK8,
+        (2, Stack) => Op::LdK16,
+        (4, Stack) => Op::LdK32,
+        (8, Stack) => Op::LdK64,
+        (1, System) => Op::LdY8,
+        (2, System) => Op::LdY16,
+        (4, System) => Op::LdY32,
+        (8, System) => Op::LdY64,
+        _ => return None,
+    })
+}
+
+/// The store of so many bytes to a space.
+pub fn store_op(bytes: u8, space: Space) -> Option<Op> {
+    use Space::*;
+    Some(match (bytes, space) {
+        (1, Linear) => Op::StL8,
+        (2, Linear) => Op::StL16,
+        (4, Linear) => Op::StL32,
+        (8, Linear) => Op::StL64,
+        (1, Stack) => Op::StK8,
+        (2, Stack) => Op::StK16,
+        (4, Stack) => Op::StK32,
+        (8, Stack) => Op::StK64,
+        (1, System) => Op::StY8,
+        (2, System) => Op::StY16,
+        (4, System) => Op::StY32,
+        (8, System) => Op::StY64,
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

@@ -12,10 +12,28 @@ impl Body<'_> {
         }
         self.expression(ty, depth.min(1));
         let wide = [
-            I::I64Eq, I::I64Ne, I::I64LtS, I::I64LtU, I::I64GtS, I::I64GtU, I::I64LeS, I::I64LeU, I::I64GeS, I::I64GeU,
+            I::I64Eq,
+            I::I64Ne,
+            I::I64LtS,
+            I::I64LtU,
+            I::I64GtS,
+            I::I64GtU,
+            I::I64LeS,
+            I::I64LeU,
+            I::I64GeS,
+            I::I64GeU,
         ];
         let narrow = [
-            I::I32Eq, I::I32Ne, I::I32LtS, I::I32LtU, I::I32GtS, I::I32GtU, I::I32LeS, I::I32LeU, I::I32GeS, I::I32GeU,
+            I::I32Eq,
+            I::I32Ne,
+            I::I32LtS,
+            I::I32LtU,
+            I::I32GtS,
+            I::I32GtU,
+            I::I32LeS,
+            I::I32LeU,
+            I::I32GeS,
+            I::I32GeU,
         ];
         let n = self.rng.below(10) as usize;
         self.emit(if ty == ValType::I64 { wide[n].clone() } else { narrow[n].clone() });
@@ -72,12 +90,32 @@ impl Body<'_> {
         self.expression(ty, depth - 1);
         self.expression(ty, depth - 1);
         let wide = [
-            I::I64Add, I::I64Sub, I::I64Mul, I::I64And, I::I64Or, I::I64Xor, I::I64Xor, I::I64Shl, I::I64ShrU,
-            I::I64ShrS, I::I64Rotl, I::I64Rotr,
+            I::I64Add,
+            I::I64Sub,
+            I::I64Mul,
+            I::I64And,
+            I::I64Or,
+            I::I64Xor,
+            I::I64Xor,
+            I::I64Shl,
+            I::I64ShrU,
+            I::I64ShrS,
+            I::I64Rotl,
+            I::I64Rotr,
         ];
         let narrow = [
-            I::I32Add, I::I32Sub, I::I32Mul, I::I32And, I::I32Or, I::I32Xor, I::I32Xor, I::I32Shl, I::I32ShrU,
-            I::I32ShrS, I::I32Rotl, I::I32Rotr,
+            I::I32Add,
+            I::I32Sub,
+            I::I32Mul,
+            I::I32And,
+            I::I32Or,
+            I::I32Xor,
+            I::I32Xor,
+            I::I32Shl,
+            I::I32ShrU,
+            I::I32ShrS,
+            I::I32Rotl,
+            I::I32Rotr,
         ];
         let n = self.rng.below(12) as usize;
         self.emit(if ty == ValType::I64 { wide[n].clone() } else { narrow[n].clone() });
@@ -181,9 +219,8 @@ impl Body<'_> {
     }
 
     pub(super) fn call(&mut self, ty: ValType, depth: u32) {
-        let fitting: Vec<u32> = (0..self.callees.len() as u32)
-            .filter(|&f| self.callees[f as usize].results.first() == Some(&ty))
-            .collect();
+        let fitting: Vec<u32> =
+            (0..self.callees.len() as u32).filter(|&f| self.callees[f as usize].results.first() == Some(&ty)).collect();
         // Callees call callees, so few calls in loops keep the whole short.
         if fitting.is_empty() || self.calls + self.weight > 12 {
             return self.leaf(ty);
@@ -248,4 +285,3 @@ impl Body<'_> {
         }
     }
 }
-

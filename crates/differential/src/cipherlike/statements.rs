@@ -12,8 +12,7 @@ impl Body<'_> {
     /// A local of a type that may be written; the counters of loops may not.
     pub(super) fn local(&mut self, ty: ValType) -> Option<u32> {
         let reserved = self.locals.len() - 3;
-        let fitting: Vec<u32> =
-            (0..reserved as u32).filter(|&i| self.locals[i as usize] == ty).collect();
+        let fitting: Vec<u32> = (0..reserved as u32).filter(|&i| self.locals[i as usize] == ty).collect();
         (!fitting.is_empty()).then(|| self.rng.pick(&fitting))
     }
 

@@ -19,7 +19,10 @@ impl Folder<'_> {
                 return Some(self.bin(BinOp::Sub, sum, b, ty));
             }
             // -x is the complement plus one.
-            if c == 1 && let Some((a, m)) = self.as_bin_const(BinOp::Xor, x) && m == ty.mask() {
+            if c == 1
+                && let Some((a, m)) = self.as_bin_const(BinOp::Xor, x)
+                && m == ty.mask()
+            {
                 let zero = self.make_const(0, ty);
                 return Some(self.bin(BinOp::Sub, zero, a, ty));
             }

@@ -72,15 +72,13 @@ impl Folder<'_> {
                 }
                 Some(bytes)
             }),
-            Some((Op::Bin(op @ (BinOp::Shl | BinOp::ShrU | BinOp::RotL)), [a, b])) => {
-                self.constant(b).and_then(|c| {
-                    let k = c as usize % (8 * n);
-                    if !k.is_multiple_of(8) {
-                        return None;
-                    }
-                    Some(moved(op, &self.bytes(a, depth - 1, budget), k / 8, n))
-                })
-            }
+            Some((Op::Bin(op @ (BinOp::Shl | BinOp::ShrU | BinOp::RotL)), [a, b])) => self.constant(b).and_then(|c| {
+                let k = c as usize % (8 * n);
+                if !k.is_multiple_of(8) {
+                    return None;
+                }
+                Some(moved(op, &self.bytes(a, depth - 1, budget), k / 8, n))
+            }),
             Some((Op::Un(UnOp::Bswap), [a, _])) => {
                 let mut bytes = self.bytes(a, depth - 1, budget);
                 bytes[..n].reverse();

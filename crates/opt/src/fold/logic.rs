@@ -69,8 +69,7 @@ impl Folder<'_> {
         if let Some(v) = self.absorbed(BinOp::And, x, y) {
             return Some(v);
         }
-        if let (Some((a, c1)), Some((b, c2))) =
-            (self.as_bin_const(BinOp::And, x), self.as_bin_const(BinOp::And, y))
+        if let (Some((a, c1)), Some((b, c2))) = (self.as_bin_const(BinOp::And, x), self.as_bin_const(BinOp::And, y))
             && a == b
         {
             return Some(self.bin_const(BinOp::And, a, c1 | c2, ty));

@@ -30,8 +30,8 @@ mod ops;
 
 use crate::OptError;
 use ciphermill_ir::{
-    Block, Cfg, Func, FuncId, GlobalData, GlobalId, InstData, MemAccess, Module, Op, Signature, Target,
-    Terminator, Type, Value,
+    Block, Cfg, Func, FuncId, GlobalData, GlobalId, InstData, MemAccess, Module, Op, Signature, Target, Terminator,
+    Type, Value,
 };
 use cranelift_entity::SecondaryMap;
 use emit::Emit;
@@ -70,11 +70,13 @@ pub(crate) fn run(module: &mut Module) -> Result<(), OptError> {
     Ok(())
 }
 
+/// The runtime stands behind the user's functions, one of which may have the
+/// same name, so the last of a name is taken.
 fn runtime(module: &Module) -> Runtime {
     let sig = Signature { params: vec![Type::I64; 2], results: vec![Type::I64] };
     let find = |name: &str| {
         let mut found = module.funcs.iter().filter(|(_, f)| f.name == name && f.sig == sig);
-        found.next().map(|(id, _)| id)
+        found.next_back().map(|(id, _)| id)
     };
     Runtime {
         div_u: find("rt_div_u64"),
@@ -87,8 +89,7 @@ fn runtime(module: &Module) -> Runtime {
 /// Make the high words of 64-bit globals; gives them by the low one's number.
 fn split_globals(module: &mut Module) -> SecondaryMap<GlobalId, Option<GlobalId>> {
     let mut high = SecondaryMap::new();
-    let wide: Vec<GlobalId> =
-        module.globals.iter().filter(|(_, g)| g.ty == Type::I64).map(|(id, _)| id).collect();
+    let wide: Vec<GlobalId> = module.globals.iter().filter(|(_, g)| g.ty == Type::I64).map(|(id, _)| id).collect();
     for id in wide {
         let global = &mut module.globals[id];
         let upper = GlobalData {
@@ -256,18 +257,16 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn take_results(&mut self, data: &InstData, new: &[Value]) {
-        let mut new = new.iter().copied();
+    /// Name the words a call gives: as many as its split signature has.
+    fn take_results(&mut self, data: &InstData, words: &[Value]) {
+        let mut at = 0;
         for &result in &data.results {
-            let half = match (self.old.ty(result), new.next(), ()) {
-                (Type::I32, Some(v), ()) => Half::One(v),
-                (Type::I64, Some(low), ()) => match new.next() {
-                    Some(high) => Half::Two(low, high),
-                    None => continue,
-                },
-                (_, None, ()) => continue,
+            let (half, taken) = match self.old.ty(result) {
+                Type::I32 => (Half::One(words[at]), 1),
+                Type::I64 => (Half::Two(words[at], words[at + 1]), 2),
             };
             self.map[result] = Some(half);
+            at += taken;
         }
     }
 

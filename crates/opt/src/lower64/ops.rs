@@ -177,10 +177,7 @@ impl Emit {
             _ => {
                 let (low, high) = (self.select(far, a.1, a.0), self.select(far, a.0, a.1));
                 let way = if op == BinOp::RotL { BinOp::Shl } else { BinOp::ShrU };
-                (
-                    self.variable_funnel(way, low, high, n, rest),
-                    self.variable_funnel(way, high, low, n, rest),
-                )
+                (self.variable_funnel(way, low, high, n, rest), self.variable_funnel(way, high, low, n, rest))
             }
         }
     }

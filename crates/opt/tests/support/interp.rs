@@ -86,7 +86,13 @@ impl<'m> Interp<'m> {
             self.spend()?;
             let target: &Target = match &func.blocks[block].term {
                 Terminator::Jump(t) => t,
-                Terminator::Branch { cond, then, els } => if values[*cond] != 0 { then } else { els },
+                Terminator::Branch { cond, then, els } => {
+                    if values[*cond] != 0 {
+                        then
+                    } else {
+                        els
+                    }
+                }
                 Terminator::Switch { index, targets, default } => {
                     targets.get(values[*index] as usize).unwrap_or(default)
                 }
@@ -117,7 +123,13 @@ impl<'m> Interp<'m> {
             })?,
             Op::Un(op) => op.eval(args[0], bits),
             Op::Cmp(op) => u64::from(op.eval(args[0], args[1], arg_bits)),
-            Op::Select => if args[0] != 0 { args[1] } else { args[2] },
+            Op::Select => {
+                if args[0] != 0 {
+                    args[1]
+                } else {
+                    args[2]
+                }
+            }
             Op::Wrap => args[0] & ops::mask(32),
             Op::ZExt => args[0],
             Op::SExt => ops::sext(args[0], 32) as u64,

@@ -6,8 +6,8 @@
 //! segment promised to be read-only begins.
 
 use ciphermill_ir::{
-    BinOp, Block, CmpOp, DataSegment, Func, FuncId, GlobalData, GlobalId, MemAccess, MemoryDecl, Module, Op,
-    Signature, Space, Target, Terminator, TrapCode, Type, UnOp, Value,
+    BinOp, Block, CmpOp, DataSegment, Func, FuncId, GlobalData, GlobalId, MemAccess, MemoryDecl, Module, Op, Signature,
+    Space, Target, Terminator, TrapCode, Type, UnOp, Value,
 };
 
 /// A generator of numbers: xorshift, good enough and the same everywhere.
@@ -213,9 +213,9 @@ impl Gen<'_> {
                 self.push(Op::Bin(op), &[x, c], ty);
             }
             _ => {
-                let op = self.rng.pick(&[
-                    Add, Add, Sub, Sub, Mul, MulHiU, MulHiS, And, Or, Xor, Xor, Shl, ShrU, ShrS, RotL, RotR,
-                ]);
+                let op = self
+                    .rng
+                    .pick(&[Add, Add, Sub, Sub, Mul, MulHiU, MulHiS, And, Or, Xor, Xor, Shl, ShrU, ShrS, RotL, RotR]);
                 self.push(Op::Bin(op), &[x, y], ty);
             }
         }
@@ -336,6 +336,13 @@ impl Gen<'_> {
                     base = self.rng.pick(&bases);
                 }
             }
+            8 | 9 if self.rng.below(3) > 0 => {
+                base = self.pointer();
+                let c = self.rng.pick(&[0, 4, 8, 12, 100, 0xFFFF_FFFC, 0xFFFF_FFF8]);
+                if c != 0 {
+                    base = self.bin_const(Add, base, c);
+                }
+            }
             7 if wild && self.rng.below(3) == 0 => base = self.value(Type::I32),
             8 if wild && self.rng.below(2) == 0 => {
                 let y = self.value(Type::I32);
@@ -346,6 +353,24 @@ impl Gen<'_> {
             _ => {}
         }
         base
+    }
+
+    /// An address in bounds that no known bits show to be, of which there are
+    /// few in a function.
+    fn pointer(&mut self) -> Value {
+        const TOP: u64 = 0x2000;
+        let from_top = |v: &Value| match self.func.def_inst(*v).map(|i| &self.func.insts[i]) {
+            Some(data) if data.op == Op::Bin(BinOp::Sub) => self.func.as_const(data.args[0]) == Some(TOP),
+            _ => false,
+        };
+        let known: Vec<Value> = self.pool.iter().copied().filter(|v| from_top(v)).collect();
+        if !known.is_empty() && self.rng.below(6) > 0 {
+            return self.rng.pick(&known);
+        }
+        let x = self.value(Type::I32);
+        let x = self.bin_const(BinOp::And, x, 0x3F8);
+        let top = self.constant(TOP, Type::I32);
+        self.bin(BinOp::Sub, top, x)
     }
 
     /// Does the value stay below the read-only segment by its own mask?

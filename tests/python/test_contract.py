@@ -1,0 +1,165 @@
+"""The promises to programs outside: keys, codes, and what a number means."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import ciphermill as cm
+from ciphermill import engine, manifest
+
+KEYS = {
+    "cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
+    "blocks", "jam", "unroll", "verified", "cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s",
+    "instructions", "uops", "cpi", "ilp", "events", "metrics", "bounds", "loops", "bottleneck", "why",
+    "code_bytes", "table_bytes", "stack_bytes", "provenance",
+}  # fmt: skip
+METRICS = {
+    "l1d_hit", "l2_hit", "branch_ratio", "prediction_rate", "mispredict_ratio", "stall_ratio", "wasted_work",
+    "lookup_share",
+}  # fmt: skip
+BOTTLENECKS = {"units", "dependences", "registers", "branches", "memory", "frontend"}
+
+MACHINES = cm.machines().names
+
+
+def everything():
+    """Every variant, direction, key size and block mode of every cipher."""
+    for name in manifest.names():
+        cipher = manifest.find(name)
+        directions = ["keystream"] if cipher.kind == "stream" else ["encrypt", "decrypt"]
+        for variant in cipher.variants:
+            for key_bits in cipher.key_bits:
+                yield cipher, variant, key_bits, "keysetup", "multi"
+                for direction in directions:
+                    yield cipher, variant, key_bits, direction, "multi"
+                if cipher.kind == "block":
+                    yield cipher, variant, key_bits, "encrypt", "single"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_everything_is_verified_and_within_its_bounds(machine):
+    def check(work):
+        cipher, variant, key_bits, direction, blocks = work
+        options = engine.Options(direction=direction, key_bits=key_bits, blocks=blocks, bytes=1024 if direction != "keysetup" else None)
+        try:
+            m = engine.measure(engine.module(cipher, variant), machine, options)
+        except Exception as error:  # Shown with all the others, below.
+            return f"{cipher.name}/{variant} {direction} {key_bits} {blocks}: {error}"
+        if not m.verified:
+            return f"{cipher.name}/{variant} {direction} {key_bits} {blocks}: {m.failure}"
+        consistent = (
+            0 < m.bounds["lower"] <= m.cycles_per_block
+            and m.bounds["lower"] == max(m.bounds["resource"], m.bounds["recurrence"])
+            and sum(m.breakdown.values()) == m.cycles
+            and m.bottleneck in BOTTLENECKS
+            and m.cycles_per_byte == pytest.approx(m.cycles_per_block / m.block_bytes)
+            and m.mbit_per_s == pytest.approx(8 * m.clock_mhz / m.cycles_per_byte)
+            and m.cpi == pytest.approx(m.cycles / m.instructions)
+            and all(value is None or 0 <= value <= 1 for value in m.metrics.values())
+        )
+        return None if consistent else f"{cipher.name}/{variant} {direction}: inconsistent: {m.to_dict()}"
+
+    with ThreadPoolExecutor() as pool:
+        faults = [fault for fault in pool.map(check, everything()) if fault]
+    assert not faults, "\n".join(faults)
+
+
+def test_json_document(cli):
+    answer = cli("run", "rijndael", "--on", "leon2", "--json")
+    assert (answer.code, answer.err) == (0, "")
+    document = json.loads(answer.out)
+    assert document["schema"] == 1
+    (m,) = document["measurements"]
+    assert KEYS <= m.keys()
+    assert METRICS <= m["metrics"].keys()
+    assert {"resource", "recurrence", "critical_path", "lower"} <= m["bounds"].keys()
+    assert (m["cipher"], m["variant"], m["direction"], m["key_bits"]) == ("rijndael", "ttable", "encrypt", 128)
+    assert (m["machine"], m["blocks"], m["jam"], m["bytes"]) == ("leon2", "multi", 1, 4096)
+    assert m["verified"] is True
+    assert m["table_bytes"] >= 4096 and m["code_bytes"] > 0
+    assert m["metrics"]["lookup_share"] > 0.2
+    assert m["provenance"]["kind"] == "simulated"
+    assert m["provenance"]["vectors"] > 100
+    assert len(m["provenance"]["module"]) == len(m["provenance"]["machine"]) == 64
+
+
+def test_the_same_twice(cli):
+    arguments = ("run", "salsa20", "--json", "--on", "rv32,leon2")
+    assert cli(*arguments).out == cli(*arguments).out
+
+
+def test_repeat_measures_twice(cli):
+    assert cli("run", "rc6", "--on", "rv32", "--repeat", "--exact", "--jam", "1").code == 0
+
+
+def test_feedback_mode_has_the_whole_cipher_as_recurrence():
+    single = cm.run("rc6", on="rv32", blocks="single")
+    multi = cm.run("rc6", on="rv32", blocks="multi")
+    assert single.bounds["recurrence"] > 100 > multi.bounds["recurrence"]
+    # A feedback mode cannot be faster than its own chain of dependences.
+    assert single.cycles_per_block >= single.bounds["recurrence"]
+
+
+def test_cycles_per_block_is_a_slope():
+    small, large = (cm.run("rijndael", on="rv32", bytes=n) for n in (4096, 8192))
+    assert (large.cycles - small.cycles) / 256 == pytest.approx(large.cycles_per_block)
+    assert small.cycles > small.cycles_per_block * 256  # The call itself costs something.
+
+
+def test_one_block():
+    m = cm.run("rijndael", on="rv32", bytes=16)
+    assert m.bytes == 16 and m.verified and m.cycles > m.cycles_per_block > 0
+
+
+def test_key_setup_is_one_call():
+    m = cm.run("rijndael", on="leon2", direction="keysetup", key_bits=256)
+    assert (m.bytes, m.block_bytes, m.cycles) == (32, 32, m.cycles_per_block)
+
+
+def test_a_stream_of_any_length():
+    m = cm.run("salsa20", on="rv32", bytes=100)
+    assert m.bytes == 100 and m.verified and m.direction == "keystream"
+
+
+def test_settings_change_the_machine():
+    plain = cm.run("rc6", on="leon2")
+    fast = cm.run("rc6", on="leon2", set={"machine.clock_mhz": 200})
+    slow_stores = cm.run("rijndael", on="leon2", set=["timings.store.issue_cycles=9"])
+    assert fast.mbit_per_s == pytest.approx(2 * plain.mbit_per_s)
+    assert fast.set == ["machine.clock_mhz=200"]
+    assert slow_stores.cycles > cm.run("rijndael", on="leon2").cycles
+    assert plain.provenance["machine"] != fast.provenance["machine"]
+
+
+def test_extensions_change_the_code():
+    plain = cm.run("rc6", on="rv32")
+    rotates = cm.run("rc6", on="rv32", with_="zbb")
+    without = cm.run("rc6", on="rv32", with_=["zbb"], without=["zbb"])
+    assert rotates.cycles_per_block < 0.9 * plain.cycles_per_block
+    assert rotates["with"] == ["zbb"]
+    assert without.cycles == plain.cycles
+
+
+def test_a_cache_costs_cycles_and_counts_hits():
+    m = cm.run("rijndael", on="leon2", set=["memory.dcache.enabled=true"])
+    assert m.verified and 0 < m.metrics["l1d_hit"] < 1
+    assert m.breakdown["dcache"] > 0
+
+
+@pytest.mark.parametrize("what", ["ciphers", "machines", "extensions"])
+def test_lists(cli, what):
+    entries = json.loads(cli("list", what, "--json").out)
+    assert entries and all(entry["name"] for entry in entries)
+    assert [entry["name"] for entry in entries] == getattr(cm, what)().names
+
+
+def test_asm(cli, tmp_path):
+    printed = cli("asm", "rijndael", "--on", "leon2")
+    written = cli("asm", "rijndael", "--on", "leon2", "-o", "out.s")
+    assert printed.code == written.code == 0 and written.out == ""
+    assert (tmp_path / "out.s").read_text() == printed.out
+    for name in ("cm_keysetup", "cm_encrypt_blocks", "cm_decrypt_feedback"):
+        assert f"{name}:" in printed.out

@@ -1,0 +1,198 @@
+"""What is refused, and in which words: the place, and the mend."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from samples import XOR_CIPHER
+
+from ciphermill import compile, paths
+from ciphermill.engine import module
+from ciphermill.manifest import find
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "rijndel"], "no cipher 'rijndel' (did you mean 'rijndael'?); there are "),
+        (["run", "rijndael", "--on", "leon3"], "no machine 'leon3' (did you mean 'leon2'?); there are "),
+        (["run", "rijndael", "--on", "no/such.toml"], "no/such.toml: no such file; "),
+        (["run", "no/such.c"], "no/such.c: no such file; "),
+        (["run", "rijndael", "--variant", "tables"], "rijndael has no variant 'tables' (did you mean 'ttable'?); it has "),
+        (["run", "rijndael", "--key-bits", "100"], "rijndael has no 100-bit keys; it has 128, 192 or 256 bits"),
+        (["run", "rijndael", "--direction", "encode"], "--direction encode: it is one of encrypt, decrypt, keysetup, keystream"),
+        (["run", "rijndael", "--blocks", "many"], "--blocks many: it is single (a feedback mode) or multi (independent blocks)"),
+        (["run", "rijndael", "--optimal"], "--optimal: exact scheduling is not supported yet; leave --optimal out"),
+        (["run", "rijndael", "--jam", "2"], "--jam 2: carrying several blocks through one control flow is not supported yet"),
+        (["run", "rijndael", "--jam", "0"], "--jam 0: it is the number of blocks carried together, 1 or more"),
+        (["run", "rijndael", "--on", "rv32", "--bytes", "20"], "--bytes 20: a message is a whole number of blocks of 16 bytes; use --bytes 32"),
+        (["run", "rijndael", "--on", "rv32", "--bytes", "0"], "--bytes 0: a message has 1 to 268435456 bytes here"),
+        (["run", "rijndael", "--on", "rv32", "--direction", "keystream"], "--direction keystream: rijndael is a block cipher; use encrypt or decrypt"),
+        (["run", "salsa20", "--on", "rv32", "--direction", "encrypt"], "--direction encrypt: salsa20 is a stream cipher; use keystream"),
+        (["run", "salsa20", "--on", "rv32", "--blocks", "single"], "--blocks single: a stream cipher has no feedback mode"),
+        (["run", "rc6", "--on", "rv32", "--direction", "keysetup", "--bytes", "64"], "--bytes: a key set-up has no message"),
+        (["run", "rijndael", "--on", "rv32", "--with", "zbq"], "--with zbq: there is no such extension; there are zba, zbb, zbkb"),
+        (["run", "rijndael", "--on", "rv32", "--set", "clock"], "--set clock: write PATH=VALUE, for instance issue.width=4"),
+        (["run", "rijndael", "--cc", "no-such-compiler"], "--cc no-such-compiler: no program no-such-compiler was found on the PATH"),
+        (["run", "rijndael", "--frobnicate"], "No such option"),
+        (["run"], "Missing argument 'CIPHER'; see ciphermill run --help"),
+        (["run", "rijndael", "--key-bits", "many"], "Invalid value for '--key-bits': 'many' is not a valid int"),
+        (["frobnicate"], "No such command 'frobnicate'"),
+        (["list", "cipher"], "no list of 'cipher' (did you mean 'ciphers'?); there are ciphers, machines, extensions"),
+        (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: No such file or directory"),
+        (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
+    ],
+)  # fmt: skip
+def test_refusals(refused, arguments, message):
+    assert refused(*arguments).startswith(message)
+
+
+def test_an_extension_for_another_machine(refused):
+    message = refused("run", "rijndael", "--on", "leon2", "--with", "zbb")
+    assert "extension `zbb` is for rv32, not for leon2" in message
+
+
+def test_a_machine_file_with_a_fault_is_pointed_at(refused, write):
+    text = (paths.MACHINES / "rv32.toml").read_text().replace('"alu"', '"alx"', 1)
+    write("mine.toml", text)
+    message = refused("run", "rijndael", "--on", "mine.toml")
+    line = text[: text.index('"alx"')].count("\n") + 1
+    assert f"mine.toml:{line}:" in message
+
+
+def test_a_setting_that_is_not_there(refused):
+    assert "there is no `issue.widht` in this machine" in refused("run", "rc6", "--on", "rv32", "--set", "issue.widht=4")
+
+
+# ------------------------------------------------------------------ modules
+
+
+def test_not_a_module(refused, write):
+    write("x.wasm", b"hello")
+    assert refused("run", "x.wasm", "--on", "rv32").startswith("not a valid WebAssembly module: ")
+
+
+@pytest.mark.parametrize("keep", [0, 4, 8, 9, 100, 1000])
+def test_a_truncated_module(refused, write, keep):
+    write("x.wasm", module(find("rijndael")).wasm[:keep])
+    refused("run", "x.wasm", "--on", "rv32", "--direction", "encrypt")
+
+
+def test_floating_point_names_the_function(refused, write):
+    write("x.c", XOR_CIPHER.replace("out[i] = in[i] ^ ctx->key[i];", "out[i] = (uint8_t)((double)in[i] * 1.5);"))
+    message = refused("run", "x.c", "--on", "rv32")
+    assert message.startswith('function "cm_encrypt" at offset 0x')
+    assert "is of a floating-point type; ciphermill takes integer code only" in message
+
+
+def test_a_module_that_is_no_cipher(refused, write):
+    write("x.c", '__attribute__((export_name("f"))) int f(void) { return 1; }')
+    message = refused("run", "x.c", "--on", "rv32")
+    assert message.startswith("the module does not export cm_ctx_bytes (it exports f); include ciphermill.h")
+
+
+def test_a_cipher_that_traps(refused, write):
+    write("x.c", XOR_CIPHER.replace("out[i] = in[i]", "__builtin_trap(), out[i] = in[i]"))
+    message = refused("run", "x.c", "--on", "rv32")
+    assert message == "cm_encrypt_blocks stopped on the reference interpreter: trap: Unreachable"
+
+
+def test_an_import_is_named(refused, write):
+    write("x.c", "int puts(const char *); " + XOR_CIPHER.replace("out[i] = in[i]", 'puts("x"), out[i] = in[i]'))
+    assert "puts" in refused("run", "x.c", "--on", "rv32")
+
+
+def test_the_compiler_is_quoted(refused, write):
+    write("x.c", XOR_CIPHER.replace("ctx->key[i];", "ctx->kex[i];", 1))
+    message = refused("run", "x.c", "--on", "rv32")
+    assert message.startswith("the C compiler refused x.c:\n")
+    assert "error: no member named 'kex' in 'struct cm_ctx'" in message and "x.c:" in message
+
+
+# ---------------------------------------------------------------- manifests
+
+GOOD = """\
+name = "mine"
+kind = "block"
+block_bytes = 16
+key_bits = [128]
+[variants.plain]
+sources = ["mine.c"]
+[[vectors]]
+file = "v.json"
+source = "me"
+"""
+
+
+@pytest.fixture
+def folder(write):
+    def make(manifest: str):
+        write("mine/mine.c", XOR_CIPHER)
+        write("mine/v.json", VECTORS)
+        return write("mine/cipher.toml", manifest)
+
+    return make
+
+
+VECTORS = json.dumps({
+    "kind": "block",
+    "vectors": [{"id": "1", "key": "01" * 16, "plaintext": "00" * 16, "ciphertext": "01" * 16}],
+})  # fmt: skip
+
+
+def test_a_good_manifest_runs(cli, folder):
+    answer = cli("run", folder(GOOD), "--on", "rv32")
+    assert answer.code == 0 and "1 official vector" in answer.out
+
+
+def test_a_wrong_vector_is_not_verified(cli, folder, write):
+    path = folder(GOOD)
+    write("mine/v.json", VECTORS.replace("01" * 16 + '"}', "02" * 16 + '"}'))
+    answer = cli("run", path, "--on", "rv32")
+    assert answer.code == 1
+    assert "vector 1: the module's output differs" in answer.err
+    assert "NO: " in answer.out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "mine"', "", "name: missing; add it (a string)"),
+        ('name = "mine"', "name = 1", "name: is a whole number, must be a string"),
+        ('kind = "block"', 'kind = "blok"', "kind: is 'blok' (did you mean 'block'?); it is block or stream"),
+        ("block_bytes = 16", "block_bytes = true", "block_bytes: is true or false, must be a whole number"),
+        ("block_bytes = 16", "block_bytes = 0", "block_bytes: is 0; it is a number of bytes from 1 to 65536"),
+        ("key_bits = [128]", "key_bits = [100]", "key_bits: has 100; every size is in bits, a multiple of 8 from 8"),
+        ("key_bits = [128]", "", "key_bits: missing; add the list of key sizes in bits, for instance [128, 256]"),
+        ("key_bits", "key_bit", "key_bits: missing"),
+        ('name = "mine"', 'name = "mine"\nnmae = 1', "nmae: unknown key (did you mean 'name'?)"),
+        ('"mine.c"', '"yours.c"', "variants.plain.sources: yours.c: no such file beside the manifest"),
+        ('["mine.c"]', "[]", "variants.plain.sources: is empty; name at least one C file"),
+        ('["mine.c"]', '"mine.c"', "variants.plain.sources: is a string, must be a list"),
+        ("[variants.plain]", "[variants]", "variants.sources: must be a table with sources"),
+        ('sources = ["mine.c"]', 'sources = ["mine.c"]\nflag = []', "variants.plain.flag: unknown key (did you mean 'flags'?)"),
+        ('"v.json"', '"w.json"', "vectors[0].file: w.json: no such file beside the manifest"),
+        ('name = "mine"', "name = ", "not TOML: "),
+        ('kind = "block"', 'kind = "block"\ndefault_variant = "best"', "default_variant: is 'best'; the variants are plain"),
+    ],
+)  # fmt: skip
+def test_broken_manifests(refused, folder, old, new, message):
+    path = folder(GOOD.replace(old, new, 1))
+    assert refused("run", path, "--on", "rv32").startswith(f"mine/cipher.toml: {message}")
+
+
+def test_a_vector_file_with_a_fault(refused, folder, write):
+    path = folder(GOOD)
+    write("mine/v.json", "{")
+    assert "v.json: not a vector file: " in refused("run", path, "--on", "rv32")
+    write("mine/v.json", VECTORS.replace("01" * 16, "0x" * 16, 1))
+    assert "v.json: vector 1: key is not hexadecimal" in refused("run", path, "--on", "rv32")
+
+
+def test_bytes_that_are_no_text(refused, write):
+    write("cipher.toml", b"\xff\xfe")
+    assert refused("run", "cipher.toml").startswith("cipher.toml: not a text file; ")
+
+
+def test_base_flags_are_shown_in_provenance():
+    assert module(find("rc6")).origin["flags"][: len(compile.BASE_FLAGS)] == list(compile.BASE_FLAGS)

@@ -1,0 +1,117 @@
+"""What people read: golden texts."""
+
+from __future__ import annotations
+
+import re
+
+from ciphermill import report, show
+from ciphermill.measurement import Measurement
+
+M = Measurement({
+    "cipher": "rijndael", "variant": "ttable", "direction": "encrypt", "key_bits": 128, "bytes": 4096,
+    "block_bytes": 16, "machine": "leon2", "with": ["sbox"], "without": [], "set": ["machine.clock_mhz=50"],
+    "clock_mhz": 50.0, "blocks": "single", "jam": 1, "verified": True, "failure": None, "cycles": 256100,
+    "cycles_per_block": 1000.25, "cycles_per_byte": 62.515625, "mbit_per_s": 6.3984, "instructions": 250000,
+    "cpi": 1.0244, "metrics": {"lookup_share": 0.5, "l1d_hit": None}, "bottleneck": "units",
+    "bounds": {"resource": 980.0, "recurrence": 110.5, "critical_path": 120.0, "lower": 980.0},
+    "why": "The issue width limits it.", "code_bytes": 1200, "table_bytes": 4352, "stack_bytes": 96,
+    "provenance": {"vectors": 400},
+})  # fmt: skip
+
+
+def test_sentence():
+    assert report.sentence(M) == (
+        "rijndael/ttable encrypt, 128-bit key, feedback, on leon2 --with sbox --set machine.clock_mhz=50: "
+        "1000.2 cycles a block. The issue width limits it."
+    )
+
+
+def test_details():
+    assert report.details(M) == """\
+  cycles a block  1000.2  (256100 for 4096 bytes)
+  cycles a byte   62.52
+  rate            6.40 Mbit/s at 50 MHz
+  lower bound     980 cycles a block  (resources 980, recurrence 110.5, critical path 120)
+  instructions    250000, 1.024 cycles each
+  table lookups   50.0 %
+  memory          1200 bytes of code, 4352 of tables, 96 of stack
+  limited by      units
+  verified        yes: output and memory equal the reference interpreter's; 400 official vectors"""
+
+
+def test_table():
+    failed = Measurement({**M, "verified": False, "with": [], "blocks": "multi"})
+    assert report.table([M, failed]) == """\
+cipher           direction           key  machine     cycles/block  cycles/byte  Mbit/s  bound  limited by  verified
+---------------  ------------------  ---  ----------  ------------  -----------  ------  -----  ----------  --------
+rijndael/ttable  encrypt (feedback)  128  leon2+sbox        1000.2        62.52    6.40  980.0  units       yes
+rijndael/ttable  encrypt             128  leon2             1000.2        62.52    6.40  980.0  units       NO"""
+
+
+def test_run_begins_with_a_sentence(cli):
+    answer = cli("run", "rijndael", "--on", "leon2")
+    first, blank, *rest = answer.out.splitlines()
+    assert re.fullmatch(
+        r"rijndael/ttable encrypt, 128-bit key, on leon2: \d+(\.\d)? cycles a block\. [A-Z].* limits? it.*\.", first
+    )
+    assert blank == "" and rest[0].startswith("  cycles a block")
+    assert answer.err == "" and "\x1b" not in answer.out
+
+
+def test_two_machines_make_a_table(cli):
+    lines = cli("run", "rc6", "--on", "rv32", "--on", "leon2").out.splitlines()
+    assert lines[0].startswith("rc6/plain encrypt, 128-bit key, on rv32: ")
+    assert lines[1].startswith("rc6/plain encrypt, 128-bit key, on leon2: ")
+    assert lines[3].split() == "cipher direction key machine cycles/block cycles/byte Mbit/s bound limited by verified".split()
+    assert [line.split()[3] for line in lines[5:]] == ["rv32", "leon2"]
+
+
+def test_list_machines(cli):
+    assert cli("list", "machines").out == """\
+machine
+-------  -----------------------------
+leon2    LEON-2 (SPARC V8)
+rv32     RV32IM, five stages, in order
+"""
+
+
+def test_show(cli):
+    out = cli("show", "leon2").out
+    assert out.startswith("leon2: LEON-2 (SPARC V8)\n\nThe 32-bit SPARC V8 integer unit of the LEON-2")
+    assert "word               32 bits, big-endian\n" in out
+    assert "issue              1 instruction a cycle; the pipeline waits for operands\n" in out
+    assert re.search(r"\nload: result after 2 cycles; on lsu\n  \[.*LEON2Itineraries.*\]\n  ld \[rs1 \+ imm\], rd +rd = mem32\[rs1 \+ imm\]\n", out)
+    assert "What takes several instructions:\n" in out and "Where the numbers come from:\n" in out
+    assert max(map(len, out.splitlines())) <= 160
+
+
+def test_show_with_an_extension(cli):
+    out = cli("show", "rv32", "--with", "zba,zbb").out
+    assert out.startswith("rv32: RV32IM, five stages, in order, with zba, zbb\n")
+    assert re.search(r"sh2add rd, rs1, rs2 +rd = \(rs1 << 2\) \+ rs2  \(zba\)\n", out)
+
+
+def test_show_settings(cli):
+    assert "clock              50 MHz\n" in cli("show", "leon2", "--set", "machine.clock_mhz=50").out
+    assert "4096 bytes, 1 way, lines of 32 bytes" in cli("show", "leon2", "--set", "memory.dcache.enabled=true").out
+
+
+def test_help(cli):
+    answer = cli("--help")
+    assert answer.code == 0
+    for command in ("run", "asm", "show", "list", "schema"):
+        assert re.search(rf"^  {command} ", answer.out, re.MULTILINE)
+    assert cli().out == answer.out
+    assert "--key-bits" in cli("run", "--help").out
+    assert re.fullmatch(r"ciphermill \d+\.\d+\.\d+\n", cli("--version").out)
+
+
+def test_schema(cli):
+    import json
+
+    schemas = json.loads(cli("schema").out)
+    assert schemas["machine"]["properties"]["machine"]
+
+
+def test_count():
+    assert show.count(1, "cycle") == "1 cycle" and show.count(2, "cycle") == "2 cycles"
