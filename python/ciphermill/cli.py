@@ -236,6 +236,43 @@ def list_(
 
 
 @app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The cipher's name, and its folder's.")],
+    kind: Annotated[str, typer.Option(help="block or stream.")] = "block",
+    into: Annotated[str, typer.Option("--into", metavar="DIR", help="The folder to write it into. Default: this one.")] = ".",
+) -> None:
+    """Write the skeleton of a cipher of your own, which runs as it is."""
+    from pathlib import Path
+
+    from . import paths, skeleton
+
+    folder = skeleton.write(name, kind, Path(into))
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        print(f"wrote {paths.shown(path)}")
+    print(f"next: ciphermill run {paths.shown(folder / 'cipher.toml')}")
+
+
+@app.command()
+def audit(
+    cipher: CipherName,
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when something depends on a secret.")] = False,
+    cc: Compiler = "zig",
+    json: Json = False,
+) -> None:
+    """List the branches and memory addresses that depend on key or message, by source line."""
+    from . import audit as auditing
+    from . import manifest
+
+    result = auditing.run(manifest.find(cipher), variant, cc)
+    if json:
+        print_json(result)
+    else:
+        print(auditing.text(result))
+    raise typer.Exit(1 if strict and result["findings"] else 0)
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
     from . import _core
@@ -286,6 +323,11 @@ def exit_code(error: Exception) -> int:
 
 def main() -> NoReturn:
     """The entry point: turns every exception into an exit code and a message."""
+    import signal
+
+    # Python would act on an interrupt only after the core has returned, which
+    # for a long message can be minutes; nothing here is worth finishing.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(status())
 
 
@@ -310,9 +352,6 @@ def status() -> int:
     except click.ClickException as error:
         complain(error.format_message())
         return 2
-    except (KeyboardInterrupt, click.Abort):
-        complain("stopped")
-        return 130
     except BrokenPipeError:
         # The reader has gone (`| head`). Python would complain once more when
         # it flushes at exit.

@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -164,9 +165,46 @@ def _call(command: list[str], source: Path) -> bytes:
     except OSError as error:
         raise InputError(f"the C compiler could not be started: {error}") from None
     if answer.returncode:
-        message = answer.stderr.decode(errors="replace").strip()
+        message = _explained(answer.stderr.decode(errors="replace").strip())
         raise InputError(f"the C compiler refused {paths.shown(source)}:\n{message}")
     return answer.stdout
+
+
+#: What the linker prints for every use of a function that nobody defines.
+_UNDEFINED = re.compile(r"^wasm-ld: error: .*?([^/\\]+)\.o: undefined symbol: (\S+)$", re.MULTILINE)
+_NO_HEADER = re.compile(r"fatal error: '([^']+)' file not found")
+
+#: Headers of a hosted C library that have nothing to do with ciphers.
+_HOSTED = ("unistd.h", "errno.h", "signal.h", "math.h", "inttypes.h", "pthread.h", "malloc.h")
+
+
+def _explained(message: str) -> str:
+    """The compiler's message, with a mend where it has none of its own.
+
+    The linker names temporary files and repeats itself; its lines for
+    undefined symbols are replaced by one sentence a symbol.
+    """
+    undefined = dict.fromkeys(_UNDEFINED.findall(message))
+    if undefined:
+        lines = [f"{file}.c uses {symbol}, which no source defines" for file, symbol in undefined]
+        rest = [line for line in _UNDEFINED.sub("", message).splitlines() if line.strip()]
+        message = "\n".join([*rest, *lines])
+        names = {symbol for _, symbol in undefined}
+        if names & {"memcpy", "memmove", "memset", "memcmp", "strlen", "abort"}:
+            message += "\ninclude <string.h> (<stdlib.h> for abort) instead of declaring them: ciphermill brings both"
+        if names & {"malloc", "calloc", "realloc", "free", "posix_memalign"}:
+            message += "\nthere is no heap; keep what the cipher allocates in struct cm_ctx"
+        message += "\nname every C file it needs in the manifest's sources; there is no C library to link with"
+    if missing := _NO_HEADER.search(message):
+        name = missing[1]
+        if name in _HOSTED:
+            message += (
+                f"\nthere is no C library, so no <{name}>; take the cipher's code without what needs it, "
+                "or define a macro that leaves it out (flags in the manifest)"
+            )
+        else:
+            message += f'\nif {name} is yours, add its folder to the manifest: flags = ["-I/the/folder"]'
+    return message
 
 
 def _read(source: Path) -> bytes:

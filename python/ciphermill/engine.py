@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _core, compile, library, paths
+from . import _core, compile, exports, library, paths
 from .manifest import Cipher, Variant
 from .measurement import Measurement
 
@@ -75,8 +75,9 @@ def module(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> Modul
     first = chosen.sources[0]
     if first.suffix == ".wasm":
         origin = {"module": paths.shown(first)}
-        return Module(cipher, chosen, library.read_bytes(first), origin)
-    unit = compile.Unit(chosen.sources, (paths.CIPHERS,), chosen.flags)
+        wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
+        return Module(cipher, chosen, wasm, origin)
+    unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), chosen.flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
         "flags": [*compile.BASE_FLAGS, *chosen.flags],

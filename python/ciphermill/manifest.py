@@ -9,7 +9,7 @@ its sizes come from the module itself.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ class Variant:
     flags: tuple[str, ...] = ()
     trades: str = ""
     constant_time: bool | None = None
+    #: Of a WebAssembly module: its own name for what the interface calls so.
+    exports: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -225,14 +227,21 @@ class _Reader:
             wasm = [file for file in files if file.suffix == ".wasm"]
             if wasm and len(files) > 1:
                 raise self.fail(prefix + "sources", "a WebAssembly module stands alone; leave the other files out")
+            exports = self.take(table, "exports", dict, prefix, default={})
+            if exports and not wasm:
+                raise self.fail(prefix + "exports", "is for WebAssembly modules; C exports by the names of ciphermill.h")
+            for new, old in exports.items():
+                if not isinstance(old, str):
+                    raise self.fail(f"{prefix}exports.{new}", "must be a string, the name in the module")
             result[name] = Variant(
                 name=name,
                 sources=files,
                 flags=tuple(self.strings(table, "flags", prefix, default=[])),
                 trades=self.take(table, "trades", str, prefix, default=""),
                 constant_time=self.take(table, "constant_time", bool, prefix, default=None),
+                exports=exports,
             )
-            self.finish(table, ("sources", "flags", "trades", "constant_time"), prefix)
+            self.finish(table, ("sources", "flags", "trades", "constant_time", "exports"), prefix)
         return result
 
     def strings(self, table: dict, key: str, prefix: str, **default: Any) -> list[str]:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 DATA = Path(__file__).parent / "data"
 CIPHERS = DATA / "ciphers"
+#: The few standard headers that foreign C asks for; there is no library behind them.
+LIBC = CIPHERS / "libc"
 MACHINES = DATA / "machines"
 EXTENSIONS = DATA / "extensions"
 

@@ -42,8 +42,8 @@ def details(m: Measurement) -> str:
          f" critical path {number(bounds['critical_path'])})"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
-    rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items()
-             if value is not None]
+    # Nothing counted, and nothing to count, are the same to a reader.
+    rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items() if value]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
@@ -56,6 +56,8 @@ def details(m: Measurement) -> str:
 METRICS = {
     "lookup_share": "table lookups",
     "overhead_share": "spills and moves",
+    "load_share": "loads",
+    "store_share": "stores",
     "stall_ratio": "stalled",
     "branch_ratio": "branches",
     "l1d_hit": "data cache hits",

@@ -5,7 +5,8 @@
 //! stays occupied. Each loop nest therefore has a budget, the registers that
 //! its own values leave free; the constants used most (weighted by loop depth
 //! and by what they cost to make) are made once before the nest, the others
-//! at each use. A constant made before a nest also serves the code behind it,
+//! at each use; but one that is used very often is worth a register at any
+//! time. A constant made before a nest also serves the code behind it,
 //! and a block that is not short of registers makes a constant once.
 
 use crate::CompileError;
@@ -16,6 +17,10 @@ use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::{Machine, OperandKind, PartArg};
 use ciphermill_machine::sem::Expr;
 use std::collections::{BTreeMap, HashMap};
+
+/// A constant used this often in a nest is made before it even where registers
+/// are short: whatever the allocator then keeps in memory is used less.
+const DENSE: usize = 6;
 
 /// Writing out the parts of templates.
 pub struct Expansion<'a> {
@@ -159,6 +164,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     let mut recipes: BTreeMap<u64, (&Template, Vec<Option<VOp>>)> = BTreeMap::new();
     // Weight of each constant in each loop nest, named by its preheader.
     let mut weight: BTreeMap<(u32, u64), u64> = BTreeMap::new();
+    let mut uses: BTreeMap<(u32, u64), usize> = BTreeMap::new();
     for block in &func.blocks {
         for c in block.insts.iter().flat_map(|i| &i.ops).filter_map(|o| if let VOp::Const(c) = o { Some(c & mask) } else { None }) {
             if let std::collections::btree_map::Entry::Vacant(e) = recipes.entry(c) {
@@ -169,6 +175,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
             }
             if let Some(pre) = block.preheader {
                 let cost = u64::from(recipes[&c].0.cost);
+                *uses.entry((pre, c)).or_default() += 1;
                 *weight.entry((pre, c)).or_default() += cost * 10u64.pow(u32::from(block.loop_depth).min(6));
             }
         }
@@ -184,11 +191,15 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     }
     let mut ranked: Vec<((u32, u64), u64)> = weight.into_iter().collect();
     ranked.sort_by_key(|&(key, w)| (std::cmp::Reverse(w), key));
+    let mut over: HashMap<u32, usize> = HashMap::new();
     let mut hoisted: BTreeMap<(u32, u64), VReg> = BTreeMap::new();
     for ((pre, c), _) in ranked {
         let left = free.entry(pre).or_default();
-        if *left > 0 {
-            *left -= 1;
+        let more = over.entry(pre).or_default();
+        let dense = uses[&(pre, c)] >= DENSE && *more < registers / 4;
+        if *left > 0 || dense {
+            *more += usize::from(*left == 0);
+            *left = left.saturating_sub(1);
             let v = func.new_vreg();
             hoisted.insert((pre, c), v);
         }

@@ -63,6 +63,11 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher) -> Result
     Ok(())
 }
 
+enum Fold {
+    Value(Value),
+    Const(u64),
+}
+
 /// A rule with its left side as a pattern.
 struct Prepared<'a> {
     rule: &'a Rule,
@@ -130,6 +135,10 @@ impl Legaliser<'_> {
                 if matches!(data.op, Op::Cmp(_)) || self.masks_one(data.op, &data.args) {
                     self.booleans.insert(old);
                 }
+                if let Some(v) = self.turned(data.op, &data.args, data.loc, depth)? {
+                    self.func.replace(old, v);
+                    return Ok(());
+                }
                 if let Some(v) = self.strength(data.op, &data.args, data.loc, depth)? {
                     self.func.replace(old, v);
                     return Ok(());
@@ -156,6 +165,31 @@ impl Legaliser<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// A rotate by a constant in the direction that takes an immediate.
+    fn turned(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Option<Value>, CompileError> {
+        let other = match op {
+            Op::Bin(BinOp::RotL) => BinOp::RotR,
+            Op::Bin(BinOp::RotR) => BinOp::RotL,
+            _ => return Ok(None),
+        };
+        let Some(n) = self.func.as_const(args[1]) else { return Ok(None) };
+        if self.takes_immediate(op) || !self.takes_immediate(Op::Bin(other)) {
+            return Ok(None);
+        }
+        let bits = u64::from(self.bits);
+        let back = self.make(Op::Const((bits - n % bits) % bits), &[], loc, depth)?;
+        self.make(Op::Bin(other), &[args[0], back], loc, depth).map(Some)
+    }
+
+    fn takes_immediate(&self, op: Op) -> bool {
+        self.matcher.candidates(op).iter().any(|&i| match (&self.matcher.templates[i].action, op) {
+            (Action::Value(_, Pat::Bin(p, a, b)), Op::Bin(o)) => {
+                *p == o && matches!((&**a, &**b), (Pat::Reg(_), Pat::Imm(_)))
+            }
+            _ => false,
+        })
     }
 
     /// A product with a constant as shifts, sums and differences, one for each
@@ -289,12 +323,46 @@ impl Legaliser<'_> {
         if self.masks_one(op, args) && self.booleans.contains(&args[0]) {
             return Ok(args[0]);
         }
+        match self.folded(op, args) {
+            Some(Fold::Value(v)) => return Ok(v),
+            Some(Fold::Const(c)) => return self.make(Op::Const(c), &[], loc, depth),
+            None => {}
+        }
         let ty = if self.bits == 64 && !matches!(op, Op::Cmp(_)) { Type::I64 } else { Type::I32 };
         let inst = self.func.make_inst(op, args, &[ty], loc);
         self.inst(inst, depth)?;
         let v = self.func.resolve(self.func.result(inst));
         self.cache.insert((op, args.to_vec()), v);
         Ok(v)
+    }
+
+    /// What a rule's operation comes to when a rule meets constants: its
+    /// value, or one of its operands.
+    fn folded(&self, op: Op, args: &[Value]) -> Option<Fold> {
+        let constant = |i: usize| self.func.as_const(args[i]);
+        match op {
+            Op::Bin(op) => {
+                if let (Some(a), Some(b)) = (constant(0), constant(1)) {
+                    return op.eval(a, b, self.bits).map(Fold::Const);
+                }
+                let zero = [constant(0) == Some(0), constant(1) == Some(0)];
+                match op {
+                    BinOp::Add | BinOp::Or | BinOp::Xor if zero[0] => Some(Fold::Value(args[1])),
+                    BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Sub | BinOp::Shl | BinOp::ShrU | BinOp::ShrS
+                        if zero[1] =>
+                    {
+                        Some(Fold::Value(args[0]))
+                    }
+                    BinOp::And if zero[0] || zero[1] => Some(Fold::Const(0)),
+                    _ => None,
+                }
+            }
+            Op::Cmp(op) => {
+                let (a, b) = (constant(0)?, constant(1)?);
+                Some(Fold::Const(u64::from(op.eval(a, b, self.bits))))
+            }
+            _ => None,
+        }
     }
 
     /// An address and displacement that some load or store of this kind takes.

@@ -20,7 +20,8 @@ pub enum Subject {
     /// Load, optimise at the level (None: not at all), interpret.
     Interp { level: Option<u8>, word_bits: u8, strict: bool },
     /// Load, optimise, generate code for a machine, simulate it.
-    Machine { machine: Arc<Machine>, level: u8, strict: bool },
+    /// `name` has the extensions too.
+    Machine { name: String, machine: Arc<Machine>, level: u8, strict: bool },
 }
 
 impl fmt::Display for Subject {
@@ -31,7 +32,7 @@ impl fmt::Display for Subject {
             Subject::Interp { level: Some(level), word_bits, .. } => {
                 write!(f, "interpreted, level {level} for {word_bits} bits{traps}")
             }
-            Subject::Machine { machine, level, .. } => write!(f, "{}, level {level}{traps}", machine.name),
+            Subject::Machine { name, level, .. } => write!(f, "{name}, level {level}{traps}"),
         }
     }
 }
@@ -65,7 +66,7 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
         let machine = ciphermill_machine::load_from_dir(root, base, &with, &[], &[]).map_err(|e| e.to_string())?;
         let machine = Arc::new(machine);
         for (level, strict) in [(0, true), (1, true), (2, true), (2, false)] {
-            subjects.push(Subject::Machine { machine: machine.clone(), level, strict });
+            subjects.push(Subject::Machine { name: name.to_string(), machine: machine.clone(), level, strict });
         }
     }
     Ok(subjects)
@@ -94,17 +95,15 @@ impl Subject {
     pub fn run(&self, module: &Module, script: &[Call]) -> Result<Transcript, String> {
         match self {
             Subject::Interp { level, word_bits, strict } => on_interp(module, *level, *word_bits, *strict, script),
-            Subject::Machine { machine, level, strict } => on_machine(module, machine, *level, *strict, script),
+            Subject::Machine { machine, level, strict, .. } => on_machine(module, machine, *level, *strict, script),
         }
     }
 }
 
 /// The optimiser's output, verified.
-fn optimise(module: &Module, level: u8, word_bits: u8, strict: bool) -> Result<Module, String> {
+fn optimise(module: &Module, options: &ciphermill_opt::Options) -> Result<Module, String> {
     let mut module = module.clone();
-    let options =
-        ciphermill_opt::Options { level, strict_traps: strict, word_bits, ..ciphermill_opt::Options::default() };
-    ciphermill_opt::optimise(&mut module, &options).map_err(|e| e.to_string())?;
+    ciphermill_opt::optimise(&mut module, options).map_err(|e| e.to_string())?;
     ciphermill_ir::verify::verify(&module).map_err(|e| format!("does not verify: {e}"))?;
     Ok(module)
 }
@@ -120,7 +119,8 @@ fn on_interp(
     let (module, word_bits) = match level {
         None => (original, 64),
         Some(level) => {
-            optimised = optimise(original, level, word_bits, strict)?;
+            let options = ciphermill_opt::Options { level, strict_traps: strict, word_bits, ..Default::default() };
+            optimised = optimise(original, &options)?;
             (&optimised, word_bits)
         }
     };
@@ -156,8 +156,14 @@ fn on_machine(
     script: &[Call],
 ) -> Result<Transcript, String> {
     let word_bits = machine.word_bits;
-    let module = optimise(original, level, word_bits, strict)?;
-    let options = ciphermill_codegen::Options { level, strict_traps: strict, ..ciphermill_codegen::Options::default() };
+    let index_form = if ciphermill_codegen::scales_index(machine) {
+        ciphermill_opt::IndexForm::ExtractThenScale
+    } else {
+        ciphermill_opt::IndexForm::ShiftThenMask
+    };
+    let options = ciphermill_opt::Options { level, strict_traps: strict, word_bits, index_form, ..Default::default() };
+    let module = optimise(original, &options)?;
+    let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
     let program = ciphermill_codegen::compile(&module, machine.clone(), &options)
         .map_err(|e| format!("does not compile: {e}"))?;
     let options = SimOptions {

@@ -8,10 +8,10 @@
 //! The steps, each in its own file: [`names`] reads the name section, for the
 //! messages' sake; [`sections`] reads and validates everything but the function
 //! bodies; [`translate`] turns each body, as it is validated, into a graph of
-//! blocks ([`numeric`] has the computing operators, [`bulk`] those that take
-//! several operations), with [`ssa`] replacing local variables by values; and
-//! [`link`] gives out the system area and pulls in the functions of the
-//! [`runtime`] that something asked for.
+//! blocks ([`control`] has the frames and branches, [`numeric`] the computing
+//! operators, [`bulk`] those that take several operations), with [`ssa`]
+//! replacing local variables by values; and [`link`] gives out the system area
+//! and pulls in the functions of the [`runtime`] that something asked for.
 //!
 //! # Instantiation
 //!
@@ -21,6 +21,7 @@
 //! can ever be observed, and the module's start function is one that traps.
 
 mod bulk;
+mod control;
 mod error;
 mod link;
 mod names;

@@ -11,6 +11,7 @@
 //! nesting of frames is tracked until the `end` or `else` that may be reached
 //! again.
 
+use crate::control::{Frame, Kind};
 use crate::error::{self, LoadError};
 use crate::link::Linker;
 use crate::numeric::{Numeric, numeric};
@@ -19,7 +20,7 @@ use crate::ssa::SsaBuilder;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, FuncId, MemAccess, Op, SigId, Signature, Target, Terminator, TrapCode, Type, Value,
 };
-use wasmparser::{BlockType, FuncValidatorAllocations, Operator};
+use wasmparser::{FuncValidatorAllocations, Operator};
 
 /// What translating any body needs besides the body.
 pub(crate) struct Context<'c, 'a> {
@@ -38,34 +39,13 @@ enum Callee {
     Trap(TrapCode),
 }
 
-enum Kind {
-    Function,
-    Block,
-    Loop,
-    /// The block for the condition zero, and the operands it starts with.
-    If(Block, Vec<Value>),
-}
-
-struct Frame {
-    kind: Kind,
-    /// False when the frame was entered in dead code.
-    live: bool,
-    /// The block a branch to this frame goes to, once there is one.
-    label: Option<Block>,
-    /// Types of the operands a branch to this frame carries.
-    carries: Vec<Type>,
-    results: usize,
-    /// Operands below the frame's own.
-    height: usize,
-}
-
 pub(crate) struct Translator<'t, 'c, 'a> {
     pub cx: &'t mut Context<'c, 'a>,
     pub ssa: SsaBuilder,
     pub block: Block,
     pub live: bool,
-    stack: Vec<Value>,
-    frames: Vec<Frame>,
+    pub stack: Vec<Value>,
+    pub frames: Vec<Frame>,
     traps: Vec<(TrapCode, Block)>,
     /// Offset of the operator being translated.
     pub loc: u32,
@@ -144,11 +124,11 @@ impl<'a> Translator<'_, '_, 'a> {
         self.stack.push(value);
     }
 
-    fn pop_many(&mut self, n: usize) -> Vec<Value> {
+    pub fn pop_many(&mut self, n: usize) -> Vec<Value> {
         self.stack.split_off(self.stack.len() - n)
     }
 
-    fn top_many(&self, n: usize) -> Vec<Value> {
+    pub fn top_many(&self, n: usize) -> Vec<Value> {
         self.stack[self.stack.len() - n..].to_vec()
     }
 
@@ -227,155 +207,6 @@ impl<'a> Translator<'_, '_, 'a> {
             _ if self.live => self.plain(op),
             _ => Ok(()),
         }
-    }
-
-    /// Parameter and result types of a control frame.
-    fn block_types(&self, ty: BlockType) -> Result<(Vec<Type>, Vec<Type>), Refused> {
-        let refused = |reason| Refused { what: Some("the type of a block".into()), reason };
-        match ty {
-            BlockType::Empty => Ok((Vec::new(), Vec::new())),
-            BlockType::Type(ty) => Ok((Vec::new(), vec![value_type(ty).map_err(refused)?])),
-            BlockType::FuncType(index) => {
-                let sig = self.cx.source.types[index as usize].as_ref().map_err(|&reason| refused(reason))?;
-                Ok((sig.params.clone(), sig.results.clone()))
-            }
-        }
-    }
-
-    fn enter_frame(&mut self, ty: BlockType, kind: Kind) -> Result<(), Refused> {
-        let (params, results) = self.block_types(ty)?;
-        let mut frame = Frame {
-            live: self.live,
-            label: None,
-            height: self.stack.len(),
-            results: results.len(),
-            carries: if matches!(kind, Kind::Loop) { params.clone() } else { results },
-            kind,
-        };
-        if self.live {
-            frame.height -= params.len();
-            if matches!(frame.kind, Kind::Loop) {
-                let header = self.ssa.block(&params);
-                let args = self.pop_many(params.len());
-                self.terminate(Terminator::Jump(Target::new(header, args)));
-                self.ssa.begin(header);
-                self.block = header;
-                self.live = true;
-                self.stack.extend_from_slice(&self.ssa.func.blocks[header].params);
-                frame.label = Some(header);
-            }
-        }
-        self.frames.push(frame);
-        Ok(())
-    }
-
-    fn enter_if(&mut self, ty: BlockType) -> Result<(), Refused> {
-        if !self.live {
-            return self.enter_frame(ty, Kind::Block);
-        }
-        let cond = self.pop();
-        let (params, results) = self.block_types(ty)?;
-        let (then, els) = (self.ssa.block(&[]), self.ssa.block(&[]));
-        self.frames.push(Frame {
-            kind: Kind::If(els, self.top_many(params.len())),
-            live: true,
-            label: None,
-            height: self.stack.len() - params.len(),
-            results: results.len(),
-            carries: results,
-        });
-        let (then_target, els) = (Target::new(then, Vec::new()), Target::new(els, Vec::new()));
-        self.terminate(Terminator::Branch { cond, then: then_target, els });
-        self.enter(then);
-        Ok(())
-    }
-
-    fn otherwise(&mut self) {
-        let top = self.frames.len() - 1;
-        if !self.frames[top].live {
-            return;
-        }
-        if let Kind::If(els, operands) = std::mem::replace(&mut self.frames[top].kind, Kind::Block) {
-            if self.live {
-                self.branch(0);
-            }
-            self.stack.truncate(self.frames[top].height);
-            self.stack.extend(operands);
-            self.enter(els);
-        }
-    }
-
-    fn end(&mut self) {
-        if let Some(Kind::If(..)) = self.frames.last().filter(|f| f.live).map(|f| &f.kind) {
-            self.end_if_without_else();
-        }
-        let top = self.frames.len() - 1;
-        let is_function = matches!(self.frames[top].kind, Kind::Function);
-        if is_function && self.live {
-            let results = self.pop_many(self.frames[top].results);
-            self.terminate(Terminator::Return(results));
-        }
-        let is_loop = matches!(self.frames[top].kind, Kind::Loop);
-        let label = self.frames[top].label;
-        if let (Some(label), false) = (label, is_loop) {
-            if self.live {
-                self.branch(0);
-            }
-            self.stack.truncate(self.frames[top].height);
-            let params = self.frames[top].results;
-            self.enter(label);
-            self.stack.extend_from_slice(&self.ssa.func.blocks[label].params[..params]);
-            if is_function {
-                let results = self.pop_many(params);
-                self.terminate(Terminator::Return(results));
-            }
-        } else if !self.live {
-            self.stack.truncate(self.frames[top].height);
-        }
-        if let (Some(header), true) = (label, is_loop) {
-            self.ssa.seal(header);
-        }
-        self.frames.pop();
-    }
-
-    /// The condition zero leads straight behind the `end`, with the operands
-    /// the `if` started with.
-    fn end_if_without_else(&mut self) {
-        let top = self.frames.len() - 1;
-        if let Kind::If(els, operands) = std::mem::replace(&mut self.frames[top].kind, Kind::Block) {
-            let label = self.label(0);
-            self.ssa.redirect(els, Target::new(label, operands));
-        }
-    }
-
-    /// The block a branch of that depth goes to.
-    fn label(&mut self, depth: u32) -> Block {
-        let frame = self.frames.len() - 1 - depth as usize;
-        match self.frames[frame].label {
-            Some(label) => label,
-            None => {
-                let label = self.ssa.block(&self.frames[frame].carries);
-                self.frames[frame].label = Some(label);
-                label
-            }
-        }
-    }
-
-    /// The target of a branch of that depth, with the operands it carries.
-    fn target(&mut self, depth: u32) -> Target {
-        let label = self.label(depth);
-        let frame = &self.frames[self.frames.len() - 1 - depth as usize];
-        Target::new(label, self.top_many(frame.carries.len()))
-    }
-
-    fn branch(&mut self, depth: u32) {
-        let frame = &self.frames[self.frames.len() - 1 - depth as usize];
-        if matches!(frame.kind, Kind::Function) {
-            let results = self.top_many(frame.results);
-            return self.terminate(Terminator::Return(results));
-        }
-        let target = self.target(depth);
-        self.terminate(Terminator::Jump(target));
     }
 
     /// An operator that is not a control frame, in live code.

@@ -51,8 +51,9 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
             ),
             Limit::Units(names) => {
                 format!(
-                    "Functional units limit it: {} are busy in {:.0} % of the cycles",
+                    "Functional units limit it: {} {} busy in {:.0} % of the cycles",
                     names.join(" and "),
+                    if names.len() == 1 { "is" } else { "are" },
                     percent(most)
                 )
             }
@@ -149,10 +150,6 @@ mod tests {
         assert_eq!(found.word, "dependences");
         let resource = Resource { cycles: 900.0, limit: Limit::Units(vec!["lsu".into()]) };
         let found = find(&rv32(), &wide, &resource, 10.0);
-        assert!(
-            found.why.starts_with("Functional units limit it: lsu are busy in 90 % of the cycles"),
-            "{}",
-            found.why
-        );
+        assert!(found.why.starts_with("Functional units limit it: lsu is busy in 90 % of the cycles"), "{}", found.why);
     }
 }

@@ -69,6 +69,15 @@ fn assemble(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::assemble(wasm, request))
 }
 
+/// Where secrets decide branches and addresses; the report is JSON.
+#[pyfunction]
+fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> PyResult<String> {
+    guarded(py, || {
+        let report = ciphermill_audit::audit(wasm, &key_bits, &iv_bits).map_err(MeasureError::input)?;
+        serde_json::to_string(&report).map_err(MeasureError::internal)
+    })
+}
+
 /// A machine with its extensions and settings, resolved.
 #[pyfunction]
 fn describe_machine(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -104,6 +113,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
+    m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
     m.add_function(wrap_pyfunction!(crypt, m)?)?;

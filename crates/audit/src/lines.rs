@@ -1,0 +1,138 @@
+//! From an offset in the module to a line of the source.
+//!
+//! A compiler that is asked for debugging information (`-g`) writes DWARF into
+//! custom sections of the module. Its line table (DWARF 5, section 6.2) maps
+//! code addresses to files and lines; in WebAssembly an address is the offset
+//! from the start of the code section's contents. A row holds up to the next
+//! one, and the last row of a sequence only ends it.
+
+use gimli::{EndianSlice, LittleEndian};
+use std::collections::HashMap;
+use wasmparser::{Parser, Payload};
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+struct Row {
+    from: u64,
+    /// Past the last address it stands for.
+    to: u64,
+    file: usize,
+    line: u32,
+}
+
+/// The line table of a module; empty when it has none.
+#[derive(Default)]
+pub struct Lines {
+    code_start: u64,
+    files: Vec<String>,
+    /// By address; they do not overlap.
+    rows: Vec<Row>,
+}
+
+impl Lines {
+    /// Read the tables. What is missing or damaged is left out: a report
+    /// without lines is still one.
+    pub fn read(wasm: &[u8]) -> Lines {
+        let mut sections: HashMap<String, &[u8]> = HashMap::new();
+        let mut lines = Lines::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload {
+                Ok(Payload::CustomSection(section)) => {
+                    sections.insert(section.name().to_owned(), section.data());
+                }
+                Ok(Payload::CodeSectionStart { unchecked_range, .. }) => lines.code_start = unchecked_range.start,
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        let load = |id: gimli::SectionId| -> Result<Slice<'_>, gimli::Error> {
+            Ok(EndianSlice::new(sections.get(id.name()).copied().unwrap_or(&[]), LittleEndian))
+        };
+        if let Ok(dwarf) = gimli::Dwarf::load(load) {
+            // An error in one unit ends the reading, not the report.
+            let _ = lines.units(&dwarf);
+        }
+        lines.rows.sort_by_key(|row| (row.from, row.to));
+        lines
+    }
+
+    /// File and line of the code at a module offset.
+    pub fn find(&self, offset: u32) -> Option<(&str, u32)> {
+        let address = u64::from(offset).checked_sub(self.code_start)?;
+        let after = self.rows.partition_point(|row| row.from <= address);
+        // Code the linker threw away has sequences at address 0 that overlap others.
+        let row = self.rows[..after].iter().rev().take(8).find(|row| address < row.to && row.line != 0)?;
+        Some((self.files.get(row.file)?, row.line))
+    }
+
+    fn units(&mut self, dwarf: &gimli::Dwarf<Slice<'_>>) -> Result<(), gimli::Error> {
+        let mut headers = dwarf.units();
+        while let Some(header) = headers.next()? {
+            let unit = dwarf.unit(header)?;
+            let folder = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+            let Some(program) = unit.line_program.clone() else { continue };
+            let mut known: HashMap<u64, usize> = HashMap::new();
+            let mut rows = program.rows();
+            let mut open: Option<(u64, usize, u32)> = None;
+            let mut last = (0, 0);
+            while let Some((header, row)) = rows.next_row()? {
+                let address = row.address();
+                if let Some((from, file, line)) = open.take()
+                    && address > from
+                {
+                    self.rows.push(Row { from, to: address, file, line });
+                }
+                if row.end_sequence() {
+                    last = (0, 0);
+                    continue;
+                }
+                let index = row.file_index();
+                let file = match known.get(&index) {
+                    Some(&file) => file,
+                    None => {
+                        let path = path(dwarf, &unit, header, row, &folder)?;
+                        let file = self.files.iter().position(|f| *f == path).unwrap_or_else(|| {
+                            self.files.push(path);
+                            self.files.len() - 1
+                        });
+                        known.insert(index, file);
+                        file
+                    }
+                };
+                // Line 0 is code that no line asked for: it goes to the line before.
+                if let Some(line) = row.line() {
+                    last = (file, line.get() as u32);
+                }
+                open = Some((address, last.0, last.1));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row's file, joined with its folder and the unit's.
+fn path(
+    dwarf: &gimli::Dwarf<Slice<'_>>,
+    unit: &gimli::Unit<Slice<'_>>,
+    header: &gimli::LineProgramHeader<Slice<'_>>,
+    row: &gimli::LineRow,
+    folder: &str,
+) -> Result<String, gimli::Error> {
+    let Some(file) = row.file(header) else { return Ok("?".to_owned()) };
+    let mut parts = vec![dwarf.attr_string(unit, file.path_name())?.to_string_lossy().into_owned()];
+    if let Some(directory) = file.directory(header) {
+        parts.push(dwarf.attr_string(unit, directory)?.to_string_lossy().into_owned());
+    }
+    parts.push(folder.to_owned());
+    // From the outermost inwards; an absolute part begins anew.
+    let mut whole = String::new();
+    for part in parts.iter().rev().filter(|part| !part.is_empty()) {
+        if part.starts_with('/') {
+            whole.clear();
+        } else if !whole.is_empty() {
+            whole.push('/');
+        }
+        whole.push_str(part);
+    }
+    Ok(whole)
+}

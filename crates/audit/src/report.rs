@@ -1,0 +1,46 @@
+//! What an audit says.
+
+use serde::Serialize;
+
+/// How a secret shows in time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A conditional branch or switch.
+    Branch,
+    /// The address of a load or store.
+    Address,
+    /// The target of a call through a pointer.
+    IndirectCall,
+    /// A division or remainder, whose time depends on its operands on most machines.
+    Division,
+}
+
+/// One place where a secret decides.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Finding {
+    pub kind: Kind,
+    pub function: String,
+    /// Byte offset in the module.
+    pub offset: u32,
+    /// None when the module has no line table.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// How often it happened in all runs.
+    pub times: u64,
+}
+
+/// The answer of an audit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Report {
+    /// No branch, address, indirect call or division depends on a secret in
+    /// any run, and so with any other secrets of the same lengths.
+    pub clean: bool,
+    pub findings: Vec<Finding>,
+    /// Runs made: key lengths, functions and message lengths.
+    pub runs: u32,
+    /// Loads, stores and divisions in the functions that ran, and how many of
+    /// them were reached.
+    pub sites: u32,
+    pub reached: u32,
+}

@@ -1,0 +1,11 @@
+mov %o0, %o5
+add %g0, 0, %o0
+mov %o5, %g2
+ld [%g2 + 0], %o2
+add %g2, 4, %g2
+add %o1, -1, %o1
+cmp %o1, %g0
+bne .L0_1
+add %o0, %o2, %o0
+retl
+nop

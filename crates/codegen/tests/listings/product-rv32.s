@@ -1,0 +1,3 @@
+addi t0, zero, 27
+mul a0, a0, t0
+ret

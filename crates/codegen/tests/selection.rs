@@ -1,0 +1,118 @@
+//! What small functions become on the two in-order machines: the instructions,
+//! in order, as the assembly printer writes them.
+//!
+//! The expected listings stand in `listings/`; `BLESS=1` writes them anew, and
+//! each was read before it was committed.
+
+use ciphermill_codegen::{Options, compile};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The instructions of function `f` of a module, one a line.
+fn listing(machine: &str, with: &[&str], aligned: &[usize], body: &str) -> String {
+    let text = format!("(module (memory 1) {body})");
+    let wasm = wat::parse_str(&text).expect("the test's module is well formed");
+    let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let with: Vec<String> = with.iter().map(|w| w.to_string()).collect();
+    let machine = ciphermill_machine::load_from_dir(&root, machine, &with, &[], &[]).expect("the machine file is good");
+    let form = ciphermill_opt::IndexForm::ShiftThenMask;
+    let options = ciphermill_opt::Options { index_form: form, ..ciphermill_opt::Options::default() };
+    ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
+    let aligned_params = aligned.iter().map(|&i| ("f".to_owned(), i, 16)).collect();
+    let options = Options { level: 2, strict_traps: false, aligned_params };
+    let program = compile(&module, Arc::new(machine), &options).expect("the module compiles");
+    let text = ciphermill_program::asm::print(&program);
+    let from = text.find("\nf:").expect("function f is printed");
+    let lines = text[from + 1..].lines().skip(1);
+    let code = lines.take_while(|l| !l.contains(".size") && !l.starts_with("cm_")).map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('.'));
+    code.map(|l| l.split('#').next().unwrap_or(l).split('!').next().unwrap_or(l).trim_end().replace('\t', " "))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[track_caller]
+fn check(name: &str, machine: &str, with: &[&str], aligned: &[usize], body: &str) {
+    let found = listing(machine, with, aligned, body) + "\n";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/listings").join(format!("{name}-{machine}.s"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&file, &found).expect("the listing can be written");
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(found, expected, "{} differs; found\n{found}", file.display());
+}
+
+const LOOKUP: &str = r#"
+    (func (export "f") (param i32 i32) (result i32)
+      (i32.xor (local.get 0)
+        (i32.load offset=4096 (i32.shl (i32.and (i32.shr_u (local.get 1) (i32.const 8)) (i32.const 255)) (i32.const 2)))))"#;
+
+#[test]
+fn a_table_lookup_takes_its_index_already_scaled() {
+    check("lookup", "leon2", &[], &[], LOOKUP);
+    check("lookup", "rv32", &[], &[], LOOKUP);
+}
+
+const ROTATE: &str = r#"(func (export "f") (param i32 i32) (result i32)
+    (i32.xor (i32.rotl (local.get 0) (i32.const 7)) (i32.rotl (local.get 0) (local.get 1))))"#;
+
+#[test]
+fn a_rotate_is_one_instruction_where_there_is_one() {
+    check("rotate", "rv32", &["zbb"], &[], ROTATE);
+    check("rotate", "leon2", &[], &[], ROTATE);
+}
+
+const BYTES: &str = r#"(func (export "f") (param i32 i32)
+    (i32.store8 offset=1 (local.get 0) (i32.load8_u offset=2 (local.get 1))))"#;
+
+#[test]
+fn byte_addresses_are_turned_on_a_big_endian_machine() {
+    // Known to be multiples of 16: byte 2 is byte 2 ^ 3 = 1, byte 1 is 2.
+    check("bytes-aligned", "leon2", &[], &[0, 1], BYTES);
+    // Nothing known: the address is computed and turned.
+    check("bytes", "leon2", &[], &[], BYTES);
+    check("bytes", "rv32", &[], &[], BYTES);
+}
+
+#[test]
+fn an_access_that_does_not_claim_alignment_is_made_of_bytes() {
+    let word = r#"(func (export "f") (param i32) (result i32) (i32.load align=1 (local.get 0)))"#;
+    check("unaligned-word", "rv32", &[], &[], word);
+    let half = r#"(func (export "f") (param i32) (result i32) (i32.load align=2 (local.get 0)))"#;
+    check("unaligned-half", "rv32", &[], &[], half);
+}
+
+#[test]
+fn a_mask_and_its_complement_share_a_register() {
+    let masks = r#"(func (export "f") (param i32) (result i32)
+        (i32.xor (i32.and (i32.shl (local.get 0) (i32.const 1)) (i32.const 0xfefefefe))
+                 (i32.and (i32.shr_u (local.get 0) (i32.const 7)) (i32.const 0x01010101))))"#;
+    check("masks", "leon2", &[], &[], masks);
+}
+
+#[test]
+fn a_product_with_a_constant_is_shifts_where_multiplying_is_slow() {
+    let product = r#"(func (export "f") (param i32) (result i32) (i32.mul (local.get 0) (i32.const 27)))"#;
+    check("product", "leon2", &[], &[], product);
+    check("product", "rv32", &[], &[], product);
+}
+
+#[test]
+fn selection_of_a_constant_folds() {
+    let select = r#"(func (export "f") (param i32 i32) (result i32)
+        (select (i32.const 16) (i32.const 0) (i32.lt_u (local.get 0) (local.get 1))))"#;
+    check("select", "rv32", &[], &[], select);
+    check("select", "leon2", &[], &[], select);
+}
+
+#[test]
+fn a_loop_branches_back_with_its_step_in_the_delay_slot() {
+    let sum = r#"(func (export "f") (param i32 i32) (result i32) (local i32)
+        (loop $l
+          (local.set 2 (i32.add (local.get 2) (i32.load (local.get 0))))
+          (local.set 0 (i32.add (local.get 0) (i32.const 4)))
+          (br_if $l (local.tee 1 (i32.sub (local.get 1) (i32.const 1)))))
+        (local.get 2))"#;
+    check("loop", "leon2", &[], &[], sum);
+    check("loop", "rv32", &[], &[], sum);
+}

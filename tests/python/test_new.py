@@ -1,0 +1,115 @@
+"""Bringing a cipher: the skeleton, and what is said when foreign C does not fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from samples import XOR_CIPHER
+
+
+@pytest.mark.parametrize("kind", ["block", "stream"])
+def test_a_skeleton_runs_as_it_is(cli, tmp_path, kind):
+    answer = cli("new", "my-cipher", "--kind", kind, "--into", tmp_path)
+    assert answer.code == 0, answer
+    folder = tmp_path / "my-cipher"
+    assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()) == [
+        "README.md", "cipher.toml", "my_cipher.c", "vectors/example.json",
+    ]  # fmt: skip
+    assert not any("@" in p.read_text() for p in folder.rglob("*") if p.is_file())
+    for direction in ("encrypt", "decrypt", "keysetup") if kind == "block" else ("keystream", "keysetup"):
+        answer = cli("run", folder / "cipher.toml", "--on", "rv32,leon2", "--direction", direction, "--json")
+        assert answer.code == 0, answer
+        for m in json.loads(answer.out)["measurements"]:
+            assert m["verified"] is True
+
+
+@pytest.mark.parametrize("kind", ["block", "stream"])
+def test_a_skeletons_vector_is_checked(cli, tmp_path, kind):
+    assert cli("new", "mine", "--kind", kind, "--into", tmp_path).code == 0
+    source = tmp_path / "mine" / "mine.c"
+    source.write_text(source.read_text().replace(", 7)", ", 8)"))
+    answer = cli("run", tmp_path / "mine" / "cipher.toml", "--on", "rv32")
+    assert answer.code != 0 and "example.json" in answer.err
+
+
+def test_nothing_is_overwritten(cli, refused, tmp_path):
+    assert cli("new", "mine", "--into", tmp_path).code == 0
+    (tmp_path / "mine" / "mine.c").write_text("precious")
+    assert "nothing is overwritten" in refused("new", "mine", "--into", tmp_path)
+    assert (tmp_path / "mine" / "mine.c").read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    "arguments, mend",
+    [
+        (("My Cipher",), "for instance my-cipher"),
+        (("../evil",), "for instance evil"),
+        (("",), "lower-case letter"),
+        (("rijndael",), "my-rijndael"),
+        (("mine", "--kind", "blok"), "did you mean 'block'?"),
+        (("mine", "--into", "/no/such/folder"), "make it first"),
+    ],
+)
+def test_what_is_refused_says_what_to_do(refused, arguments, mend):
+    assert mend in refused("new", *arguments)
+
+
+FOREIGN = XOR_CIPHER.replace("{ cm_encrypt(ctx, in, out); }", "{ foreign(out, in, 16); cm_encrypt(ctx, out, out); }")
+
+
+def test_string_h_is_there(cli, write):
+    source = write(
+        "lib.c",
+        "#include <string.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include <assert.h>\n"
+        + FOREIGN.replace("foreign(", "assert(memcmp(in, in, 16) == 0); memmove(").replace("#include <ciphermill.h>", ""),
+    )
+    for direction in ("encrypt", "decrypt"):
+        answer = cli("run", source, "--on", "rv32", "--direction", direction, "--json")
+        assert answer.code == 0, answer
+
+
+@pytest.mark.parametrize(
+    "declaration, used, mend",
+    [
+        ("void *memcpy(void *, const void *, size_t);", "memcpy", "include <string.h>"),
+        ("void *calloc(void *, const void *, size_t);", "calloc", "keep what the cipher allocates in struct cm_ctx"),
+        ("void zeromem(void *, const void *, size_t);", "zeromem", "name every C file it needs"),
+    ],
+)
+def test_a_function_nobody_defines(refused, write, declaration, used, mend):
+    text = FOREIGN.replace("struct cm_ctx {", f"{declaration}\nstruct cm_ctx {{", 1).replace("foreign(", f"{used}(")
+    message = refused("run", write("lib.c", text), "--on", "rv32")
+    assert message.count(f"lib.c uses {used}, which no source defines") == 1
+    assert mend in message and ".o:" not in message
+
+
+def test_a_header_that_is_not_there(refused, write):
+    assert "no <unistd.h>" in refused("run", write("a.c", "#include <unistd.h>\n" + XOR_CIPHER))
+    assert 'flags = ["-I' in refused("run", write("b.c", '#include "tables.h"\n' + XOR_CIPHER))
+
+
+NAMED = """\
+name = "foreign"
+kind = "block"
+block_bytes = 16
+key_bits = [128]
+[variants.wasm]
+sources = ["foreign.wasm"]
+[variants.wasm.exports]
+"""
+
+
+def test_a_module_with_names_of_its_own(cli, refused, write, xor_cipher):
+    from ciphermill import engine, manifest
+
+    wasm = engine.module(manifest.find(str(xor_cipher))).wasm
+    # The same length, so that the file stays a module.
+    write("foreign.wasm", wasm.replace(b"cm_keysetup\x00", b"my_keysetup\x00"))
+    path = write("foreign.toml", NAMED + 'cm_keysetup = "my_keysetup"\n')
+    answer = cli("run", path, "--on", "rv32", "--json")
+    assert answer.code == 0, answer
+    write("foreign.toml", NAMED)
+    assert "does not export cm_keysetup" in refused("run", path, "--on", "rv32")
+    write("foreign.toml", NAMED + 'cm_keysetup = "my_setup"\n')
+    assert "exports no 'my_setup'; it exports" in refused("run", path, "--on", "rv32")
