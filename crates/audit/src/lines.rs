@@ -4,7 +4,9 @@
 //! custom sections of the module. Its line table (DWARF 5, section 6.2) maps
 //! code addresses to files and lines; in WebAssembly an address is the offset
 //! from the start of the code section's contents. A row holds up to the next
-//! one, and the last row of a sequence only ends it.
+//! one, and the last row of a sequence only ends it. Line 0 marks code that the
+//! compiler made of several lines; it is reported without a line, because the
+//! line before or after it is as often as not the wrong one.
 
 use gimli::{EndianSlice, LittleEndian};
 use std::collections::HashMap;
@@ -74,7 +76,6 @@ impl Lines {
             let mut known: HashMap<u64, usize> = HashMap::new();
             let mut rows = program.rows();
             let mut open: Option<(u64, usize, u32)> = None;
-            let mut last = (0, 0);
             while let Some((header, row)) = rows.next_row()? {
                 let address = row.address();
                 if let Some((from, file, line)) = open.take()
@@ -83,7 +84,6 @@ impl Lines {
                     self.rows.push(Row { from, to: address, file, line });
                 }
                 if row.end_sequence() {
-                    last = (0, 0);
                     continue;
                 }
                 let index = row.file_index();
@@ -99,11 +99,7 @@ impl Lines {
                         file
                     }
                 };
-                // Line 0 is code that no line asked for: it goes to the line before.
-                if let Some(line) = row.line() {
-                    last = (file, line.get() as u32);
-                }
-                open = Some((address, last.0, last.1));
+                open = Some((address, file, row.line().map_or(0, |line| line.get() as u32)));
             }
         }
         Ok(())
