@@ -20,6 +20,9 @@ from .suggest import did_you_mean
 FILE = "cipher.toml"
 KINDS = ("block", "stream")
 
+#: Bits of the largest key or IV a manifest may state.
+MOST_BITS = 65536
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -71,8 +74,8 @@ class Cipher:
             raise InputError(
                 f"{self.name} has no {bits}-bit keys; it has {_sizes(self.key_bits)} bits"
             )
-        if bits <= 0 or bits % 8 or bits > 65536:
-            raise InputError(f"a key of {bits} bits: it must be a multiple of 8 from 8 to 65536")
+        if bits <= 0 or bits % 8 or bits > MOST_BITS:
+            raise InputError(f"a key of {bits} bits: it must be a multiple of 8 from 8 to {MOST_BITS}")
 
     def describe(self) -> dict[str, Any]:
         """The entry in ``ciphermill list ciphers --json``."""
@@ -124,14 +127,25 @@ def _single(path: Path) -> Cipher:
 def load(path: Path) -> Cipher:
     """Read and check a manifest."""
     try:
-        text = path.read_bytes().decode()
-        table = tomllib.loads(text)
+        data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
+    return parse(path, data)
+
+
+def parse(path: Path, data: bytes) -> Cipher:
+    """Check a manifest's content; `path` says where its files are, and names it in messages."""
+    try:
+        table = tomllib.loads(data.decode())
     except UnicodeDecodeError:
         raise InputError(f"{paths.shown(path)}: not a text file; a manifest is TOML in UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
+        raise InputError(f"{paths.shown(path)}: not TOML: {_line(str(error))}") from None
+    except RecursionError:
+        raise InputError(f"{paths.shown(path)}: lists or tables nested too deep; no key here needs more than two") from None
+    except ValueError:
+        # TOML knows no largest number, Python's decimal conversion does.
+        raise InputError(f"{paths.shown(path)}: a number of thousands of digits; shorten it") from None
     return _Reader(path, table).cipher()
 
 
@@ -143,7 +157,7 @@ class _Reader:
         self.table = table
 
     def fail(self, key: str, problem: str) -> InputError:
-        return InputError(f"{paths.shown(self.path)}: {key}: {problem}")
+        return InputError(f"{paths.shown(self.path)}: {_line(key)}: {_line(problem)}")
 
     def take(self, table: dict, key: str, kind: type, prefix: str = "", **default: Any) -> Any:
         if key not in table:
@@ -165,25 +179,35 @@ class _Reader:
     def sizes(self, key: str, least: int) -> tuple[int, ...]:
         values = self.take(self.table, key, list, default=[])
         for value in values:
-            if not isinstance(value, int) or isinstance(value, bool) or value < least or value % 8:
-                raise self.fail(key, f"has {value!r}; every size is in bits, a multiple of 8 from {least}")
+            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_BITS or value % 8:
+                raise self.fail(
+                    key, f"has {_value(value)}; every size is in bits, a multiple of 8 from {least} to {MOST_BITS}"
+                )
         return tuple(sorted(set(values)))
+
+    def name(self, key: str, name: str) -> str:
+        """A name that a message can show and a command line can give."""
+        if not name or not name.isprintable() or name != name.strip():
+            raise self.fail(key, f"is {name!r}; a name has letters, digits and signs, and no space around it")
+        return name
 
     def cipher(self) -> Cipher:
         table = self.table
-        name = self.take(table, "name", str)
+        name = self.name("name", self.take(table, "name", str))
         kind = self.take(table, "kind", str)
         if kind not in KINDS:
             raise self.fail("kind", f"is {kind!r}{did_you_mean(kind, KINDS)}; it is block or stream")
         block_bytes = self.take(table, "block_bytes", int)
         if not 1 <= block_bytes <= 65536:
-            raise self.fail("block_bytes", f"is {block_bytes}; it is a number of bytes from 1 to 65536")
+            raise self.fail("block_bytes", f"is {_value(block_bytes)}; it is a number of bytes from 1 to 65536")
         key_bits = self.sizes("key_bits", 8)
         if not key_bits:
             raise self.fail("key_bits", "missing; add the list of key sizes in bits, for instance [128, 256]")
         iv_bits = self.sizes("iv_bits", 0)
         title = self.take(table, "title", str, default="")
         year = self.take(table, "year", int, default=None)
+        if year is not None and not 1 <= year <= 9999:
+            raise self.fail("year", f"is {_value(year)}; it is a year such as 1998")
         note = self.take(table, "note", str, default="")
         default_variant = self.take(table, "default_variant", str, default=None)
         variants = self.variants(self.take(table, "variants", dict))
@@ -218,6 +242,7 @@ class _Reader:
         result = {}
         for name, table in tables.items():
             prefix = f"variants.{name}."
+            self.name("variants", name)
             if not isinstance(table, dict):
                 raise self.fail(f"variants.{name}", "must be a table with sources")
             sources = self.strings(table, "sources", prefix)
@@ -248,13 +273,19 @@ class _Reader:
         values = self.take(table, key, list, prefix, **default)
         for value in values:
             if not isinstance(value, str):
-                raise self.fail(prefix + key, f"has {value!r}; every entry is a string")
+                raise self.fail(prefix + key, f"has {_value(value)}; every entry is a string")
+            if "\0" in value:
+                raise self.fail(prefix + key, f"has {value!r}; no path and no flag holds a NUL character")
         return values
 
     def file(self, name: str, key: str) -> Path:
         path = self.path.parent / name
-        if not path.is_file():
-            raise self.fail(key, f"{name}: no such file beside the manifest")
+        try:
+            found = path.is_file()
+        except OSError as error:
+            raise self.fail(key, f"{name}: {error.strerror}") from None
+        if not found:
+            raise self.fail(key, f"{name or repr(name)}: no such file beside the manifest")
         return path
 
     def vector(self, index: int, entry: Any) -> Path:
@@ -267,11 +298,33 @@ class _Reader:
         return path
 
 
-_TYPES = {str: "a string", int: "a whole number", list: "a list", dict: "a table", bool: "true or false"}
+_TYPES = {
+    str: "a string",
+    int: "a whole number",
+    float: "a number with a fraction",
+    list: "a list",
+    dict: "a table",
+    bool: "true or false",
+}
 
 
 def _a(kind: type) -> str:
-    return _TYPES.get(kind, kind.__name__)
+    return _TYPES.get(kind, f"a {kind.__name__}")
+
+
+def _value(value: Any) -> str:
+    """A value of any type and size as a message shows it."""
+    if isinstance(value, (list, dict)):
+        return _a(type(value))
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a number of {value.bit_length()} bits"
+    return repr(value)
+
+
+def _line(text: str, most: int = 400) -> str:
+    """What a manifest holds may stand in a message, which is one line a terminal can show."""
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
 def _sizes(values: tuple[int, ...]) -> str:

@@ -60,6 +60,13 @@ def test_a_machine_file_with_a_fault_is_pointed_at(refused, write):
     assert f"mine.toml:{line}:" in message
 
 
+def test_a_pipeline_that_no_code_is_generated_for(refused):
+    message = refused("run", "rc6", "--on", "leon2", "--set", "issue.interlock=false")
+    assert message == (
+        "machine leon2: issue.interlock = false: register windows need a pipeline that waits for operands; set it to true"
+    )
+
+
 def test_a_setting_that_is_not_there(refused):
     assert "there is no `issue.widht` in this machine" in refused("run", "rc6", "--on", "rv32", "--set", "issue.widht=4")
 
@@ -174,6 +181,19 @@ def test_a_wrong_vector_is_not_verified(cli, folder, write):
         ('"v.json"', '"w.json"', "vectors[0].file: w.json: no such file beside the manifest"),
         ('name = "mine"', "name = ", "not TOML: "),
         ('kind = "block"', 'kind = "block"\ndefault_variant = "best"', "default_variant: is 'best'; the variants are plain"),
+        ('name = "mine"', 'name = "mi\\nne"', "name: is 'mi\\nne'; a name has letters, digits and signs"),
+        ("[variants.plain]", '[variants.""]', "variants: is ''; a name has letters, digits and signs"),
+        ("[128]", "[65544]", "key_bits: has 65544; every size is in bits, a multiple of 8 from 8 to 65536"),
+        ("[128]", "[[[128]]]", "key_bits: has a list; every size is in bits"),
+        ("= 16", "= 0x1" + "0" * 9000, "block_bytes: is a number of 36001 bits; it is a number of bytes"),
+        ("= 16", "= 1" + "0" * 5000, "a number of thousands of digits; shorten it"),
+        ("[128]", "[" * 9000 + "]" * 9000, "lists or tables nested too deep; "),
+        ('name = "mine"', 'name = "mine"\nyear = 98000', "year: is 98000; it is a year such as 1998"),
+        ('"mine.c"', '"' + "m" * 5000 + '"', "variants.plain.sources: mmm"),
+        ('"mine.c"', '"mine.c\\u0000"', "variants.plain.sources: has 'mine.c\\x00'; no path and no flag holds a NUL character"),
+        ('["mine.c"]', '["mine.c"]\nflags = ["-D\\u0000"]', "variants.plain.flags: has '-D\\x00'; no path and no flag holds a NUL"),
+        ('"v.json"', '"\\u001b[2J"', "vectors[0].file: \\x1b[2J: no such file beside the manifest"),
+        ('"v.json"', '""', "vectors[0].file: '': no such file beside the manifest"),
     ],
 )  # fmt: skip
 def test_broken_manifests(refused, folder, old, new, message):
