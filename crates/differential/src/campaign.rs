@@ -60,12 +60,13 @@ pub struct Failure {
     pub mismatch: Mismatch,
 }
 
-/// Check so many modules from a number on, on all cores.
-pub fn run(first: u64, count: u64, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
+/// Check so many modules from a number on, on all cores. Numbers whose module
+/// has more than `bytes` bytes are passed over.
+pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
     let one = |i: u64| {
         let number = first.wrapping_add(i);
         let mut tally = Tally::default();
-        let Some(wasm) = module(number) else { return (tally, Vec::new()) };
+        let Some(wasm) = module(number).filter(|w| w.len() <= bytes) else { return (tally, Vec::new()) };
         tally.modules = 1;
         match check(&wasm, subjects) {
             Ok(checked) => {

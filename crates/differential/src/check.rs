@@ -11,7 +11,7 @@
 //! keep traps gets the script up to the first trap.
 
 use crate::rng::Rng;
-use crate::subject::{Subject, aligned_as_stated};
+use crate::subject::{Source, Subject, aligned_as_stated};
 use ciphermill_ir::{Module, Signature, TrapCode};
 use ciphermill_reference::{Reference, ReferenceError};
 use std::fmt;
@@ -99,10 +99,11 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
             on_reference(&mut quiet)?.map(|expected| (quiet, expected))
         }
     };
+    let source = Source::new(&module);
     // Only a module that keeps its word about alignment may be held to it.
     let quiet = quiet.filter(|(script, _)| {
         let broken = |ending: &Ending| matches!(ending, Ending::Broken(_));
-        aligned_as_stated().run(&module, script).is_ok_and(|t| {
+        aligned_as_stated().run(&source, script).is_ok_and(|t| {
             !t.instantiation.as_ref().is_some_and(broken) && !t.outcomes.iter().any(|o| o.as_ref().is_err_and(broken))
         })
     });
@@ -112,7 +113,7 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
             (Some((script, expected)), false) if expected.instantiation.is_none() => (script, expected),
             _ => continue,
         };
-        let run = || subject.run(&module, script);
+        let run = || subject.run(&source, script);
         let found = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_text(&*panic)));
         let found = found.map_err(|e| fail(subject, e))?;
         if let Some(what) = difference(script, expected, &found) {

@@ -5,8 +5,10 @@ use crate::interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};
 use ciphermill_machine::Machine;
 use ciphermill_sim::{SimOptions, Simulator, Stop};
+use std::cell::RefCell;
 use std::fmt;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Operations the interpreter of the intermediate representation may execute.
@@ -19,6 +21,8 @@ const MAX_INSTRUCTIONS: u64 = 20_000_000;
 pub enum Subject {
     /// Load, optimise at the level (None: not at all), interpret.
     Interp { level: Option<u8>, word_bits: u8, strict: bool },
+    /// Load, optimise with all that unrolling has to offer, interpret.
+    Unrolled { word_bits: u8, strict: bool },
     /// Load, optimise, generate code for a machine, simulate it.
     /// `name` has the extensions too.
     Machine { name: String, machine: Arc<Machine>, level: u8, strict: bool },
@@ -32,13 +36,14 @@ impl fmt::Display for Subject {
             Subject::Interp { level: Some(level), word_bits, .. } => {
                 write!(f, "interpreted, level {level} for {word_bits} bits{traps}")
             }
+            Subject::Unrolled { word_bits, .. } => write!(f, "interpreted, unrolled for {word_bits} bits{traps}"),
             Subject::Machine { name, level, .. } => write!(f, "{name}, level {level}{traps}"),
         }
     }
 }
 
-/// Every level for words of 64 and 32 bits, with traps kept and not, on the
-/// interpreter of the intermediate representation.
+/// Every level for words of 64 and 32 bits, with traps kept and not and with
+/// loops unrolled, on the interpreter of the intermediate representation.
 pub fn interpreted() -> Vec<Subject> {
     let mut subjects = vec![Subject::Interp { level: None, word_bits: 64, strict: true }];
     for level in 0..=2 {
@@ -47,6 +52,9 @@ pub fn interpreted() -> Vec<Subject> {
         }
     }
     subjects.push(Subject::Interp { level: Some(2), word_bits: 32, strict: false });
+    for (word_bits, strict) in [(32, false), (64, true)] {
+        subjects.push(Subject::Unrolled { word_bits, strict });
+    }
     subjects
 }
 
@@ -83,7 +91,9 @@ impl Subject {
     /// also relies on the alignments that the module states.
     pub fn keeps_traps(&self) -> bool {
         match self {
-            Subject::Interp { strict, .. } | Subject::Machine { strict, .. } => *strict,
+            Subject::Interp { strict, .. } | Subject::Unrolled { strict, .. } | Subject::Machine { strict, .. } => {
+                *strict
+            }
         }
     }
 
@@ -92,38 +102,85 @@ impl Subject {
     /// # Errors
     ///
     /// When a stage of the compiler fails.
-    pub fn run(&self, module: &Module, script: &[Call]) -> Result<Transcript, String> {
+    pub fn run(&self, source: &Source, script: &[Call]) -> Result<Transcript, String> {
         match self {
-            Subject::Interp { level, word_bits, strict } => on_interp(module, *level, *word_bits, *strict, script),
-            Subject::Machine { machine, level, strict, .. } => on_machine(module, machine, *level, *strict, script),
+            Subject::Interp { level: None, strict, .. } => on_interp(source, source.module, 64, *strict, script),
+            Subject::Interp { level: Some(level), word_bits, strict } => {
+                let options = ciphermill_opt::Options {
+                    level: *level,
+                    strict_traps: *strict,
+                    word_bits: *word_bits,
+                    ..Default::default()
+                };
+                on_interp(source, &*source.optimised(options)?, *word_bits, *strict, script)
+            }
+            Subject::Unrolled { word_bits, strict } => {
+                let options = ciphermill_opt::Options {
+                    strict_traps: *strict,
+                    word_bits: *word_bits,
+                    unroll: unroll(source.module),
+                    ..Default::default()
+                };
+                on_interp(source, &*source.optimised(options)?, *word_bits, *strict, script)
+            }
+            Subject::Machine { machine, level, strict, .. } => on_machine(source, machine, *level, *strict, script),
         }
     }
 }
 
-/// The optimiser's output, verified.
-fn optimise(module: &Module, options: &ciphermill_opt::Options) -> Result<Module, String> {
-    let mut module = module.clone();
-    ciphermill_opt::optimise(&mut module, options).map_err(|e| e.to_string())?;
-    ciphermill_ir::verify::verify(&module).map_err(|e| format!("does not verify: {e}"))?;
-    Ok(module)
+/// A loaded module, and what the optimiser has made of it: ways that differ
+/// only behind the optimiser share its output.
+pub struct Source<'a> {
+    module: &'a Module,
+    optimised: RefCell<Vec<(ciphermill_opt::Options, Rc<Module>)>>,
 }
 
+impl<'a> Source<'a> {
+    pub fn new(module: &'a Module) -> Source<'a> {
+        Source { module, optimised: RefCell::default() }
+    }
+
+    /// The optimiser's output, verified.
+    fn optimised(&self, options: ciphermill_opt::Options) -> Result<Rc<Module>, String> {
+        if let Some((_, module)) = self.optimised.borrow().iter().find(|(o, _)| *o == options) {
+            return Ok(module.clone());
+        }
+        let mut module = self.module.clone();
+        ciphermill_opt::optimise(&mut module, &options).map_err(|e| e.to_string())?;
+        ciphermill_ir::verify::verify(&module).map_err(|e| format!("does not verify: {e}"))?;
+        let module = Rc::new(module);
+        self.optimised.borrow_mut().push((options, module.clone()));
+        Ok(module)
+    }
+}
+
+/// Everything at once. No run says how often loops turn; a guess does as well
+/// for a version that may never run.
+fn unroll(module: &Module) -> ciphermill_opt::Unroll {
+    let guess = |site: ciphermill_opt::LoopSite| {
+        [2, 3, 8].map(|trips| ciphermill_opt::LoopTrips { first: site.first, last: site.last, trips })
+    };
+    ciphermill_opt::Unroll {
+        full_budget: 2000,
+        jam: 2,
+        inline_budget: 200,
+        profile: ciphermill_opt::loop_sites(module).into_iter().flat_map(guess).collect(),
+        keep_loads: true,
+        promote: true,
+        if_convert: 12,
+        only: Vec::new(),
+    }
+}
+
+/// Run what has become of the source on the interpreter.
 fn on_interp(
-    original: &Module,
-    level: Option<u8>,
+    source: &Source,
+    module: &Module,
     word_bits: u8,
     strict: bool,
     script: &[Call],
 ) -> Result<Transcript, String> {
-    let optimised;
-    let (module, word_bits) = match level {
-        None => (original, 64),
-        Some(level) => {
-            let options = ciphermill_opt::Options { level, strict_traps: strict, word_bits, ..Default::default() };
-            optimised = optimise(original, &options)?;
-            (&optimised, word_bits)
-        }
-    };
+    let original = source.module;
     let mut interp = Interp::new(module, INTERP_FUEL);
     interp.check_alignment = !strict;
     let end = |halt| match halt {
@@ -142,14 +199,14 @@ fn on_interp(
     }
     // The lowering to 32 bits splits a global within its slot of 8 bytes.
     let globals = original.exported_globals.iter();
-    let globals = globals.map(|(name, id)| (name.clone(), interp.global(*id) & original.globals[*id].ty.mask()));
+    let globals = globals.map(|(name, id)| (name.clone(), interp.global(*id) & source.module.globals[*id].ty.mask()));
     Ok(Transcript { instantiation, outcomes, globals: globals.collect(), memory: interp.memory })
 }
 
 /// Globals are not shown, since a machine may keep them in registers; what a
 /// function reads of them is.
 fn on_machine(
-    original: &Module,
+    source: &Source,
     machine: &Arc<Machine>,
     level: u8,
     strict: bool,
@@ -162,7 +219,7 @@ fn on_machine(
         ciphermill_opt::IndexForm::ShiftThenMask
     };
     let options = ciphermill_opt::Options { level, strict_traps: strict, word_bits, index_form, ..Default::default() };
-    let module = optimise(original, &options)?;
+    let module = source.optimised(options)?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
     let program = ciphermill_codegen::compile(&module, machine.clone(), &options)
         .map_err(|e| format!("does not compile: {e}"))?;

@@ -8,12 +8,14 @@
 //! and is ordinary data to the machine.
 //!
 //! What lives here: the data types ([`func`], [`module`], [`ops`]), analyses
-//! of the control-flow graph that more than one stage needs ([`cfg`]), the
-//! [`verify`]-ier that runs between passes, and a printer ([`print`]).
+//! of control flow and of values that more than one stage needs ([`cfg`],
+//! [`bits`]), the [`verify`]-ier that runs between passes, and a printer
+//! ([`print`]).
 //! What does not: anything that reads WebAssembly (crate `load`), anything
 //! that changes a function for the better (crate `opt`), anything that knows a
 //! machine.
 
+pub mod bits;
 pub mod cfg;
 pub mod func;
 pub mod module;

@@ -11,10 +11,14 @@
 //! meet (the loader keeps globals, which have operations of their own, in
 //! slots that no load or store names), and nothing is written to a read-only
 //! data segment. An access proven to lie in one is *constant*: it cannot trap
-//! and always reads the same.
+//! and always reads the same. A third kind of fact is a promise about the
+//! buffers that an exported function is given, see [`crate::bases`]; it counts
+//! after [`Aliases::enter`] has been told which function is looked at.
 
-use crate::bits;
-use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Value};
+use crate::Options;
+use crate::bases::{Bases, Promises};
+use ciphermill_ir::bits;
+use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Value};
 
 /// An access: address operand and shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,9 +39,26 @@ pub(crate) struct Aliases {
     memory_bytes: u64,
     /// Read-only segments as `(start, end)`, sorted.
     readonly: Vec<(u64, u64)>,
+    promises: Promises,
+    /// Of the function entered last; empty where nothing is promised.
+    bases: Bases,
+    /// Pointers of that function, and how many bytes they point to.
+    sizes: Vec<(Value, u64)>,
 }
 
 impl Aliases {
+    /// With what the options promise about functions of this module.
+    pub(crate) fn with_promises(module: &Module, options: &Options) -> Aliases {
+        Aliases { promises: Promises::new(module, options), ..Aliases::new(module) }
+    }
+
+    /// Turn to a function. Values made afterwards are known not to be derived
+    /// from anything, which is safe.
+    pub(crate) fn enter(&mut self, id: FuncId, func: &Func) {
+        self.bases = self.promises.bases(id, func);
+        self.sizes = self.promises.sizes(id, func);
+    }
+
     pub(crate) fn new(module: &Module) -> Aliases {
         let span = |i: usize| {
             let s = &module.data[i];
@@ -49,7 +70,13 @@ impl Aliases {
             .filter(|&(start, end)| start < end)
             .collect();
         readonly.sort_unstable();
-        Aliases { memory_bytes: u64::from(module.memory.min_pages) * PAGE_BYTES, readonly }
+        Aliases {
+            memory_bytes: u64::from(module.memory.min_pages) * PAGE_BYTES,
+            readonly,
+            promises: Promises::default(),
+            bases: Bases::default(),
+            sizes: Vec::new(),
+        }
     }
 
     /// Least and largest effective address of the first byte. The address
@@ -71,6 +98,14 @@ impl Aliases {
         let (_, high) = Self::range(func, Place { addr, access });
         let end = high + u64::from(access.bytes);
         access.space == Space::Linear && end <= self.memory_bytes
+    }
+
+    /// True when the access lies in a buffer whose size is promised.
+    pub(crate) fn in_buffer(&self, func: &Func, place: Place) -> bool {
+        let (Some(base), c) = split(func, place.addr) else { return false };
+        let start = u64::from(c) + u64::from(place.access.offset);
+        place.access.space == Space::Linear
+            && self.sizes.iter().any(|&(v, bytes)| v == base && start + place.bytes() <= bytes)
     }
 
     /// True when the access lies in a read-only segment for certain.
@@ -105,6 +140,9 @@ impl Aliases {
             let at = |c: u32, p: Place| c.wrapping_add(p.access.offset);
             let apart = u64::from(at(cb, b).wrapping_sub(at(ca, a)));
             return apart < a.bytes() || (1u64 << 32) - apart < b.bytes();
+        }
+        if a.access.space == Space::Linear && self.bases.disjoint(func.resolve(a.addr), func.resolve(b.addr)) {
+            return false;
         }
         let ((low_a, high_a), (low_b, high_b)) = (Self::range(func, a), Self::range(func, b));
         low_a < high_b + b.bytes() && low_b < high_a + a.bytes()

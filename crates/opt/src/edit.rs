@@ -1,20 +1,25 @@
 //! Small tools that more than one pass needs: walking the functions of a
 //! module, dropping unreachable blocks, counting uses, redirecting edges.
 
-use ciphermill_ir::{Block, Cfg, Func, Module, Signature, Terminator, TrapCode, Value, ValueDef};
+use ciphermill_ir::{Block, Cfg, Func, FuncId, Module, Signature, Terminator, TrapCode, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
 
 /// Run `f` on every function, with the rest of the module to look at. The
 /// module seen by `f` lacks the function's own body while it is worked on;
 /// its signature is there.
 pub(crate) fn for_each_func(module: &mut Module, mut f: impl FnMut(&Module, &mut Func) -> bool) -> bool {
+    for_each_func_id(module, |module, _, func| f(module, func))
+}
+
+/// As [`for_each_func`], with the function's number.
+pub(crate) fn for_each_func_id(module: &mut Module, mut f: impl FnMut(&Module, FuncId, &mut Func) -> bool) -> bool {
     let mut changed = false;
     let ids: Vec<_> = module.funcs.keys().collect();
     for id in ids {
         let empty = Func::new("", Signature::default());
         let mut func = std::mem::replace(&mut module.funcs[id], empty);
         module.funcs[id].sig = func.sig.clone();
-        changed |= f(module, &mut func);
+        changed |= f(module, id, &mut func);
         module.funcs[id] = func;
     }
     changed

@@ -2,7 +2,7 @@
 //!
 //! Callees come before callers (postorder of the call graph from what can be
 //! entered from outside), so a body is final when it is copied. Copied are
-//! bodies that are small, and bodies with a single call in all live code,
+//! bodies that are small (a caller may say how small), and bodies with a single call in all live code,
 //! unless the outside needs the function as well and it is large. A function
 //! that can reach itself through calls is never copied, so this ends; bounds on
 //! the size of the caller keep the result in proportion.
@@ -17,19 +17,21 @@ use crate::{Options, edit};
 use ciphermill_ir::{Block, Func, FuncId, Inst, Module, Op, Target, Terminator, Value};
 use cranelift_entity::SecondaryMap;
 
-/// A body up to this size (instructions and terminators) is copied anywhere.
+/// A body up to this size (instructions and terminators) is copied anywhere,
+/// unless the options name a larger size.
 const SMALL: usize = 24;
 /// A body called once is copied up to this size.
 const ONCE: usize = 4000;
 /// A caller does not grow past this.
 const CALLER: usize = 20_000;
 
-pub(crate) fn run(module: &mut Module, _: &Options) -> bool {
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    let small = SMALL.max(options.unroll.inline_budget as usize);
     let graph = CallGraph::new(module);
     let mut sizes: SecondaryMap<FuncId, usize> = SecondaryMap::new();
     let mut changed = false;
     for &id in &graph.postorder {
-        changed |= run_func(module, &graph, &sizes, id);
+        changed |= run_func(module, &graph, &sizes, small, id);
         sizes[id] = module.funcs[id].size();
     }
     changed
@@ -125,13 +127,19 @@ impl CallGraph {
         }
     }
 
-    fn wanted(&self, callee: FuncId, size: usize) -> bool {
+    fn wanted(&self, callee: FuncId, size: usize, small: usize) -> bool {
         let once = self.calls[callee] == 1 && !self.outside[callee];
-        !self.recursive[callee] && (size <= SMALL || (once && size <= ONCE))
+        !self.recursive[callee] && (size <= small || (once && size <= ONCE))
     }
 }
 
-fn run_func(module: &mut Module, graph: &CallGraph, sizes: &SecondaryMap<FuncId, usize>, id: FuncId) -> bool {
+fn run_func(
+    module: &mut Module,
+    graph: &CallGraph,
+    sizes: &SecondaryMap<FuncId, usize>,
+    small: usize,
+    id: FuncId,
+) -> bool {
     let mut changed = false;
     let mut size = module.funcs[id].size();
     // Blocks that copying adds stand after the one copied into, and their
@@ -142,7 +150,7 @@ fn run_func(module: &mut Module, graph: &CallGraph, sizes: &SecondaryMap<FuncId,
         let found = module.funcs[id].blocks[block].insts.iter().position(|&inst| {
             let Op::Call(callee) = module.funcs[id].insts[inst].op else { return false };
             // Only a recursive callee has no size yet.
-            graph.wanted(callee, sizes[callee]) && size + sizes[callee] <= CALLER
+            graph.wanted(callee, sizes[callee], small) && size + sizes[callee] <= CALLER
         });
         let Some(at) = found else { continue };
         let inst = module.funcs[id].blocks[block].insts[at];

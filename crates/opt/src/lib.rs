@@ -23,7 +23,9 @@
 //!           lower64, and the same again; dead functions
 //! level 2   level 1's passes, inline, the same again, lower64, then rounds of
 //!           simplify_cfg fold gvn globals address loads licm dce;
-//!           dead functions
+//!           then, with [`Options::unroll`], specialise; rounds of
+//!           if_convert full_unroll rom and all of the above; promote, jam, and
+//!           the above again; dead functions
 //! ```
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
@@ -32,20 +34,26 @@
 
 mod address;
 mod alias;
-mod bits;
+mod bases;
 mod dce;
 mod edit;
 mod fold;
 mod globals;
 mod gvn;
+mod if_convert;
 mod inline;
 mod licm;
 mod loads;
 mod lower64;
+mod promote;
+mod rom;
 mod simplify_cfg;
+mod unroll;
 
 use ciphermill_ir::Module;
 use std::fmt;
+pub use unroll::options::{LoopTrips, Unroll};
+pub use unroll::sites::{LoopSite, loop_sites};
 
 /// What the optimiser may do and for which kind of machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +70,18 @@ pub struct Options {
     /// Passes, by name, not to run. `"bswap"` switches off only the
     /// recognition of byte reversals in `fold`.
     pub disable: Vec<&'static str>,
+    /// By exported function: numbers of parameters whose buffers never overlap
+    /// each other or anything else, as C's `restrict` promises it (`bases.rs`
+    /// says it exactly). A pointer that is not listed is "anything else".
+    /// Parameters are counted as machine words, an `i64` being two of them on
+    /// a machine of 32 bits. A function may be listed more than once.
+    pub disjoint_params: Vec<(String, Vec<usize>)>,
+    /// By exported function, parameter (counted likewise) and size: so many
+    /// bytes from where the parameter points can be read and written. Lets
+    /// accesses that may not happen be made all the same.
+    pub buffer_bytes: Vec<(String, usize, u32)>,
+    /// Unrolling, and what goes with it. By default nothing of the kind.
+    pub unroll: Unroll,
 }
 
 impl Default for Options {
@@ -72,6 +92,9 @@ impl Default for Options {
             word_bits: 32,
             index_form: IndexForm::ExtractThenScale,
             disable: Vec::new(),
+            disjoint_params: Vec::new(),
+            buffer_bytes: Vec::new(),
+            unroll: Unroll::default(),
         }
     }
 }
@@ -136,6 +159,12 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "address", run: address::run },
     Pass { name: "loads", run: loads::run },
     Pass { name: "licm", run: licm::run },
+    Pass { name: "rom", run: rom::run },
+    Pass { name: "if_convert", run: if_convert::run },
+    Pass { name: "specialise", run: unroll::specialise::run },
+    Pass { name: "full_unroll", run: unroll::full::run },
+    Pass { name: "promote", run: promote::run },
+    Pass { name: "jam", run: unroll::jam::run },
     Pass { name: "dead_functions", run: dce::dead_functions },
 ];
 
@@ -170,7 +199,12 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     match options.level {
         0 => {}
         1 => rounds(module, options, SCALAR),
-        _ => rounds(module, options, MEMORY),
+        _ => {
+            rounds(module, options, MEMORY);
+            if options.unroll.is_active() {
+                unrolled(module, options);
+            }
+        }
     }
     if options.level >= 1 {
         // `licm` leaves empty blocks in front of loops.
@@ -178,6 +212,37 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
         run_pass(module, options, "dead_functions");
     }
     Ok(())
+}
+
+/// Levels of loops that unrolling takes one after the other.
+const MAX_NESTING: usize = 8;
+
+/// Everything that [`Options::unroll`] asks for.
+fn unrolled(module: &mut Module, options: &Options) {
+    // `licm` leaves blocks in front of loops that hide what a loop starts from.
+    run_pass(module, options, "simplify_cfg");
+    let clean_up = |module: &mut Module| {
+        rounds(module, options, MEMORY);
+        run_pass(module, options, "simplify_cfg");
+    };
+    if run_pass(module, options, "specialise") {
+        clean_up(module);
+    }
+    for _ in 0..MAX_NESTING {
+        let mut changed = false;
+        for name in ["if_convert", "full_unroll", "rom"] {
+            changed |= run_pass(module, options, name);
+        }
+        if !changed {
+            break;
+        }
+        clean_up(module);
+    }
+    for name in ["promote", "jam"] {
+        if run_pass(module, options, name) {
+            clean_up(module);
+        }
+    }
 }
 
 /// Run one pass of [`PASSES`] unless it is disabled; true when it changed

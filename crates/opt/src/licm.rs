@@ -17,7 +17,10 @@
 //! regrouped so that the invariant ones meet: `(i + p) + c` is `i + (p + c)`.
 //!
 //! What is moved lives across the whole loop, in a register where there is
-//! one, so the number moved from one loop is bounded.
+//! one, so the number moved from one loop is bounded. Loads can be told to stay
+//! altogether ([`crate::Unroll::keep_loads`]): what a load would save is an
+//! access that the machine may have a free slot for, what it costs is a
+//! register in a loop that unrolling has made short of them.
 
 use crate::alias::{Aliases, Place};
 use crate::{Options, edit};
@@ -31,11 +34,14 @@ use cranelift_entity::SecondaryMap;
 const MAX_MOVED: usize = 16;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    let aliases = Aliases::new(module);
-    edit::for_each_func(module, |_, func| run_func(&aliases, func, options.strict_traps))
+    let mut aliases = Aliases::with_promises(module, options);
+    edit::for_each_func_id(module, |_, id, func| {
+        aliases.enter(id, func);
+        run_func(&aliases, func, options)
+    })
 }
 
-fn run_func(aliases: &Aliases, func: &mut Func, strict: bool) -> bool {
+fn run_func(aliases: &Aliases, func: &mut Func, options: &Options) -> bool {
     if !add_preheaders(func) {
         return false;
     }
@@ -55,7 +61,15 @@ fn run_func(aliases: &Aliases, func: &mut Func, strict: bool) -> bool {
     for &id in ids.iter().rev() {
         changed |= regroup(func, &uses, &loops, id, &mut home);
         let exits = exits(&cfg, &loops, id);
-        let pass = Motion { aliases, doms: &doms, loops: &loops, id, exits, strict };
+        let pass = Motion {
+            aliases,
+            doms: &doms,
+            loops: &loops,
+            id,
+            exits,
+            strict: options.strict_traps,
+            keep_loads: options.unroll.keep_loads,
+        };
         let moved = pass.collect(func, &home);
         let Some(front) = doms.idom(loops.loops[id].header) else { continue };
         if moved.is_empty() {
@@ -168,6 +182,7 @@ struct Motion<'a> {
     /// Blocks the loop or the function can be left from.
     exits: Vec<Block>,
     strict: bool,
+    keep_loads: bool,
 }
 
 /// The blocks of a loop that lead out of it, or nowhere.
@@ -206,6 +221,7 @@ impl Motion<'_> {
                 let stable = args.iter().all(|&v| invariant(v) || constant(v));
                 let ok = match op {
                     Op::Const(_) => false,
+                    Op::Load(_) if self.keep_loads => false,
                     Op::Load(access) => {
                         let place = Place { addr: args[0], access };
                         let safe =

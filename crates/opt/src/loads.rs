@@ -22,8 +22,11 @@ use ciphermill_ir::{BinOp, Block, Cfg, Func, Inst, MemAccess, Module, Op, Space,
 use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    let pass = Pass { aliases: Aliases::new(module), strict: options.strict_traps };
-    edit::for_each_func(module, |_, func| {
+    let max_known = if options.unroll.is_active() { MAX_KNOWN_UNROLLED } else { MAX_KNOWN };
+    let aliases = Aliases::with_promises(module, options);
+    let mut pass = Pass { aliases, strict: options.strict_traps, max_known };
+    edit::for_each_func_id(module, |_, id, func| {
+        pass.aliases.enter(id, func);
         let changed = pass.forward(func);
         pass.backward(func) | changed
     })
@@ -32,6 +35,9 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 /// Places remembered at once; the oldest is forgotten first. Keeps the work
 /// linear.
 const MAX_KNOWN: usize = 64;
+/// The same where loops are unrolled, so that the copies of one turn share
+/// what they load.
+const MAX_KNOWN_UNROLLED: usize = 1024;
 
 /// The bytes at a place.
 #[derive(Clone, Copy)]
@@ -45,6 +51,7 @@ struct Known {
 struct Pass {
     aliases: Aliases,
     strict: bool,
+    max_known: usize,
 }
 
 impl Pass {
@@ -57,6 +64,18 @@ impl Pass {
         }
         let ((base_a, ca), (base_b, cb)) = (split(func, a.addr), split(func, b.addr));
         base_a == base_b && ca.wrapping_add(a.access.offset) == cb.wrapping_add(b.access.offset)
+    }
+
+    fn remember(&self, func: &Func, known: &mut Vec<Known>, new: Known) {
+        // Lookups in read-only tables are many, and `gvn` has shared them.
+        let table = || !new.stored && self.aliases.is_constant(func, new.place.addr, new.place.access);
+        if self.max_known > MAX_KNOWN && table() {
+            return;
+        }
+        if known.len() == self.max_known {
+            known.remove(0);
+        }
+        known.push(new);
     }
 
     fn forward(&self, func: &mut Func) -> bool {
@@ -105,13 +124,13 @@ impl Pass {
                     func.replace(result, v);
                     return false;
                 }
-                remember(known, Known { place, value: result, stored: false });
+                self.remember(func, known, Known { place, value: result, stored: false });
             }
             Op::Store(access) => {
                 let place = Place { addr: data.args[0], access };
                 let value = data.args[1];
                 known.retain(|k| !self.aliases.store_may_touch(func, place, k.place));
-                remember(known, Known { place, value, stored: true });
+                self.remember(func, known, Known { place, value, stored: true });
             }
             Op::Call(_) | Op::CallPtr(_) => {
                 known.retain(|k| self.aliases.is_constant(func, k.place.addr, k.place.access));
@@ -150,7 +169,7 @@ impl Pass {
                     if self.strict && !self.aliases.in_bounds(func, place.addr, access) {
                         overwritten.clear();
                     }
-                    if overwritten.len() < MAX_KNOWN {
+                    if overwritten.len() < self.max_known {
                         overwritten.push(place);
                     }
                 } else if let Op::Load(access) = data.op {
@@ -169,13 +188,6 @@ impl Pass {
         }
         changed
     }
-}
-
-fn remember(known: &mut Vec<Known>, new: Known) {
-    if known.len() == MAX_KNOWN {
-        known.remove(0);
-    }
-    known.push(new);
 }
 
 /// What a load of shape `access` gives, from known bytes of the same place, as

@@ -140,8 +140,10 @@ fn step_over(func: &mut Func) -> bool {
                 changed = true;
             }
         }
+        // A block that jumps to itself has lent its terminator to `term`.
         if let Terminator::Jump(target) = &term
             && transparent[target.block]
+            && target.block != block
             && let Terminator::Trap(code) = func.blocks[target.block].term
         {
             term = Terminator::Trap(code);

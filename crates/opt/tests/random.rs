@@ -5,7 +5,7 @@
 mod support;
 
 use ciphermill_ir::verify::verify;
-use ciphermill_opt::{IndexForm, Options, PASSES, optimise, run_pass};
+use ciphermill_opt::{IndexForm, LoopTrips, Options, PASSES, Unroll, optimise, run_pass};
 use support::random::{Rng, arguments, module};
 use support::same;
 
@@ -35,6 +35,62 @@ fn every_level_keeps_the_meaning() {
                     verify(&after).unwrap_or_else(|e| panic!("seed {seed}, {options:?}: {e}\n{before}\n{after}"));
                     same(&before, &after, strict_traps, &inputs, &format!("seed {seed}, {options:?}"));
                 }
+            }
+        }
+    }
+}
+
+/// Unrolling as much as there can be, in several mixtures.
+fn unrollings() -> Vec<Unroll> {
+    // Instructions of the generator come from nowhere: this is every loop.
+    let all = |trips| LoopTrips { first: 0, last: u32::MAX, trips };
+    let most = Unroll {
+        full_budget: 2000,
+        jam: 2,
+        inline_budget: 60,
+        profile: vec![all(2), all(4), all(5)],
+        promote: true,
+        if_convert: 8,
+        ..Unroll::default()
+    };
+    vec![
+        Unroll { jam: 3, promote: true, keep_loads: true, ..Unroll::default() },
+        Unroll { full_budget: 300, if_convert: 3, ..Unroll::default() },
+        Unroll { full_budget: 40, jam: 2, ..most.clone() },
+        most,
+    ]
+}
+
+#[test]
+fn unrolling_keeps_the_meaning() {
+    for seed in seeds(400) {
+        let before = module(seed);
+        let inputs = inputs(seed);
+        for unroll in unrollings() {
+            for (word_bits, strict_traps) in [(32, false), (32, true), (64, false)] {
+                let options = Options { word_bits, strict_traps, unroll: unroll.clone(), ..Options::default() };
+                let mut after = before.clone();
+                optimise(&mut after, &options).expect("no 64-bit division");
+                verify(&after).unwrap_or_else(|e| panic!("seed {seed}, {options:?}: {e}\n{before}\n{after}"));
+                same(&before, &after, strict_traps, &inputs, &format!("seed {seed}, {options:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_unrolling_pass_alone_keeps_the_meaning() {
+    for seed in seeds(400) {
+        let before = module(seed);
+        let inputs = inputs(seed);
+        for unroll in unrollings() {
+            let options = Options { unroll, ..Options::default() };
+            for pass in ["rom", "if_convert", "specialise", "full_unroll", "promote", "jam"] {
+                let mut after = before.clone();
+                run_pass(&mut after, &options, pass);
+                let what = format!("seed {seed}, {pass}, {options:?}");
+                verify(&after).unwrap_or_else(|e| panic!("{what}: {e}\n{before}\n{after}"));
+                same(&before, &after, false, &inputs, &what);
             }
         }
     }

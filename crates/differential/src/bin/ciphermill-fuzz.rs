@@ -1,16 +1,25 @@
 //! Random modules until stopped, with a count a minute.
 //!
 //! `CIPHERMILL_SEED` sets the first module's number, `CIPHERMILL_MODULES` how
-//! many there are. A failing module is shrunk and saved among the regressions,
+//! many there are, `CIPHERMILL_MACHINES` on which machines (names with commas
+//! between them, extensions behind plus signs), `CIPHERMILL_BYTES` up to which
+//! size: small modules take a fraction of the time. A failing module is shrunk and saved among the regressions,
 //! and the run goes on; the exit code says whether there were any.
 
 use ciphermill_differential::{campaign, folders, subject};
+use mimalloc::MiMalloc;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Compiling thousands of small modules is mostly small allocations.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 fn main() -> ExitCode {
     let root = folders::root();
-    let simulated = match subject::simulated(&root, &folders::MACHINES) {
+    let machines = std::env::var("CIPHERMILL_MACHINES").unwrap_or_else(|_| folders::MACHINES.join(","));
+    let machines: Vec<&str> = machines.split(',').collect();
+    let simulated = match subject::simulated(&root, &machines) {
         Ok(simulated) => simulated,
         Err(message) => {
             eprintln!("{message}");
@@ -21,13 +30,14 @@ fn main() -> ExitCode {
     // A panic is a finding like any other; its text is in the report.
     std::panic::set_hook(Box::new(|_| {}));
     let (mut next, limit) = (campaign::seed(), campaign::setting("CIPHERMILL_MODULES").unwrap_or(u64::MAX));
+    let bytes = campaign::setting("CIPHERMILL_BYTES").unwrap_or(u64::MAX) as usize;
     println!("modules from number {next} on, each run {} ways", subjects.len());
 
     let (started, mut last_line) = (Instant::now(), Instant::now());
     let (mut total, mut failed, mut left) = (campaign::Tally::default(), 0, limit);
     while left > 0 {
         let batch = left.min(200);
-        let (tally, failures) = campaign::run(next, batch, &subjects);
+        let (tally, failures) = campaign::run(next, batch, bytes, &subjects);
         total += tally;
         failed += failures.len();
         for failure in failures {

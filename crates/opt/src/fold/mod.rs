@@ -25,7 +25,8 @@ mod compare;
 mod logic;
 mod shift;
 
-use crate::{Options, bits, edit};
+use crate::{Options, edit};
+use ciphermill_ir::bits;
 use ciphermill_ir::{BinOp, Block, Cfg, CmpOp, Func, Inst, Module, Op, Terminator, Type, Value};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {

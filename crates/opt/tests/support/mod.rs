@@ -22,12 +22,18 @@ pub struct Trace {
     pub system: Vec<u8>,
 }
 
-/// Steps a run may take before it counts as endless.
-pub const FUEL: u64 = 200_000;
+/// Steps a run of the module before may take until it counts as endless.
+pub const FUEL: u64 = 40_000;
+/// The same for the module after a pass, which alone may have left more to do.
+const FUEL_AFTER: u64 = 8 * FUEL;
 
 /// Run an exported function. `args` and results are in the types of `sig_of`,
 /// the module before lowering; pairs are split and joined as needed.
 pub fn run(module: &Module, sig_of: &Module, func: FuncId, args: &[u64]) -> Trace {
+    run_for(module, sig_of, func, args, FUEL)
+}
+
+fn run_for(module: &Module, sig_of: &Module, func: FuncId, args: &[u64], fuel: u64) -> Trace {
     let sig = &sig_of.funcs[func].sig;
     let lowered = module.funcs[func].sig != *sig;
     let mut words = Vec::new();
@@ -38,7 +44,7 @@ pub fn run(module: &Module, sig_of: &Module, func: FuncId, args: &[u64]) -> Trac
             words.push(arg & ty.mask());
         }
     }
-    let mut interp = Interp::new(module, FUEL);
+    let mut interp = Interp::new(module, fuel);
     let mut outcome = interp.call(func, &words);
     if let Outcome::Values(values) = &mut outcome
         && lowered
@@ -73,7 +79,7 @@ pub fn same(before: &Module, after: &Module, strict: bool, args: &[Vec<u64>], wh
                 Outcome::Trap(_) if !strict => continue,
                 _ => {}
             }
-            let is = run(after, before, *func, args);
+            let is = run_for(after, before, *func, args, FUEL_AFTER);
             if was == is {
                 continue;
             }

@@ -51,6 +51,19 @@ impl Rng {
 const READONLY: u32 = 0x8000;
 const READONLY_BYTES: u32 = 0x400;
 
+/// How a loop counts.
+struct Counter {
+    start: Value,
+    step: u64,
+    /// Comparison, bound, and whether the counter stands on the left; none for
+    /// the counter itself as condition.
+    test: Option<(CmpOp, Value, bool)>,
+    /// The counter is tested as it was before the step.
+    late: bool,
+    /// The loop is left, not repeated, when the test is true.
+    leaves: bool,
+}
+
 struct Gen<'a> {
     rng: &'a mut Rng,
     module: &'a Module,
@@ -538,8 +551,8 @@ impl Gen<'_> {
         let count = self.func.add_param(head, Type::I32);
         let carried: Vec<Value> = types.iter().map(|&ty| self.func.add_param(head, ty)).collect();
         let exit = self.join(&types);
-        let turns = self.rng.below(6) as u64 + 1;
-        let mut first = vec![self.constant(turns, Type::I32)];
+        let counter = self.counter();
+        let mut first = vec![counter.start];
         first.extend(types.iter().map(|&ty| self.value(ty)));
         let from = self.at;
         self.func.blocks[from].term = Terminator::Jump(Target::new(head, first));
@@ -556,14 +569,56 @@ impl Gen<'_> {
             self.at = body;
         }
         self.statements(depth + 1);
-        let less = self.bin_const(BinOp::Sub, count, 1);
-        let mut again = vec![less];
+        let next = self.bin_const(BinOp::Add, count, counter.step);
+        let mut again = vec![next];
         again.extend(types.iter().map(|&ty| self.value(ty)));
         let out = types.iter().map(|&ty| self.value(ty)).collect();
+        let tested = if counter.late { count } else { next };
+        let cond = match counter.test {
+            None => tested,
+            Some((op, bound, true)) => self.push(Op::Cmp(op), &[tested, bound], Type::I32),
+            Some((op, bound, false)) => self.push(Op::Cmp(op), &[bound, tested], Type::I32),
+        };
         let at = self.at;
-        self.func.blocks[at].term =
-            Terminator::Branch { cond: less, then: Target::new(head, again), els: Target::new(exit, out) };
+        let (mut then, mut els) = (Target::new(head, again), Target::new(exit, out));
+        if counter.leaves {
+            std::mem::swap(&mut then, &mut els);
+        }
+        self.func.blocks[at].term = Terminator::Branch { cond, then, els };
         self.pool.truncate(mark);
         self.enter(exit);
+    }
+
+    /// Mostly a counter that comes to an end soon.
+    fn counter(&mut self) -> Counter {
+        let turns = self.rng.below(6) as u64 + 1;
+        if self.rng.below(3) == 0 {
+            let start = self.constant(turns, Type::I32);
+            return Counter { start, step: u64::MAX, test: None, late: false, leaves: false };
+        }
+        let step = self.rng.pick(&[1, 1, 2, 3, 16, u64::MAX, (-2i64) as u64, (-16i64) as u64]);
+        let from = self.rng.pick(&[0, 0, 1, 7, 0x100, 0x7FFF_FFFE, 0x8000_0000, 0xFFFF_FFF0]);
+        let to = step.wrapping_mul(turns).wrapping_add(from + self.rng.below(2) as u64);
+        // Either end may be known only at run time.
+        let x = self.value(Type::I32);
+        let mut some = self.bin_const(BinOp::And, x, 7);
+        if self.rng.below(2) == 0 {
+            some = self.bin_const(BinOp::Shl, some, 4);
+        }
+        let [mut start, mut bound] = [from, to].map(|c| self.constant(c, Type::I32));
+        match self.rng.below(4) {
+            0 => start = self.bin(BinOp::Sub, start, some),
+            1 => bound = self.bin(BinOp::Add, bound, some),
+            _ => {}
+        }
+        let ops = [CmpOp::Ne, CmpOp::Ne, CmpOp::LtU, CmpOp::LtS, CmpOp::LeU, CmpOp::LeS];
+        let (op, up) = (self.rng.pick(&ops), (step as i64) > 0);
+        let leaves = self.rng.below(3) == 0;
+        // Going on while below, which is leaving when not.
+        let (op, on_left) = match leaves {
+            true => (op.negated().0, up != op.negated().1),
+            false => (op, up),
+        };
+        Counter { start, step, test: Some((op, bound, on_left)), late: self.rng.below(4) == 0, leaves }
     }
 }

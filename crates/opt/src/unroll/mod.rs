@@ -1,0 +1,51 @@
+//! Loops unrolled: completely, by a factor, or jammed; and the versions of
+//! loops that are written for trip counts seen in a run.
+//!
+//! What a cipher spends its time in is a loop over blocks around a loop over
+//! rounds. A processor that issues several instructions at once needs the
+//! operations of many rounds, or of several blocks, side by side, and a
+//! software pipeline needs a loop whose body is a single block. The passes
+//! here make both out of what a compiler for a small machine wrote:
+//!
+//! * `specialise` writes a loop nest once more for a trip count that is not
+//!   known but expected (the number of rounds by key size), behind a test;
+//! * `full_unroll` replaces a loop of a constant number of turns by copies of
+//!   its body;
+//! * `jam` lets `k` turns of an outermost loop stand in one, with the original
+//!   loop behind it for what is left over; inner loops still there are fused.
+//!
+//! Between them the clean-up passes run, see `lib.rs`. All of them copy code
+//! in SSA form; what is used behind a loop is put together again by
+//! [`repair`]. Nothing here weighs cost against gain: budgets come from the
+//! caller ([`options::Unroll`]).
+//!
+//! How often a loop turns is asked in two ways. [`trips`] runs the loop's
+//! counters from constant starts, which is exact whatever they do. [`counted`]
+//! takes a counter with a constant step and a bound that is not known, and
+//! finds a single comparison that promises the next few turns.
+
+mod copy;
+mod counted;
+pub(crate) mod full;
+pub(crate) mod graph;
+pub(crate) mod jam;
+pub mod options;
+mod partial;
+mod repair;
+pub mod sites;
+pub(crate) mod specialise;
+mod trips;
+
+use crate::{Options, edit};
+use ciphermill_ir::{Func, FuncId, Module};
+
+/// Run `f` on the functions that the options choose.
+pub(crate) fn for_each_chosen(
+    module: &mut Module,
+    options: &Options,
+    mut f: impl FnMut(&Module, FuncId, &mut Func) -> bool,
+) -> bool {
+    let only = &options.unroll.only;
+    let chosen: Vec<FuncId> = only.iter().filter_map(|name| module.export(name)).collect();
+    edit::for_each_func_id(module, |module, id, func| (only.is_empty() || chosen.contains(&id)) && f(module, id, func))
+}

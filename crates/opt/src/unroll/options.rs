@@ -1,0 +1,64 @@
+//! What a caller can ask for: how far to unroll, and what it knows of trips.
+
+/// Unrolling of loops, and the passes that serve it. The default does nothing.
+///
+/// Sizes are counted in instructions of the intermediate representation,
+/// constants not counted.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Unroll {
+    /// A loop whose trip count is a known constant is unrolled completely when
+    /// what comes out is at most this large. 0: never.
+    pub full_budget: u32,
+    /// So many turns of an outermost counted loop of unknown length stand in
+    /// one turn of the loop that replaces it; what is left over runs in the
+    /// original. 0 or 1: none.
+    pub jam: u32,
+    /// Functions up to this size are inlined at every call. 0: as without.
+    pub inline_budget: u32,
+    /// What is known about the trip counts of loops from a run. Loops that
+    /// these name are written once more for each count, see `specialise.rs`.
+    pub profile: Vec<LoopTrips>,
+    /// `licm` leaves loads where they are.
+    pub keep_loads: bool,
+    /// Places in memory that a loop of one block reads and writes at the same
+    /// address in every turn are kept in values while it runs. Not under
+    /// strict traps.
+    pub promote: bool,
+    /// Branches around instructions without effect become selections when
+    /// those and the selections are at most so many. 0: none.
+    pub if_convert: u32,
+    /// Exported functions to do this in; empty for all functions.
+    pub only: Vec<String>,
+}
+
+impl Unroll {
+    /// Is anything asked for?
+    pub fn is_active(&self) -> bool {
+        let Unroll { full_budget, jam, inline_budget, profile, keep_loads, promote, if_convert, only: _ } = self;
+        *full_budget > 0
+            || *jam > 1
+            || *inline_budget > 0
+            || !profile.is_empty()
+            || *keep_loads
+            || *promote
+            || *if_convert > 0
+    }
+}
+
+/// How often a loop iterates each time it is entered.
+///
+/// A loop is named by where its instructions stand in the WebAssembly module,
+/// which inlining and every other pass leave as it is: the `loop` construct
+/// is a range of bytes, and ranges of loops nest as the loops do. The ranges
+/// are those that [`crate::loop_sites`] gives for a module just loaded.
+///
+/// One loop may be listed several times with different counts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct LoopTrips {
+    /// Offset in the module of the loop's first instruction.
+    pub first: u32,
+    /// Offset of its last one.
+    pub last: u32,
+    /// Times the header runs for each entry into the loop; at least 1.
+    pub trips: u32,
+}

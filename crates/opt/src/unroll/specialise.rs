@@ -1,0 +1,309 @@
+//! Loops written once more for a trip count that is expected.
+//!
+//! The number of rounds of a cipher often stands in its context: the loop over
+//! rounds has no constant trip count, though in one run it is the same for all
+//! blocks. Given the count of such a run ([`super::options::LoopTrips`]), the
+//! *root* of the count is looked for, the one value that is not a constant in
+//! what the loop starts from and is compared with. If root `== c` gives that
+//! count, the widest loop around in which the root does not change is copied:
+//!
+//! ```text
+//! front(params): root == c ? copy(params) : original(params)
+//! ```
+//!
+//! In the copy the root is the constant `c`, and with it the loop a matter of
+//! complete unrolling; the original stays for every other value. So a wrong or
+//! stale profile costs code, never correctness.
+//!
+//! **The root in front.** It may be computed inside the loop that is copied.
+//! It is computed again in front, where that is the same: arithmetic on values
+//! from outside, and loads from an address that does not change, if nothing in
+//! the loop may write there, and if the load runs whenever the loop is entered
+//! (under strict traps: if it is in bounds for certain).
+//!
+//! **Finding `c`.** From the wanted count follows what the start or the bound
+//! of the counter has to be; additions, exclusive ors, shifts and the like on
+//! the way from the root are turned round. Shifts lose bits and a bound can be
+//! reached in several ways, so the result is a guess, which is accepted when
+//! running the counters from it ([`super::trips`]) gives the count.
+
+use super::copy::{self, Copy};
+use super::counted::{Bound, Counted, Test};
+use super::graph::Graph;
+use super::options::LoopTrips;
+use super::{repair, trips};
+use crate::Options;
+use crate::alias::{Aliases, Place};
+use ciphermill_ir::cfg::LoopId;
+use ciphermill_ir::{BinOp, Block, CmpOp, Func, Module, Op, Space, Target, Terminator, Type, Value};
+
+/// Levels of operations between a root and a counter, and in front of a loop.
+const DEPTH: u32 = 8;
+/// Versions made in one function.
+const MAX_VERSIONS: usize = 64;
+
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    if options.unroll.profile.is_empty() {
+        return false;
+    }
+    let mut aliases = Aliases::with_promises(module, options);
+    super::for_each_chosen(module, options, |_, id, func| {
+        let mut done: Vec<(Block, Value, u64)> = Vec::new();
+        while done.len() < MAX_VERSIONS {
+            let graph = Graph::new(func);
+            aliases.enter(id, func);
+            let pass = Pass { aliases: &aliases, graph: &graph, options };
+            let Some(version) = pass.find(func, &done) else { break };
+            done.push((graph.data(version.id).header, version.root, version.c));
+            pass.write(func, &version);
+        }
+        !done.is_empty()
+    })
+}
+
+/// The entries of a profile for the loop that an offset lies in: those of the
+/// smallest range around it.
+fn entries(profile: &[LoopTrips], loc: u32) -> Vec<LoopTrips> {
+    let around = || profile.iter().filter(|p| (p.first..=p.last).contains(&loc));
+    let Some(best) = around().map(|p| (p.last - p.first, p.first)).min() else { return Vec::new() };
+    around().filter(|p| (p.last - p.first, p.first) == best).copied().collect()
+}
+
+/// A loop to copy.
+struct Version {
+    id: LoopId,
+    root: Value,
+    c: u64,
+}
+
+struct Pass<'a> {
+    aliases: &'a Aliases,
+    graph: &'a Graph,
+    options: &'a Options,
+}
+
+impl Pass<'_> {
+    fn find(&self, func: &Func, done: &[(Block, Value, u64)]) -> Option<Version> {
+        let profile = &self.options.unroll.profile;
+        for id in self.graph.loops.loops.keys() {
+            for counted in Counted::of(func, self.graph, id) {
+                for entry in entries(profile, func.insts[counted.stepper].loc) {
+                    let Some((root, c)) = self.solve(func, id, &counted, entry.trips) else { continue };
+                    let Some(widest) = self.widest(func, id, root) else { continue };
+                    if !done.contains(&(self.graph.data(widest).header, root, c)) {
+                        return Some(Version { id: widest, root, c });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The root of a loop's count, and its value for the count wanted.
+    fn solve(&self, func: &Func, id: LoopId, counted: &Counted, trips: u32) -> Option<(Value, u64)> {
+        let start = self.graph.origin(func, self.graph.agreed(func, &self.graph.entries(id), counted.counter)?);
+        let turns = u64::from(trips.checked_sub(1)?);
+        let mask = counted.ty.mask();
+        // From the counter's start to the value that ends the loop.
+        let way = counted.ahead.wrapping_add(counted.step.wrapping_mul(turns));
+        let beyond = match counted.test {
+            Test::Below { or_equal: true, .. } => 1,
+            Test::Above { or_equal: true, .. } => u64::MAX,
+            _ => 0,
+        };
+        let (from, value) = match (func.as_const(start), counted.bound) {
+            (None, Bound::Constant(n)) => (start, n.wrapping_add(beyond).wrapping_sub(way)),
+            (Some(c), Bound::Value(n)) => (self.graph.origin(func, n), c.wrapping_add(way).wrapping_sub(beyond)),
+            _ => return None,
+        };
+        let (root, c) = backwards(func, from, value & mask);
+        let found = trips::constant(func, self.graph, id, trips, &[(root, c)])?;
+        (found.count == trips && trips::constant(func, self.graph, id, trips, &[]).is_none()).then_some((root, c))
+    }
+
+    /// The widest loop around in which the root can be told in front.
+    fn widest(&self, func: &Func, id: LoopId, root: Value) -> Option<LoopId> {
+        let mut best = None;
+        let mut at = Some(id);
+        while let Some(id) = at.filter(|&id| self.movable(func, id, root, DEPTH)) {
+            best = Some(id);
+            at = self.graph.data(id).parent;
+        }
+        best
+    }
+
+    /// Can the value be computed in front of the loop?
+    fn movable(&self, func: &Func, id: LoopId, v: Value, depth: u32) -> bool {
+        if self.graph.invariant(id, v) {
+            return true;
+        }
+        let Some(inst) = func.def_inst(v) else { return false };
+        let data = &func.insts[inst];
+        let ok = match data.op {
+            Op::Load(access) => self.same_always(func, id, Place { addr: data.args[0], access }, v),
+            op => op.is_pure(),
+        };
+        ok && depth > 0 && data.args.iter().all(|&a| self.movable(func, id, func.resolve(a), depth - 1))
+    }
+
+    /// Does a load in the loop read the same in front of it, without a trap
+    /// that was not there?
+    fn same_always(&self, func: &Func, id: LoopId, place: Place, result: Value) -> bool {
+        let Some(home) = self.graph.home(result) else { return false };
+        let safe = match self.options.strict_traps {
+            true => self.aliases.in_bounds(func, place.addr, place.access),
+            // What the access states of its alignment holds if it is made.
+            false => self.graph.exits(id).iter().all(|e| self.graph.doms.dominates(home, e.from)),
+        };
+        let mut insts = self.graph.data(id).blocks.iter().flat_map(|&b| &func.blocks[b].insts);
+        safe && insts.all(|&inst| {
+            let data = &func.insts[inst];
+            match data.op {
+                Op::Call(_) | Op::CallPtr(_) => false,
+                Op::Store(access) if access.space == Space::System => false,
+                Op::Store(access) => !self.aliases.store_may_touch(func, Place { addr: data.args[0], access }, place),
+                _ => true,
+            }
+        })
+    }
+
+    fn write(&self, func: &mut Func, version: &Version) {
+        let header = self.graph.data(version.id).header;
+        let escapes = repair::escapes(func, self.graph, version.id);
+        let layout_end = func.layout.len();
+        let front = func.add_block();
+        for i in 0..func.blocks[header].params.len() {
+            let ty = func.ty(func.blocks[header].params[i]);
+            func.add_param(front, ty);
+        }
+        let root = self.again(func, version.id, front, version.root, &mut Copy::default());
+        let ty = func.ty(root);
+        let c = func.append1(front, Op::Const(version.c), &[], ty, 0);
+        let cond = func.append1(front, Op::Cmp(CmpOp::Eq), &[root, c], Type::I32, 0);
+        let originals = &self.graph.data(version.id).blocks;
+        let copy = copy::blocks(func, originals);
+        let own = copy.value(func, version.root);
+        let outside = self.hanging_on(func, version, originals);
+        let mut rebuilt = Copy::default();
+        rebuilt.values.insert(version.root, c);
+        for &v in &outside {
+            self.rebuild(func, front, v, &mut rebuilt, DEPTH);
+        }
+        for &block in originals {
+            let block = copy.block(block);
+            repair::substitute(func, block, own, c);
+            for &v in &outside {
+                let new = rebuilt.value(func, v);
+                repair::substitute(func, block, v, new);
+            }
+        }
+        let params = func.blocks[front].params.clone();
+        let start =
+            |i: usize| Some(self.graph.origin(func, self.graph.agreed(func, &self.graph.entries(version.id), i)?));
+        let starts: Vec<Option<Value>> = (0..params.len()).map(start).collect();
+        let mut first = params.clone();
+        for (arg, start) in first.iter_mut().zip(starts) {
+            if let Some(start) = start.filter(|&v| depends(func, v, version.root, DEPTH)) {
+                self.rebuild(func, front, start, &mut rebuilt, DEPTH);
+                *arg = rebuilt.value(func, start);
+            }
+        }
+        let then = Target::new(copy.block(header), first);
+        func.blocks[front].term = Terminator::Branch { cond, then, els: Target::new(header, params) };
+        copy::redirect(func, &self.graph.entries(version.id), front);
+        copy::place_before(func, layout_end, header);
+        repair::rejoin(func, &escapes, |v, home| vec![copy.definition(v, home), (home, v)]);
+    }
+
+    /// Values from outside the loop that it uses, and that are arithmetic on
+    /// the root.
+    fn hanging_on(&self, func: &Func, version: &Version, blocks: &[Block]) -> Vec<Value> {
+        let mut found: Vec<Value> = Vec::new();
+        for &block in blocks {
+            let mut note = |v: Value| {
+                let v = func.resolve(v);
+                let new = self.graph.invariant(version.id, v) && v != version.root && !found.contains(&v);
+                if new && depends(func, v, version.root, DEPTH) {
+                    found.push(v);
+                }
+            };
+            for &inst in &func.blocks[block].insts {
+                func.insts[inst].args.iter().for_each(|&v| note(v));
+            }
+            func.blocks[block].term.for_each_value(note);
+        }
+        found
+    }
+
+    /// Compute a value again at the end of a block, from operands that have
+    /// been made again.
+    fn rebuild(&self, func: &mut Func, block: Block, v: Value, copy: &mut Copy, depth: u32) {
+        let Some(inst) = func.def_inst(v) else { return };
+        if depth == 0 || copy.value(func, v) != v || !func.insts[inst].op.is_pure() {
+            return;
+        }
+        let args = func.insts[inst].args.clone();
+        for &arg in &args {
+            let arg = func.resolve(arg);
+            self.rebuild(func, block, arg, copy, depth - 1);
+        }
+        if args.iter().any(|&a| copy.value(func, a) != func.resolve(a)) {
+            let new = copy::inst_into(func, block, inst, copy);
+            copy::map_operands(func, new, copy);
+        }
+    }
+
+    /// Compute a movable value at the end of a block.
+    fn again(&self, func: &mut Func, id: LoopId, block: Block, v: Value, copy: &mut Copy) -> Value {
+        let known = copy.value(func, v);
+        if known != v || self.graph.invariant(id, v) {
+            return known;
+        }
+        let Some(inst) = func.def_inst(v) else { return v };
+        for arg in func.insts[inst].args.clone() {
+            let arg = func.resolve(arg);
+            self.again(func, id, block, arg, copy);
+        }
+        let new = copy::inst_into(func, block, inst, copy);
+        copy::map_operands(func, new, copy);
+        func.result(new)
+    }
+}
+
+/// Has the root gone into the value, by arithmetic?
+fn depends(func: &Func, v: Value, root: Value, depth: u32) -> bool {
+    let data = match func.def_inst(v) {
+        _ if v == root => return true,
+        Some(inst) => &func.insts[inst],
+        None => return false,
+    };
+    depth > 0 && data.op.is_pure() && data.args.iter().any(|&a| depends(func, func.resolve(a), root, depth - 1))
+}
+
+/// The value that an expression hangs on, and what it has to be for the
+/// expression to be `c`; right where an operation can be turned round.
+fn backwards(func: &Func, v: Value, c: u64) -> (Value, u64) {
+    let (mut v, mut c) = (func.resolve(v), c);
+    for _ in 0..DEPTH {
+        let Some(data) = func.def_inst(v).map(|i| &func.insts[i]) else { break };
+        let ty = func.ty(v);
+        let constant = data.args.get(1).and_then(|&a| func.as_const(a));
+        let amount = constant.map_or(0, |n| n % u64::from(ty.bits())) as u32;
+        c = match (data.op, constant) {
+            (Op::Bin(BinOp::Add), Some(k)) => c.wrapping_sub(k),
+            (Op::Bin(BinOp::Sub), Some(k)) => c.wrapping_add(k),
+            (Op::Bin(BinOp::Xor), Some(k)) => c ^ k,
+            (Op::Bin(BinOp::Shl), Some(_)) => c >> amount,
+            (Op::Bin(BinOp::ShrU | BinOp::ShrS), Some(_)) => c << amount,
+            (Op::Bin(BinOp::Mul), Some(k)) if k != 0 && c.is_multiple_of(k) => c / k,
+            (Op::Bin(BinOp::DivU), Some(k)) => c.wrapping_mul(k),
+            // A mask that keeps all of what is wanted.
+            (Op::Bin(BinOp::And), Some(k)) if c & !k == 0 => c,
+            (Op::Wrap | Op::ZExt | Op::SExt, _) => c,
+            _ => break,
+        };
+        v = func.resolve(data.args[0]);
+        c &= func.ty(v).mask();
+    }
+    (v, c)
+}

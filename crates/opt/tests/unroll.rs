@@ -1,0 +1,379 @@
+//! Unrolling of nests, jamming, versions for trip counts, and the passes that
+//! serve them, each on the smallest module that shows it.
+
+mod support;
+
+use ciphermill_ir::{BinOp, Cfg, Dominators, Func, Loops, Module, Op};
+use ciphermill_opt::{LoopTrips, Options, Unroll, loop_sites, optimise, run_pass};
+use support::same;
+use support::text::{count, func, module};
+
+fn is_load(op: Op) -> bool {
+    matches!(op, Op::Load(_))
+}
+
+fn is_store(op: Op) -> bool {
+    matches!(op, Op::Store(_))
+}
+
+/// Numbers of blocks of the function's loops, outer first.
+fn loops(func: &Func) -> Vec<usize> {
+    let cfg = Cfg::new(func);
+    let doms = Dominators::new(func, &cfg);
+    Loops::new(func, &cfg, &doms).loops.values().map(|l| l.blocks.len()).collect()
+}
+
+fn optimised(before: &Module, options: &Options) -> Module {
+    let mut after = before.clone();
+    optimise(&mut after, options).expect("nothing to lower");
+    after
+}
+
+fn with(unroll: Unroll) -> Options {
+    Options { unroll, ..Options::default() }
+}
+
+fn disjoint(unroll: Unroll) -> Options {
+    Options { disjoint_params: vec![("f".into(), vec![0, 1, 2])], ..with(unroll) }
+}
+
+/// `f(ctx, in, out, blocks)`: each word of `in` goes through rounds over the
+/// words of `ctx`, as many as `rounds` says, and is stored to `out`.
+fn cipher(rounds: &str, before_rounds: &str) -> String {
+    format!(
+        "(module (memory 1)
+           (func $encrypt (export \"e\") (param $ctx i32) (param $in i32) (param $out i32) (local $x i32) (local $n i32)
+             (local.set $x (i32.load (local.get $in)))
+             {before_rounds}
+             (local.set $n {rounds})
+             (loop $round
+               (local.set $x (i32.rotl (i32.add (local.get $x) (i32.load offset=4 (local.get $ctx))) (local.get $x)))
+               (local.set $ctx (i32.add (local.get $ctx) (i32.const 4)))
+               (br_if $round (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+             (i32.store (local.get $out) (local.get $x)))
+           (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $blocks i32)
+             (block $o
+               (br_if $o (i32.eqz (local.get $blocks)))
+               (loop $l
+                 (call $encrypt (local.get $ctx) (local.get $in) (local.get $out))
+                 (local.set $in (i32.add (local.get $in) (i32.const 4)))
+                 (local.set $out (i32.add (local.get $out) (i32.const 4)))
+                 (br_if $l (local.tee $blocks (i32.sub (local.get $blocks) (i32.const 1))))))))"
+    )
+}
+
+const CONSTANT: &str = "(i32.const 5)";
+const LOADED: &str = "(i32.sub (i32.load offset=64 (local.get $ctx)) (i32.const 1))";
+
+/// Calls of `f` with buffers apart and every number of blocks up to 9, the
+/// context filled so that it asks for `rounds` rounds.
+fn check(before: &Module, after: &Module, rounds: u32, what: &str) {
+    let fill = |module: &Module| {
+        let mut module = module.clone();
+        let bytes = (0..1024u32).flat_map(|i| i.wrapping_mul(0x9E37_79B9).to_le_bytes()).collect::<Vec<u8>>();
+        let segment = |addr, bytes| ciphermill_ir::DataSegment { addr, bytes, readonly: false, name: None };
+        module.data.push(segment(0x1000, bytes));
+        module.data.push(segment(0x1000 + 64, rounds.to_le_bytes().to_vec()));
+        module
+    };
+    let arguments: Vec<Vec<u64>> = (0..10).map(|n| vec![0x1000, 0x1100, 0x3000, n]).collect();
+    let (mut before, mut after) = (fill(before), fill(after));
+    // Only `f` is called with arguments that fit.
+    before.exports.retain(|(name, _)| name == "f");
+    after.exports.retain(|(name, _)| name == "f");
+    same(&before, &after, false, &arguments, what);
+}
+
+fn inline() -> Unroll {
+    Unroll { inline_budget: 500, ..Unroll::default() }
+}
+
+#[test]
+fn nests_collapse_and_blocks_stand_side_by_side() {
+    let before = module(&cipher(CONSTANT, ""));
+    let full = Unroll { full_budget: 200, keep_loads: true, ..inline() };
+    let after = optimised(&before, &disjoint(full.clone()));
+    assert_eq!(loops(func(&after, "f")), [1]);
+    check(&before, &after, 0, "collapsed");
+    let after = optimised(&before, &disjoint(Unroll { jam: 3, ..full.clone() }));
+    // The jammed loop, and the original for what is left over.
+    assert_eq!(loops(func(&after, "f")), [1, 1]);
+    // Five round keys and a block; the jammed loop's three share the keys.
+    assert_eq!(count(func(&after, "f"), is_load), 5 + 1 + 5 + 3);
+    check(&before, &after, 0, "jammed");
+    // Without the promise the output may be the key.
+    let after = optimised(&before, &with(Unroll { jam: 3, ..full }));
+    assert_eq!(count(func(&after, "f"), is_load), 5 + 1 + 3 * (5 + 1));
+    check(&before, &after, 0, "jammed without the promise");
+}
+
+#[test]
+fn a_nest_of_constant_loops_becomes_a_straight_line() {
+    let wat = "(module (func (export \"f\") (param i32) (result i32) (local $i i32) (local $j i32)
+        (loop $outer
+          (local.set $j (i32.const 0))
+          (loop $inner
+            (local.set 0 (i32.xor (i32.mul (local.get 0) (i32.const 0x9E3779B1))
+              (i32.add (i32.mul (local.get $i) (local.get $j)) (i32.const 5))))
+            ;; As often as the outer loop's counter says.
+            (br_if $inner (i32.le_u (local.tee $j (i32.add (local.get $j) (i32.const 1))) (local.get $i))))
+          (br_if $outer (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 4))))
+        (local.get 0)))";
+    let before = module(wat);
+    let after = optimised(&before, &with(Unroll { full_budget: 300, ..Unroll::default() }));
+    let f = func(&after, "f");
+    assert_eq!((f.layout.len(), count(f, |op| op == Op::Bin(BinOp::Mul))), (1, 1 + 2 + 3 + 4), "{f}");
+    same(&before, &after, false, &[vec![1], vec![0xDEAD_BEEF]], "nest");
+}
+
+#[test]
+fn values_of_a_loop_with_several_ways_out_are_put_together() {
+    let wat = "(module (func (export \"f\") (param i32 i32) (result i32) (local $i i32) (local $x i32)
+        (block $found
+          (loop $l
+            (local.set $x (i32.mul (i32.xor (local.get 0) (local.get $i)) (i32.const 0x9E3779B1)))
+            (br_if $found (i32.eq (i32.and (local.get $x) (i32.const 7)) (local.get 1)))
+            (br_if $l (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 6))))
+          (local.set $x (i32.add (local.get $x) (i32.const 1))))
+        (i32.add (local.get $x) (local.get $i))))";
+    let before = module(wat);
+    let after = optimised(&before, &with(Unroll { full_budget: 300, ..Unroll::default() }));
+    assert!(loops(func(&after, "f")).is_empty());
+    let arguments: Vec<Vec<u64>> = (0..20).flat_map(|a| (0..9).map(move |b| vec![a, b])).collect();
+    same(&before, &after, false, &arguments, "several ways out");
+}
+
+#[test]
+fn inner_loops_are_fused_when_blocks_do_not_touch() {
+    let before = module(&cipher("(i32.const 100)", ""));
+    let jam = Unroll { jam: 2, keep_loads: true, ..inline() };
+    let fused = optimised(&before, &disjoint(jam.clone()));
+    // Jammed nest, its inner loop, and the originals of both.
+    assert_eq!(loops(func(&fused, "f")), [3, 1, 3, 1]);
+    // One load of the round key serves two blocks.
+    assert_eq!(count(func(&fused, "f"), |op| op == Op::Bin(BinOp::RotL)), 3);
+    assert_eq!(count(func(&fused, "f"), is_load), (2 + 1) + (1 + 1));
+    check(&before, &fused, 0, "fused");
+    // A store may be what the next block reads: the nest stays alone.
+    let alone = optimised(&before, &with(jam.clone()));
+    assert_eq!(loops(func(&alone, "f")), [3, 1]);
+    let strict = optimised(&before, &Options { strict_traps: true, ..disjoint(jam.clone()) });
+    assert_eq!(loops(func(&strict, "f")), [3, 1]);
+    // What the last block wrote is what the next one reads.
+    let chained = module(&cipher("(i32.const 100)", "").replace(
+        "(call $encrypt (local.get $ctx) (local.get $in)",
+        "(call $encrypt (local.get $ctx) (local.get $out)",
+    ));
+    let after = optimised(&chained, &disjoint(jam));
+    check(&chained, &after, 0, "chained");
+}
+
+#[test]
+fn copies_of_inner_loops_that_turn_differently_are_not_fused() {
+    let own_count = "(i32.or (i32.and (local.get $x) (i32.const 15)) (i32.const 1))";
+    let before = module(&cipher(own_count, ""));
+    let after = optimised(&before, &disjoint(Unroll { jam: 2, ..inline() }));
+    assert_eq!(loops(func(&after, "f")), [3, 1]);
+    check(&before, &after, 0, "own counts");
+}
+
+/// The profile of the loop over rounds: that of the function with the smallest
+/// range.
+fn rounds_seen(module: &Module, trips: &[u32]) -> Vec<LoopTrips> {
+    let sites = loop_sites(module);
+    let site = sites.iter().find(|s| s.func == module.export("e").expect("e is exported")).expect("it has a loop");
+    trips.iter().map(|&trips| LoopTrips { first: site.first, last: site.last, trips }).collect()
+}
+
+#[test]
+fn an_expected_count_has_its_own_version() {
+    let before = module(&cipher(LOADED, ""));
+    let unroll = |trips: &[u32]| Unroll { full_budget: 300, profile: rounds_seen(&before, trips), ..inline() };
+    let after = optimised(&before, &disjoint(unroll(&[9])));
+    let f = func(&after, "f");
+    // One straight version; the nest as it was.
+    let mut sizes = loops(f);
+    sizes.sort_unstable();
+    assert_eq!(sizes, [1, 1, 3], "{f}");
+    assert_eq!(count(f, |op| op == Op::Bin(BinOp::RotL)), 9 + 1);
+    for rounds in [2, 9, 10, 11] {
+        check(&before, &after, rounds, "one version");
+    }
+    let after = optimised(&before, &disjoint(unroll(&[9, 11, 13])));
+    assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::RotL)), 9 + 11 + 13 + 1);
+    for rounds in [10, 11, 12, 14] {
+        check(&before, &after, rounds, "three versions");
+    }
+    // Without the promise a block stored may change the number of rounds: the
+    // version is then of the loop over rounds alone.
+    let after = optimised(&before, &with(unroll(&[9])));
+    assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::RotL)), 9 + 1);
+    for rounds in [9, 10] {
+        check(&before, &after, rounds, "version inside");
+    }
+}
+
+#[test]
+fn a_profile_of_other_loops_changes_nothing() {
+    let before = module(&cipher(LOADED, ""));
+    let elsewhere = vec![LoopTrips { first: 1, last: 2, trips: 9 }];
+    let mut after = before.clone();
+    let options = with(Unroll { profile: elsewhere, ..Unroll::default() });
+    assert!(!run_pass(&mut after, &options, "specialise"));
+}
+
+#[test]
+fn a_promise_does_not_hold_for_calls_from_inside() {
+    // `f` itself is called with one buffer for both.
+    let wat = "(module (memory 1)
+        (func $f (export \"f\") (param i32 i32 i32) (result i32)
+          (i32.store (local.get 1) (i32.add (i32.load (local.get 0)) (i32.const 1)))
+          (i32.load (local.get 0)))
+        (func (export \"g\") (param i32) (result i32) (call $f (local.get 0) (local.get 0) (local.get 0))))";
+    let alone = wat.replace("(call $f (local.get 0) (local.get 0) (local.get 0))", "(i32.const 0)");
+    let left = |wat: &str| {
+        let mut module = module(wat);
+        run_pass(&mut module, &disjoint(Unroll::default()), "loads");
+        count(func(&module, "f"), is_load)
+    };
+    assert_eq!((left(&alone), left(wat)), (1, 2));
+}
+
+#[test]
+fn only_sums_are_based_on_a_parameter() {
+    let left = |addr: &str| {
+        let wat = format!(
+            "(module (memory 1) (func (export \"f\") (param i32 i32 i32) (result i32)
+               (i32.store {addr} (i32.add (i32.load (local.get 0)) (i32.const 1)))
+               (i32.load (local.get 0))))"
+        );
+        let mut module = module(&wat);
+        run_pass(&mut module, &disjoint(Unroll::default()), "loads");
+        count(func(&module, "f"), is_load) - usize::from(addr.contains("load"))
+    };
+    assert_eq!(left("(i32.add (local.get 1) (i32.const 8))"), 1);
+    assert_eq!(left("(i32.add (local.get 1) (i32.load (i32.const 64)))"), 1);
+    assert_eq!(left("(i32.const 64)"), 1);
+    assert_eq!(left("(i32.add (local.get 0) (i32.and (local.get 1) (i32.const 12)))"), 2);
+    assert_eq!(left("(i32.sub (local.get 1) (local.get 0))"), 2);
+    assert_eq!(left("(i32.and (local.get 1) (i32.const -4))"), 2);
+}
+
+#[test]
+fn tables_of_constants_are_looked_up() {
+    let wat = "(module (memory 1) (data (i32.const 16) \"\\01\\00\\00\\00\\02\\00\\00\\00\\80\\ff\\00\\00\")
+        (func (export \"f\") (param i32) (result i32) (local $i i32)
+          (loop $l
+            (local.set 0 (i32.rotl (local.get 0) (i32.load offset=16 (local.get $i))))
+            (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 4))) (i32.const 12))))
+          (i32.add (local.get 0) (i32.load8_s (i32.const 24)))))";
+    let mut before = module(wat);
+    before.data[0].readonly = true;
+    let after = optimised(&before, &with(Unroll { full_budget: 50, ..Unroll::default() }));
+    assert_eq!(count(func(&after, "f"), is_load), 0);
+    same(&before, &after, false, &[vec![0x1234_5678]], "constants");
+}
+
+#[test]
+fn a_block_fed_back_stays_in_values() {
+    let wat = "(module (memory 1) (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32)
+        (loop $l
+          (i32.store (local.get $out) (i32.rotl (i32.load (local.get $out)) (i32.load (local.get $ctx))))
+          (i32.store offset=4 (local.get $out) (local.get $n))
+          (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))";
+    let before = module(wat);
+    let in_loop = |options: &Options, wanted: fn(Op) -> bool| {
+        let after = optimised(&before, options);
+        let arguments: Vec<Vec<u64>> = [1, 2, 7].iter().map(|&n| vec![0x1000, 0, 0x2000, n]).collect();
+        same(&before, &after, options.strict_traps, &arguments, "fed back");
+        let f = func(&after, "f");
+        let cfg = Cfg::new(f);
+        let doms = Dominators::new(f, &cfg);
+        let found = Loops::new(f, &cfg, &doms);
+        let insts = f.layout.iter().filter(|&&b| found.depth(b) > 0).flat_map(|&b| &f.blocks[b].insts);
+        insts.filter(|&&i| wanted(f.insts[i].op)).count()
+    };
+    let promote = Unroll { promote: true, keep_loads: true, ..Unroll::default() };
+    assert_eq!(in_loop(&disjoint(promote.clone()), is_store), 0);
+    assert_eq!(in_loop(&disjoint(promote.clone()), is_load), 1);
+    // The context may be the block, or a trap may show what is in memory.
+    assert_eq!(in_loop(&with(promote.clone()), is_store), 2);
+    assert_eq!(in_loop(&Options { strict_traps: true, ..disjoint(promote) }, is_store), 2);
+}
+
+#[test]
+fn short_branches_become_selections() {
+    let select = |body: &str, most: u32, strict_traps: bool| {
+        let wat = format!("(module (memory 1) (func (export \"f\") (param i32 i32) (result i32) {body}))");
+        let before = module(&wat);
+        let options = Options { strict_traps, ..with(Unroll { if_convert: most, ..Unroll::default() }) };
+        let after = optimised(&before, &options);
+        let arguments: Vec<Vec<u64>> =
+            [0, 1, 100, 0x8000_0000].iter().flat_map(|&a| [vec![a, 3], vec![a, 64]]).collect();
+        same(&before, &after, strict_traps, &arguments, body);
+        func(&after, "f").layout.len()
+    };
+    let diamond = "(if (result i32) (local.get 0) (then (i32.mul (local.get 1) (i32.const 7))) (else (i32.add (local.get 1) (i32.const 9))))";
+    assert_eq!(select(diamond, 3, false), 1);
+    assert!(select(diamond, 2, false) > 1);
+    let around = "(if (i32.lt_s (local.get 0) (i32.const 0)) (then (local.set 1 (i32.xor (local.get 1) (i32.const 0x11b))))) (local.get 1)";
+    assert_eq!(select(around, 2, true), 1);
+    // A load that is not certain to be in bounds, and one that is.
+    let load =
+        |addr: &str| format!("(if (i32.eqz (local.get 0)) (then (local.set 1 (i32.load {addr})))) (local.get 1)");
+    assert!(select(&load("(local.get 1)"), 9, false) > 1);
+    assert_eq!(select(&load("(i32.and (local.get 1) (i32.const 255))"), 9, true), 1);
+    // A counter's carry: its bytes lie between bytes that are accessed.
+    let carry = |hull: &str| {
+        format!(
+            "(local.set 0 (i32.add (i32.load (local.get 1)) (i32.const 1))) (i32.store (local.get 1) (local.get 0)) {hull}
+             (if (i32.eqz (local.get 0)) (then
+               (i32.store offset=4 (local.get 1) (i32.add (i32.load offset=4 (local.get 1)) (i32.const 1)))))
+             (i32.load offset=4 (local.get 1))"
+        )
+    };
+    let hull = "(i32.store8 offset=9 (local.get 1) (i32.const 1))";
+    assert_eq!(select(&carry(hull), 9, false), 1);
+    assert!(select(&carry(hull), 9, true) > 1);
+    assert!(select(&carry(""), 9, false) > 1);
+}
+
+#[test]
+fn promised_bytes_can_be_accessed() {
+    let wat = "(module (memory 1) (func (export \"f\") (param i32 i32) (result i32)
+        (if (local.get 1) (then (i32.store offset=8 (local.get 0) (local.get 1)))) (local.get 1)))";
+    let blocks = |bytes: u32| {
+        let options = Options {
+            buffer_bytes: vec![("f".into(), 0, bytes)],
+            ..with(Unroll { if_convert: 8, ..Unroll::default() })
+        };
+        let before = module(wat);
+        let after = optimised(&before, &options);
+        same(&before, &after, false, &[vec![64, 0], vec![64, 9]], "promised bytes");
+        func(&after, "f").layout.len()
+    };
+    assert_eq!(blocks(12), 1);
+    assert!(blocks(11) > 1);
+}
+
+#[test]
+fn only_the_functions_asked_for_change() {
+    let wat = "(module (func (export \"f\") (param i32) (result i32) (local $i i32)
+        (loop $l
+          (local.set 0 (i32.rotl (local.get 0) (local.get $i)))
+          (br_if $l (i32.ne (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 5))))
+        (local.get 0)))";
+    let after = |only: &str| {
+        let options = with(Unroll { full_budget: 100, only: vec![only.into()], ..Unroll::default() });
+        loops(func(&optimised(&module(wat), &options), "f")).len()
+    };
+    assert_eq!((after("f"), after("g")), (0, 1));
+}
+
+#[test]
+fn nothing_happens_without_being_asked() {
+    let before = module(&cipher(LOADED, ""));
+    for pass in ["rom", "if_convert", "specialise", "full_unroll", "promote", "jam"] {
+        assert!(!run_pass(&mut before.clone(), &Options::default(), pass), "{pass}");
+    }
+}
