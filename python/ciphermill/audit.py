@@ -27,22 +27,26 @@ KINDS = {
 }
 
 
-def run(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> dict[str, Any]:
-    """The audit of one variant, as ``--json`` prints it."""
+def run(
+    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None
+) -> dict[str, Any]:
+    """The audit of one variant, as ``--json`` prints it, for one key size or all it has."""
+    if key_bits is not None:
+        cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)
     if chosen.sources[0].suffix != ".wasm":
         debug = replace(chosen, flags=(*chosen.flags, *DEBUG))
         cipher = replace(cipher, variants={**cipher.variants, chosen.name: debug})
     module = engine.module(cipher, chosen.name, cc)
-    key_bits = list(cipher.key_bits or (128,))
+    sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
     iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
-    answer = json.loads(_core.audit(module.wasm, key_bits, iv_bits))
+    answer = json.loads(_core.audit(module.wasm, sizes, iv_bits))
     texts: dict[str, list[str]] = {}
     findings = [_finding(finding, texts) for finding in answer.pop("findings")]
     return {
         "cipher": cipher.name,
         "variant": chosen.name,
-        "key_bits": key_bits,
+        "key_bits": sizes,
         "iv_bits": iv_bits,
         **answer,
         "findings": _merged(findings),

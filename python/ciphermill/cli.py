@@ -256,6 +256,9 @@ def new(
 def audit(
     cipher: CipherName,
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    key_bits: Annotated[
+        int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has; 128 for a .c or .wasm.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when something depends on a secret.")] = False,
     cc: Compiler = "zig",
     json: Json = False,
@@ -264,7 +267,7 @@ def audit(
     from . import audit as auditing
     from . import manifest
 
-    result = auditing.run(manifest.find(cipher), variant, cc)
+    result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
     if json:
         print_json(result)
     else:

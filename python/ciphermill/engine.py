@@ -89,9 +89,9 @@ def module(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> Modul
 def measure(module: Module, machine: str, options: Options) -> Measurement:
     """One measurement. Raises InputError, or InternalError when we are at fault."""
     options.check()
-    request = _request(module, machine, options)
-    answer = _core.measure(module.wasm, json.dumps(request))
-    if options.repeat and _core.measure(module.wasm, json.dumps(request)) != answer:
+    asked = request(module, machine, options)
+    answer = _core.measure(module.wasm, asked)
+    if options.repeat and _core.measure(module.wasm, asked) != answer:
         raise _core.InternalError(
             f"--repeat: two runs of {module.cipher.name}/{module.variant.name} on {machine} gave different measurements"
         )
@@ -104,12 +104,13 @@ def assembly(module: Module, machine: str, options: Options) -> str:
     return _core.assemble(module.wasm, json.dumps({"machine": texts}))
 
 
-def _request(module: Module, machine: str, options: Options) -> dict[str, Any]:
+def request(module: Module, machine: str, options: Options) -> str:
+    """What the core is asked for a measurement, as JSON."""
     cipher = module.cipher
     key_bits = options.key_bits or default_key_bits(cipher)
     cipher.check_key_bits(key_bits)
     direction = options.direction or default_direction(module)
-    return {
+    return json.dumps({
         "cipher": cipher.name,
         "variant": module.variant.name,
         "direction": direction,
@@ -120,7 +121,7 @@ def _request(module: Module, machine: str, options: Options) -> dict[str, Any]:
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
         "vectors": vectors(module, direction, key_bits),
         "origin": module.origin,
-    }
+    })  # fmt: skip
 
 
 def default_key_bits(cipher: Cipher) -> int:

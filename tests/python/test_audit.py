@@ -98,6 +98,22 @@ def test_in_words(cli, refused, xor_cipher):
     assert "no variant 'tabel'" in refused("audit", "rijndael", "--variant", "tabel")
 
 
+def test_one_key_size(cli, refused, write):
+    # Only a key of more than 24 bytes has a byte that decides.
+    leak = XOR_CIPHER.replace("{ for", "{ if (n > 24 && key[24] == 7) ctx->key[0] = *(volatile const uint8_t *)key;\n  for", 1)
+    path = write("long.c", leak)
+    def verdict(bits):
+        document = json.loads(cli("audit", path, "--key-bits", bits, "--json").out)
+        assert document["key_bits"] == [bits]
+        return document["clean"]
+
+    assert [verdict(bits) for bits in (128, 192, 200, 256)] == [True, True, False, False]
+    assert "keys of 192 bits" in cli("audit", path, "--key-bits", 192).out
+    assert json.loads(cli("audit", "rc6", "--key-bits", 256, "--json").out)["key_bits"] == [256]
+    assert refused("audit", "rc6", "--key-bits", 100) == "rc6 has no 100-bit keys; it has 128, 192 or 256 bits"
+    assert refused("audit", path, "--key-bits", 0).startswith("a key of 0 bits: it must be a multiple of 8")
+
+
 def test_a_module_without_line_tables(cli, xor_cipher, tmp_path):
     from ciphermill import engine, manifest
 

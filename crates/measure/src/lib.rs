@@ -19,7 +19,8 @@
 //!
 //! [`vectors`] runs official test vectors on the reference, which the caller
 //! does once for a module and hands the verdict to each measurement. [`json`]
-//! has the same calls with JSON text for requests and answers.
+//! has the same calls with JSON text for requests and answers. [`speed`] times
+//! the simulator itself.
 
 mod backends;
 mod bottleneck;
@@ -36,6 +37,7 @@ mod plan;
 mod request;
 mod resource;
 mod sizes;
+mod speed;
 mod target;
 mod vectors;
 
@@ -44,6 +46,7 @@ pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, VectorReport};
+pub use speed::{Speed, speed};
 
 /// Encrypt or decrypt whole blocks on the reference interpreter.
 ///

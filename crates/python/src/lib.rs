@@ -51,6 +51,12 @@ fn measure(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::measure(wasm, request))
 }
 
+/// Wall time of simulating a request's message, `runs` times; times are JSON.
+#[pyfunction]
+fn speed(py: Python<'_>, wasm: &[u8], request: &str, runs: u32) -> PyResult<String> {
+    guarded(py, || core::json::speed(wasm, request, runs))
+}
+
 /// Run official vectors on the reference interpreter.
 #[pyfunction]
 fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
@@ -110,6 +116,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(measure, m)?)?;
+    m.add_function(wrap_pyfunction!(speed, m)?)?;
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
