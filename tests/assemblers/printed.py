@@ -19,8 +19,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import c6x
 
 HERE = Path(__file__).parent
 BUFFERS = 0x0100_0000
@@ -40,7 +45,8 @@ class Target:
 
     def missing(self) -> list[str]:
         """The programs that are not installed."""
-        return [tool[0] for tool in (self.assembler, self.linker, self.emulator) if shutil.which(tool[0]) is None]
+        tools = (self.assembler, self.linker, self.emulator)
+        return [tool[0] for tool in tools if tool and shutil.which(tool[0]) is None]
 
 
 def riscv(extensions: str = "", cpu: str = "rv32") -> Target:
@@ -62,6 +68,14 @@ SPARC = Target(
     set_register="set {value}, %{register}",
     big_endian=True,
 )
+
+
+#: No tools of others: the emulator in `c6x/`.
+C6X = Target(assembler=(), linker=(), emulator=(), start="", set_register="", big_endian=False)
+
+#: Where the system area begins: its first word is the number of pages.
+SYSTEM = 0xF000_0000
+PAGES = 512
 
 
 def padded(length: int) -> int:
@@ -152,4 +166,28 @@ class Assembled:
             outputs.append(written[:length])
             written = written[padded(length) :]
         assert not written, f"{len(written)} bytes more than were asked for"
+        return outputs
+
+
+class Emulated:
+    """One printed program for the C6000, to be run with many call tables."""
+
+    def __init__(self, text: str, machine: str) -> None:
+        self.program = c6x.load(text, machine)
+
+    def run(self, calls: Calls) -> list[bytes]:
+        """Make the calls; the outputs in order."""
+        memory = self.program.memory()
+        memory.store(SYSTEM, 4, PAGES)
+        buffers = memory.add(BUFFERS, calls.top - BUFFERS + ALIGN)
+        for address, content in calls.data:
+            buffers[address - BUFFERS : address - BUFFERS + len(content)] = content
+        if "cm_start" in self.program.symbols:
+            self.program.call("cm_start", memory=memory)
+        outputs, lengths = [], iter(calls.outputs)
+        for function, *arguments, address, written, _ in calls.commands:
+            self.program.call(function, *arguments, memory=memory)
+            if written:
+                at = address - BUFFERS
+                outputs.append(bytes(buffers[at : at + next(lengths)]))
         return outputs

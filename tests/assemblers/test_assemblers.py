@@ -2,7 +2,9 @@
 
 The program printed for a machine is assembled by GNU as, run under QEMU, and
 its output compared with the official vectors. Skipped, with the missing
-program named, where the tools are not installed (see .ci/run).
+program named, where the tools are not installed (see .ci/run). Programs for
+the C6000 run on the emulator in `c6x/`, which also checks that they keep the
+machine's rules.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+import c6x
 import pytest
-from printed import SPARC, Assembled, Calls, Target, riscv
+from printed import C6X, SPARC, Assembled, Calls, Emulated, Target, riscv
 
 ciphermill = pytest.importorskip("ciphermill")
 
@@ -26,6 +29,7 @@ LONGEST = 2048
 
 #: Machine, extensions, and the tools that run it.
 TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
+    "c6201": ("c6201", (), C6X),
     "leon2": ("leon2", (), SPARC),
     "rv32": ("rv32", (), riscv()),
     "rv32-zb": (
@@ -79,6 +83,8 @@ def assembled(tmp_path_factory):
     @cache
     def make(target: str, cipher: str, variant: str) -> Assembled:
         machine, extensions, tools = TARGETS[target]
+        if tools is C6X:
+            return Emulated(assembly(cipher, variant, machine, extensions), machine)
         folder = tmp_path_factory.mktemp(f"{target}-{cipher}-{variant}")
         return Assembled(assembly(cipher, variant, machine, extensions), tools, folder)
 
@@ -156,6 +162,8 @@ def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
     missing = TARGETS[target][2].missing()
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")
+    if TARGETS[target][2] is C6X:
+        pytest.skip("the emulator has tests of its own")
     good = assembled(target, "rc6", "plain")
     calls, expected = block_calls("rc6", "encrypt", vectors("rc6", "plain")[128][:4])
     assert good.run(calls) == expected
@@ -165,3 +173,13 @@ def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
     bad = Assembled(wrong, good.target, tmp_path)
     with pytest.raises(AssertionError):
         assert bad.run(calls) == expected
+
+
+@pytest.mark.parametrize(("cipher", "variant"), variants())
+def test_gnu_as_makes_the_same_packets(tmp_path, cipher, variant):
+    """Assembled and disassembled, a C6000 program is what was printed."""
+    try:
+        listing = c6x.judge(assembly(cipher, variant, "c6201", ()), "c6201", tmp_path)
+    except c6x.Missing as missing:
+        pytest.skip(str(missing))
+    assert listing.packets
