@@ -50,6 +50,12 @@ def facts(machine: dict[str, Any]) -> str:
     guess = {"none": "no prediction", "backward_taken": "backward branches are guessed taken"}
     rows.append(("branches", guess.get(machine["branch"]["predictor"], machine["branch"]["predictor"])))
     rows.append(("unaligned access", "allowed" if memory["unaligned"] else "not allowed"))
+    if banks := memory["banks"]:
+        rows.append((
+            "memory banks",
+            f"{count(banks['blocks'], 'block')} of {banks['block_bytes']} bytes, each of {count(banks['banks'], 'bank')} "
+            f"{banks['bank_bytes']} bytes wide: two accesses of one cycle to one bank cost a cycle",
+        ))
     rows.append(("instruction cache", cache(memory["icache"])))
     rows.append(("data cache", cache(memory["dcache"])))
     width = max(len(name) for name, _ in rows)

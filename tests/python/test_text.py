@@ -70,6 +70,7 @@ def test_list_machines(cli):
     assert cli("list", "machines").out == """\
 machine
 -------  -----------------------------
+c6201    TMS320C6201 (C62x)
 leon2    LEON-2 (SPARC V8)
 rv32     RV32IM, five stages, in order
 """

@@ -7,7 +7,7 @@
 
 use crate::CompileError;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
-use ciphermill_machine::{Machine, Reg};
+use ciphermill_machine::{InstrId, Machine, Reg};
 use regalloc2::{
     Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, PReg, PRegSet, RegClass, RegallocOptions,
 };
@@ -21,6 +21,11 @@ pub struct Registers {
     pub clobbered: Vec<Reg>,
     /// Those that must be saved when used.
     pub callee_saved: Vec<Reg>,
+    /// A register move, with which of its operands is written, a jump, and an
+    /// instruction that does nothing.
+    pub mov: (InstrId, Vec<bool>),
+    pub jump: InstrId,
+    pub nop: InstrId,
 }
 
 /// An instruction's place for a value: a register or a spill slot.
@@ -60,6 +65,7 @@ struct View<'a> {
     params: Vec<Vec<regalloc2::VReg>>,
     args: Vec<Vec<Vec<regalloc2::VReg>>>,
     clobbers: PRegSet,
+    all: PRegSet,
     results: Vec<PRegSet>,
 }
 
@@ -70,9 +76,25 @@ fn vreg(v: VReg) -> regalloc2::VReg {
 /// The allocator's operands of an instruction: uses and definitions among its
 /// own operands in order (a tied pair gives two), then fixed uses, then fixed
 /// definitions.
-fn operands(inst: &VInst, preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
+///
+/// An operand that only certain registers can be is asked for in the first of
+/// them.
+fn operands(inst: &VInst, machine: &Machine, preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
     let mut out = Vec::new();
-    for op in &inst.ops {
+    let only = &machine.instrs[usize::from(inst.instr.0)].only;
+    for (i, op) in inst.ops.iter().enumerate() {
+        let certain = only.iter().find(|o| o.0 == i).and_then(|o| o.1.first());
+        match (op, certain) {
+            (VOp::Use(v), Some(&r)) => {
+                out.push(Operand::reg_fixed_use(vreg(*v), preg(r)));
+                continue;
+            }
+            (VOp::Def(v), Some(&r)) => {
+                out.push(Operand::reg_fixed_def(vreg(*v), preg(r)));
+                continue;
+            }
+            _ => {}
+        }
         match op {
             VOp::Use(v) => out.push(Operand::reg_use(vreg(*v))),
             VOp::Def(v) => out.push(Operand::reg_def(vreg(*v))),
@@ -123,10 +145,11 @@ impl regalloc2::Function for View<'_> {
         &self.operands[inst.index()]
     }
     fn inst_clobbers(&self, inst: Inst) -> PRegSet {
-        if self.at(inst).kind != VKind::Call {
-            return PRegSet::empty();
-        }
-        let mut set = self.clobbers;
+        let mut set = match self.at(inst).kind {
+            VKind::Call => self.clobbers,
+            VKind::Kernel => self.all,
+            _ => return PRegSet::empty(),
+        };
         set.intersect_from(self.results[inst.index()].invert());
         set
     }
@@ -151,13 +174,15 @@ impl View<'_> {
 /// [`CompileError::Internal`] when the allocator refuses the function or its
 /// checker finds the answer wrong.
 pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: bool) -> Result<Allocated, CompileError> {
-    let file = machine.regs[machine.abi.stack_pointer.0 as usize].file;
-    let first = machine.files[file].first.0;
+    // The allocator numbers registers from 0 to 63: here from the first that
+    // may be used, whatever its file.
+    let first = registers.allocatable.iter().map(|r| r.0).min().unwrap_or(0);
+    let first = machine.files[machine.regs[usize::from(first)].file].first.0;
     let preg = |r: Reg| PReg::new(usize::from(r.0 - first), RegClass::Int);
     let reg = |p: PReg| Reg(first + p.hw_enc() as u16);
 
     let set = |list: &[Reg]| list.iter().fold(PRegSet::empty(), |s, &r| s.with(preg(r)));
-    let view = view(func, &preg, set(&registers.clobbered));
+    let view = view(func, machine, &preg, set(&registers.clobbered), set(&registers.allocatable));
     let (saved, free): (Vec<Reg>, Vec<Reg>) =
         registers.allocatable.iter().copied().partition(|r| registers.callee_saved.contains(r));
     let env = MachineEnv {
@@ -202,7 +227,10 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
         }
         blocks.push(steps);
     }
-    let saved = registers.callee_saved.iter().copied().filter(|&r| used.contains(&Place::Reg(r))).collect();
+    // A pipelined loop uses what it likes.
+    let pipelined = func.blocks.iter().flat_map(|b| &b.insts).any(|i| i.kind == VKind::Kernel);
+    let saved =
+        registers.callee_saved.iter().copied().filter(|&r| pipelined || used.contains(&Place::Reg(r))).collect();
     Ok(Allocated { blocks, slots: output.num_spillslots as u32, saved })
 }
 
@@ -222,7 +250,7 @@ impl Ord for Place {
     }
 }
 
-fn view<'a>(func: &'a VFunc, preg: &dyn Fn(Reg) -> PReg, clobbers: PRegSet) -> View<'a> {
+fn view<'a>(func: &'a VFunc, machine: &Machine, preg: &dyn Fn(Reg) -> PReg, clobbers: PRegSet, all: PRegSet) -> View<'a> {
     let n = func.blocks.len();
     let mut v = View {
         func,
@@ -234,12 +262,13 @@ fn view<'a>(func: &'a VFunc, preg: &dyn Fn(Reg) -> PReg, clobbers: PRegSet) -> V
         params: Vec::with_capacity(n),
         args: Vec::with_capacity(n),
         clobbers,
+        all,
         results: Vec::new(),
     };
     for (b, block) in func.blocks.iter().enumerate() {
         for (i, inst) in block.insts.iter().enumerate() {
             v.insts.push((b, i));
-            v.operands.push(operands(inst, preg));
+            v.operands.push(operands(inst, machine, preg));
             v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
         }
         v.starts.push(v.insts.len());

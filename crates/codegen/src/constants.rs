@@ -14,8 +14,9 @@ use crate::liveness::{live_out, pressure};
 use crate::matcher::Matcher;
 use crate::pattern::{Action, Pat, Template, solve};
 use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
-use ciphermill_machine::{Machine, OperandKind, PartArg};
+use ciphermill_machine::compounds::part_imm;
 use ciphermill_machine::sem::Expr;
+use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg};
 use std::collections::{BTreeMap, HashMap};
 
 /// A constant used this often in a nest is made before it even where registers
@@ -38,15 +39,28 @@ impl Expansion<'_> {
     /// The parts of a template with `ops` for its operands (None for the
     /// result and the label). The last definition of the result operand is
     /// `result`; earlier ones and scratch registers get fresh registers.
-    pub fn expand(&mut self, t: &Template, ops: &[Option<VOp>], result: Option<VReg>, label: Option<u32>) -> Vec<VInst> {
+    ///
+    /// # Errors
+    /// [`CompileError::Internal`] when a part has an operand that nothing
+    /// gives a value to: the matcher left it unbound, or a machine file's
+    /// compound was not checked.
+    pub fn expand(
+        &mut self,
+        t: &Template,
+        ops: &[Option<VOp>],
+        result: Option<VReg>,
+        label: Option<u32>,
+    ) -> Result<Vec<VInst>, CompileError> {
+        let machine = self.machine;
         let dest = match &t.action {
             Action::Value(d, _) => Some(*d),
             _ => None,
         };
-        let defines = |part: &ciphermill_machine::CompoundPart| {
-            let spec = &self.machine.instrs[part.instr.0 as usize].operands;
+        let defines = |part: &CompoundPart| {
+            let spec = &machine.instrs[part.instr.0 as usize].operands;
             part.args.iter().zip(spec).any(|(a, o)| {
-                matches!(a, PartArg::Operand(i) if Some(*i) == dest) && matches!(o.kind, OperandKind::Reg { def: true, .. })
+                matches!(a, PartArg::Operand(i) if Some(*i) == dest)
+                    && matches!(o.kind, OperandKind::Reg { def: true, .. })
             })
         };
         let last = t.parts.iter().rposition(defines);
@@ -54,21 +68,21 @@ impl Expansion<'_> {
         let mut partial: Option<VReg> = None;
         let mut out = Vec::new();
         for (n, part) in t.parts.iter().enumerate() {
-            let spec = self.machine.instrs[part.instr.0 as usize].operands.clone();
+            let spec = &machine.instrs[part.instr.0 as usize].operands;
             let mut list = Vec::new();
             // Uses first: a part may read the register it then redefines.
-            let reads: Vec<Option<VOp>> = part
-                .args
-                .iter()
-                .map(|a| match a {
-                    PartArg::Operand(i) if Some(*i) == dest && ops[*i].is_none() => partial.map(VOp::Use),
-                    PartArg::Operand(i) => ops[*i],
-                    PartArg::Scratch(s) => scratch.get(s).map(|&v| VOp::Use(v)),
-                    PartArg::Reg(r) => Some(VOp::Phys(*r)),
-                    PartArg::Imm(e) => Some(VOp::Imm(immediate(e, ops))),
-                })
-                .collect();
-            for ((arg, o), read) in part.args.iter().zip(&spec).zip(reads) {
+            let read = |(arg, o): (&PartArg, &Operand)| match arg {
+                PartArg::Operand(i) if Some(*i) == dest && ops[*i].is_none() => partial.map(VOp::Use),
+                PartArg::Operand(i) if matches!(o.kind, OperandKind::Imm { .. }) => {
+                    immediate(&Expr::Imm(*i), ops, &o.kind, machine)
+                }
+                PartArg::Operand(i) => ops[*i],
+                PartArg::Scratch(s) => scratch.get(s).map(|&v| VOp::Use(v)),
+                PartArg::Reg(r) => Some(VOp::Phys(*r)),
+                PartArg::Imm(e) => immediate(e, ops, &o.kind, machine),
+            };
+            let reads: Vec<Option<VOp>> = part.args.iter().zip(spec).map(read).collect();
+            for ((arg, o), read) in part.args.iter().zip(spec).zip(reads) {
                 let op = match (&o.kind, arg) {
                     (OperandKind::Reg { def: true, used, .. }, PartArg::Operand(i)) if Some(*i) == dest => {
                         let def = match result {
@@ -76,55 +90,35 @@ impl Expansion<'_> {
                             _ => self.fresh(),
                         };
                         partial = Some(def);
-                        match read {
-                            Some(VOp::Use(u)) if *used => VOp::Tied { used: u, def },
-                            _ => VOp::Def(def),
+                        match (used, read) {
+                            (false, _) => Some(VOp::Def(def)),
+                            (true, Some(VOp::Use(used))) => Some(VOp::Tied { used, def }),
+                            (true, _) => None,
                         }
                     }
                     (OperandKind::Reg { def: true, .. }, PartArg::Scratch(s)) => {
                         let def = self.fresh();
                         scratch.insert(*s, def);
-                        VOp::Def(def)
+                        Some(VOp::Def(def))
                     }
-                    (OperandKind::Label, _) => label.map_or(VOp::Imm(0), VOp::Block),
-                    _ => read.unwrap_or(VOp::Imm(0)),
+                    (OperandKind::Label, _) => label.map(VOp::Block),
+                    _ => read,
                 };
-                list.push(op);
+                let name = &machine.instrs[part.instr.0 as usize].name;
+                list.push(op.ok_or_else(|| {
+                    CompileError::Internal(format!("operand `{}` of `{name}` has no value in a template", o.name))
+                })?);
             }
             out.push(VInst::new(VKind::Normal, part.instr, &list, 0));
         }
-        out
+        Ok(out)
     }
 }
 
-/// A part's immediate: an expression over the compound's immediates.
-fn immediate(e: &Expr, ops: &[Option<VOp>]) -> i64 {
-    let eval = |e: &Expr| immediate(e, ops);
-    match e {
-        Expr::Const(c) => *c as i64,
-        Expr::Imm(i) => match ops.get(*i) {
-            Some(Some(VOp::Imm(v))) => *v,
-            _ => 0,
-        },
-        Expr::Bin { op, bits, a, b } => {
-            let bits = u32::from(*bits);
-            let m = ciphermill_ir::ops::mask(bits);
-            let v = op.eval(eval(a) as u64 & m, eval(b) as u64 & m, bits).unwrap_or(0);
-            ciphermill_ir::ops::sext(v, bits)
-        }
-        Expr::Un { op, bits, a } => {
-            let bits = u32::from(*bits);
-            ciphermill_ir::ops::sext(op.eval(eval(a) as u64, bits), bits)
-        }
-        Expr::Slice { a, lo, width } => {
-            ((eval(a) as u64) >> lo & ciphermill_ir::ops::mask(u32::from(*width))) as i64
-        }
-        Expr::Cmp { op, bits, a, b } => i64::from(op.eval(eval(a) as u64, eval(b) as u64, u32::from(*bits))),
-        Expr::Select { cond, then, els } => {
-            if eval(cond) != 0 { eval(then) } else { eval(els) }
-        }
-        _ => 0,
-    }
+/// A part's immediate: an expression over the template's immediates.
+fn immediate(e: &Expr, ops: &[Option<VOp>], kind: &OperandKind, machine: &Machine) -> Option<VOp> {
+    let given = |i: usize| if let Some(VOp::Imm(v)) = ops.get(i)? { Some(*v) } else { None };
+    part_imm(e, given, kind, machine.word_bits).map(VOp::Imm)
 }
 
 /// The cheapest way to put `c` into a register.
@@ -166,7 +160,12 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     let mut weight: BTreeMap<(u32, u64), u64> = BTreeMap::new();
     let mut uses: BTreeMap<(u32, u64), usize> = BTreeMap::new();
     for block in &func.blocks {
-        for c in block.insts.iter().flat_map(|i| &i.ops).filter_map(|o| if let VOp::Const(c) = o { Some(c & mask) } else { None }) {
+        for c in block
+            .insts
+            .iter()
+            .flat_map(|i| &i.ops)
+            .filter_map(|o| if let VOp::Const(c) = o { Some(c & mask) } else { None })
+        {
             if let std::collections::btree_map::Entry::Vacant(e) = recipes.entry(c) {
                 e.insert(recipe(machine, matcher, c).ok_or_else(|| CompileError::NoInstruction {
                     operation: format!("constant {c:#x} in a register"),
@@ -214,10 +213,10 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     for ((block, known), spare) in func.blocks.iter_mut().zip(reuse).zip(spare) {
         // In a loop the spare registers went to the constants made before it.
         let spare = if block.preheader.is_some() { 0 } else { spare };
-        maker.block(block, known, spare);
+        maker.block(block, known, spare)?;
     }
     for ((pre, c), v) in hoisted {
-        let made = maker.make(c, v);
+        let made = maker.make(c, v)?;
         // At the start: between a comparison and its branch nothing may come
         // that writes flags.
         let insts = &mut func.blocks[pre as usize].insts;
@@ -228,7 +227,6 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     Ok(())
 }
 
-
 /// Makes constants, block by block.
 struct Maker<'a> {
     machine: &'a Machine,
@@ -237,14 +235,19 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn make(&mut self, c: u64, result: VReg) -> Vec<VInst> {
+    fn make(&mut self, c: u64, result: VReg) -> Result<Vec<VInst>, CompileError> {
         let (t, ops) = &self.recipes[&c];
         Expansion { machine: self.machine, new_vreg: &mut self.vregs }.expand(t, ops, Some(result), None)
     }
 
     /// Replace the constants of a block. `known` are those made before,
     /// `spare` is how many more may be kept to the block's end.
-    fn block(&mut self, block: &mut VBlock, mut known: BTreeMap<u64, VReg>, mut spare: usize) {
+    fn block(
+        &mut self,
+        block: &mut VBlock,
+        mut known: BTreeMap<u64, VReg>,
+        mut spare: usize,
+    ) -> Result<(), CompileError> {
         let mask = ciphermill_ir::ops::mask(u32::from(self.machine.word_bits));
         let insts = std::mem::take(&mut block.insts);
         let last = insts.len().saturating_sub(1);
@@ -253,7 +256,7 @@ impl Maker<'_> {
                 && let [VOp::Def(d), VOp::Const(c)] | [VOp::Const(c), VOp::Def(d)] = inst.ops[..]
                 && !known.contains_key(&(c & mask))
             {
-                block.insts.extend(self.make(c & mask, d));
+                block.insts.extend(self.make(c & mask, d)?);
                 continue;
             }
             for k in 0..inst.ops.len() {
@@ -264,7 +267,7 @@ impl Maker<'_> {
                     None => {
                         let v = VReg(self.vregs);
                         self.vregs += 1;
-                        let made = self.make(c, v);
+                        let made = self.make(c, v)?;
                         block.insts.extend(made);
                         if spare > 0 {
                             spare -= 1;
@@ -286,5 +289,6 @@ impl Maker<'_> {
             }
             block.insts.push(inst);
         }
+        Ok(())
     }
 }

@@ -24,13 +24,15 @@
 //! ([`crate::align`]), which is the case for `p[0] .. p[15]` of an
 //! aligned buffer. Read-only byte tables (an S-box) are put a second time into
 //! the system area with their bytes in the machine's own order, and a load
-//! whose address is rooted in such a segment goes there without correction.
+//! whose address is certain to be in such a segment goes there without
+//! correction.
 
 use crate::align::LowBits;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
     TrapCode, Type, Value,
 };
+use ciphermill_ir::bits::Masks;
 use ciphermill_machine::{Endian, Machine};
 use std::collections::HashMap;
 
@@ -46,7 +48,7 @@ pub struct Context<'a> {
     pub byte_copies: &'a [(u32, u32, u32)],
 }
 
-/// What is known of the low bits of a function's values.
+/// What is known of the bits of a function's values.
 ///
 /// A promise about buffers settles how a byte is *addressed* on a big-endian
 /// machine. It does not turn byte accesses into words: a native compiler, which
@@ -54,6 +56,8 @@ pub struct Context<'a> {
 pub struct AddressFacts {
     pub promised: LowBits,
     pub proved: LowBits,
+    /// Bounds of indices, where there are byte tables to look up.
+    pub masks: Option<Masks>,
 }
 
 /// Expand one function in place.
@@ -322,16 +326,21 @@ impl Expander<'_> {
     }
 
     /// A byte load from a read-only segment on a big-endian machine, made from
-    /// the copy in machine byte order.
+    /// the copy in machine byte order. The address being rooted in the segment
+    /// is not enough: in `table[i - 1]` the constant is in whatever stands
+    /// before the table.
     fn table_byte(&mut self, m: MemAccess, addr: Value, loc: u32) -> Option<Value> {
         if m.bytes != 1 || m.space != Space::Linear || self.func.as_const(addr).is_some() {
             return None;
         }
         let (rest, root) = self.split_constant(addr);
         let root = root.wrapping_add(m.offset);
-        let &(start, _, copy) =
-            self.cx.byte_copies.iter().find(|&&(start, len, _)| root >= start && root - start < len)?;
         let rest = rest?;
+        let most = self.facts.masks.as_ref()?.possible(self.func, rest);
+        let inside = |&&(start, len, _): &&(u32, u32, u32)| {
+            root >= start && u64::from(root - start) + most < u64::from(len)
+        };
+        let &(start, _, copy) = self.cx.byte_copies.iter().find(inside)?;
         let offset = SYSTEM_BASE + copy + (root - start);
         Some(self.emit(Op::Load(MemAccess { offset, space: Space::System, ..m }), &[rest], loc))
     }

@@ -42,6 +42,28 @@ struct PBlock {
     loop_depth: u8,
 }
 
+/// Blocks as they are laid out.
+pub struct Laid {
+    pub blocks: Vec<Block>,
+    /// Number of a block in labels, and where it has come to stand.
+    place: HashMap<u32, u32>,
+    /// Next number for a block that the allocator did not know.
+    fresh: u32,
+}
+
+impl Laid {
+    /// The next block is the one that labels call `b`.
+    pub fn label(&mut self, b: u32) {
+        self.place.insert(b, self.blocks.len() as u32);
+    }
+
+    /// A number for labels, of a block still to come.
+    pub fn fresh(&mut self) -> u32 {
+        self.fresh += 1;
+        self.fresh - 1
+    }
+}
+
 /// How far back a delay slot's filler is looked for.
 const SLOT_WINDOW: usize = 12;
 
@@ -50,6 +72,8 @@ pub struct Finish<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Facts,
     pub frame: &'a Frame<'a>,
+    /// Pipelined loops, by number.
+    pub kernels: &'a [crate::vliw::kernel::Kernel],
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
 }
@@ -92,6 +116,12 @@ impl Finish<'_> {
             match vinst.kind {
                 VKind::Params => body.extend(self.frame.prologue()?),
                 VKind::Normal | VKind::Call => body.push(physical(vinst, places)?),
+                VKind::Kernel => {
+                    let mut p = self.frame.inst(self.machine.abi.ops.nop, &[], 0);
+                    p.kind = VKind::Kernel;
+                    p.inst.operands = vinst.ops.iter().filter_map(|o| if let VOp::Imm(n) = o { Some(Operand::Imm(*n)) } else { None }).collect();
+                    body.push(p);
+                }
                 VKind::Jump => end = Some(End::Jump(vblock.succs[0].0)),
                 VKind::Trap => end = Some(End::Stop { inst: physical(vinst, places)?, slots: vec![] }),
                 VKind::Branch => {
@@ -201,41 +231,61 @@ impl Finish<'_> {
         }
         let order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| kept[b as usize]).collect();
 
-        let mut out: Vec<Block> = Vec::new();
-        let mut place: HashMap<u32, u32> = HashMap::new();
+        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32 };
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
             let Some(block) = taken_slots[b as usize].take() else { continue };
-            place.insert(b, out.len() as u32);
+            out.label(b);
             let depth = block.loop_depth;
-            let push = |body, out: &mut Vec<Block>| out.push(Block { bundles: bundles(body), loop_depth: depth });
+            let mut push = |body, end, slots| self.emit(body, end, slots, depth, &mut out);
             match block.end {
-                End::Jump(t) if Some(t) == next => push(self.calls(block.body), &mut out),
-                End::Jump(t) => push(self.ended(block.body, self.jump(t), vec![]), &mut out),
-                End::Stop { inst, slots } => push(self.ended(block.body, inst, slots), &mut out),
+                End::Jump(t) if Some(t) == next => push(block.body, None, vec![])?,
+                End::Jump(t) => push(block.body, Some(self.jump(t)), vec![])?,
+                End::Stop { inst, slots } => push(block.body, Some(inst), slots)?,
                 End::Branch { taken, fall, .. } if taken == fall => {
-                    let body = if Some(taken) == next { self.calls(block.body) } else { self.ended(block.body, self.jump(taken), vec![]) };
-                    push(body, &mut out);
+                    push(block.body, (Some(taken) != next).then(|| self.jump(taken)), vec![])?;
                 }
                 End::Branch { branch, inverse, taken, fall } => {
                     let (branch, to, other) = match inverse {
                         Some(inverse) if Some(taken) == next => (inverse, fall, taken),
                         _ => (branch, taken, fall),
                     };
-                    push(self.ended(block.body, aimed(branch, to), vec![]), &mut out);
+                    push(block.body, Some(aimed(branch, to)), vec![])?;
                     if Some(other) != next {
-                        push(self.ended(vec![], self.jump(other), vec![]), &mut out);
+                        push(vec![], Some(self.jump(other)), vec![])?;
                     }
                 }
             }
         }
+        let Laid { blocks: mut out, place, .. } = out;
         for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {
             if let Operand::Block(b) = operand {
                 *b = place[b];
             }
         }
         Ok(out)
+    }
+
+    /// Write out straight code, the instruction that ends it (none: control
+    /// falls through), and what must stand in its delay slots.
+    fn emit(
+        &self,
+        body: Vec<PInst>,
+        end: Option<PInst>,
+        slots: Vec<PInst>,
+        loop_depth: u8,
+        out: &mut Laid,
+    ) -> Result<(), CompileError> {
+        if !self.machine.issue.interlock {
+            return crate::vliw::pack::emit(self, body, end, loop_depth, out);
+        }
+        let insts = match end {
+            None => self.calls(body),
+            Some(end) => self.ended(body, end, slots),
+        };
+        out.blocks.push(Block { bundles: bundles(insts), loop_depth });
+        Ok(())
     }
 
     fn jump(&self, to: u32) -> PInst {
@@ -327,14 +377,14 @@ fn bundles(body: Vec<PInst>) -> Vec<Bundle> {
     body.into_iter().map(|p| Bundle { insts: smallvec![p.inst] }).collect()
 }
 
-fn control(mut p: PInst) -> PInst {
+pub(crate) fn control(mut p: PInst) -> PInst {
     p.kind = VKind::Jump;
     p.inst.role = Role::Other;
     p
 }
 
 /// The branch with its label set.
-fn aimed(mut p: PInst, to: u32) -> PInst {
+pub(crate) fn aimed(mut p: PInst, to: u32) -> PInst {
     let n = p.inst.operands.len();
     match p.inst.operands.iter().position(|o| matches!(o, Operand::Block(_))) {
         Some(i) => p.inst.operands[i] = Operand::Block(to),

@@ -146,7 +146,7 @@ impl<'a> Frame<'a> {
             })
             .collect();
         let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
-        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8 };
+        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, buffer: None, constant: false };
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
     }
@@ -162,7 +162,7 @@ impl<'a> Frame<'a> {
         let (t, ops) = recipe(self.machine, self.matcher, c)
             .ok_or_else(|| CompileError::Internal(format!("no way to make the constant {c:#x}")))?;
         let mut vregs = 0;
-        for v in (Expansion { machine: self.machine, new_vreg: &mut vregs }).expand(t, &ops, None, None) {
+        for v in (Expansion { machine: self.machine, new_vreg: &mut vregs }).expand(t, &ops, None, None)? {
             let operands = v
                 .ops
                 .iter()

@@ -20,6 +20,7 @@ use crate::align::use_counts;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Pat, fits};
 use ciphermill_ir::{BinOp, Block, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
+use ciphermill_machine::eval::{Env, eval};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
 use std::collections::{HashMap, HashSet};
@@ -267,7 +268,7 @@ impl Legaliser<'_> {
             let Some(binds) = self.matcher.pattern(self.func, &p.from, &p.vars, op, &args) else { continue };
             let rule = p.rule;
             if let Some(when) = &rule.when
-                && !evaluate(when, &binds, self.bits).is_some_and(|v| v != 0)
+                && self.evaluate(when, &binds).is_none_or(|v| v == 0)
             {
                 continue;
             }
@@ -284,9 +285,14 @@ impl Legaliser<'_> {
         Err(fail())
     }
 
+    /// The value of an expression of a rule's constants; None when it has others.
+    fn evaluate(&self, e: &Expr, binds: &Binds) -> Option<u64> {
+        eval(e, self.bits as u8, &Constants(binds))
+    }
+
     /// Make the value of a rule's expression in the current block.
     fn build(&mut self, e: &Expr, binds: &Binds, lets: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
-        if let Some(c) = evaluate(e, binds, self.bits) {
+        if let Some(c) = self.evaluate(e, binds) {
             return self.make(Op::Const(c), &[], loc, depth);
         }
         let (op, args): (Op, Vec<&Expr>) = match e {
@@ -368,7 +374,7 @@ impl Legaliser<'_> {
     /// An address and displacement that some load or store of this kind takes.
     fn displacement(&mut self, m: MemAccess, addr: Value, op: Op, depth: u32) -> Result<(Value, MemAccess), CompileError> {
         let constant = self.func.as_const(addr).map(|c| (c as u32).wrapping_add(m.offset));
-        if constant.is_none() && self.reaches(op, m, addr) {
+        if constant.is_none() && self.reaches(op, m) {
             return Ok((addr, m));
         }
         let reach = self.reach(op, m);
@@ -401,7 +407,7 @@ impl Legaliser<'_> {
     }
 
     /// Does some template take this displacement?
-    fn reaches(&self, op: Op, m: MemAccess, _addr: Value) -> bool {
+    fn reaches(&self, op: Op, m: MemAccess) -> bool {
         m.offset == 0
             || self.accesses(op, m).any(|(addr, operands)| match addr {
                 Pat::Bin(BinOp::Add, _, imm) => match **imm {
@@ -454,24 +460,15 @@ fn non_adjacent(c: u64, bits: u32) -> Vec<(u32, bool)> {
     digits
 }
 
-/// The value of an expression of a rule's constants; None when it has others.
-fn evaluate(e: &Expr, binds: &Binds, bits: u32) -> Option<u64> {
-    let sub = |e: &Expr| evaluate(e, binds, bits);
-    let m = ciphermill_ir::ops::mask(bits);
-    match e {
-        Expr::Const(c) => Some(c & m),
-        Expr::Imm(i) => match binds[*i]? {
-            Bind::Imm(v) => Some(v as u64 & m),
+/// A rule's constants, for evaluating expressions of them alone.
+struct Constants<'a>(&'a Binds);
+
+impl Env for Constants<'_> {
+    fn imm(&self, index: usize) -> Option<i64> {
+        match self.0.get(index).copied()?? {
+            Bind::Imm(v) => Some(v),
             Bind::Zero(_) => Some(0),
             Bind::Val(_) => None,
-        },
-        Expr::Bin { op, a, b, .. } => op.eval(sub(a)?, sub(b)?, bits),
-        Expr::Un { op, a, .. } => Some(op.eval(sub(a)?, bits)),
-        Expr::Cmp { op, a, b, .. } => Some(u64::from(op.eval(sub(a)?, sub(b)?, bits))),
-        Expr::Select { cond, then, els } => {
-            if sub(cond)? != 0 { sub(then) } else { sub(els) }
         }
-        Expr::Slice { a, lo, width } => Some(sub(a)? >> lo & ciphermill_ir::ops::mask(u32::from(*width))),
-        _ => None,
     }
 }

@@ -29,13 +29,15 @@ pub mod lookups;
 pub mod masks;
 pub mod matcher;
 pub mod pattern;
+pub mod provenance;
 pub mod schedule;
 pub mod select;
 pub mod shape;
 pub mod vcode;
+pub mod vliw;
 
 use allocate::Registers;
-use ciphermill_ir::{FuncId, GlobalId, Module, Type};
+use ciphermill_ir::{FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg};
 use ciphermill_program::{Program, Segment};
 use cranelift_entity::EntityRef;
@@ -59,6 +61,9 @@ pub struct Options {
     /// always multiples of a power of two. The caller promises it; see
     /// [`expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
+    /// `(exported function, number)`: so many of its first parameters point to
+    /// buffers that never overlap. The caller promises it; see [`provenance`].
+    pub buffers: Vec<(String, usize)>,
 }
 
 #[derive(Debug, Error)]
@@ -83,9 +88,7 @@ pub enum CompileError {
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
     let mut module = module.clone();
     let m = &*machine;
-    if m.word_bits != 32 {
-        return Err(CompileError::Unsupported(format!("{}-bit machines are not generated for yet", m.word_bits)));
-    }
+    supported(m)?;
     let pinned = pin_globals(&module, m);
     let overflow = reserve_overflow(&mut module);
     let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
@@ -93,6 +96,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let proved = align::param_facts(&module, &HashMap::new());
 
     let ids: Vec<FuncId> = module.funcs.keys().collect();
+    let readonly: Vec<std::ops::Range<u32>> =
+        module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let matcher = Matcher::new(m);
     let facts = Facts::new(m);
     let mut funcs = Vec::with_capacity(ids.len());
@@ -109,6 +114,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let address_facts = expand::AddressFacts {
             promised: align::LowBits::new(&func, &promised[&id]),
             proved: align::LowBits::new(&func, &proved[&id]),
+            masks: (!byte_copies.is_empty()).then(|| bits::Masks::new(&func)),
         };
         expand::expand(&mut func, &cx, &address_facts);
         let convention = shape::Convention {
@@ -120,19 +126,35 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         legalise::legalise(&mut func, m, &matcher)?;
         masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
-        let mut vfunc = select::select(&func, m, &matcher, &pinned)?;
+        let memory = select::Memory {
+            buffers: module
+                .exports
+                .iter()
+                .filter(|(_, f)| *f == id)
+                .filter_map(|(name, _)| options.buffers.iter().find(|b| b.0 == *name))
+                .map(|b| b.1)
+                .min()
+                .unwrap_or(0),
+            readonly: &readonly,
+        };
+        let mut vfunc = select::select(&func, m, &matcher, &pinned, &memory)?;
         let windowed = wants_window(&vfunc, m, &pinned);
         let registers = registers(m, windowed, &pinned);
         constants::place(&mut vfunc, m, &matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
         }
+        let kernels = if !m.issue.interlock && options.level > 0 {
+            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers)?
+        } else {
+            Vec::new()
+        };
         if options.level > 0 {
             schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
         }
         let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
         let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
-        let finish = Finish { machine: m, facts: &facts, frame: &frame, schedule: options.level > 0 };
+        let finish = Finish { machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         let mut done = finish.func(&vfunc, &allocated)?;
         let sig = &module.funcs[id].sig;
         (done.params, done.results) = (sig.params.len(), sig.results.len());
@@ -140,7 +162,6 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     }
 
     let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
-    let readonly = module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let global_regs = pinned.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
     Ok(Program {
         machine,
@@ -156,6 +177,26 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         arg_overflow: overflow,
         global_regs,
     })
+}
+
+/// What a machine file may say and the code generator does not know yet: a line
+/// for each.
+fn supported(m: &Machine) -> Result<(), CompileError> {
+    let lacking = [
+        (m.word_bits != 32, "word_bits: code is generated for 32-bit machines only; set it to 32"),
+        (
+            !m.issue.interlock && m.abi.windows.is_some(),
+            "issue.interlock = false: register windows need a pipeline that waits for operands; set it to true",
+        ),
+        (
+            !m.issue.interlock && m.abi.link.is_none(),
+            "issue.interlock = false: calls on an exposed pipeline need [abi.link]; add it, or set interlock to true",
+        ),
+    ];
+    match lacking.iter().find(|l| l.0) {
+        Some((_, what)) => Err(CompileError::Unsupported(format!("machine {}: {what}", m.name))),
+        None => Ok(()),
+    }
 }
 
 /// Does some load of the machine scale its index register? Where none does, an
@@ -245,6 +286,16 @@ fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) -> R
     Registers {
         clobbered: allocatable.iter().copied().filter(|r| !keeps(r)).collect(),
         callee_saved: abi.callee_saved.clone(),
+        mov: (
+            abi.ops.mov,
+            machine.instrs[usize::from(abi.ops.mov.0)]
+                .operands
+                .iter()
+                .map(|o| matches!(o.kind, ciphermill_machine::OperandKind::Reg { def: true, .. }))
+                .collect(),
+        ),
+        jump: abi.ops.jump,
+        nop: abi.ops.nop,
         allocatable,
     }
 }

@@ -7,7 +7,7 @@
 //! from its address operand and an addition of zero is free.
 
 use crate::pattern::{Action, Pat, Template, fits, solve, templates};
-use ciphermill_ir::{Func, MemAccess, Op, Value};
+use ciphermill_ir::{BinOp, Func, MemAccess, Op, Value};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -121,6 +121,22 @@ impl Matcher {
         };
         match (pat, op) {
             (Pat::Bin(p, x, y), Op::Bin(o)) if *p == o => {
+                // A multiplier that takes half words cuts them out for
+                // nothing, whoever else needs the halves.
+                let half = |v: Value| {
+                    let constant = |i: ciphermill_ir::Inst| func.as_const(func.insts[i].args[1]).is_some();
+                    let cuts = |i: ciphermill_ir::Inst| matches!(func.insts[i].op, Op::Bin(BinOp::And | BinOp::ShrU));
+                    fold(v) || func.def_inst(v).is_some_and(|i| cuts(i) && constant(i))
+                };
+                let fold: Fold<'_> = if o == BinOp::Mul { &half } else { fold };
+                let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
+                    let before = binds.clone();
+                    if self.leaf(func, x, a, operands, fold, binds) && self.leaf(func, y, b, operands, fold, binds) {
+                        return true;
+                    }
+                    *binds = before;
+                    false
+                };
                 both(x, args[0], y, args[1], binds) || (o.commutes() && both(x, args[1], y, args[0], binds))
             }
             (Pat::Cmp(p, x, y), Op::Cmp(o)) if *p == o => {

@@ -16,19 +16,30 @@ use crate::align::use_counts;
 use crate::lookups::Lookups;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Template};
+use crate::provenance::{self, Root};
 use crate::vcode::{Inverse, MemRef, VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::{
-    Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Terminator, Value, ValueDef,
+    Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
 };
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Role;
-use cranelift_entity::EntityRef;
+use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// Cost of a constant that has to be in a register, in the unit of
 /// [`Template::cost`]: most are made once, outside the loop.
 const CONSTANT_COST: u32 = 4;
+
+/// What is promised about memory.
+pub struct Memory<'a> {
+    /// So many of the function's first parameters point to buffers that do not
+    /// overlap.
+    pub buffers: usize,
+    /// Ranges of linear memory that are never written.
+    pub readonly: &'a [Range<u32>],
+}
 
 /// Select instructions for one legalised function.
 pub fn select(
@@ -36,6 +47,7 @@ pub fn select(
     machine: &Machine,
     matcher: &Matcher,
     pinned: &[(GlobalId, Reg)],
+    memory: &Memory<'_>,
 ) -> Result<VFunc, CompileError> {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(func, &cfg);
@@ -62,6 +74,8 @@ pub fn select(
         matcher,
         pinned,
         lookups: Lookups::new(func),
+        roots: provenance::roots(func, memory.buffers),
+        readonly: memory.readonly,
         uses: use_counts(func),
         home,
         index,
@@ -96,6 +110,8 @@ struct Selector<'a> {
     matcher: &'a Matcher,
     pinned: &'a [(GlobalId, Reg)],
     lookups: Lookups,
+    roots: SecondaryMap<Value, Root>,
+    readonly: &'a [Range<u32>],
     uses: HashMap<Value, u32>,
     home: HashMap<Inst, Block>,
     index: HashMap<Block, u32>,
@@ -342,7 +358,7 @@ impl Selector<'_> {
             Op::Store(m) => {
                 let (i, binds, _) = stores.remove(&inst).ok_or_else(|| self.no_instruction(inst))?;
                 let mem = self.mem_ref(m, data.args[0], true);
-                self.emit_template(i, &binds, None, Some(mem), self.role(inst), loc);
+                self.emit_template(i, &binds, None, Some(mem), self.role(inst), loc)?;
             }
             Op::GlobalGet(g) => {
                 if self.needed.contains(&func.result(inst)) {
@@ -371,7 +387,7 @@ impl Selector<'_> {
                     Op::Load(m) => Some(self.mem_ref(m, data.args[0], false)),
                     _ => None,
                 };
-                self.emit_template(i, &binds, Some(def), mem, self.role(inst), loc);
+                self.emit_template(i, &binds, Some(def), mem, self.role(inst), loc)?;
             }
         }
         Ok(())
@@ -393,7 +409,13 @@ impl Selector<'_> {
             Some(c) => (None, i64::from((c as u32).wrapping_add(m.offset))),
             None => (Some(addr), offset),
         };
-        MemRef { space: m.space, store, base, offset, bytes: m.bytes }
+        let buffer = match self.roots[addr] {
+            Root::Pointer(i) if m.space == Space::Linear => Some(i),
+            _ => None,
+        };
+        let start = provenance::constant_part(self.func, addr).wrapping_add(m.offset);
+        let constant = !store && buffer.is_none() && m.space == Space::Linear && self.readonly.iter().any(|r| r.contains(&start));
+        MemRef { space: m.space, store, base, offset, bytes: m.bytes, buffer, constant }
     }
 
     fn operand(&mut self, v: Value) -> VOp {
@@ -463,10 +485,18 @@ impl Selector<'_> {
 
     /// Write out a template's parts; the last definition of its result is
     /// `result`.
-    fn emit_template(&mut self, i: usize, binds: &Binds, result: Option<VReg>, mem: Option<MemRef>, role: Role, loc: u32) {
+    fn emit_template(
+        &mut self,
+        i: usize,
+        binds: &Binds,
+        result: Option<VReg>,
+        mem: Option<MemRef>,
+        role: Role,
+        loc: u32,
+    ) -> Result<(), CompileError> {
         let matcher = self.matcher;
         let t = &matcher.templates[i];
-        let insts = self.expand(t, binds, result, None);
+        let insts = self.expand(t, binds, result, None)?;
         for mut inst in insts {
             let kind = self.machine.instrs[inst.instr.0 as usize].kind;
             if matches!(kind, ciphermill_machine::InstrKind::Load | ciphermill_machine::InstrKind::Store) {
@@ -476,9 +506,16 @@ impl Selector<'_> {
             inst.loc = loc;
             self.out.push(inst);
         }
+        Ok(())
     }
 
-    fn expand(&mut self, t: &Template, binds: &Binds, result: Option<VReg>, label: Option<u32>) -> Vec<VInst> {
+    fn expand(
+        &mut self,
+        t: &Template,
+        binds: &Binds,
+        result: Option<VReg>,
+        label: Option<u32>,
+    ) -> Result<Vec<VInst>, CompileError> {
         let mut f = crate::constants::Expansion { machine: self.machine, new_vreg: &mut self.vfunc.vregs };
         let mut vregs = HashMap::new();
         for b in binds.iter().flatten() {
@@ -533,7 +570,7 @@ impl Selector<'_> {
                 let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction { operation: "branch".into(), loc: 0 })?;
                 let (taken, fall) = if negated { (els, then) } else { (then, els) };
                 let matcher = self.matcher;
-                let insts = self.expand(&matcher.templates[i], &binds, None, Some(taken));
+                let insts = self.expand(&matcher.templates[i], &binds, None, Some(taken))?;
                 vblock.inverse = self.inverse(*cond, block, !negated, &insts, fall);
                 vblock.succs = vec![(taken, vec![]), (fall, vec![])];
                 let last = insts.len() - 1;
@@ -568,7 +605,7 @@ impl Selector<'_> {
         let (i, binds) = self.condition(cond, block, negate)?;
         let matcher = self.matcher;
         let before = self.vfunc.vregs;
-        let other = self.expand(&matcher.templates[i], &binds, None, Some(label));
+        let other = self.expand(&matcher.templates[i], &binds, None, Some(label)).ok()?;
         let (last, head) = other.split_last()?;
         let (_, our_head) = insts.split_last()?;
         let same = head.len() == our_head.len()

@@ -37,13 +37,24 @@ pub struct MemRef {
     pub base: Option<Value>,
     pub offset: i64,
     pub bytes: u8,
+    /// The parameter whose buffer it lies in, where that is promised.
+    pub buffer: Option<u8>,
+    /// In data that is never written.
+    pub constant: bool,
 }
 
 impl MemRef {
+    /// Can the two never touch the same byte, whatever their addresses are
+    /// when they happen?
+    pub fn apart_always(&self, other: &MemRef) -> bool {
+        let buffers = matches!((self.buffer, other.buffer), (Some(a), Some(b)) if a != b);
+        self.space != other.space || buffers || self.constant || other.constant
+    }
+
     /// May the two touch the same byte, one of them writing? Both belong to
     /// one execution of one block, where a base has one value.
     pub fn conflicts(&self, other: &MemRef) -> bool {
-        if !(self.store || other.store) || self.space != other.space {
+        if !(self.store || other.store) || self.apart_always(other) {
             return false;
         }
         self.base != other.base
@@ -62,6 +73,9 @@ pub enum VKind {
     Params,
     Return,
     Trap,
+    /// A whole pipelined loop; its number is the one operand. Destroys every
+    /// register it does not define.
+    Kernel,
     /// Ends a block; successors stand in the block.
     Branch,
     Jump,

@@ -20,7 +20,7 @@ fn listing(machine: &str, with: &[&str], aligned: &[usize], body: &str) -> Strin
     let options = ciphermill_opt::Options { index_form: form, ..ciphermill_opt::Options::default() };
     ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
     let aligned_params = aligned.iter().map(|&i| ("f".to_owned(), i, 16)).collect();
-    let options = Options { level: 2, strict_traps: false, aligned_params };
+    let options = Options { level: 2, strict_traps: false, aligned_params, buffers: vec![] };
     let program = compile(&module, Arc::new(machine), &options).expect("the module compiles");
     let text = ciphermill_program::asm::print(&program);
     let from = text.find("\nf:").expect("function f is printed");

@@ -32,6 +32,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         stack_align: int(t, "stack_align").unwrap_or(4),
         frame_reserve: int(t, "frame_reserve").unwrap_or(0),
         ops: ops(b, t.get("ops").unwrap_or(whole))?,
+        link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
     };
     let place = |key: &str| t.get(key).map_or(&whole.place, |n| &n.place);
@@ -151,6 +152,28 @@ fn base_imm(a: &Expr, b: &Expr) -> bool {
 
 fn displaced(addr: &Expr) -> bool {
     matches!(addr, Expr::Bin { op: BinOp::Add, a, b, .. } if base_imm(a, b))
+}
+
+/// What the two instructions compute together is the simulator's to check: a
+/// wrong one returns to where no instruction starts.
+fn link(b: &Builder, node: &Node) -> Result<Link, FileError> {
+    let empty = Tree::default();
+    let t = node.as_table().unwrap_or(&empty);
+    let loads_label = |key: &str| {
+        let id = instr(b, t, key, node)?;
+        let instr = &b.instrs[usize::from(id.0)];
+        if instr.kind == InstrKind::Compute && instr.operands.iter().any(|o| matches!(o.kind, OperandKind::Label)) {
+            return Ok(id);
+        }
+        let place = t.get(key).map_or(&node.place, |n| &n.place);
+        Err(place.error(format!("`{}` cannot be `{key}`: that must compute with a label", instr.name)))
+    };
+    let jump_indirect = instr(b, t, "jump_indirect", node)?;
+    if b.instrs[usize::from(jump_indirect.0)].kind != InstrKind::JumpIndirect {
+        let place = t.get("jump_indirect").map_or(&node.place, |n| &n.place);
+        return Err(place.error("`jump_indirect` must be a jump to a register"));
+    }
+    Ok(Link { low: loads_label("low")?, high: loads_label("high")?, jump_indirect })
 }
 
 fn windows(b: &Builder, node: &Node) -> Result<Windows, FileError> {

@@ -5,6 +5,7 @@
 //! What an instruction *is* ([`InstrKind`]) is worked out from what it does,
 //! never declared.
 
+use crate::clusters::{self, Clusters, Family};
 use crate::error::{FileError, did_you_mean, list};
 use crate::kind::{kind, matches_programs};
 use crate::load::Merged;
@@ -27,6 +28,10 @@ pub(crate) struct Builder<'a> {
     pub tables: Vec<Table>,
     pub instrs: Vec<Instr>,
     pub instr_names: BTreeMap<String, InstrId>,
+    pub variants: Vec<Vec<InstrId>>,
+    pub clusters: Option<Clusters>,
+    /// Operand kinds that are a choice of registers of one file.
+    pub classes: BTreeMap<String, (FileId, Vec<Reg>)>,
 }
 
 /// The string under a key.
@@ -66,9 +71,14 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         tables: Vec::new(),
         instrs: Vec::new(),
         instr_names: BTreeMap::new(),
+        variants: Vec::new(),
+        clusters: None,
+        classes: BTreeMap::new(),
     };
     b.registers()?;
     b.units()?;
+    b.classes()?;
+    b.clusters = clusters::read(&b)?;
     b.tables()?;
     b.formats()?;
     b.instructions()?;
@@ -93,6 +103,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         regs: b.regs.clone(),
         units: b.units.clone(),
         instrs: b.instrs.clone(),
+        variants: b.variants.clone(),
         tables: b.tables.clone(),
     };
     // Settings and `--without` can leave sources of things that are gone.
@@ -201,8 +212,29 @@ impl Builder<'_> {
                 Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0)),
                 None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0),
             };
-            self.units.push(Unit { name: entry.key.clone(), count, cluster });
+            let shared = entry.node.as_table().and_then(|t| t.get("shared")).and_then(Node::as_bool).unwrap_or(false);
+            self.units.push(Unit { name: entry.key.clone(), count, cluster, shared });
         }
+        Ok(())
+    }
+
+    fn classes(&mut self) -> Result<(), FileError> {
+        let mut classes = BTreeMap::new();
+        for entry in self.top.table("classes").into_iter().flat_map(Tree::iter) {
+            let mut regs = Vec::new();
+            for (name, node) in operands::expand(entry.node.as_list().unwrap_or_default())? {
+                let Some(&reg) = self.reg_names.get(&name) else {
+                    let error = node.place.error(format!("unknown register `{name}`"));
+                    return Err(error.mend_opt(did_you_mean(&name, self.reg_names.keys().map(String::as_str))));
+                };
+                regs.push(reg);
+            }
+            let Some(&first) = regs.first() else {
+                return Err(entry.place.error(format!("the class `{}` has no registers", entry.key)));
+            };
+            classes.insert(entry.key.clone(), (self.regs[usize::from(first.0)].file, regs));
+        }
+        self.classes = classes;
         Ok(())
     }
 
@@ -239,22 +271,9 @@ impl Builder<'_> {
             operands::read(self, None, t.get("operands"))?;
         }
         for (_, _, t) in self.section("timings") {
-            self.unit_ids(t)?;
+            self.families(t)?;
         }
         Ok(())
-    }
-
-    fn unit_ids(&self, timing: &Tree) -> Result<Vec<UnitId>, FileError> {
-        let find = |node: &Node| {
-            let name = node.as_str().unwrap_or_default();
-            self.units.iter().position(|u| u.name == name).ok_or_else(|| {
-                let names = || self.units.iter().map(|u| u.name.as_str());
-                let error = node
-                    .error_within(0..name.len(), format!("unknown unit `{name}`; this machine has {}", list(names())));
-                error.mend_opt(did_you_mean(name, names()))
-            })
-        };
-        nodes(timing, "units").iter().map(find).collect()
     }
 
     /// An entry of `section` that `node` names.
@@ -270,13 +289,17 @@ impl Builder<'_> {
     }
 
     fn instructions(&mut self) -> Result<(), FileError> {
-        let mut instrs = Vec::new();
+        let (mut instrs, mut variants): (Vec<Instr>, Vec<Vec<InstrId>>) = (Vec::new(), Vec::new());
         for (name, entry, t) in self.section("instructions") {
             if !good_name(name) {
                 let error = entry.place.error(format!("`{name}` cannot name an instruction"));
                 return Err(error.mend("use letters, digits and _; what the assembler calls it goes into `mnemonic`"));
             }
-            instrs.push(self.instruction(name, &entry.node, t)?);
+            let first = instrs.len();
+            instrs.extend(self.instruction(name, &entry.node, t)?);
+            let all: Vec<InstrId> = (first..instrs.len()).map(|i| InstrId(i as u16)).collect();
+            variants.push(all.clone());
+            variants.extend(all.iter().skip(1).map(|&i| vec![i]));
         }
         if instrs.len() > usize::from(u16::MAX) {
             return Err(self.merged.tree.place.error("more than 65535 instructions"));
@@ -284,10 +307,12 @@ impl Builder<'_> {
         let name = |(i, instr): (usize, &Instr)| (instr.name.clone(), InstrId(i as u16));
         self.instr_names = instrs.iter().enumerate().map(name).collect();
         self.instrs = instrs;
+        self.variants = variants;
         Ok(())
     }
 
-    fn instruction(&self, name: &str, whole: &Node, t: &Tree) -> Result<Instr, FileError> {
+    /// An instruction, in all its variants.
+    fn instruction(&self, name: &str, whole: &Node, t: &Tree) -> Result<Vec<Instr>, FileError> {
         let empty = Tree::default();
         let format = t.get("format").map(|n| self.named("formats", n)).transpose()?.unwrap_or(&empty);
         let timing_node = t.get("timing").unwrap_or(whole);
@@ -307,7 +332,9 @@ impl Builder<'_> {
             return Err(whole.place.error(format!("`{name}` has no `asm`, and no format that has one")));
         };
         let mnemonic = text(t, "mnemonic").unwrap_or(name);
-        let asm = operands::template(asm_node, mnemonic, &operands).map_err(|e| {
+        let families = self.families(timing)?;
+        let clustered = families.iter().any(|f| matches!(f, Family::Each(..)));
+        let asm = operands::template(asm_node, mnemonic, &operands, clustered).map_err(|e| {
             e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str()))))
         })?;
 
@@ -324,11 +351,16 @@ impl Builder<'_> {
         if (delay_slots > 0 || annul) && !transfers {
             return Err(wrong("only a branch, jump or call has delay slots".to_owned()));
         }
+        let (own, only) = operands::places(self, format.get("operands"), t.get("operands"), &operands);
+        let one = |f: &Family| if let Family::One(u) = f { Some(*u) } else { None };
         let brought = self.merged.brought.get(&format!("instructions.{name}")).and_then(|by| by.first());
-        Ok(Instr {
+        let instr = Instr {
             name: name.to_owned(),
             asm,
-            units: self.unit_ids(timing)?,
+            units: families.iter().filter_map(one).collect(),
+            paths: Vec::new(),
+            cluster: 0,
+            only,
             issue_cycles: int(timing, "issue_cycles").unwrap_or(1),
             unit_cycles: int(timing, "unit_cycles").unwrap_or(1),
             latency: int(timing, "latency").unwrap_or(1),
@@ -348,7 +380,8 @@ impl Builder<'_> {
             operands,
             semantics,
             temps,
-        })
+        };
+        Ok(self.variants(instr, &families, &own))
     }
 
     fn dest_latency(&self, timing: &Tree, operands: &[Operand], stmts: &[Stmt]) -> Result<Vec<(Dest, u32)>, FileError> {

@@ -178,29 +178,31 @@ fn arg(
     }
 }
 
-/// Immediates of a compound, for evaluating a part's.
-struct Imms<'a>(&'a [i64]);
+/// Immediates of a compound by operand, for evaluating a part's.
+struct Imms<F>(F);
 
-impl Env for Imms<'_> {
+impl<F: Fn(usize) -> Option<i64>> Env for Imms<F> {
     fn imm(&self, index: usize) -> Option<i64> {
-        self.0.get(index).copied()
+        (self.0)(index)
     }
 }
 
 /// The immediate a part's argument `expr` gives for the compound's immediates
-/// (`imms[i]` for operand `i`), as the part's operand `kind` wants it.
-pub fn part_imm(expr: &Expr, imms: &[i64], kind: &OperandKind, word: u8) -> Option<i64> {
-    kind.imm_for(eval(expr, word, &Imms(imms))?, word)
+/// (`imm(i)` for operand `i`), as the part's operand `kind` wants it. None: an
+/// immediate is missing, or the value is out of the operand's range.
+pub fn part_imm(expr: &Expr, imm: impl Fn(usize) -> Option<i64>, kind: &OperandKind, word: u8) -> Option<i64> {
+    kind.imm_for(eval(expr, word, &Imms(imm))?, word)
 }
 
 fn imm_fits(compound: &Compound, expr: &Expr, kind: &OperandKind, word: u8) -> Result<(), String> {
     let mut random = Random::new(0x696d6d);
     for _ in 0..IMM_TRIALS {
         let imms: Vec<i64> = compound.operands.iter().map(|o| sample_imm(&o.kind, &mut random)).collect();
-        if part_imm(expr, &imms, kind, word).is_none() {
+        let given = |i: usize| imms.get(i).copied();
+        if part_imm(expr, given, kind, word).is_none() {
             let names = compound.operands.iter().zip(&imms).filter(|(o, _)| matches!(o.kind, OperandKind::Imm { .. }));
             let bound: Vec<String> = names.map(|(o, v)| format!("{} = {v}", o.name)).collect();
-            let value = eval(expr, word, &Imms(&imms)).map_or("nothing".to_owned(), |v| format!("{v:#x}"));
+            let value = eval(expr, word, &Imms(given)).map_or("nothing".to_owned(), |v| format!("{v:#x}"));
             let when = if bound.is_empty() { String::new() } else { format!(" for {}", bound.join(", ")) };
             return Err(format!("it gives {value}{when}, out of its range"));
         }
@@ -232,6 +234,7 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
                 PartArg::Scratch(n) if scratch.get(n) != Some(&file) => {
                     return Err(node.place.error(format!("`${n}` is read before it is written")));
                 }
+                PartArg::Operand(i) if matches!(operand.kind, OperandKind::Reg { def: true, .. }) && written[*i] => {}
                 PartArg::Operand(_) if written.contains(&true) => {
                     let error =
                         node.place.error("a source is read after a result was written: they may share a register");
@@ -245,6 +248,8 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
         for (arg, operand) in regs() {
             let OperandKind::Reg { def: true, used, file } = operand.kind else { continue };
             match arg {
+                // A result made in two steps: the second changes the first's register.
+                PartArg::Operand(i) if used && written[*i] => {}
                 PartArg::Scratch(_) | PartArg::Operand(_) if used => {
                     return Err(node
                         .place

@@ -5,6 +5,7 @@ use crate::print::{self, Names};
 use crate::shape::join;
 use crate::{keys, shape};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 
 /// JSON schemas of the three kinds of file, made of the tables the loader
 /// checks with: `machine`, `extension`, `rules`.
@@ -70,7 +71,10 @@ impl Machine {
         let units: Vec<Json> = self.units.iter().map(|u| {
             json!({"name": u.name, "count": u.count, "cluster": u.cluster, "source": self.source(&join("units", &u.name))})
         }).collect();
-        let instrs: Vec<Json> = self.instrs.iter().map(|i| self.instr_json(i)).collect();
+        // Variants are shown with the instruction they are variants of.
+        let others: BTreeSet<InstrId> = self.variants.iter().flat_map(|v| v.iter().skip(1).copied()).collect();
+        let shown = (0..self.instrs.len()).filter(|&i| !others.contains(&InstrId(i as u16)));
+        let instrs: Vec<Json> = shown.map(|i| self.instr_json(i)).collect();
         let compounds: Vec<Json> = self
             .compounds
             .iter()
@@ -104,6 +108,10 @@ impl Machine {
             "branch": {"predictor": match self.branch.predictor { Predictor::None => "none", Predictor::BackwardTaken => "backward_taken" }},
             "memory": {
                 "unaligned": self.memory.unaligned,
+                "banks": self.memory.banks.as_ref().map(|b| json!({
+                    "blocks": b.blocks, "block_bytes": b.block_bytes, "banks": b.banks, "bank_bytes": b.bank_bytes,
+                    "source": self.source("memory.banks"),
+                })),
                 "icache": self.memory.icache.as_ref().map(|c| self.cache_json(c, "memory.icache")),
                 "dcache": self.memory.dcache.as_ref().map(|c| self.cache_json(c, "memory.dcache")),
             },
@@ -149,7 +157,16 @@ impl Machine {
         })
     }
 
-    fn instr_json(&self, i: &Instr) -> Json {
+    fn instr_json(&self, index: usize) -> Json {
+        let i = &self.instrs[index];
+        let variants = self.variants.get(index).map_or(&[][..], |v| v);
+        let mut units: Vec<UnitId> = i.units.clone();
+        for u in variants.iter().flat_map(|&v| &self.instr(v).units) {
+            if !units.contains(u) {
+                units.push(*u);
+            }
+        }
+        let asm = if variants.len() > 1 { without_unit(&i.asm) } else { i.asm.clone() };
         let dest = |d: &crate::sem::Dest| match d {
             crate::sem::Dest::Operand(o) => i.operands[*o].name.clone(),
             crate::sem::Dest::Fixed(r) => self.reg(*r).name.clone(),
@@ -157,11 +174,11 @@ impl Machine {
         let special: serde_json::Map<String, Json> = i.dest_latency.iter().map(|(d, n)| (dest(d), json!(n))).collect();
         json!({
             "name": i.name,
-            "asm": i.asm,
+            "asm": asm,
             "semantics": print::statements(&i.semantics, self.names(&i.operands)),
             "kind": format!("{:?}", i.kind),
             "operands": self.operands_json(&i.operands),
-            "units": i.units.iter().map(|&u| self.units[u].name.as_str()).collect::<Vec<_>>(),
+            "units": units.iter().map(|&u| self.units[u].name.as_str()).collect::<Vec<_>>(),
             "latency": i.latency,
             "dest_latency": special,
             "issue_cycles": i.issue_cycles,
@@ -211,5 +228,13 @@ impl Machine {
         };
         let args: Vec<String> = part.args.iter().map(arg).collect();
         format!("{} {}", self.instr(part.instr).name, args.join(", ")).trim_end().to_owned()
+    }
+}
+
+/// A variant's assembly without the mark of its unit.
+fn without_unit(asm: &str) -> String {
+    match asm.split_once(" .") {
+        Some((before, after)) => format!("{before} {}", after.split_once(' ').map_or("", |x| x.1)),
+        None => asm.to_owned(),
     }
 }

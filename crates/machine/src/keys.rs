@@ -17,6 +17,8 @@ pub static MACHINE: &[Key] = &[
     need("instructions", INSTRUCTIONS, "the instruction set, one line each"),
     may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
     may("tables", TABLES, "constant tables that semantics index"),
+    may("classes", Kind::Map("class", &Kind::Texts), "operand kinds that only certain registers of one file fit"),
+    may("clusters", Kind::Table(CLUSTERS), "register files with units of their own, and the paths between them"),
     need("issue", Kind::Table(ISSUE), "how instructions issue"),
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
@@ -78,6 +80,7 @@ static REGISTERS: &[Key] = &[
 static UNIT_TABLE: &[Key] = &[
     need("count", Kind::Int(1, 64), "how many there are; each starts one instruction a cycle"),
     may("cluster", Kind::Int(0, 15), "cluster they belong to (0)"),
+    may("shared", Kind::Bool, "a path that several instructions may use at once for one register (false)"),
 ];
 
 static IMMEDIATE: &[Key] = &[
@@ -139,9 +142,20 @@ static COMPOUND: &[Key] = &[
 static TABLE: &[Key] =
     &[need("bits", Kind::Int(1, 64), "width of an entry"), need("values", Kind::Ints, "the entries")];
 
+static CLUSTERS: &[Key] = &[
+    need("operand", Kind::Text, "kind of operand that stands for a register of the instruction's own cluster"),
+    need("files", Kind::Texts, "register file of clusters 1, 2, ...; their units are called `l1`, `l2` where timings say `l`"),
+    may("cross", Kind::Map("unit", &Kind::Texts), "operands that an instruction on that unit may read from another cluster, one at a time"),
+    may("cross_paths", Kind::Texts, "the path by which a value reaches cluster 1, 2, ..."),
+    may("data", Kind::Text, "operand of loads and stores whose register may be in any cluster"),
+    may("data_paths", Kind::Texts, "the path of memory data to and from the registers of cluster 1, 2, ..."),
+];
+
 static ISSUE: &[Key] = &[
     need("width", Kind::Int(1, 64), "instructions a cycle"),
     need("interlock", Kind::Bool, "the machine waits for operands (false: the pipeline is exposed)"),
+    may("packet_bytes", Kind::Int(0, 256), "bundles do not cross multiples of this many bytes; the assembler pads (0: they may)"),
+    may("cross_stall", Kind::Int(0, 16), "cycles lost when a register written in the cycle before crosses between clusters (0)"),
 ];
 
 static BRANCH: &[Key] = &[need(
@@ -152,8 +166,17 @@ static BRANCH: &[Key] = &[need(
 
 static MEMORY: &[Key] = &[
     need("unaligned", Kind::Bool, "loads and stores work at any address"),
+    may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
+];
+
+static BANKS: &[Key] = &[
+    need("enabled", Kind::Bool, "false: accesses never conflict"),
+    need("blocks", Kind::Int(1, 64), "independent blocks of memory"),
+    need("block_bytes", Kind::Int(16, 1 << 24), "size of a block in bytes"),
+    need("banks", Kind::Int(1, 64), "interleaved banks of a block"),
+    need("bank_bytes", Kind::Int(1, 64), "width of a bank in bytes"),
 ];
 
 static CACHE: &[Key] = &[
@@ -182,6 +205,7 @@ static ABI: &[Key] = &[
     need("stack_align", Kind::Int(1, 4096), "the stack pointer is a multiple of this many bytes"),
     may("frame_reserve", Kind::Int(0, 4096), "bytes at the stack pointer that the convention reserves (0)"),
     need("ops", Kind::Table(OPS), "instructions the frame code is written with"),
+    may("link", Kind::Table(LINK), "how a call leaves its return address, where no instruction does"),
     may("windows", Kind::Table(WINDOWS), "register windows"),
 ];
 
@@ -197,6 +221,12 @@ static OPS: &[Key] = &[
     need("ret", Kind::Text, "return"),
     need("trap", Kind::Text, "stop with an error"),
     need("nop", Kind::Text, "nothing"),
+];
+
+static LINK: &[Key] = &[
+    need("low", Kind::Text, "first instruction that puts a label's address into the return register"),
+    need("high", Kind::Text, "second one"),
+    need("jump_indirect", Kind::Text, "jump to a register"),
 ];
 
 static WINDOWS: &[Key] = &[

@@ -14,6 +14,7 @@
 
 mod abi;
 mod build;
+mod clusters;
 pub mod compounds;
 pub mod error;
 pub mod eval;

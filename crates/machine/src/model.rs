@@ -37,6 +37,10 @@ pub struct Machine {
     pub regs: Vec<RegInfo>,
     pub units: Vec<Unit>,
     pub instrs: Vec<Instr>,
+    /// For each instruction, those of the same meaning on the units and sides
+    /// of a clustered machine, itself first. On an unclustered machine, and
+    /// for an instruction that is itself such a variant: only itself.
+    pub variants: Vec<Vec<InstrId>>,
     pub compounds: Vec<Compound>,
     pub rules: Vec<Rule>,
     /// Constant tables named in semantics.
@@ -82,6 +86,9 @@ pub struct Unit {
     /// How many of them there are (each starts one instruction a cycle).
     pub count: u16,
     pub cluster: u8,
+    /// A path that one register crosses, whoever reads it: instructions of
+    /// one cycle may share it when they read the same register over it.
+    pub shared: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -117,6 +124,13 @@ pub struct Instr {
     /// Encoded size in bytes.
     pub bytes: u8,
     pub kind: InstrKind,
+    /// Paths between clusters or to memory that it takes besides its unit, with
+    /// the operand that travels on it.
+    pub paths: Vec<(UnitId, usize)>,
+    /// Cluster it runs on; 0 on an unclustered machine.
+    pub cluster: u8,
+    /// Operands that only certain registers of their file can be.
+    pub only: Vec<(usize, Vec<Reg>)>,
     /// Name of its entry in `[timings]`, where its cycles come from.
     pub timing: String,
     /// The extension that brought it, if any.
@@ -235,6 +249,12 @@ pub struct Issue {
     /// The machine waits until operands are ready. False: the pipeline is
     /// exposed and code that reads too early gets the old value.
     pub interlock: bool,
+    /// Bytes fetched at once, when bundles must not cross from one such packet
+    /// into the next: the assembler pads. 0: they may.
+    pub packet_bytes: u32,
+    /// Cycles lost when a register that crosses between clusters was written
+    /// in the cycle before, loads excepted.
+    pub cross_stall: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -263,6 +283,37 @@ pub struct MemorySystem {
     /// Loads and stores may be unaligned; otherwise the code generator splits
     /// them and the simulator reports one as a broken promise.
     pub unaligned: bool,
+    /// None: accesses of one cycle never conflict.
+    pub banks: Option<Banks>,
+}
+
+/// On-chip memory of several single-ported banks: two accesses of one cycle to
+/// one bank cost a cycle.
+#[derive(Clone, Debug)]
+pub struct Banks {
+    /// Independent blocks of memory, one after the other and again from the first.
+    pub blocks: u32,
+    pub block_bytes: u32,
+    /// Banks of a block, interleaved.
+    pub banks: u32,
+    pub bank_bytes: u32,
+}
+
+impl Banks {
+    /// The banks, counted through all blocks, that an access touches.
+    pub fn touched(&self, addr: u32, bytes: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = addr / self.bank_bytes;
+        let last = addr.wrapping_add(bytes.saturating_sub(1)) / self.bank_bytes;
+        (first..=last).map(|unit| {
+            let block = unit / (self.block_bytes / self.bank_bytes) % self.blocks;
+            block * self.banks + unit % self.banks
+        })
+    }
+
+    /// The block an address is in.
+    pub fn block(&self, addr: u32) -> u32 {
+        addr / self.block_bytes % self.blocks
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -321,6 +372,9 @@ pub struct Abi {
     /// Bytes below a frame that the convention reserves (SPARC: 64 or 92).
     pub frame_reserve: u32,
     pub ops: FrameOps,
+    /// Where no one instruction calls: how the return address gets into its
+    /// register. A call is then these and a jump.
+    pub link: Option<Link>,
     pub windows: Option<Windows>,
 }
 
@@ -343,6 +397,16 @@ pub struct FrameOps {
     pub ret: InstrId,
     pub trap: InstrId,
     pub nop: InstrId,
+}
+
+/// Two instructions that put a label's address into the return register, one
+/// after the other.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub low: InstrId,
+    pub high: InstrId,
+    /// Unconditional jump to a register, for indirect calls.
+    pub jump_indirect: InstrId,
 }
 
 /// Register windows, as SPARC has them.

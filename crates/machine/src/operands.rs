@@ -3,23 +3,14 @@
 use crate::build::{Builder, good_name, int};
 use crate::error::{FileError, did_you_mean, list};
 use crate::kind::for_each_expr;
-use crate::model::{Operand, OperandKind};
+use crate::model::{Operand, OperandKind, Reg};
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table as Tree, Value};
 
 /// Operands of a format, changed and extended by those of an instruction.
 pub(crate) fn read(b: &Builder, format: Option<&Node>, own: Option<&Node>) -> Result<Vec<Operand>, FileError> {
-    let mut entries: Vec<&crate::tree::Entry> = Vec::new();
-    for table in [format, own].into_iter().flatten().filter_map(Node::as_table) {
-        for entry in table.iter() {
-            match entries.iter_mut().find(|e| e.key == entry.key) {
-                Some(there) => *there = entry,
-                None => entries.push(entry),
-            }
-        }
-    }
     let mut out = Vec::new();
-    for entry in entries {
+    for entry in entries(format, own) {
         if !good_name(&entry.key) || b.reg_names.contains_key(&entry.key) {
             let error = entry.place.error(format!("`{}` cannot name an operand", entry.key));
             return Err(error.mend("use letters, digits and _, and no register's name"));
@@ -33,12 +24,53 @@ pub(crate) fn read(b: &Builder, format: Option<&Node>, own: Option<&Node>) -> Re
     Ok(out)
 }
 
+/// The format's entries with the instruction's own instead of or behind them.
+fn entries<'t>(format: Option<&'t Node>, own: Option<&'t Node>) -> Vec<&'t crate::tree::Entry> {
+    let mut entries: Vec<&crate::tree::Entry> = Vec::new();
+    for table in [format, own].into_iter().flatten().filter_map(Node::as_table) {
+        for entry in table.iter() {
+            match entries.iter_mut().find(|e| e.key == entry.key) {
+                Some(there) => *there = entry,
+                None => entries.push(entry),
+            }
+        }
+    }
+    entries
+}
+
+/// Which operands are registers of the instruction's own cluster, and which
+/// can only be certain registers.
+pub(crate) fn places(
+    b: &Builder,
+    format: Option<&Node>,
+    own: Option<&Node>,
+    operands: &[Operand],
+) -> (Vec<usize>, Vec<(usize, Vec<Reg>)>) {
+    let (mut home, mut only) = (Vec::new(), Vec::new());
+    for entry in entries(format, own) {
+        let Some(i) = operands.iter().position(|o| o.name == entry.key) else { continue };
+        let name = entry.node.as_str().unwrap_or_default();
+        if b.clusters.as_ref().is_some_and(|c| c.operand == name) {
+            home.push(i);
+        } else if let Some((_, regs)) = b.classes.get(name) {
+            only.push((i, regs.clone()));
+        }
+    }
+    (home, only)
+}
+
 fn kind(b: &Builder, node: &Node) -> Result<OperandKind, FileError> {
     let name = match &node.value {
         Value::Table(t) => return limits(t, node),
         _ => node.as_str().unwrap_or_default(),
     };
     if let Some(file) = b.files.iter().position(|f| f.name == name) {
+        return Ok(OperandKind::Reg { file, def: false, used: false });
+    }
+    if let Some(c) = b.clusters.as_ref().filter(|c| c.operand == name && !c.files.is_empty()) {
+        return Ok(OperandKind::Reg { file: c.files[0], def: false, used: false });
+    }
+    if let Some(&(file, _)) = b.classes.get(name) {
         return Ok(OperandKind::Reg { file, def: false, used: false });
     }
     if name == "label" {
@@ -53,7 +85,9 @@ fn kind(b: &Builder, node: &Node) -> Result<OperandKind, FileError> {
     if let Some(n) = bits("uimm") {
         return Ok(OperandKind::Imm { min: 0, max: ((1u64 << n) - 1) as i64, step: 1, values: None });
     }
-    let names: Vec<&str> = b.files.iter().map(|f| f.name.as_str()).chain(["label", "simmN", "uimmN"]).collect();
+    let files = b.files.iter().map(|f| f.name.as_str());
+    let own = b.clusters.iter().map(|c| c.operand.as_str()).chain(b.classes.keys().map(String::as_str));
+    let names: Vec<&str> = own.chain(files).chain(["label", "simmN", "uimmN"]).collect();
     let error = node.error_within(
         0..name.len(),
         format!("unknown kind of operand `{name}`; there are {}", list(names.iter().copied())),
@@ -118,7 +152,9 @@ pub(crate) fn check_used(operands: &[Operand], stmts: &[Stmt]) -> Result<(), Str
 
 /// The assembly template with the mnemonic filled in. Every operand must be in
 /// it, and every `{x}` must be an operand.
-pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand]) -> Result<String, FileError> {
+///
+/// With `unit`, `{unit}` may stand in it, for the unit of each variant.
+pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand], unit: bool) -> Result<String, FileError> {
     let text = node.as_str().unwrap_or_default();
     let mut out = String::new();
     let mut seen = vec![false; operands.len()];
@@ -132,6 +168,8 @@ pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand]) -> Res
         let name = &rest[open + 1..open + close];
         if name == "name" {
             out.push_str(mnemonic);
+        } else if name == "unit" && unit {
+            out.push_str("{unit}");
         } else if let Some(i) = operands.iter().position(|o| o.name == name) {
             seen[i] = true;
             out.push_str(&rest[open..=open + close]);

@@ -114,19 +114,19 @@ fn one_trial(machine: &Machine, c: &Compound, random: &mut Random, shared: bool)
     let (mut regs, mut memory) = (start.clone(), noise());
     let outcome = execute(machine, &c.semantics, &operands, &mut regs, 0x1000, &mut memory)?;
     let (mut part_regs, mut part_memory, mut part_outcome) = (start.clone(), noise(), Some(Outcome::Next));
-    let imms: Vec<i64> = operands.iter().map(|v| if let Value::Imm(i) = v { *i } else { 0 }).collect();
+    let imm = |i: usize| if let Value::Imm(v) = operands.get(i)? { Some(*v) } else { None };
     for part in &c.parts {
         let instr = &machine.instrs[usize::from(part.instr.0)];
         let mut args = Vec::new();
         for (arg, o) in part.args.iter().zip(&instr.operands) {
             args.push(match arg {
                 PartArg::Operand(i) if matches!(o.kind, OperandKind::Imm { .. }) => {
-                    Value::Imm(part_imm(&Expr::Imm(*i), &imms, &o.kind, word)?)
+                    Value::Imm(part_imm(&Expr::Imm(*i), imm, &o.kind, word)?)
                 }
                 PartArg::Operand(i) => operands[*i],
                 PartArg::Scratch(n) => Value::Reg(*scratch.get(n)?),
                 PartArg::Reg(r) => Value::Reg(*r),
-                PartArg::Imm(e) => Value::Imm(part_imm(e, &imms, &o.kind, word)?),
+                PartArg::Imm(e) => Value::Imm(part_imm(e, imm, &o.kind, word)?),
             });
         }
         part_outcome = execute(machine, &instr.semantics, &args, &mut part_regs, 0x1000, &mut part_memory);

@@ -32,8 +32,8 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
     // The first of equals wins, so the order is part of the definition.
     let causes = [
         ("units", units),
-        ("dependences", waiting),
-        ("memory", s.dcache as f64),
+        ("dependences", waiting + s.cross as f64),
+        ("memory", (s.dcache + s.bank) as f64),
         ("branches", s.branch as f64),
         ("registers", overhead + s.window as f64),
         ("frontend", s.icache as f64),
@@ -63,6 +63,9 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
             percent(most)
         ),
         "dependences" => format!("Dependences limit it: {:.0} % of the cycles wait for results", percent(most)),
+        "memory" if s.bank > s.dcache => {
+            format!("Memory banks limit it: accesses that meet in one take {:.0} % of the cycles", percent(most))
+        }
         "memory" => format!("The data cache limits it: its misses take {:.0} % of the cycles", percent(most)),
         "branches" => format!("Branches limit it: refilling the pipeline takes {:.0} % of the cycles", percent(most)),
         "registers" => format!("Registers limit it: {} take {:.0} % of the cycles", noun(word, s), percent(most)),
@@ -82,6 +85,7 @@ fn noun(word: &str, s: &ciphermill_sim::Stalls) -> &'static str {
         "units" => "issuing instructions",
         "dependences" if s.load_wait > s.operand_wait => "waiting for loads",
         "dependences" => "waiting for operands",
+        "memory" if s.bank > s.dcache => "bank conflicts",
         "memory" => "data cache misses",
         "branches" => "branches",
         "registers" if s.window > 0 => "spills, moves and window traps",

@@ -49,7 +49,7 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
 }
 
 /// Whose fault it is that the simulated machine stopped.
-fn stopped(stop: Stopped) -> MeasureError {
+pub(crate) fn stopped(stop: Stopped) -> MeasureError {
     let Stopped { export, halt } = stop;
     if halt.promise {
         return MeasureError::input(format!(

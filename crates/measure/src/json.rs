@@ -17,6 +17,14 @@ pub fn measure(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     text(&crate::measure(wasm, &parse(request)?)?)
 }
 
+/// Time the simulation of a [`crate::Request`]; a [`crate::Speed`].
+///
+/// # Errors
+/// As [`crate::speed`]; and for a request that is not one.
+pub fn speed(wasm: &[u8], request: &str, runs: u32) -> Result<String, MeasureError> {
+    text(&crate::speed(wasm, &parse(request)?, runs)?)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

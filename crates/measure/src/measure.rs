@@ -30,22 +30,13 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
-    let needed = plan::needed(work.direction, work.blocks);
-    interface.require(&needed)?;
-    let root = needed[needed.len() - 1];
+    let root = plan::driver(work.direction, work.blocks);
 
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = pipeline::compile(module, machine.clone(), request.level)?;
     let code = program.export(root).map_or(0, |f| sizes::code_bytes(&program, f));
 
-    let unit = if work.direction == Direction::Keysetup { work.key_bytes } else { interface.block_bytes };
-    let (bytes, shorter, longer) = match (work.direction, request.bytes) {
-        (Direction::Keysetup, None) => (unit, unit, 2 * unit),
-        (Direction::Keysetup, Some(_)) => {
-            return Err(MeasureError::input("--bytes: a key set-up has no message; leave --bytes out"));
-        }
-        _ => plan::lengths(unit, request.bytes, interface.kind == Kind::Stream)?,
-    };
+    let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
     let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
     for length in [bytes, shorter, longer] {
         if let Entry::Vacant(run) = runs.entry(length) {
@@ -119,8 +110,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     })
 }
 
-/// What is asked for, with the module's own kind filled in and checked.
-fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
+/// What is asked for, checked against what the module is and exports.
+pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
     let stream = module.kind == Kind::Stream;
     let wrong = |what: &str| {
         let direction = request.direction.name();
@@ -136,12 +127,31 @@ fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
         }
         _ => {}
     }
+    module.require(&plan::needed(request.direction, request.blocks))?;
     Ok(Work {
         direction: request.direction,
         blocks: request.blocks,
         key_bytes: request.key_bits / 8,
         iv_bytes: request.iv_bytes,
     })
+}
+
+/// Bytes of what is counted (a block, or a key), and the message's length with
+/// the two of the steady state ([`plan::lengths`]).
+pub(crate) fn message(
+    module: &Interface,
+    request: &Request,
+    work: Work,
+) -> Result<(u32, (u32, u32, u32)), MeasureError> {
+    let unit = if work.direction == Direction::Keysetup { work.key_bytes } else { module.block_bytes };
+    let lengths = match (work.direction, request.bytes) {
+        (Direction::Keysetup, None) => (unit, unit, 2 * unit),
+        (Direction::Keysetup, Some(_)) => {
+            return Err(MeasureError::input("--bytes: a key set-up has no message; leave --bytes out"));
+        }
+        _ => plan::lengths(unit, request.bytes, module.kind == Kind::Stream)?,
+    };
+    Ok((unit, lengths))
 }
 
 /// Two runs whose difference is the steady state.
@@ -186,6 +196,8 @@ fn breakdown(s: &Stats) -> Breakdown {
         icache: s.stalls.icache,
         dcache: s.stalls.dcache,
         window: s.stalls.window,
+        bank: s.stalls.bank,
+        cross: s.stalls.cross,
     }
 }
 

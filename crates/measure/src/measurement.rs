@@ -97,6 +97,10 @@ pub struct Breakdown {
     pub icache: u64,
     pub dcache: u64,
     pub window: u64,
+    /// Accesses of one cycle that met in a memory bank.
+    pub bank: u64,
+    /// Registers that crossed between clusters in the cycle after their write.
+    pub cross: u64,
 }
 
 /// Lower bounds in cycles per block.

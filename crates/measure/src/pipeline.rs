@@ -60,7 +60,7 @@ pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<P
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
-    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params() };
+    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params(), buffers: buffers() };
     ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),
@@ -90,6 +90,11 @@ fn aligned_params() -> Vec<(String, usize, u32)> {
     let of =
         |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();
     POINTERS.iter().flat_map(of).collect()
+}
+
+/// The buffers of a plan never overlap.
+fn buffers() -> Vec<(String, usize)> {
+    POINTERS.iter().map(|(name, count)| (name.to_string(), *count)).collect()
 }
 
 /// File name without folder and ending.

@@ -34,13 +34,17 @@ pub enum Limit {
 /// The bound for instructions executed so many times each (by number in the
 /// machine; may be a difference of two runs).
 pub fn bound(machine: &Machine, counts: &[f64]) -> Resource {
-    let nop = usize::from(machine.abi.ops.nop.0);
-    let executed = || machine.instrs.iter().zip(counts).enumerate().filter(|&(i, _)| i != nop).map(|(_, pair)| pair);
+    let executed = || machine.instrs.iter().zip(counts).filter(|(i, _)| !i.semantics.is_empty());
     let mut best = Resource { cycles: issue(machine, executed()), limit: Limit::Issue };
-    for set in unions(machine) {
-        let busy: f64 = executed()
-            .filter(|(i, _)| !i.units.is_empty() && i.units.iter().all(|u| set.contains(u)))
-            .map(|(i, &n)| n * f64::from(i.unit_cycles.max(1)))
+    let choices = choices(machine);
+    for set in unions(&choices) {
+        let busy: f64 = machine
+            .instrs
+            .iter()
+            .zip(counts)
+            .zip(&choices)
+            .filter(|((i, _), units)| !i.semantics.is_empty() && !units.is_empty() && units.is_subset(&set))
+            .map(|((i, &n), _)| n * f64::from(i.unit_cycles.max(1)))
             .sum();
         let units: u32 = set.iter().map(|&u| u32::from(machine.units[u].count)).sum();
         let cycles = busy / f64::from(units.max(1));
@@ -52,15 +56,23 @@ pub fn bound(machine: &Machine, counts: &[f64]) -> Resource {
     best
 }
 
-/// All unions of the unit sets that instructions name; where there are very
-/// many sets, the sets alone (still a bound, perhaps a lower one).
-fn unions(machine: &Machine) -> BTreeSet<BTreeSet<UnitId>> {
-    let named: BTreeSet<BTreeSet<UnitId>> = machine
-        .instrs
-        .iter()
-        .map(|i| i.units.iter().copied().collect())
-        .filter(|u: &BTreeSet<_>| !u.is_empty())
-        .collect();
+/// The units each instruction could have run on. On a clustered machine these
+/// are those of all its variants: which one the program has was a choice.
+fn choices(machine: &Machine) -> Vec<BTreeSet<UnitId>> {
+    let mut out: Vec<BTreeSet<UnitId>> = machine.instrs.iter().map(|i| i.units.iter().copied().collect()).collect();
+    for variants in machine.variants.iter().filter(|v| v.len() > 1) {
+        let all: BTreeSet<UnitId> = variants.iter().flat_map(|v| machine.instrs[usize::from(v.0)].units.clone()).collect();
+        for v in variants {
+            out[usize::from(v.0)] = all.clone();
+        }
+    }
+    out
+}
+
+/// All unions of the unit sets that instructions choose from; where there are
+/// very many sets, the sets alone (still a bound, perhaps a lower one).
+fn unions(choices: &[BTreeSet<UnitId>]) -> BTreeSet<BTreeSet<UnitId>> {
+    let named: BTreeSet<BTreeSet<UnitId>> = choices.iter().filter(|u| !u.is_empty()).cloned().collect();
     let mut all = named.clone();
     if named.len() <= MAX_SETS {
         for set in &named {

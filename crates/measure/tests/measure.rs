@@ -2,7 +2,7 @@
 //! on the way is wrong.
 
 use ciphermill_measure::{
-    Blocks, Direction, MachineRequest, MeasureError, Measurement, Request, TextFile, VectorReport, measure,
+    Blocks, Direction, MachineRequest, MeasureError, Measurement, Request, TextFile, VectorReport, measure, speed,
 };
 use std::path::Path;
 
@@ -198,4 +198,16 @@ fn damaged_modules_are_refused_or_measured_right() {
         bad[at] ^= 0x41;
         try_it(&bad, format!("byte {at} changed"));
     }
+}
+
+#[test]
+fn timed_runs_count_what_the_measurement_counts() {
+    let request = Request { bytes: Some(1 << 18), ..request("leon2") };
+    let m = ok(&cipher(XOR), &request);
+    let timed = speed(&cipher(XOR), &request, 3).unwrap();
+    assert_eq!((timed.instructions, timed.cycles), (m.instructions, m.cycles));
+    assert_eq!(timed.seconds.len(), 3);
+    assert!(timed.seconds.iter().all(|&s| s > 0.0));
+    let wrong = Request { bytes: Some(3), ..request };
+    assert!(speed(&cipher(XOR), &wrong, 1).is_err());
 }

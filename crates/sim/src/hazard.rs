@@ -29,8 +29,8 @@
 
 use crate::uses::{dest_of, latency, statement_reads};
 use ciphermill_machine::sem::Stmt;
-use ciphermill_machine::{InstrKind, Machine, Predictor, Reg, UnitId};
-use ciphermill_program::Bundle;
+use ciphermill_machine::{InstrKind, Machine, OperandKind, Predictor, Reg, UnitId};
+use ciphermill_program::{Bundle, Operand};
 
 /// What the timing rules need to know of a bundle.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,8 @@ pub struct BundleTiming {
     pub issue_cycles: u32,
     /// Opens (+1) or closes (-1) a window.
     pub window: i8,
+    /// Registers read over paths that several instructions may share.
+    pub crossing: Vec<Reg>,
 }
 
 impl BundleTiming {
@@ -78,11 +80,50 @@ impl BundleTiming {
             }
             t.issue_cycles = t.issue_cycles.max(instr.issue_cycles);
         }
+        paths(machine, bundle, &mut t)?;
         if Pipes::new(machine).assign(&t.units, 0).is_none() {
             return Err("a bundle needs more units than the machine has".into());
         }
         Ok(t)
     }
+}
+
+/// Check the paths of a bundle's instructions, and that each operand is a
+/// register it can be.
+fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(), String> {
+    let mut used: Vec<(UnitId, Reg)> = Vec::new();
+    for inst in &bundle.insts {
+        let instr = &machine.instrs[usize::from(inst.instr.0)];
+        let reg = |o: usize| match inst.operands.get(o) {
+            Some(Operand::Reg(r)) => Ok(*r),
+            other => Err(format!("operand {o} of `{}` should be a register, not {other:?}", instr.name)),
+        };
+        for (o, spec) in instr.operands.iter().enumerate() {
+            let OperandKind::Reg { file, .. } = spec.kind else { continue };
+            let r = reg(o)?;
+            let allowed = instr.only.iter().find(|p| p.0 == o);
+            let fits = match allowed {
+                Some((_, regs)) => regs.contains(&r),
+                None => machine.regs.get(usize::from(r.0)).is_some_and(|info| info.file == file),
+            };
+            if !fits {
+                return Err(format!("`{}` cannot have the register {} as its operand `{}`", instr.name, r.0, spec.name));
+            }
+        }
+        for &(path, o) in &instr.paths {
+            let (r, unit) = (reg(o)?, &machine.units[path]);
+            let before = used.iter().filter(|u| u.0 == path).count();
+            let same = unit.shared && used.iter().all(|u| u.0 != path || u.1 == r);
+            if before >= usize::from(unit.count) && !same {
+                return Err(format!("two instructions of a bundle use the path `{}`", unit.name));
+            }
+            used.push((path, r));
+            if unit.shared {
+                t.crossing.push(r);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Can the register's value change?

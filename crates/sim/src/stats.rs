@@ -26,11 +26,15 @@ pub struct Stalls {
     pub dcache: u64,
     /// Register window traps.
     pub window: u64,
+    /// Accesses of one cycle to one memory bank.
+    pub bank: u64,
+    /// Registers that crossed between clusters in the cycle after their write.
+    pub cross: u64,
 }
 
 impl Stalls {
     pub fn total(&self) -> u64 {
-        self.load_wait + self.operand_wait + self.unit + self.branch + self.icache + self.dcache + self.window
+        self.load_wait + self.operand_wait + self.unit + self.branch + self.icache + self.dcache + self.window + self.bank + self.cross
     }
 }
 

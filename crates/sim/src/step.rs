@@ -24,7 +24,7 @@ use crate::hazard::{BundleTiming, Pipes, branch_costs};
 use crate::stats::Stats;
 use crate::superblock::delay_slots;
 use crate::xop::{Op, Slot, Xop};
-use ciphermill_machine::Endian;
+use ciphermill_machine::{Banks, Endian, InstrKind};
 use ciphermill_program::Program;
 
 /// One access to memory.
@@ -92,6 +92,21 @@ struct Pending {
     value: u64,
     serial: u64,
     which: usize,
+    load: bool,
+}
+
+/// Cycles that accesses of one bundle wait for each other's banks.
+fn conflicts(banks: &Banks, accesses: &[Access]) -> u64 {
+    let mut load: Vec<(u32, u64)> = Vec::new();
+    for a in accesses {
+        for bank in banks.touched(a.addr, u32::from(a.bytes)) {
+            match load.iter_mut().find(|l| l.0 == bank) {
+                Some(l) => l.1 += 1,
+                None => load.push((bank, 1)),
+            }
+        }
+    }
+    load.iter().map(|l| l.1 - 1).max().unwrap_or(0)
 }
 
 /// What the engine keeps between calls.
@@ -104,6 +119,10 @@ pub struct Stepper {
     pub icache: Option<Cache>,
     pub dcache: Option<Cache>,
     pending: Vec<Pending>,
+    banks: Option<Banks>,
+    cross_stall: u32,
+    /// Registers written at the present time by other than loads.
+    fresh: Vec<Slot>,
     counts: Vec<u64>,
     /// Cycles, stalls and branches; the rest follows from `counts`.
     tally: Stats,
@@ -128,6 +147,9 @@ impl Stepper {
             icache: cache(&machine.memory.icache)?,
             dcache: cache(&machine.memory.dcache)?,
             pending: Vec::new(),
+            banks: machine.memory.banks.clone().filter(|_| caches),
+            cross_stall: machine.issue.cross_stall,
+            fresh: Vec::new(),
             counts: vec![0; map.bundles.len()],
             tally: Stats::default(),
         })
@@ -226,6 +248,14 @@ impl Stepper {
                     if a.store { dcache.store(addr, bytes) } else { dcache.load(addr, bytes) }
                 }
             }
+            if let Some(banks) = &self.banks
+                && recorder.accesses.len() > 1
+            {
+                self.tally.stalls.bank += conflicts(banks, &recorder.accesses);
+            }
+            if self.cross_stall > 0 && step.timing.crossing.iter().any(|r| self.fresh.contains(&state.pool.register(*r))) {
+                self.tally.stalls.cross += u64::from(self.cross_stall);
+            }
             watch.issued(n, &step.timing, &step.flow, &recorder.accesses);
             if self.exposed && !pipes.take(&step.timing.units, now) {
                 return Err(Halt::Internal(format!("{}: a unit is still busy", map.describe(program, n))));
@@ -236,7 +266,10 @@ impl Stepper {
                     return Err(Halt::Internal(format!("{}: two writes of one register in one cycle", map.describe(program, n))));
                 }
                 let value = state.pool.values[usize::from(w.value)];
-                self.pending.push(Pending { due, reg: w.reg, value, serial, which });
+                let load = map.bundle(program, n).insts.get(w.slot).is_some_and(|i| {
+                    program.machine.instrs[usize::from(i.instr.0)].kind == InstrKind::Load
+                });
+                self.pending.push(Pending { due, reg: w.reg, value, serial, which, load });
             }
             self.counts[n as usize] += 1;
             executed += map.bundle(program, n).insts.len() as u64;
@@ -278,11 +311,16 @@ impl Stepper {
         }
     }
 
+    /// Writes that fall due, in the order in which they were started.
     fn land(&mut self, state: &mut State, now: u64, watch: &mut impl Watch) {
         let mut i = 0;
+        self.fresh.clear();
         while i < self.pending.len() {
             if self.pending[i].due <= now {
-                let p = self.pending.remove(i);
+                let p = self.pending.swap_remove(i);
+                if p.due == now && !p.load {
+                    self.fresh.push(p.reg);
+                }
                 state.pool.values[usize::from(p.reg)] = p.value;
                 watch.landed(p.reg, p.serial, p.which);
             } else {

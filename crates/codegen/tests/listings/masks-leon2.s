@@ -1,5 +1,5 @@
 sll %o0, 1, %g2
-sethi %hi(-16843776), %o1
+sethi %hi(4278123520), %o1
 or %o1, 766, %o1
 and %g2, %o1, %o2
 srl %o0, 7, %o0

@@ -1,0 +1,285 @@
+//! The loop to be pipelined, as a graph.
+//!
+//! A candidate is a loop of one block that ends in its only branch. (The edge
+//! back may be a block of its own with nothing but moves in it.) Each
+//! instruction is a node, the branch the last of them. A value comes from a node of the same
+//! iteration, from a node of the iteration before (what other compilers call a
+//! phi: the first iteration finds its initial value in the same register), or
+//! from outside.
+
+use crate::facts::Facts;
+use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_machine::sem::{Expr, Stmt};
+use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where an operand's value comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum From {
+    /// A node's result; the second number is 1 when it is that of the
+    /// iteration before.
+    Node(usize, u32),
+    /// The value of a virtual register from before the loop.
+    Outside(VReg),
+}
+
+/// One instruction of the loop.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub inst: VInst,
+    /// `(operand, where from)`, a tied operand's source included.
+    pub reads: Vec<(usize, From)>,
+    /// Operand that is written, and the cycles until it can be read.
+    pub writes: Option<(usize, u32)>,
+    /// The operand written is also read: both are one register.
+    pub tied: bool,
+    pub mem: Option<MemRef>,
+}
+
+/// The loop.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub nodes: Vec<Node>,
+    /// For a node whose result the next iteration reads: its value before the
+    /// first iteration.
+    pub initial: BTreeMap<usize, VReg>,
+    /// Nodes whose results of the last iteration are used behind the loop, and
+    /// the register they are known by there.
+    pub live_out: Vec<(usize, VReg)>,
+    /// The instruction that branches when the last node does not.
+    pub skip: InstrId,
+    /// Block that runs behind the loop, and what it is given.
+    pub exit: (u32, Vec<VReg>),
+    pub loop_depth: u8,
+    /// Nodes before which others must have stood, at the least so many cycles:
+    /// `(first, second, cycles, distance)`, for accesses to memory.
+    pub memory: Vec<(usize, usize, u32, u32)>,
+}
+
+/// Blocks of a candidate.
+pub struct Candidate {
+    pub header: u32,
+    /// Edge block of the way back, if it has one.
+    pub back: Option<u32>,
+}
+
+/// Loops of one block, and their edges back.
+pub fn candidates(func: &VFunc) -> Vec<Candidate> {
+    let mut out = Vec::new();
+    for (b, block) in func.blocks.iter().enumerate() {
+        let b = b as u32;
+        let ends = block.insts.last().is_some_and(|i| i.kind == VKind::Branch);
+        if !ends || block.insts.iter().rev().skip(1).any(|i| i.kind != VKind::Normal) {
+            continue;
+        }
+        for (s, _) in &block.succs {
+            if *s == b {
+                out.push(Candidate { header: b, back: None });
+                break;
+            }
+            let e = &func.blocks[*s as usize];
+            let plain = e.insts.iter().all(|i| matches!(i.kind, VKind::Normal | VKind::Jump));
+            if plain && e.succs.len() == 1 && e.succs[0].0 == b && e.params.is_empty() {
+                out.push(Candidate { header: b, back: Some(*s) });
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// The body of a candidate, or why it cannot be pipelined.
+pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Result<Body, &'static str> {
+    let block = &func.blocks[c.header as usize];
+    let Some((branch, insts)) = block.insts.split_last() else { return Err("it is empty") };
+    let way_back = c.back.unwrap_or(c.header);
+    let Some(exit) = block.succs.iter().find(|s| s.0 != way_back) else { return Err("it has no way out") };
+    let mut insts: Vec<VInst> = insts.to_vec();
+    let back_args = match c.back {
+        Some(e) => {
+            let e = &func.blocks[e as usize];
+            insts.extend(e.insts.iter().filter(|i| i.kind == VKind::Normal).cloned());
+            &e.succs[0].1
+        }
+        None => &block.succs.iter().find(|s| s.0 == c.header).ok_or("it does not come back")?.1,
+    };
+    let fixed = |i: &VInst| {
+        let n = facts.node(machine, &bare(i), VKind::Normal, None);
+        !n.reads.is_empty() || !n.writes.is_empty()
+    };
+    if insts.iter().any(|i| i.ops.iter().any(|o| matches!(o, VOp::Phys(_) | VOp::Const(_))) || fixed(i) || i.trap.is_some()) {
+        return Err("it uses fixed registers");
+    }
+
+    let taken_back = block.succs[0].0 == way_back;
+    let again = if taken_back { branch.instr } else { opposite(machine, branch.instr).ok_or("its branch has no opposite")? };
+
+    let mut def: BTreeMap<VReg, usize> = BTreeMap::new();
+    for (i, inst) in insts.iter().enumerate() {
+        for d in inst.defs() {
+            def.insert(d, i);
+        }
+    }
+    // Each value carried round needs a node of its own: a move where two
+    // parameters would share one, or where none makes it.
+    let phis: Vec<(VReg, VReg)> =
+        block.params.iter().copied().zip(back_args.iter().copied()).collect();
+    let mut taken = BTreeSet::new();
+    let mut carried: BTreeMap<VReg, usize> = BTreeMap::new();
+    let mut moves = Vec::new();
+    for &(p, arg) in &phis {
+        let node = match def.get(&arg) {
+            Some(&n) if taken.insert(n) => n,
+            _ => {
+                moves.push((insts.len() + moves.len(), arg));
+                insts.len() + moves.len() - 1
+            }
+        };
+        carried.insert(p, node);
+    }
+    // A value of the last iteration but one that is wanted behind the loop.
+    let outside = used_outside(func, c);
+    let mut out_moves = Vec::new();
+    for &(p, _) in phis.iter().filter(|p| outside.contains(&p.0)) {
+        out_moves.push((insts.len() + moves.len() + out_moves.len(), p));
+    }
+
+    let from = |v: VReg, at: usize| match (def.get(&v), carried.get(&v)) {
+        (Some(&n), _) if n < at => Ok(From::Node(n, 0)),
+        (Some(_), _) => Err("a value is used before it is made"),
+        (None, Some(&n)) => Ok(From::Node(n, 1)),
+        (None, None) => Ok(From::Outside(v)),
+    };
+    let mut nodes = Vec::new();
+    for (i, inst) in insts.iter().enumerate() {
+        nodes.push(node(machine, inst, &|v| from(v, i))?);
+    }
+    let mov = machine.abi.ops.mov;
+    for &(_, v) in moves.iter().chain(&out_moves) {
+        let spec = &machine.instrs[usize::from(mov.0)].operands;
+        let ops: Vec<VOp> = spec
+            .iter()
+            .map(|o| if matches!(o.kind, OperandKind::Reg { def: true, .. }) { VOp::Def(v) } else { VOp::Use(v) })
+            .collect();
+        let inst = VInst::new(VKind::Normal, mov, &ops, 0);
+        let at = nodes.len();
+        nodes.push(node(machine, &inst, &|v| from(v, at))?);
+    }
+    let mut test = branch.clone();
+    test.instr = again;
+    test.kind = VKind::Normal;
+    let at = nodes.len();
+    nodes.push(node(machine, &test, &|v| from(v, at))?);
+
+    let initial = carried.iter().map(|(&p, &n)| (n, p)).collect();
+    let mut live_out: Vec<(usize, VReg)> =
+        def.iter().filter(|(v, _)| outside.contains(v)).map(|(&v, &n)| (n, v)).collect();
+    live_out.extend(out_moves.iter().map(|&(n, v)| (n, v)));
+    live_out.sort_unstable();
+    let memory = memory(&nodes);
+    Ok(Body {
+        nodes,
+        initial,
+        live_out,
+        skip: opposite(machine, again).ok_or("its branch has no opposite")?,
+        exit: exit.clone(),
+        loop_depth: block.loop_depth,
+        memory,
+    })
+}
+
+/// The instruction alone, for asking which registers it names itself.
+fn bare(i: &VInst) -> ciphermill_program::Inst {
+    ciphermill_program::Inst {
+        instr: i.instr,
+        operands: Default::default(),
+        space: ciphermill_ir::Space::Linear,
+        trap: None,
+        role: i.role,
+        loc: i.loc,
+    }
+}
+
+fn node(machine: &Machine, inst: &VInst, from: &dyn Fn(VReg) -> Result<From, &'static str>) -> Result<Node, &'static str> {
+    let instr = &machine.instrs[usize::from(inst.instr.0)];
+    let (mut reads, mut writes, mut tied) = (Vec::new(), None, false);
+    for (o, op) in inst.ops.iter().enumerate() {
+        match op {
+            VOp::Use(v) => reads.push((o, from(*v)?)),
+            VOp::Def(_) if writes.is_some() => return Err("an instruction has two results"),
+            VOp::Def(_) => writes = Some((o, instr.latency)),
+            VOp::Tied { used, .. } => {
+                reads.push((o, from(*used)?));
+                writes = Some((o, instr.latency));
+                tied = true;
+            }
+            _ => {}
+        }
+    }
+    Ok(Node { inst: inst.clone(), reads, writes, tied, mem: inst.mem })
+}
+
+/// Values of the loop that blocks outside it use.
+fn used_outside(func: &VFunc, c: &Candidate) -> BTreeSet<VReg> {
+    let mut used = BTreeSet::new();
+    for (b, block) in func.blocks.iter().enumerate() {
+        let inside = b as u32 == c.header || Some(b as u32) == c.back;
+        if !inside {
+            used.extend(block.insts.iter().flat_map(|i| i.uses().collect::<Vec<_>>()));
+        }
+        for (s, args) in &block.succs {
+            if !inside || (*s != c.header && Some(*s) != c.back) {
+                used.extend(args.iter().copied());
+            }
+        }
+    }
+    used
+}
+
+/// Does a branch jump when its register is not zero (true) or when it is (false)?
+fn tests_nonzero(instr: &Instr) -> Option<bool> {
+    use ciphermill_ir::CmpOp;
+    match instr.semantics.as_slice() {
+        [Stmt::Goto { cond: Some(Expr::Cmp { op, a, b, .. }), .. }] if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(0))) => {
+            match op {
+                CmpOp::Ne => Some(true),
+                CmpOp::Eq => Some(false),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The instruction that jumps under the opposite condition, on any unit.
+pub fn opposite(machine: &Machine, branch: InstrId) -> Option<InstrId> {
+    let wanted = !tests_nonzero(&machine.instrs[usize::from(branch.0)])?;
+    machine
+        .variants
+        .iter()
+        .filter_map(|v| v.first().copied())
+        .find(|i| tests_nonzero(&machine.instrs[usize::from(i.0)]) == Some(wanted))
+}
+
+/// Orders between accesses that may touch the same bytes. Addresses are
+/// values of this function, so within an iteration two of one base compare by
+/// their offsets; from one iteration to the next nothing is known but that
+/// different memories are apart.
+fn memory(nodes: &[Node]) -> Vec<(usize, usize, u32, u32)> {
+    let mut out = Vec::new();
+    let accesses: Vec<(usize, MemRef)> = nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.mem?))).collect();
+    for (k, &(i, a)) in accesses.iter().enumerate() {
+        for &(j, b) in &accesses[k + 1..] {
+            if a.conflicts(&b) {
+                out.push((i, j, u32::from(a.store), 0));
+            }
+        }
+        for &(j, b) in &accesses[..=k] {
+            let apart = a.space != b.space || !(a.store || b.store) || a.apart_always(&b);
+            if !apart {
+                out.push((i, j, u32::from(a.store), 1));
+            }
+        }
+    }
+    out
+}

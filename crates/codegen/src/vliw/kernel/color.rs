@@ -1,0 +1,229 @@
+//! Registers of a modulo schedule.
+//!
+//! Every value occupies a register from the cycle it lands to its last read,
+//! in every iteration: an arc on a circle of II cycles. A value tied to
+//! another shares its register, so both arcs belong to one *web*. Webs whose
+//! arcs do not touch may share a register. Greedy colouring in the order of
+//! starts is optimal on a line; a circle is cut open at each cycle in turn
+//! until one cut succeeds.
+
+use super::body::From;
+use super::modulo::Schedule;
+use super::place::{Ops, Sides};
+use crate::vcode::VReg;
+use ciphermill_machine::{Machine, Reg};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Registers for everything in a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Assignment {
+    /// Of each operation's result.
+    pub result: Vec<Option<Reg>>,
+    /// Of values from outside, by side.
+    pub outside: BTreeMap<(VReg, usize), Reg>,
+}
+
+struct Web {
+    side: usize,
+    /// `(start, cycles)` on the circle.
+    arcs: Vec<(i64, i64)>,
+    /// Known by this register outside: the allocator must be able to use it.
+    interface: bool,
+    only: Option<Vec<Reg>>,
+    members: Vec<usize>,
+}
+
+/// Registers, or `None` where there are too few. `fixed` are taken (the
+/// counter), `allocatable` those that values may come and go in.
+pub fn color(
+    sides: &Sides<'_>,
+    ops: &Ops,
+    schedule: &Schedule,
+    fixed: &[Reg],
+    allocatable: &[Reg],
+) -> Option<Assignment> {
+    let machine = sides.machine;
+    let ii = schedule.ii;
+    let mut out = Assignment { result: vec![None; ops.ops.len()], outside: BTreeMap::new() };
+    let mut busy: BTreeSet<Reg> = fixed.iter().copied().collect();
+    let webs = webs(machine, ops, schedule)?;
+
+    // Certain registers first, then values from outside, then the rest.
+    let mut rows: BTreeMap<Reg, Vec<bool>> = BTreeMap::new();
+    let invariants = outside(sides, ops, schedule);
+    let mut certain: Vec<&Web> = webs.iter().filter(|w| w.only.is_some()).collect();
+    certain.sort_by_key(|w| w.arcs.first().copied());
+    for web in certain {
+        let list = web.only.as_deref().unwrap_or_default();
+        let fits = |r: &&Reg| sides.pool[web.side].contains(r) && !busy.contains(r) && free(&rows, **r, web, ii);
+        let r = *list.iter().find(fits)?;
+        take(&mut rows, r, web, ii);
+        web.members.iter().for_each(|&m| out.result[m] = Some(r));
+    }
+    for (v, side, only) in invariants {
+        // From the back: registers that only the kernel can use stay for it.
+        let list: Vec<Reg> = only.unwrap_or_else(|| sides.pool[side].clone());
+        let fits = |r: &&Reg| {
+            allocatable.contains(r) && sides.pool[side].contains(r) && !busy.contains(r) && !rows.contains_key(r)
+        };
+        let r = *list.iter().rev().find(fits)?;
+        busy.insert(r);
+        out.outside.insert((v, side), r);
+    }
+    for side in 0..sides.files.len() {
+        let mine: Vec<&Web> = webs.iter().filter(|w| w.side == side && w.only.is_none()).collect();
+        let pool: Vec<Reg> = sides.pool[side].iter().copied().filter(|r| !busy.contains(r)).collect();
+        let found = (0..ii).find_map(|cut| open_at(&mine, &pool, allocatable, &rows, ii, cut))?;
+        for (web, r) in mine.iter().zip(found) {
+            web.members.iter().for_each(|&m| out.result[m] = Some(r));
+        }
+    }
+    Some(out)
+}
+
+/// Values from outside: on which sides, and in which certain registers.
+fn outside(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule) -> Vec<(VReg, usize, Option<Vec<Reg>>)> {
+    let mut list: BTreeMap<(VReg, usize), Option<Vec<Reg>>> = BTreeMap::new();
+    for (i, op) in ops.ops.iter().enumerate() {
+        let instr = &sides.machine.instrs[usize::from(schedule.variant[i].0)];
+        for &(o, from) in &op.reads {
+            if let From::Outside(v) = from {
+                let only = instr.only.iter().find(|p| p.0 == o).map(|p| p.1.clone());
+                let entry = list.entry((v, op.at.unit)).or_default();
+                if only.is_some() {
+                    *entry = only;
+                }
+            }
+        }
+    }
+    // Those with few registers to choose from come first.
+    let mut out: Vec<_> = list.into_iter().map(|((v, s), only)| (v, s, only)).collect();
+    out.sort_by_key(|x| (x.2.is_none(), x.0, x.1));
+    out
+}
+
+/// How many registers values from outside take on each side.
+pub fn invariants(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
+    let mut seen = BTreeSet::new();
+    for op in &ops.ops {
+        for &(_, from) in &op.reads {
+            if let From::Outside(v) = from {
+                seen.insert((v, op.at.unit));
+            }
+        }
+    }
+    (0..sides.files.len()).map(|s| seen.iter().filter(|x| x.1 == s).count() as i64).collect()
+}
+
+fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
+    let n = ops.ops.len();
+    let ii = schedule.ii;
+    let end = (0..n).map(|i| schedule.time[i] + latency(ops, i)).max().unwrap_or(0);
+    let mut last: Vec<Option<i64>> = vec![None; n];
+    let mut only: Vec<Option<Vec<Reg>>> = vec![None; n];
+    let mut tied_to: Vec<Option<usize>> = vec![None; n];
+    for (i, op) in ops.ops.iter().enumerate() {
+        let instr = &machine.instrs[usize::from(schedule.variant[i].0)];
+        for &(o, from) in &op.reads {
+            let From::Node(p, d) = from else { continue };
+            let read = schedule.time[i] + i64::from(d) * ii;
+            last[p] = Some(last[p].map_or(read, |l: i64| l.max(read)));
+            if let Some((_, regs)) = instr.only.iter().find(|x| x.0 == o) {
+                only[p] = Some(match &only[p] {
+                    Some(old) => old.iter().copied().filter(|r| regs.contains(r)).collect(),
+                    None => regs.clone(),
+                });
+            }
+            if op.tied && op.writes.is_some_and(|w| w.0 == o) && p != i {
+                tied_to[i] = Some(p);
+            }
+        }
+    }
+    for &(i, _) in &ops.live_out {
+        last[i] = Some(last[i].map_or(end, |l| l.max(end)));
+    }
+    let mut webs: Vec<Web> = Vec::new();
+    let mut web_of: Vec<Option<usize>> = vec![None; n];
+    for i in 0..n {
+        if ops.ops[i].writes.is_none() {
+            continue;
+        }
+        let mut start = schedule.time[i] + latency(ops, i);
+        let stop = last[i].unwrap_or(start).max(start);
+        let interface = ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i);
+        if ops.initial.contains_key(&i) {
+            start = start.min(ii);
+        }
+        if stop - start >= ii {
+            return None;
+        }
+        let arc = (start.rem_euclid(ii), stop - start + 1);
+        let w = match tied_to[i].and_then(|p| web_of[p]) {
+            Some(w) => w,
+            None => {
+                webs.push(Web { side: ops.ops[i].at.result, arcs: Vec::new(), interface: false, only: None, members: Vec::new() });
+                webs.len() - 1
+            }
+        };
+        web_of[i] = Some(w);
+        let web = &mut webs[w];
+        web.arcs.push(arc);
+        web.members.push(i);
+        web.interface |= interface;
+        if let Some(regs) = &only[i] {
+            web.only = Some(match &web.only {
+                Some(old) => old.iter().copied().filter(|r| regs.contains(r)).collect(),
+                None => regs.clone(),
+            });
+        }
+    }
+    Some(webs)
+}
+
+fn latency(ops: &Ops, i: usize) -> i64 {
+    ops.ops[i].writes.map_or(1, |w| i64::from(w.1))
+}
+
+fn cycles(web: &Web, ii: i64) -> impl Iterator<Item = usize> + '_ {
+    web.arcs.iter().flat_map(move |&(start, len)| (start..start + len).map(move |c| c.rem_euclid(ii) as usize))
+}
+
+fn free(rows: &BTreeMap<Reg, Vec<bool>>, r: Reg, web: &Web, ii: i64) -> bool {
+    rows.get(&r).is_none_or(|row| cycles(web, ii).all(|c| !row[c]))
+}
+
+fn take(rows: &mut BTreeMap<Reg, Vec<bool>>, r: Reg, web: &Web, ii: i64) {
+    let row = rows.entry(r).or_insert_with(|| vec![false; ii as usize]);
+    cycles(web, ii).for_each(|c| row[c] = true);
+}
+
+/// Colour in order of starts, the circle cut open at a cycle: webs that lie
+/// across the cut first. Of the registers that are free the one that has been
+/// so for the shortest time is taken.
+fn open_at(
+    webs: &[&Web],
+    pool: &[Reg],
+    allocatable: &[Reg],
+    before: &BTreeMap<Reg, Vec<bool>>,
+    ii: i64,
+    cut: i64,
+) -> Option<Vec<Reg>> {
+    let mut rows = before.clone();
+    let start = |w: &Web| w.arcs.iter().map(|a| (a.0 - cut).rem_euclid(ii)).min().unwrap_or(0);
+    let across = |w: &Web| cycles(w, ii).any(|c| c as i64 == cut) && start(w) != 0;
+    let mut order: Vec<usize> = (0..webs.len()).collect();
+    order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
+    let mut out = vec![None; webs.len()];
+    for i in order {
+        let web = webs[i];
+        let from = web.arcs.iter().map(|a| a.0).min_by_key(|a| (a - cut).rem_euclid(ii)).unwrap_or(0);
+        let idle = |r: &Reg| {
+            rows.get(r).map_or(ii, |row| (1..=ii).find(|k| row[(from - k).rem_euclid(ii) as usize]).unwrap_or(ii))
+        };
+        let fits = |r: &&Reg| (!web.interface || allocatable.contains(r)) && free(&rows, **r, web, ii);
+        let r = *pool.iter().filter(fits).min_by_key(|r| (idle(r), allocatable.contains(r), r.0))?;
+        take(&mut rows, r, web, ii);
+        out[i] = Some(r);
+    }
+    out.into_iter().collect()
+}

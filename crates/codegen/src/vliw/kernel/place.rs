@@ -1,0 +1,307 @@
+//! Sides: which cluster each node runs on, and where its result goes.
+//!
+//! A node has the side of the unit that runs it and the side of its result;
+//! they differ only for loads whose data crosses over the memory path. Once
+//! sides are chosen, [`settle`] makes every node possible: a tied operand gets
+//! a copy of its own where its value is needed again, and an operand that no
+//! variant can read from where it is gets a copy on the right side. What comes
+//! out is the list of [`Op`]s to be scheduled, each with the variants that fit.
+
+use super::body::{Body, From, Node};
+use crate::CompileError;
+use crate::vcode::{VInst, VKind, VOp, VReg};
+use ciphermill_machine::{FileId, InstrId, Machine, OperandKind, Reg};
+use std::collections::BTreeMap;
+
+/// The clusters as the scheduler sees them.
+pub struct Sides<'m> {
+    pub machine: &'m Machine,
+    /// Register file of each side.
+    pub files: Vec<FileId>,
+    /// Registers that a kernel may use, by side.
+    pub pool: Vec<Vec<Reg>>,
+}
+
+impl<'m> Sides<'m> {
+    /// The files that `free` are of, each a side.
+    pub fn new(machine: &'m Machine, free: &[Reg]) -> Sides<'m> {
+        let mut files: Vec<FileId> = free.iter().map(|r| machine.regs[usize::from(r.0)].file).collect();
+        files.sort_unstable();
+        files.dedup();
+        let of = |f: &FileId| free.iter().copied().filter(|r| machine.regs[usize::from(r.0)].file == *f).collect();
+        let pool = files.iter().map(of).collect();
+        Sides { machine, files, pool }
+    }
+
+    pub fn of_file(&self, file: FileId) -> Option<usize> {
+        self.files.iter().position(|f| *f == file)
+    }
+
+    /// Side of the unit a variant runs on.
+    pub fn of_variant(&self, v: InstrId) -> usize {
+        let cluster = self.machine.instrs[usize::from(v.0)].cluster;
+        self.files.iter().position(|&f| self.machine.files[f].cluster == cluster).unwrap_or(0)
+    }
+}
+
+/// Where a node runs and where its result is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    pub unit: usize,
+    pub result: usize,
+}
+
+/// A node with its sides settled.
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub inst: VInst,
+    pub reads: Vec<(usize, From)>,
+    pub writes: Option<(usize, u32)>,
+    pub tied: bool,
+    pub at: At,
+    pub variants: Vec<InstrId>,
+}
+
+/// All that is to be scheduled.
+#[derive(Clone, Debug, Default)]
+pub struct Ops {
+    pub ops: Vec<Op>,
+    /// Initial values, as in the body.
+    pub initial: BTreeMap<usize, VReg>,
+    pub live_out: Vec<(usize, VReg)>,
+    pub memory: Vec<(usize, usize, u32, u32)>,
+}
+
+impl Ops {
+    /// Side on which `from` is read by an operation whose unit is on `unit`:
+    /// values from outside are wherever they are wanted.
+    pub fn side(&self, from: From, unit: usize) -> usize {
+        match from {
+            From::Node(n, _) => self.ops[n].at.result,
+            From::Outside(_) => unit,
+        }
+    }
+}
+
+/// Variants of `inst` on `at.unit` that read and write where they should.
+fn fitting(sides: &Sides<'_>, inst: &VInst, at: At, side: &dyn Fn(usize) -> Option<usize>) -> Vec<InstrId> {
+    let all = &sides.machine.variants[usize::from(inst.instr.0)];
+    all.iter().copied().filter(|&v| sides.of_variant(v) == at.unit && wrong(sides, inst, v, side).is_empty()).collect()
+}
+
+/// Operands that a variant wants on another side: `(operand, side)`.
+fn wrong(sides: &Sides<'_>, inst: &VInst, v: InstrId, side: &dyn Fn(usize) -> Option<usize>) -> Vec<(usize, usize)> {
+    let instr = &sides.machine.instrs[usize::from(v.0)];
+    let mut out = Vec::new();
+    for (o, op) in inst.ops.iter().enumerate() {
+        let OperandKind::Reg { file, .. } = instr.operands[o].kind else { continue };
+        if !matches!(op, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }) {
+            continue;
+        }
+        // An operand of certain registers may be on any of their sides.
+        let certain = instr.only.iter().find(|p| p.0 == o);
+        let wanted = sides.of_file(file);
+        match (side(o), certain, wanted) {
+            (Some(s), Some((_, regs)), _) => {
+                if !regs.iter().any(|r| sides.pool[s].contains(r)) {
+                    out.push((o, wanted.unwrap_or(0)));
+                }
+            }
+            (Some(s), None, Some(w)) if s != w => out.push((o, w)),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Settle the sides of all nodes.
+///
+/// # Errors
+/// When some node has no variant, whatever is copied.
+pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileError> {
+    let mut s = Settler { sides, out: Ops::default(), index: Vec::new(), copies: BTreeMap::new(), later: Vec::new() };
+    let mut readers: BTreeMap<usize, usize> = BTreeMap::new();
+    for (_, from) in body.nodes.iter().flat_map(|n| &n.reads) {
+        if let From::Node(n, 0) = from {
+            *readers.entry(*n).or_default() += 1;
+        }
+    }
+    let leaves = |n: usize| body.live_out.iter().any(|l| l.0 == n) || body.initial.contains_key(&n);
+    for (i, node) in body.nodes.iter().enumerate() {
+        let alone = |from: From| match from {
+            From::Node(n, 0) => readers[&n] == 1 && !leaves(n),
+            From::Node(n, _) => n == i,
+            From::Outside(_) => false,
+        };
+        s.node(node, at[i], &alone, at)?;
+    }
+    // A value of the iteration before has no number while its node is still
+    // to come; all have one now.
+    for (op, k, old) in std::mem::take(&mut s.later) {
+        s.out.ops[op].reads[k].1 = From::Node(s.index[old], 1);
+    }
+    let mut out = s.out;
+    out.initial = body.initial.iter().map(|(&n, &v)| (s.index[n], v)).collect();
+    out.live_out = body.live_out.iter().map(|&(n, v)| (s.index[n], v)).collect();
+    out.memory = body.memory.iter().map(|&(a, b, c, d)| (s.index[a], s.index[b], c, d)).collect();
+    Ok(out)
+}
+
+struct Settler<'a> {
+    sides: &'a Sides<'a>,
+    out: Ops,
+    /// Number of each node of the body among the operations.
+    index: Vec<usize>,
+    /// Copies made: value (as the body numbers it) and side.
+    copies: BTreeMap<(usize, u32, usize), usize>,
+    /// Reads of the iteration before: operation, place, node of the body.
+    later: Vec<(usize, usize, usize)>,
+}
+
+impl Settler<'_> {
+    fn node(&mut self, node: &Node, at: At, alone: &dyn Fn(From) -> bool, all: &[At]) -> Result<(), CompileError> {
+        let mut inst = node.inst.clone();
+        let mut reads: Vec<(usize, Read)> = node
+            .reads
+            .iter()
+            .map(|&(o, from)| {
+                let read = match from {
+                    From::Node(n, d) => Read::Body(n, d),
+                    From::Outside(v) => Read::Outside(v),
+                };
+                (o, read)
+            })
+            .collect();
+        // What a tied operand overwrites must be nobody else's.
+        if let (true, Some((tied, _))) = (node.tied, node.writes) {
+            for (k, (o, from)) in node.reads.iter().enumerate() {
+                let home = match reads[k].1 {
+                    Read::Body(n, _) => all[n].result == at.result,
+                    _ => false,
+                };
+                if *o == tied && !(alone(*from) && home) {
+                    let copy = self.copy(reads[k].1, at.result, all, false)?;
+                    reads[k].1 = Read::Op(copy);
+                }
+            }
+        }
+        let side = |reads: &[(usize, Read)], o: usize| -> Option<usize> {
+            if node.writes.is_some_and(|w| w.0 == o) {
+                return Some(at.result);
+            }
+            let (_, read) = reads.iter().find(|r| r.0 == o)?;
+            Some(match read {
+                Read::Body(n, _) => all[*n].result,
+                Read::Op(n) => self.out.ops[*n].at.result,
+                Read::Outside(_) => at.unit,
+            })
+        };
+        let mut variants = fitting(self.sides, &inst, at, &|o| side(&reads, o));
+        if variants.is_empty() {
+            let choices = self.sides.machine.variants[usize::from(inst.instr.0)].iter().copied();
+            let own = |v: &InstrId| self.sides.of_variant(*v) == at.unit;
+            let repaired = choices
+                .filter(own)
+                .map(|v| wrong(self.sides, &inst, v, &|o| side(&reads, o)))
+                .filter(|w| w.iter().all(|&(o, _)| node.writes.is_none_or(|d| d.0 != o)))
+                .min_by_key(Vec::len);
+            let Some(repaired) = repaired else { return Err(self.impossible(&inst)) };
+            for (o, to) in repaired {
+                if let Some(k) = reads.iter().position(|r| r.0 == o) {
+                    let copy = self.copy(reads[k].1, to, all, true)?;
+                    reads[k].1 = Read::Op(copy);
+                }
+            }
+            let side = |o: usize| -> Option<usize> {
+                if node.writes.is_some_and(|w| w.0 == o) {
+                    return Some(at.result);
+                }
+                let (_, read) = reads.iter().find(|r| r.0 == o)?;
+                Some(match read {
+                    Read::Body(n, _) => all[*n].result,
+                    Read::Op(n) => self.out.ops[*n].at.result,
+                    Read::Outside(_) => at.unit,
+                })
+            };
+            variants = fitting(self.sides, &inst, at, &side);
+            if variants.is_empty() {
+                return Err(self.impossible(&inst));
+            }
+        }
+        inst.kind = VKind::Normal;
+        self.index.push(self.out.ops.len());
+        self.push(Op { inst, reads: Vec::new(), writes: node.writes, tied: node.tied, at, variants }, &reads);
+        Ok(())
+    }
+
+    fn push(&mut self, mut op: Op, reads: &[(usize, Read)]) {
+        let at = self.out.ops.len();
+        for (k, &(o, read)) in reads.iter().enumerate() {
+            let from = match read {
+                Read::Op(n) => From::Node(n, 0),
+                Read::Outside(v) => From::Outside(v),
+                Read::Body(n, 0) => From::Node(self.index[n], 0),
+                Read::Body(n, d) => {
+                    self.later.push((at, k, n));
+                    From::Node(usize::MAX, d)
+                }
+            };
+            op.reads.push((o, from));
+        }
+        self.out.ops.push(op);
+    }
+
+    /// A copy of a value on a side; one for all who want it, if `shared`.
+    fn copy(&mut self, read: Read, to: usize, all: &[At], shared: bool) -> Result<usize, CompileError> {
+        let key = match read {
+            Read::Body(n, d) => Some((n, d, to)),
+            _ => None,
+        };
+        if let Some(&c) = key.filter(|_| shared).and_then(|k| self.copies.get(&k)) {
+            return Ok(c);
+        }
+        let machine = self.sides.machine;
+        let mov = machine.abi.ops.mov;
+        let spec = &machine.instrs[usize::from(mov.0)].operands;
+        let is_def = |o: usize| matches!(spec[o].kind, OperandKind::Reg { def: true, .. });
+        // Operands are told apart by their places, not by these names.
+        let ops: Vec<VOp> = (0..spec.len()).map(|o| if is_def(o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
+        let inst = VInst::new(VKind::Normal, mov, &ops, 0);
+        let def = (0..spec.len()).find(|&o| is_def(o)).unwrap_or(0);
+        let used = (0..spec.len()).find(|&o| !is_def(o)).unwrap_or(1);
+        let from = match read {
+            Read::Body(n, _) => all[n].result,
+            Read::Op(n) => self.out.ops[n].at.result,
+            Read::Outside(_) => to,
+        };
+        let at = At { unit: to, result: to };
+        let variants = fitting(self.sides, &inst, at, &|o| Some(if o == def { to } else { from }));
+        if variants.is_empty() {
+            return Err(self.impossible(&inst));
+        }
+        let latency = machine.instrs[usize::from(mov.0)].latency;
+        let n = self.out.ops.len();
+        let mut op = Op { inst, reads: Vec::new(), writes: Some((def, latency)), tied: false, at, variants };
+        op.inst.role = ciphermill_program::Role::Overhead;
+        self.push(op, &[(used, read)]);
+        if let Some(k) = key.filter(|_| shared) {
+            self.copies.insert(k, n);
+        }
+        Ok(n)
+    }
+
+    fn impossible(&self, inst: &VInst) -> CompileError {
+        let name = &self.sides.machine.instrs[usize::from(inst.instr.0)].name;
+        CompileError::Internal(format!("no unit can run `{name}` in a pipelined loop"))
+    }
+}
+
+/// A source while nodes are being numbered anew.
+#[derive(Clone, Copy, Debug)]
+enum Read {
+    /// A node of the body and a distance.
+    Body(usize, u32),
+    /// An operation already made.
+    Op(usize),
+    Outside(VReg),
+}

@@ -1,0 +1,104 @@
+//! Writing out templates: every operand gets the value it stands for, and one
+//! that has none is an error, never a zero.
+
+use ciphermill_codegen::constants::Expansion;
+use ciphermill_codegen::matcher::Matcher;
+use ciphermill_codegen::pattern::{Action, Template};
+use ciphermill_codegen::vcode::{VInst, VOp, VReg};
+use ciphermill_codegen::{CompileError, Options, compile};
+use ciphermill_machine::{Machine, OperandKind};
+use std::path::Path;
+use std::sync::Arc;
+
+fn machine(name: &str, with: &[&str], set: &[(&str, &str)]) -> Machine {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let with: Vec<String> = with.iter().map(|w| w.to_string()).collect();
+    let set: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+    ciphermill_machine::load_from_dir(&root, name, &with, &[], &set).expect("the machine file is good")
+}
+
+fn expand(machine: &Machine, t: &Template, ops: &[Option<VOp>]) -> Result<Vec<VInst>, CompileError> {
+    let mut vregs = 100;
+    Expansion { machine, new_vreg: &mut vregs }.expand(t, ops, Some(VReg(50)), Some(7))
+}
+
+/// A value for each operand that the matcher would bind; `imm` of the first
+/// and the last value of an immediate's range.
+fn operands(t: &Template, imm: fn(i64, i64) -> i64) -> Vec<Option<VOp>> {
+    let dest = if let Action::Value(d, _) = &t.action { Some(*d) } else { None };
+    let value = |(i, o): (usize, &ciphermill_machine::Operand)| match &o.kind {
+        OperandKind::Reg { used, .. } if Some(i) == dest && !used => None,
+        OperandKind::Reg { .. } => Some(VOp::Use(VReg(i as u32))),
+        OperandKind::Imm { values: Some(v), .. } => Some(VOp::Imm(imm(v[0], v[v.len() - 1]))),
+        OperandKind::Imm { min, max, .. } => Some(VOp::Imm(imm(*min, *max))),
+        OperandKind::Label => None,
+    };
+    t.operands.iter().enumerate().map(value).collect()
+}
+
+#[test]
+fn every_template_can_be_written_out() {
+    for machine in [machine("leon2", &[], &[]), machine("rv32", &["zba", "zbb", "zbkb"], &[])] {
+        for t in &Matcher::new(&machine).templates {
+            for imm in [|min, _| min, |_, max| max] {
+                let ops = operands(t, imm);
+                let insts = expand(&machine, t, &ops).unwrap_or_else(|e| panic!("{}: {e}", machine.name));
+                let written = insts.iter().flat_map(|i| &i.ops);
+                let results = written.filter(|o| matches!(o, VOp::Def(VReg(50)) | VOp::Tied { def: VReg(50), .. }));
+                assert_eq!(results.count(), usize::from(matches!(t.action, Action::Value(..))));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_operand_without_a_value_is_an_error() {
+    for machine in [machine("leon2", &[], &[]), machine("rv32", &[], &[])] {
+        let mut tried = 0;
+        for t in &Matcher::new(&machine).templates {
+            let ops = operands(t, |min, _| min);
+            for i in (0..ops.len()).filter(|&i| ops[i].is_some()) {
+                let mut lacking = ops.clone();
+                lacking[i] = None;
+                match expand(&machine, t, &lacking) {
+                    Err(CompileError::Internal(text)) => assert!(text.contains("has no value"), "{text}"),
+                    other => panic!("{}: operand {i} of {t:?}: {other:?}", machine.name),
+                }
+                tried += 1;
+            }
+        }
+        assert!(tried > 50, "{tried}");
+    }
+}
+
+#[test]
+fn immediates_of_a_compounds_parts_come_from_their_expressions() {
+    // rv32 makes a word from `lui` and `addi`, whose parts share its constant.
+    let machine = machine("rv32", &[], &[]);
+    let matcher = Matcher::new(&machine);
+    for c in [0u64, 1, 0x7ff, 0x800, 0xfff, 0x1000, 0x1234_5678, 0x8000_0000, 0xffff_f800, 0xffff_ffff] {
+        let (t, ops) = ciphermill_codegen::constants::recipe(&machine, &matcher, c).expect("any constant can be made");
+        let mut value = 0i64;
+        for inst in expand(&machine, t, &ops).expect("it is written out") {
+            let imm = inst.ops.iter().find_map(|o| if let VOp::Imm(i) = o { Some(*i) } else { None });
+            let imm = imm.expect("each part has an immediate");
+            let name = machine.instrs[usize::from(inst.instr.0)].name.as_str();
+            assert!(["lui", "addi", "li"].contains(&name), "{c:#x} by {name}");
+            value += imm;
+        }
+        assert_eq!(value as u32, c as u32, "{c:#x}");
+    }
+}
+
+#[test]
+fn a_setting_that_no_code_is_generated_for_is_named() {
+    let wasm = wat::parse_str(r#"(module (memory 1) (func (export "f")))"#).expect("the module is well formed");
+    let module = ciphermill_load::load(&wasm).expect("the module loads");
+    let machine = machine("leon2", &[], &[("issue.interlock", "false")]);
+    match compile(&module, Arc::new(machine), &Options::default()) {
+        Err(CompileError::Unsupported(text)) => {
+            assert!(text.contains("issue.interlock = false") && text.contains("set it to true"), "{text}");
+        }
+        other => panic!("{:?}", other.map(|p| p.funcs.len())),
+    }
+}
