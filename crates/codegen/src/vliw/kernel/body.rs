@@ -66,6 +66,8 @@ pub struct Candidate {
 /// Loops of one block, and their edges back.
 pub fn candidates(func: &VFunc) -> Vec<Candidate> {
     let mut out = Vec::new();
+    let mut preds = vec![0usize; func.blocks.len()];
+    func.blocks.iter().flat_map(|b| &b.succs).for_each(|s| preds[s.0 as usize] += 1);
     for (b, block) in func.blocks.iter().enumerate() {
         let b = b as u32;
         let ends = block.insts.last().is_some_and(|i| i.kind == VKind::Branch);
@@ -79,7 +81,7 @@ pub fn candidates(func: &VFunc) -> Vec<Candidate> {
             }
             let e = &func.blocks[*s as usize];
             let plain = e.insts.iter().all(|i| matches!(i.kind, VKind::Normal | VKind::Jump));
-            if plain && e.succs.len() == 1 && e.succs[0].0 == b && e.params.is_empty() {
+            if plain && preds[*s as usize] == 1 && e.succs.len() == 1 && e.succs[0].0 == b && e.params.is_empty() {
                 out.push(Candidate { header: b, back: Some(*s) });
                 break;
             }
@@ -122,8 +124,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     }
     // Each value carried round needs a node of its own: a move where two
     // parameters would share one, or where none makes it.
-    let phis: Vec<(VReg, VReg)> =
-        block.params.iter().copied().zip(back_args.iter().copied()).collect();
+    let phis: Vec<(VReg, VReg)> = block.params.iter().copied().zip(back_args.iter().copied()).collect();
     let mut taken = BTreeSet::new();
     let mut carried: BTreeMap<VReg, usize> = BTreeMap::new();
     let mut moves = Vec::new();

@@ -33,19 +33,18 @@ struct Web {
     members: Vec<usize>,
 }
 
-/// Registers, or `None` where there are too few. `fixed` are taken (the
-/// counter), `allocatable` those that values may come and go in.
+/// Registers, or `None` where there are too few. `allocatable` are those that
+/// values may come and go in.
 pub fn color(
     sides: &Sides<'_>,
     ops: &Ops,
     schedule: &Schedule,
-    fixed: &[Reg],
     allocatable: &[Reg],
 ) -> Option<Assignment> {
     let machine = sides.machine;
     let ii = schedule.ii;
     let mut out = Assignment { result: vec![None; ops.ops.len()], outside: BTreeMap::new() };
-    let mut busy: BTreeSet<Reg> = fixed.iter().copied().collect();
+    let mut busy: BTreeSet<Reg> = BTreeSet::new();
     let webs = webs(machine, ops, schedule)?;
 
     // Certain registers first, then values from outside, then the rest.

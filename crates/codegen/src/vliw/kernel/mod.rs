@@ -4,7 +4,7 @@
 //! body -> partition -> place -> modulo -> color -> emit
 //! ```
 //!
-//! A loop of one block that counts ([`body`]) is divided between the clusters
+//! A loop of one block ([`body`]) is divided between the clusters
 //! ([`partition`], [`place`]), scheduled at the least initiation interval that
 //! units, dependences and registers allow ([`modulo`], [`color`]), and written
 //! out as prologue, kernel and epilogue ([`emit`]). All that happens before
@@ -80,7 +80,7 @@ pub fn pipeline(
     }
 }
 
-/// A loop by its counter's register, which is its own.
+/// A loop by the registers of its parameters, which are its own.
 fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
     func.blocks[c.header as usize].params.clone()
 }
@@ -154,9 +154,7 @@ fn at_any_ii(
     let res_mii = modulo::res_mii(sides, ops);
     let rec_mii = modulo::rec_mii(ops);
     let outside = color::invariants(sides, ops);
-    let limits: Vec<i64> = (0..sides.files.len())
-        .map(|s| sides.pool[s].len() as i64 - outside[s])
-        .collect();
+    let limits: Vec<i64> = (0..sides.files.len()).map(|s| sides.pool[s].len() as i64 - outside[s]).collect();
     if limits.iter().any(|l| *l < 2) {
         return None;
     }
@@ -171,7 +169,7 @@ fn at_any_ii(
                 let Some(schedule) = modulo::schedule(sides, ops, ii, policy, &limits, stages) else {
                     continue;
                 };
-                let Some(assigned) = color::color(sides, ops, &schedule, &[], &registers.allocatable) else {
+                let Some(assigned) = color::color(sides, ops, &schedule, &registers.allocatable) else {
                     continue;
                 };
                 return Some(Kernel {
