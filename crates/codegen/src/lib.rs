@@ -39,7 +39,7 @@ pub mod vliw;
 use allocate::Registers;
 use ciphermill_ir::{FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg};
-use ciphermill_program::{Program, Segment};
+use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
 use finish::Finish;
@@ -101,6 +101,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let matcher = Matcher::new(m);
     let facts = Facts::new(m);
     let mut funcs = Vec::with_capacity(ids.len());
+    let mut loops = Vec::new();
     for id in ids {
         let mut func = module.funcs[id].clone();
         let only: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
@@ -155,6 +156,13 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
         let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
         let finish = Finish { machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        loops.extend(kernels.iter().map(|k| PipelinedLoop {
+            func: funcs.len() as u32,
+            ii: k.schedule.ii as u32,
+            res_mii: k.res_mii as u32,
+            rec_mii: k.rec_mii as u32,
+            stages: k.schedule.stages as u32,
+        }));
         let mut done = finish.func(&vfunc, &allocated)?;
         let sig = &module.funcs[id].sig;
         (done.params, done.results) = (sig.params.len(), sig.results.len());
@@ -176,6 +184,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         system_func_refs: module.system.func_refs.clone(),
         arg_overflow: overflow,
         global_regs,
+        loops,
     })
 }
 

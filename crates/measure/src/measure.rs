@@ -5,14 +5,14 @@ use crate::bounds;
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
-use crate::measurement::{Bounds, Breakdown, Measurement, Metrics, Provenance};
+use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, Request};
 use crate::resource;
 use crate::sizes;
 use ciphermill_machine::Machine;
-use ciphermill_program::Program;
+use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -100,7 +100,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         metrics: metrics(whole),
         breakdown: breakdown(whole),
         bounds,
-        loops: Vec::new(),
+        loops: loops(&program, whole),
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,
@@ -184,6 +184,21 @@ fn metrics(s: &Stats) -> Metrics {
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),
     }
+}
+
+/// The pipelined loops of the functions that ran, the busiest function's first.
+fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
+    let ran = |l: &&PipelinedLoop| stats.per_func.get(l.func as usize).copied().unwrap_or(0);
+    let mut list: Vec<&PipelinedLoop> = program.loops.iter().filter(|l| ran(l) > 0).collect();
+    list.sort_by_key(|l| std::cmp::Reverse(ran(l)));
+    let one = |l: &PipelinedLoop| Loop {
+        ii: l.ii,
+        res_mii: l.res_mii,
+        rec_mii: l.rec_mii,
+        stages: l.stages,
+        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii),
+    };
+    list.into_iter().map(one).collect()
 }
 
 fn breakdown(s: &Stats) -> Breakdown {

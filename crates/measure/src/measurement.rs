@@ -52,7 +52,7 @@ pub struct Measurement {
     /// Cycles by what they went to; they sum to `cycles`.
     pub breakdown: Breakdown,
     pub bounds: Bounds,
-    /// Software-pipelined loops; none on this kind of machine.
+    /// Software-pipelined loops of the functions that ran.
     pub loops: Vec<Loop>,
     pub bottleneck: &'static str,
     pub why: String,

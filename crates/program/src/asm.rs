@@ -303,6 +303,7 @@ mod tests {
             system_func_refs: vec![ciphermill_ir::FuncRef { offset: 12, func: ciphermill_ir::FuncId::from_u32(1) }],
             arg_overflow: 16,
             global_regs: vec![],
+            loops: vec![],
         }
     }
 

@@ -109,6 +109,23 @@ pub struct Program {
     /// Registers that hold globals for the whole program: `(register, initial
     /// value)`.
     pub global_regs: Vec<(Reg, u64)>,
+    /// Software-pipelined loops, with the function each stands in.
+    pub loops: Vec<PipelinedLoop>,
+}
+
+/// How a loop was software-pipelined, all in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PipelinedLoop {
+    /// An index into [`Program::funcs`].
+    pub func: u32,
+    /// Initiation interval: an iteration begins every so many cycles.
+    pub ii: u32,
+    /// The least that units and that values carried round allow. A loop whose
+    /// `ii` is the larger of the two cannot be scheduled better.
+    pub res_mii: u32,
+    pub rec_mii: u32,
+    /// Iterations under way at once.
+    pub stages: u32,
 }
 
 impl Program {

@@ -209,6 +209,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         system_func_refs: vec![],
         arg_overflow: 32,
         global_regs: vec![],
+        loops: vec![],
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! A loop of one block ([`body`]) is divided between the clusters
 //! ([`partition`], [`place`]), scheduled at the least initiation interval that
-//! units, dependences and registers allow ([`modulo`], [`color`]), and written
+//! units, dependences and registers allow ([`graph`], [`modulo`] with its
+//! [`table`], [`color`]), and written
 //! out as prologue, kernel and epilogue ([`emit`]). All that happens before
 //! register allocation: the whole loop then becomes one pseudo-instruction
 //! that takes its values in certain registers, gives back others, and destroys
@@ -20,9 +21,11 @@
 pub mod body;
 pub mod color;
 pub mod emit;
+pub mod graph;
 pub mod modulo;
 pub mod partition;
 pub mod place;
+pub mod table;
 
 use crate::CompileError;
 use crate::allocate::Registers;
@@ -50,7 +53,7 @@ pub struct Kernel {
     /// would not be taken.
     pub skip: InstrId,
     pub loop_depth: u8,
-    /// For reports.
+    /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
 }
@@ -93,6 +96,7 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
         let ops = place::settle(body, &sides, at)?;
         Ok(at_any_ii(body, &ops, &sides, registers, from, to))
     };
+    let (res_mii, rec_mii) = graph::lower(&sides, body)?;
     let apart = partition::apart(body, &sides);
     let even = partition::balanced(&apart, &sides);
     let mut found = if even { try_at(&apart, 0, i64::MAX)? } else { None };
@@ -100,7 +104,7 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
         // Unless every unit is busy all the time, dividing otherwise may help.
         let spread = partition::spread(body, &sides);
         for start in [spread, apart] {
-            let good = |k: &Option<Kernel>| k.as_ref().is_some_and(|k| k.schedule.ii <= k.res_mii);
+            let good = |k: &Option<Kernel>| k.as_ref().is_some_and(|k| k.schedule.ii <= res_mii.max(rec_mii));
             if good(&found) {
                 break;
             }
@@ -123,7 +127,7 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
             }
         }
     }
-    Ok(found)
+    Ok(found.map(|k| Kernel { res_mii, rec_mii, ..k }))
 }
 
 /// Length of one iteration when registers are plenty, for comparing
@@ -131,9 +135,9 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
 fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileError> {
     let ops = place::settle(body, sides, at)?;
     let plenty = vec![i64::MAX / 2; sides.files.len()];
-    let wide = modulo::chain(&ops) * 4 + ops.ops.len() as i64;
+    let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
     let done = modulo::schedule(sides, &ops, wide, Policy::Depth, &plenty, 1);
-    let resource = modulo::res_mii(sides, &ops);
+    let resource = graph::res_mii(sides, &ops);
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
@@ -151,8 +155,8 @@ fn at_any_ii(
     to: i64,
 ) -> Option<Kernel> {
     let machine = sides.machine;
-    let res_mii = modulo::res_mii(sides, ops);
-    let rec_mii = modulo::rec_mii(ops);
+    let res_mii = graph::res_mii(sides, ops);
+    let rec_mii = graph::rec_mii(ops);
     let outside = color::invariants(sides, ops);
     let limits: Vec<i64> = (0..sides.files.len()).map(|s| sides.pool[s].len() as i64 - outside[s]).collect();
     if limits.iter().any(|l| *l < 2) {
@@ -160,7 +164,7 @@ fn at_any_ii(
     }
     let delay = machine.instrs[usize::from(body.skip.0)].delay_slots;
     let first = res_mii.max(rec_mii).max(i64::from(delay) + 2).max(from);
-    let last = (first + modulo::chain(ops) + ops.ops.len() as i64).min(to);
+    let last = (first + graph::chain(ops) + ops.ops.len() as i64).min(to);
     let mut ii = first;
     while ii <= last {
         for (slack, stages) in (0..3).flat_map(|slack| (1..=STAGES).map(move |stages| (slack, stages))) {

@@ -1,0 +1,163 @@
+//! Orders between the operations of an iteration, and the bounds that follow:
+//! the longest chain, the resource bound ResMII and the recurrence bound RecMII
+//! on the initiation interval (Rau, MICRO 1994).
+
+use super::body::{Body, From};
+use super::place::{At, Ops, Sides, settle};
+use crate::CompileError;
+use ciphermill_machine::{InstrId, Machine};
+use ciphermill_program::Role;
+
+/// An order between two operations of one iteration: the second issues at
+/// least so many cycles after the first.
+pub struct Edges {
+    pub preds: Vec<Vec<(usize, i64)>>,
+    pub succs: Vec<Vec<(usize, i64)>>,
+}
+
+/// Is the operation an induction: a function of its own last result and of
+/// values from outside?
+pub fn induction(ops: &Ops, i: usize) -> bool {
+    let op = &ops.ops[i];
+    op.writes.is_some()
+        && op.reads.iter().all(|r| matches!(r.1, From::Outside(_)) || r.1 == From::Node(i, 1))
+        && ops.initial.contains_key(&i)
+        && !ops.ops.iter().any(|o| o.reads.iter().any(|r| r.1 == From::Node(i, 0)))
+        && !ops.live_out.iter().any(|l| l.0 == i)
+}
+
+/// The orders within one iteration: results before their readers, readers
+/// before what overwrites their values, accesses to memory.
+pub fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
+    let n = ops.ops.len();
+    let mut e = Edges { preds: vec![Vec::new(); n], succs: vec![Vec::new(); n] };
+    let mut add = |a: usize, b: usize, w: i64| {
+        e.succs[a].push((b, w));
+        e.preds[b].push((a, w));
+    };
+    for (i, op) in ops.ops.iter().enumerate() {
+        for &(_, from) in &op.reads {
+            match from {
+                From::Node(p, 0) => add(p, i, latency(ops, p)),
+                // Read before this iteration's result lands in its place.
+                From::Node(p, _) if p != i && !lazy[p] => add(i, p, 1 - latency(ops, p)),
+                _ => {}
+            }
+        }
+    }
+    for &(a, b, cycles, distance) in &ops.memory {
+        if distance == 0 {
+            add(a, b, i64::from(cycles));
+        }
+    }
+    e
+}
+
+/// Cycles until an operation's result can be read.
+pub fn latency(ops: &Ops, i: usize) -> i64 {
+    ops.ops[i].writes.map_or(1, |w| i64::from(w.1))
+}
+
+/// Longest way from the iteration's beginning to each operation.
+pub fn depths(ops: &Ops, e: &Edges) -> Vec<i64> {
+    let order = topological(ops, e);
+    let mut depth = vec![0i64; ops.ops.len()];
+    for i in order {
+        depth[i] = e.preds[i].iter().map(|&(p, w)| depth[p] + w).max().unwrap_or(0).max(0);
+    }
+    depth
+}
+
+fn topological(ops: &Ops, e: &Edges) -> Vec<usize> {
+    let n = ops.ops.len();
+    let mut left: Vec<usize> = e.preds.iter().map(Vec::len).collect();
+    let mut ready: Vec<usize> = (0..n).filter(|&i| left[i] == 0).collect();
+    let mut out = Vec::with_capacity(n);
+    while let Some(i) = ready.pop() {
+        out.push(i);
+        for &(s, _) in &e.succs[i] {
+            left[s] -= 1;
+            if left[s] == 0 {
+                ready.push(s);
+            }
+        }
+    }
+    out
+}
+
+/// Length of the longest chain of one iteration, in cycles.
+pub fn chain(ops: &Ops) -> i64 {
+    let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
+    let e = edges(ops, &lazy);
+    let depth = depths(ops, &e);
+    (0..ops.ops.len()).map(|i| depth[i] + latency(ops, i)).max().unwrap_or(1)
+}
+
+/// The least II that units allow with the sides as they are: for every set of
+/// units that some operations cannot leave, their number.
+pub fn res_mii(sides: &Sides<'_>, ops: &Ops) -> i64 {
+    resource_bound(sides.machine, ops.ops.iter().map(|op| op.variants.as_slice()))
+}
+
+/// The bounds that hold whatever runs where: ResMII of the loop's own
+/// operations on the units of all sides, and RecMII without copies between
+/// sides.
+pub fn lower(sides: &Sides<'_>, body: &Body) -> Result<(i64, i64), CompileError> {
+    let one_side = vec![At { unit: 0, result: 0 }; body.nodes.len()];
+    let ops = settle(body, sides, &one_side)?;
+    let machine = sides.machine;
+    let own = ops.ops.iter().filter(|op| op.inst.role != Role::Overhead);
+    let anywhere = own.map(|op| machine.variants[usize::from(op.inst.instr.0)].as_slice());
+    Ok((resource_bound(machine, anywhere), rec_mii(&ops)))
+}
+
+fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [InstrId]>) -> i64 {
+    let of = |list: &[InstrId]| -> u64 {
+        list.iter().flat_map(|v| &machine.instrs[usize::from(v.0)].units).fold(0u64, |m, &u| m | 1 << u.min(63))
+    };
+    let masks: Vec<u64> = variants.map(of).filter(|m| *m != 0).collect();
+    let mut sets: Vec<u64> = masks.clone();
+    sets.sort_unstable();
+    sets.dedup();
+    let mut unions = sets.clone();
+    if sets.len() <= 14 {
+        for &s in &sets {
+            let more: Vec<u64> = unions.iter().map(|u| u | s).collect();
+            unions.extend(more);
+            unions.sort_unstable();
+            unions.dedup();
+        }
+    }
+    let capacity = |set: u64| -> u64 {
+        machine.units.iter().enumerate().filter(|(u, _)| set >> (*u).min(63) & 1 == 1).map(|(_, x)| u64::from(x.count)).sum()
+    };
+    let bound = |set: u64| {
+        let work = masks.iter().filter(|m| **m & !set == 0).count() as u64;
+        work.div_ceil(capacity(set).max(1))
+    };
+    let issue = masks.len() as u64;
+    let most = unions.into_iter().map(bound).max().unwrap_or(1);
+    most.max(issue.div_ceil(u64::from(machine.issue.width.max(1)))).max(1) as i64
+}
+
+/// The least II that each value carried round needs by itself: from the
+/// operation that reads it to the one that makes its successor.
+pub fn rec_mii(ops: &Ops) -> i64 {
+    let n = ops.ops.len();
+    let lazy: Vec<bool> = (0..n).map(|i| induction(ops, i)).collect();
+    let e = edges(ops, &lazy);
+    let order = topological(ops, &e);
+    let mut best = 1;
+    for (&p, _) in &ops.initial {
+        let mut dist: Vec<Option<i64>> = vec![None; n];
+        for &i in &order {
+            let reads = ops.ops[i].reads.iter().any(|r| r.1 == From::Node(p, 1));
+            let way = e.preds[i].iter().filter_map(|&(q, w)| Some(dist[q]? + w)).max();
+            dist[i] = if reads { Some(way.unwrap_or(0).max(0)) } else { way };
+        }
+        if let Some(d) = dist[p] {
+            best = best.max(d + latency(ops, p));
+        }
+    }
+    best
+}
