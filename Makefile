@@ -37,7 +37,7 @@ test: build test-rust test-python
 	@echo
 	@echo "make test: the Rust tests and the Python tests above have all passed."
 
-# The random programs run thousands of modules twenty ways each: they are built
+# The random programs run thousands of modules in every way there is: they are built
 # for speed, the other tests with every internal check on.
 test-rust:
 	cargo test --workspace --exclude ciphermill-differential --locked --quiet

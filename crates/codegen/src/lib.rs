@@ -62,7 +62,8 @@ pub struct Options {
     /// [`expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
     /// `(exported function, number)`: so many of its first parameters point to
-    /// buffers that never overlap. The caller promises it; see [`provenance`].
+    /// buffers that never overlap. The caller promises it; see [`provenance`]. It
+    /// counts for functions that the module does not call itself.
     pub buffers: Vec<(String, usize)>,
 }
 
@@ -98,6 +99,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let ids: Vec<FuncId> = module.funcs.keys().collect();
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
+    let called = called(&module);
     let matcher = Matcher::new(m);
     let facts = Facts::new(m);
     let mut funcs = Vec::with_capacity(ids.len());
@@ -128,14 +130,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
         let memory = select::Memory {
-            buffers: module
-                .exports
-                .iter()
-                .filter(|(_, f)| *f == id)
-                .filter_map(|(name, _)| options.buffers.iter().find(|b| b.0 == *name))
-                .map(|b| b.1)
-                .min()
-                .unwrap_or(0),
+            buffers: if called.contains(&id) { 0 } else { promised_buffers(&module, id, options) },
             readonly: &readonly,
         };
         let mut vfunc = select::select(&func, m, &matcher, &pinned, &memory)?;
@@ -206,6 +201,20 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
         Some((_, what)) => Err(CompileError::Unsupported(format!("machine {}: {what}", m.name))),
         None => Ok(()),
     }
+}
+
+/// How many of a function's first parameters are promised buffers of their own.
+fn promised_buffers(module: &Module, id: FuncId, options: &Options) -> usize {
+    let names = module.exports.iter().filter(|(_, f)| *f == id).map(|(name, _)| name);
+    names.filter_map(|name| options.buffers.iter().find(|b| b.0 == *name)).map(|b| b.1).min().unwrap_or(0)
+}
+
+/// Functions that the module calls itself, or could by pointer: their callers
+/// may give one buffer twice.
+fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
+    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
+    let direct = insts.filter_map(|op| if let ciphermill_ir::Op::Call(f) = op { Some(f) } else { None });
+    direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
 }
 
 /// Does some load of the machine scale its index register? Where none does, an

@@ -4,12 +4,13 @@
 //! point to buffers that never overlap (the C interface of a cipher does).
 //! This analysis finds, for every value, which of these parameters it was
 //! computed from by the arithmetic of pointers; an access through it then
-//! touches that buffer and no other, as in C. Loads from data that the module
-//! never writes meet no store at all.
+//! touches that buffer and no other, as in C. Loads that are certain to lie in
+//! data that the module never writes meet no store at all ([`extent`]).
 //!
 //! Optimistic data flow over block parameters: everything begins undetermined
 //! and only moves down `Top > Int, Pointer > Unknown`.
 
+use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, Op, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
 
@@ -94,16 +95,26 @@ pub fn roots(func: &Func, pointers: usize) -> SecondaryMap<Value, Root> {
     }
 }
 
-/// The constant that an address is a sum with, and the rest.
-pub fn constant_part(func: &Func, addr: Value) -> u32 {
+/// The addresses that an access of so many bytes can have, as first and last
+/// byte, where its address is a sum of constants and a value of known bits.
+pub fn extent(func: &Func, masks: &Masks, addr: Value, offset: u32, bytes: u8) -> Option<(u64, u64)> {
+    let constant = |v: Value| func.as_const(func.resolve(v));
     let addr = func.resolve(addr);
-    if let Some(c) = func.as_const(addr) {
-        return c as u32;
-    }
-    if let ValueDef::Inst(inst, _) = func.values[addr].def
-        && func.insts[inst].op == Op::Bin(BinOp::Add)
-    {
-        return func.insts[inst].args.iter().filter_map(|&a| func.as_const(func.resolve(a))).map(|c| c as u32).next().unwrap_or(0);
-    }
-    0
+    let (root, rest) = match func.values[addr].def {
+        _ if constant(addr).is_some() => (constant(addr)?, None),
+        ValueDef::Inst(inst, _) if func.insts[inst].op == Op::Bin(BinOp::Add) => {
+            let args = &func.insts[inst].args;
+            match (constant(args[0]), constant(args[1])) {
+                (Some(c), _) => (c, Some(func.resolve(args[1]))),
+                (_, Some(c)) => (c, Some(func.resolve(args[0]))),
+                _ => (0, Some(addr)),
+            }
+        }
+        _ => (0, Some(addr)),
+    };
+    let first = (root & u64::from(u32::MAX)) + u64::from(offset);
+    let most = rest.map_or(0, |v| masks.possible(func, v));
+    let last = first.checked_add(most)?.checked_add(u64::from(bytes) - 1)?;
+    // A sum that wraps around is anywhere.
+    (last <= u64::from(u32::MAX)).then_some((first, last))
 }

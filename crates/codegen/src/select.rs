@@ -18,6 +18,7 @@ use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Template};
 use crate::provenance::{self, Root};
 use crate::vcode::{Inverse, MemRef, VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{
     Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
 };
@@ -76,6 +77,7 @@ pub fn select(
         lookups: Lookups::new(func),
         roots: provenance::roots(func, memory.buffers),
         readonly: memory.readonly,
+        masks: (!memory.readonly.is_empty()).then(|| Masks::new(func)),
         uses: use_counts(func),
         home,
         index,
@@ -112,6 +114,8 @@ struct Selector<'a> {
     lookups: Lookups,
     roots: SecondaryMap<Value, Root>,
     readonly: &'a [Range<u32>],
+    /// None where nothing is read-only.
+    masks: Option<Masks>,
     uses: HashMap<Value, u32>,
     home: HashMap<Inst, Block>,
     index: HashMap<Block, u32>,
@@ -413,8 +417,12 @@ impl Selector<'_> {
             Root::Pointer(i) if m.space == Space::Linear => Some(i),
             _ => None,
         };
-        let start = provenance::constant_part(self.func, addr).wrapping_add(m.offset);
-        let constant = !store && buffer.is_none() && m.space == Space::Linear && self.readonly.iter().any(|r| r.contains(&start));
+        let within = |masks: &Masks| {
+            let (first, last) = provenance::extent(self.func, masks, addr, m.offset, m.bytes)?;
+            Some(self.readonly.iter().any(|r| u64::from(r.start) <= first && last < u64::from(r.end)))
+        };
+        let constant =
+            !store && m.space == Space::Linear && self.masks.as_ref().and_then(within).unwrap_or(false);
         MemRef { space: m.space, store, base, offset, bytes: m.bytes, buffer, constant }
     }
 

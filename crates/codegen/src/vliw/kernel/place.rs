@@ -185,24 +185,13 @@ impl Settler<'_> {
                 }
             }
         }
-        let side = |reads: &[(usize, Read)], o: usize| -> Option<usize> {
-            if node.writes.is_some_and(|w| w.0 == o) {
-                return Some(at.result);
-            }
-            let (_, read) = reads.iter().find(|r| r.0 == o)?;
-            Some(match read {
-                Read::Body(n, _) => all[*n].result,
-                Read::Op(n) => self.out.ops[*n].at.result,
-                Read::Outside(_) => at.unit,
-            })
-        };
-        let mut variants = fitting(self.sides, &inst, at, &|o| side(&reads, o));
+        let mut variants = fitting(self.sides, &inst, at, &|o| self.side(node, at, all, &reads, o));
         if variants.is_empty() {
             let choices = self.sides.machine.variants[usize::from(inst.instr.0)].iter().copied();
             let own = |v: &InstrId| self.sides.of_variant(*v) == at.unit;
             let repaired = choices
                 .filter(own)
-                .map(|v| wrong(self.sides, &inst, v, &|o| side(&reads, o)))
+                .map(|v| wrong(self.sides, &inst, v, &|o| self.side(node, at, all, &reads, o)))
                 .filter(|w| w.iter().all(|&(o, _)| node.writes.is_none_or(|d| d.0 != o)))
                 .min_by_key(Vec::len);
             let Some(repaired) = repaired else { return Err(self.impossible(&inst)) };
@@ -212,18 +201,7 @@ impl Settler<'_> {
                     reads[k].1 = Read::Op(copy);
                 }
             }
-            let side = |o: usize| -> Option<usize> {
-                if node.writes.is_some_and(|w| w.0 == o) {
-                    return Some(at.result);
-                }
-                let (_, read) = reads.iter().find(|r| r.0 == o)?;
-                Some(match read {
-                    Read::Body(n, _) => all[*n].result,
-                    Read::Op(n) => self.out.ops[*n].at.result,
-                    Read::Outside(_) => at.unit,
-                })
-            };
-            variants = fitting(self.sides, &inst, at, &side);
+            variants = fitting(self.sides, &inst, at, &|o| self.side(node, at, all, &reads, o));
             if variants.is_empty() {
                 return Err(self.impossible(&inst));
             }
@@ -232,6 +210,18 @@ impl Settler<'_> {
         self.index.push(self.out.ops.len());
         self.push(Op { inst, reads: Vec::new(), writes: node.writes, tied: node.tied, at, variants }, &reads);
         Ok(())
+    }
+
+    /// Side of the register that operand `o` of a node on `at` has.
+    fn side(&self, node: &Node, at: At, all: &[At], reads: &[(usize, Read)], o: usize) -> Option<usize> {
+        if node.writes.is_some_and(|w| w.0 == o) {
+            return Some(at.result);
+        }
+        Some(match reads.iter().find(|r| r.0 == o)?.1 {
+            Read::Body(n, _) => all[n].result,
+            Read::Op(n) => self.out.ops[n].at.result,
+            Read::Outside(_) => at.unit,
+        })
     }
 
     fn push(&mut self, mut op: Op, reads: &[(usize, Read)]) {
