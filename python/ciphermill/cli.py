@@ -40,6 +40,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document inst
 Compiler = Annotated[
     str, typer.Option("--cc", metavar="CC", help="zig (the clang that comes along), system, or the path of a clang.")
 ]
+Direction = Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")]
+KeyBits = Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")]
+BlocksMode = Annotated[
+    str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")
+]
+Jam = Annotated[
+    int | None, typer.Option(metavar="N", help="Blocks carried through the code together. Default: what is fastest of a few.")
+]
+Unrolled = Annotated[
+    bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest on machines without interlock, else no.")
+]
 CipherName = Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.")]
 
 
@@ -50,11 +61,12 @@ def run(
     ],
     on: Machine = [],
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
-    direction: Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")] = None,
-    key_bits: Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")] = None,
-    blocks: Annotated[str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
-    jam: Annotated[int, typer.Option(metavar="N", help="Blocks carried through the code together.")] = 1,
+    jam: Jam = None,
+    unroll: Unrolled = None,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -68,7 +80,7 @@ def run(
     from . import engine, library, manifest, report
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()
@@ -160,17 +172,29 @@ def asm(
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
     out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
     with_: With = [],
     without: Without = [],
     set: Set = [],
     cc: Compiler = "zig",
 ) -> None:
-    """Print the whole program as assembly for the machine's own assembler."""
+    """Print the whole program as assembly for the machine's own assembler.
+
+    It is the program that `run` measures with the same options: on machines
+    without interlock, loops are written for the direction and mode measured.
+    """
     from pathlib import Path
 
     from . import engine, manifest
 
-    options = engine.Options(with_=split(with_), without=split(without), set=set)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        without=split(without), set=set,
+    )  # fmt: skip
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
     if out is None:
         sys.stdout.write(text)

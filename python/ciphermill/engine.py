@@ -31,7 +31,8 @@ class Options:
     key_bits: int | None = None
     blocks: str | None = None
     bytes: int | None = None
-    jam: int = 1
+    jam: int | None = None
+    unroll: bool | None = None
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -45,12 +46,6 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
-        if self.jam < 1:
-            raise _core.InputError(f"--jam {self.jam}: it is the number of blocks carried together, 1 or more")
-        if self.jam > 1:
-            raise _core.InputError(
-                f"--jam {self.jam}: carrying several blocks through one control flow is not supported yet; leave --jam out"
-            )
         if self.optimal:
             raise _core.InputError("--optimal: exact scheduling is not supported yet; leave --optimal out")
 
@@ -100,12 +95,12 @@ def measure(module: Module, machine: str, options: Options) -> Measurement:
 
 def assembly(module: Module, machine: str, options: Options) -> str:
     """The whole program as assembly text for that machine's assembler."""
-    texts = library.request(machine, list(options.with_), list(options.without), list(options.set))
-    return _core.assemble(module.wasm, json.dumps({"machine": texts}))
+    options.check()
+    return _core.assemble(module.wasm, request(module, machine, options, judged=False))
 
 
-def request(module: Module, machine: str, options: Options) -> str:
-    """What the core is asked for a measurement, as JSON."""
+def request(module: Module, machine: str, options: Options, *, judged: bool = True) -> str:
+    """What the core is asked for a measurement, as JSON; with the vectors' verdict if it is to be `judged`."""
     cipher = module.cipher
     key_bits = options.key_bits or default_key_bits(cipher)
     cipher.check_key_bits(key_bits)
@@ -119,7 +114,9 @@ def request(module: Module, machine: str, options: Options) -> str:
         "blocks": options.blocks or "multi",
         "bytes": options.bytes,
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
-        "vectors": vectors(module, direction, key_bits),
+        "jam": options.jam,
+        "unroll": options.unroll,
+        "vectors": vectors(module, direction, key_bits) if judged else None,
         "origin": module.origin,
     })  # fmt: skip
 

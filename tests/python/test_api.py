@@ -40,7 +40,7 @@ def test_salsa20_keystream():
         (lambda: cm.cipher("salsa20").keystream(bytes(16), bytes(8), -1), "the length must not be negative"),
         (lambda: cm.cipher("serpnt"), "did you mean 'serpent'?"),
         (lambda: cm.run("rijndael", on="leon9"), "no machine 'leon9'"),
-        (lambda: cm.run("rijndael", on="leon2", jam=4), "--jam 4"),
+        (lambda: cm.run("rijndael", on="leon2", jam=9), "--jam 9"),
     ],
 )  # fmt: skip
 def test_input_errors(call, message):

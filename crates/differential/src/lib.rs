@@ -6,7 +6,7 @@
 //! machines. Results, traps, globals and final memory must be equal.
 //!
 //! * [`smith`] and [`cipherlike`] make the modules, half from each;
-//! * [`subject`] lists the ways to run one, [`interp`] being the interpreter
+//! * [`subject`] lists the ways to run one, [`ciphermill_interp`] being the interpreter
 //!   that tells front end from back end, and [`check`](mod@check) compares
 //!   them;
 //! * [`shrink`](mod@shrink) makes a failing module small;
@@ -17,7 +17,6 @@ pub mod campaign;
 pub mod check;
 pub mod cipherlike;
 pub mod folders;
-pub mod interp;
 pub mod rng;
 pub mod shrink;
 pub mod smith;

@@ -1,7 +1,7 @@
 //! The ways to run a module that are compared with the reference.
 
 use crate::check::{Call, Ending, Outcome, Transcript};
-use crate::interp::{Halt, Interp};
+use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};
 use ciphermill_machine::Machine;
 use ciphermill_sim::{SimOptions, Simulator, Stop};

@@ -60,20 +60,13 @@ pub fn inspect(wasm: &[u8]) -> Result<String, MeasureError> {
     }))
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AssemblyRequest {
-    machine: MachineRequest,
-}
-
-/// The program that would be measured, as assembly for the machine's own
-/// assembler.
+/// The program that a [`crate::Request`] would measure, as assembly for the
+/// machine's own assembler.
 ///
 /// # Errors
-/// When module or machine are at fault.
+/// As [`crate::measure`].
 pub fn assemble(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
-    let request: AssemblyRequest = parse(request)?;
-    let program = crate::measure::program(wasm, &request.machine, 2)?;
+    let program = crate::measure::program(wasm, &parse(request)?)?;
     Ok(ciphermill_program::asm::print(&program))
 }
 

@@ -5,7 +5,8 @@
 //! [`Measurement`]. How, in order:
 //!
 //! 1. [`pipeline`]: the module is loaded, the machine built from its texts, the
-//!    module optimised and compiled for it.
+//!    module optimised and compiled for it, in the form [`choose`] finds best
+//!    with the trip counts of [`trips`].
 //! 2. [`interface`] asks the module for its sizes, [`plan`] lays out buffers and
 //!    says what to call, with the bytes of [`inputs`].
 //! 3. [`compare`] carries the plan out twice, on the simulated machine and on
@@ -25,6 +26,7 @@
 mod backends;
 mod bottleneck;
 mod bounds;
+mod choose;
 mod compare;
 mod error;
 mod inputs;
@@ -39,6 +41,7 @@ mod resource;
 mod sizes;
 mod speed;
 mod target;
+mod trips;
 mod vectors;
 
 pub use error::MeasureError;

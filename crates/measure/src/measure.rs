@@ -2,6 +2,7 @@
 
 use crate::bottleneck::{self, share};
 use crate::bounds;
+use crate::choose::choose;
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
@@ -32,15 +33,17 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let work = work(&interface, request)?;
     let root = plan::driver(work.direction, work.blocks);
 
-    let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
-    let program = pipeline::compile(module, machine.clone(), request.level)?;
-    let code = program.export(root).map_or(0, |f| sizes::code_bytes(&program, f));
-
     let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
+    let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
+    let (shorter, longer) = plan::whole_turns(unit * chosen.jam, shorter, longer);
+    let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
+    let program = &chosen.program;
+    let code = program.export(root).map_or(0, |f| sizes::code_bytes(program, f));
+
     let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
     for length in [bytes, shorter, longer] {
         if let Entry::Vacant(run) = runs.entry(length) {
-            run.insert(side_by_side(wasm, &program, &Plan::new(&interface, work, length)?)?);
+            run.insert(side_by_side(wasm, program, &Plan::new(&interface, work, length)?)?);
         }
     }
     let whole = &runs[&bytes].stats;
@@ -52,7 +55,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 
     let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
     let resource = resource::bound(&machine, &counts);
-    let heights = bounds::heights(&program, &interface, work, unit)?;
+    let heights = bounds::heights(program, &interface, work, unit)?;
     let bounds = Bounds {
         resource: resource.cycles,
         recurrence: heights.recurrence,
@@ -84,8 +87,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         set: request.machine.set.clone(),
         clock_mhz: machine.clock_mhz,
         blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
-        jam: 1,
-        unroll: 1,
+        jam: chosen.jam,
+        unroll: chosen.unroll,
         verified: failure.is_none(),
         failure,
         cycles: whole.cycles,
@@ -100,7 +103,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         metrics: metrics(whole),
         breakdown: breakdown(whole),
         bounds,
-        loops: loops(&program, whole),
+        loops: loops(program, whole),
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,
@@ -217,7 +220,8 @@ fn breakdown(s: &Stats) -> Breakdown {
 }
 
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
-    let settings = format!("{work:?} bytes={bytes} level={}", request.level);
+    let form = (request.jam, request.unroll);
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),
@@ -236,6 +240,10 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The program a request would measure.
-pub fn program(wasm: &[u8], request: &crate::request::MachineRequest, level: u8) -> Result<Program, MeasureError> {
-    pipeline::compile(pipeline::load(wasm)?, Arc::new(pipeline::machine(request)?), level)
+pub fn program(wasm: &[u8], request: &Request) -> Result<Program, MeasureError> {
+    let (module, interface, _) = open(wasm)?;
+    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let work = work(&interface, request)?;
+    let (unit, _) = message(&interface, request, work)?;
+    Ok(choose(wasm, &module, &interface, &machine, request, work, unit)?.program)
 }

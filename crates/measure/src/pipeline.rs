@@ -4,6 +4,7 @@ use crate::error::MeasureError;
 use crate::request::MachineRequest;
 use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
+use ciphermill_opt::{LoopTrips, Unroll};
 use ciphermill_program::Program;
 use std::sync::Arc;
 
@@ -46,8 +47,46 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
     ciphermill_machine::load::load(&request).map_err(MeasureError::input)
 }
 
-/// Optimise a module for a machine and generate its code.
-pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<Program, MeasureError> {
+/// How the loops of the function that is measured are to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct Form<'a> {
+    /// The function.
+    pub driver: &'static str,
+    /// Blocks carried through it together.
+    pub jam: u32,
+    /// Size of the context.
+    pub ctx_bytes: u32,
+    /// Trip counts of its inner loops.
+    pub profile: &'a [LoopTrips],
+}
+
+/// Instructions that an unrolled loop, or a function inlined into it, may come
+/// to.
+const UNROLL_BUDGET: u32 = 4000;
+/// Instructions of a branch that become selections.
+const IF_CONVERT: u32 = 16;
+
+/// Optimise a module for a machine and generate its code: as it stands, or
+/// with one function's loops unrolled.
+pub fn compile(
+    mut module: Module,
+    machine: Arc<Machine>,
+    level: u8,
+    form: Option<&Form<'_>>,
+) -> Result<Program, MeasureError> {
+    let unroll = form.map_or(Unroll::default(), |form| Unroll {
+        full_budget: UNROLL_BUDGET,
+        jam: form.jam,
+        inline_budget: UNROLL_BUDGET,
+        profile: form.profile.to_vec(),
+        keep_loads: true,
+        promote: true,
+        if_convert: IF_CONVERT,
+        only: vec![form.driver.to_owned()],
+    });
+    // The context, what is read and what is written never overlap.
+    let apart = |form: &Form<'_>| (form.driver.to_owned(), vec![0, 1, 2]);
+    let context = |form: &Form<'_>| (form.driver.to_owned(), 0, form.ctx_bytes);
     let options = ciphermill_opt::Options {
         level,
         strict_traps: false,
@@ -57,10 +96,18 @@ pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<P
         } else {
             ciphermill_opt::IndexForm::ShiftThenMask
         },
+        disjoint_params: form.map(apart).into_iter().collect(),
+        buffer_bytes: form.map(context).into_iter().collect(),
+        unroll,
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
-    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params(), buffers: buffers() };
+    let options = ciphermill_codegen::Options {
+        level,
+        strict_traps: false,
+        aligned_params: aligned_params(),
+        buffers: buffers(),
+    };
     ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),

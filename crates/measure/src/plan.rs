@@ -200,6 +200,13 @@ pub fn lengths(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<(u32, u32,
     Ok((bytes, shorter * unit, longer * unit))
 }
 
+/// Two lengths of the steady state made whole turns of a loop that takes so
+/// many bytes a turn: the shorter rounded up, the longer whole turns more.
+pub fn whole_turns(turn: u32, shorter: u32, longer: u32) -> (u32, u32) {
+    let from = shorter.next_multiple_of(turn);
+    (from, from + (longer - shorter).next_multiple_of(turn))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,6 +252,13 @@ mod tests {
         let plan = Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
         assert_eq!(plan.setup.iter().map(|c| c.export).collect::<Vec<_>>(), ["cm_keysetup", "cm_ivsetup"]);
         assert_eq!(plan.measured[0].args[3], 100);
+    }
+
+    #[test]
+    fn the_steady_state_is_whole_turns() {
+        assert_eq!(whole_turns(16, 2048, 4096), (2048, 4096));
+        assert_eq!(whole_turns(32, 16, 32), (32, 64));
+        assert_eq!(whole_turns(48, 2048, 4096), (2064, 4128));
     }
 
     #[test]

@@ -94,6 +94,13 @@ pub struct Request {
     #[serde(default)]
     pub bytes: Option<u32>,
     pub machine: MachineRequest,
+    /// Blocks carried together; None: what is best.
+    #[serde(default)]
+    pub jam: Option<u32>,
+    /// Whether inner loops are unrolled; None: what is best on machines that
+    /// schedule at compile time, and not on others.
+    #[serde(default)]
+    pub unroll: Option<bool>,
     /// None for a cipher without vectors (a user's own).
     #[serde(default)]
     pub vectors: Option<VectorReport>,

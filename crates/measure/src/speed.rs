@@ -10,6 +10,7 @@
 //! [`crate::Measurement`], which has to come out the same everywhere.
 
 use crate::backends::Simulated;
+use crate::choose::choose;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::open;
@@ -43,9 +44,9 @@ pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, Measure
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
-    let (_, (bytes, ..)) = message(&interface, request, work)?;
+    let (unit, (bytes, ..)) = message(&interface, request, work)?;
     let plan = Plan::new(&interface, work, bytes)?;
-    let program = pipeline::compile(module, machine, request.level)?;
+    let program = choose(wasm, &module, &interface, &machine, request, work, unit)?.program;
     let needed = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
     let pages = program.min_pages.max(needed);
 

@@ -57,6 +57,8 @@ fn machine(name: &str) -> MachineRequest {
 
 fn request(machine_name: &str) -> Request {
     Request {
+        jam: None,
+        unroll: None,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,

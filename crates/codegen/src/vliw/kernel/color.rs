@@ -8,11 +8,15 @@
 //! until one cut succeeds.
 
 use super::body::From;
+use super::circle::Circle;
 use super::modulo::Schedule;
 use super::place::{Ops, Sides};
 use crate::vcode::VReg;
 use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Places at which the circle is cut open before colouring is given up.
+const CUTS: usize = 24;
 
 /// Registers for everything in a kernel.
 #[derive(Clone, Debug, Default)]
@@ -33,29 +37,31 @@ struct Web {
     members: Vec<usize>,
 }
 
-/// Registers, or `None` where there are too few. `allocatable` are those that
-/// values may come and go in.
-pub fn color(
-    sides: &Sides<'_>,
-    ops: &Ops,
-    schedule: &Schedule,
-    allocatable: &[Reg],
-) -> Option<Assignment> {
+/// The side that has too few registers, and by how many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Short {
+    pub side: usize,
+    pub by: usize,
+}
+
+/// Registers, or which side has too few. `allocatable` are those that values
+/// may come and go in.
+pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[Reg]) -> Result<Assignment, Short> {
     let machine = sides.machine;
     let ii = schedule.ii;
     let mut out = Assignment { result: vec![None; ops.ops.len()], outside: BTreeMap::new() };
     let mut busy: BTreeSet<Reg> = BTreeSet::new();
-    let webs = webs(machine, ops, schedule)?;
+    let Some(webs) = webs(machine, ops, schedule) else { return Err(Short { side: 0, by: 1 }) };
 
     // Certain registers first, then values from outside, then the rest.
-    let mut rows: BTreeMap<Reg, Vec<bool>> = BTreeMap::new();
+    let mut rows: BTreeMap<Reg, Circle> = BTreeMap::new();
     let invariants = outside(sides, ops, schedule);
     let mut certain: Vec<&Web> = webs.iter().filter(|w| w.only.is_some()).collect();
     certain.sort_by_key(|w| w.arcs.first().copied());
     for web in certain {
         let list = web.only.as_deref().unwrap_or_default();
-        let fits = |r: &&Reg| sides.pool[web.side].contains(r) && !busy.contains(r) && free(&rows, **r, web, ii);
-        let r = *list.iter().find(fits)?;
+        let fits = |r: &&Reg| sides.pool[web.side].contains(r) && !busy.contains(r) && free(&rows, **r, web);
+        let Some(&r) = list.iter().find(fits) else { return Err(Short { side: web.side, by: 1 }) };
         take(&mut rows, r, web, ii);
         web.members.iter().for_each(|&m| out.result[m] = Some(r));
     }
@@ -65,19 +71,31 @@ pub fn color(
         let fits = |r: &&Reg| {
             allocatable.contains(r) && sides.pool[side].contains(r) && !busy.contains(r) && !rows.contains_key(r)
         };
-        let r = *list.iter().rev().find(fits)?;
+        let Some(&r) = list.iter().rev().find(fits) else { return Err(Short { side, by: 1 }) };
         busy.insert(r);
         out.outside.insert((v, side), r);
     }
     for side in 0..sides.files.len() {
         let mine: Vec<&Web> = webs.iter().filter(|w| w.side == side && w.only.is_none()).collect();
         let pool: Vec<Reg> = sides.pool[side].iter().copied().filter(|r| !busy.contains(r)).collect();
-        let found = (0..ii).find_map(|cut| open_at(&mine, &pool, allocatable, &rows, ii, cut))?;
+        let live = crowd(&mine, ii);
+        let taken = |c: usize| pool.iter().filter(|r| rows.get(r).is_some_and(|row| row.has(c))).count();
+        let most = live.iter().enumerate().map(|(c, n)| n + taken(c)).max().unwrap_or(0);
+        if most > pool.len() {
+            return Err(Short { side, by: most - pool.len() });
+        }
+        // Where the fewest values lie across the cut, colouring is nearest to
+        // that of a line.
+        let mut cuts: Vec<usize> = (0..live.len()).collect();
+        cuts.sort_by_key(|&c| (live[c], c));
+        let mut cuts = cuts.into_iter().take(CUTS);
+        let found = cuts.find_map(|cut| open_at(&mine, &pool, allocatable, &rows, ii, cut as i64));
+        let Some(found) = found else { return Err(Short { side, by: 1 }) };
         for (web, r) in mine.iter().zip(found) {
             web.members.iter().for_each(|&m| out.result[m] = Some(r));
         }
     }
-    Some(out)
+    Ok(out)
 }
 
 /// Values from outside: on which sides, and in which certain registers.
@@ -150,17 +168,25 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
         let mut start = schedule.time[i] + latency(ops, i);
         let stop = last[i].unwrap_or(start).max(start);
         let interface = ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i);
-        if ops.initial.contains_key(&i) {
-            start = start.min(ii);
-        }
         if stop - start >= ii {
             return None;
         }
-        let arc = (start.rem_euclid(ii), stop - start + 1);
+        // What the first iteration finds in the register has been there since
+        // before the loop.
+        if ops.initial.contains_key(&i) {
+            start = start.min(ii);
+        }
+        let arc = (start.rem_euclid(ii), (stop - start + 1).min(ii));
         let w = match tied_to[i].and_then(|p| web_of[p]) {
             Some(w) => w,
             None => {
-                webs.push(Web { side: ops.ops[i].at.result, arcs: Vec::new(), interface: false, only: None, members: Vec::new() });
+                webs.push(Web {
+                    side: ops.ops[i].at.result,
+                    arcs: Vec::new(),
+                    interface: false,
+                    only: None,
+                    members: Vec::new(),
+                });
                 webs.len() - 1
             }
         };
@@ -183,17 +209,24 @@ fn latency(ops: &Ops, i: usize) -> i64 {
     ops.ops[i].writes.map_or(1, |w| i64::from(w.1))
 }
 
-fn cycles(web: &Web, ii: i64) -> impl Iterator<Item = usize> + '_ {
-    web.arcs.iter().flat_map(move |&(start, len)| (start..start + len).map(move |c| c.rem_euclid(ii) as usize))
+/// How many webs are alive in each cycle of the circle.
+fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
+    let mut live = vec![0; ii as usize];
+    for web in webs {
+        let mut own = Circle::new(ii);
+        web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
+        (0..live.len()).filter(|&c| own.has(c)).for_each(|c| live[c] += 1);
+    }
+    live
 }
 
-fn free(rows: &BTreeMap<Reg, Vec<bool>>, r: Reg, web: &Web, ii: i64) -> bool {
-    rows.get(&r).is_none_or(|row| cycles(web, ii).all(|c| !row[c]))
+fn free(rows: &BTreeMap<Reg, Circle>, r: Reg, web: &Web) -> bool {
+    rows.get(&r).is_none_or(|row| web.arcs.iter().all(|&(start, len)| row.empty(start, len)))
 }
 
-fn take(rows: &mut BTreeMap<Reg, Vec<bool>>, r: Reg, web: &Web, ii: i64) {
-    let row = rows.entry(r).or_insert_with(|| vec![false; ii as usize]);
-    cycles(web, ii).for_each(|c| row[c] = true);
+fn take(rows: &mut BTreeMap<Reg, Circle>, r: Reg, web: &Web, ii: i64) {
+    let row = rows.entry(r).or_insert_with(|| Circle::new(ii));
+    web.arcs.iter().for_each(|&(start, len)| row.fill(start, len));
 }
 
 /// Colour in order of starts, the circle cut open at a cycle: webs that lie
@@ -203,23 +236,22 @@ fn open_at(
     webs: &[&Web],
     pool: &[Reg],
     allocatable: &[Reg],
-    before: &BTreeMap<Reg, Vec<bool>>,
+    before: &BTreeMap<Reg, Circle>,
     ii: i64,
     cut: i64,
 ) -> Option<Vec<Reg>> {
     let mut rows = before.clone();
-    let start = |w: &Web| w.arcs.iter().map(|a| (a.0 - cut).rem_euclid(ii)).min().unwrap_or(0);
-    let across = |w: &Web| cycles(w, ii).any(|c| c as i64 == cut) && start(w) != 0;
+    let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
+    let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
+    let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
     let mut order: Vec<usize> = (0..webs.len()).collect();
     order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
     let mut out = vec![None; webs.len()];
     for i in order {
         let web = webs[i];
-        let from = web.arcs.iter().map(|a| a.0).min_by_key(|a| (a - cut).rem_euclid(ii)).unwrap_or(0);
-        let idle = |r: &Reg| {
-            rows.get(r).map_or(ii, |row| (1..=ii).find(|k| row[(from - k).rem_euclid(ii) as usize]).unwrap_or(ii))
-        };
-        let fits = |r: &&Reg| (!web.interface || allocatable.contains(r)) && free(&rows, **r, web, ii);
+        let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
+        let idle = |r: &Reg| rows.get(r).map_or(ii, |row| row.idle_before(from));
+        let fits = |r: &&Reg| (!web.interface || allocatable.contains(r)) && free(&rows, **r, web);
         let r = *pool.iter().filter(fits).min_by_key(|r| (idle(r), allocatable.contains(r), r.0))?;
         take(&mut rows, r, web, ii);
         out[i] = Some(r);

@@ -19,6 +19,7 @@
 //! output with the reference interpreter's.
 
 pub mod body;
+mod circle;
 pub mod color;
 pub mod emit;
 pub mod graph;
@@ -33,12 +34,23 @@ use crate::facts::Facts;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
-use modulo::{Policy, Schedule};
+use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
 
 /// Stages that an iteration may have: its prologue starts one iteration, so a
 /// loop of any length can enter.
 const STAGES: i64 = 2;
+/// What is tried at each II.
+const POLICIES: [Policy; 6] = [
+    Policy { frugal: false, reserve: 0, wait: None, share: 8, hope: 8 },
+    Policy { frugal: true, reserve: 0, wait: None, share: 8, hope: 8 },
+    Policy { frugal: true, reserve: 0, wait: Some(99), share: 8, hope: 1 },
+    Policy { frugal: false, reserve: 1, wait: None, share: 8, hope: 1 },
+    Policy { frugal: false, reserve: 2, wait: Some(99), share: 8, hope: 8 },
+    Policy { frugal: true, reserve: 0, wait: Some(2), share: 6, hope: 3 },
+];
+/// Schedules of one length that are tried with fewer registers each time.
+const ATTEMPTS: usize = 5;
 /// Operations scheduled while partitions of a body that hangs together are
 /// tried: a large body gets fewer trials.
 const TRIALS: usize = 100_000;
@@ -92,28 +104,27 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
     let mut free: Vec<Reg> = registers.allocatable.clone();
     free.extend(machine.abi.scratch.iter().copied());
     let sides = Sides::new(machine, &free);
-    let try_at = |at: &[At], from: i64, to: i64| -> Result<Option<Kernel>, CompileError> {
+    let try_at = |body: &Body, at: &[At], to: i64| -> Result<Option<Kernel>, CompileError> {
         let ops = place::settle(body, &sides, at)?;
-        Ok(at_any_ii(body, &ops, &sides, registers, from, to))
+        Ok(at_any_ii(body, &ops, &sides, registers, to))
     };
     let (res_mii, rec_mii) = graph::lower(&sides, body)?;
+    let mut found: Option<Kernel> = None;
+    let limit = |found: &Option<Kernel>| found.as_ref().map_or(i64::MAX, |k| k.schedule.ii - 1);
     let apart = partition::apart(body, &sides);
     let even = partition::balanced(&apart, &sides);
-    let mut found = if even { try_at(&apart, 0, i64::MAX)? } else { None };
-    if sides.files.len() > 1 {
-        // Unless every unit is busy all the time, dividing otherwise may help.
+    if even {
+        found = try_at(body, &apart, i64::MAX)?;
+        if let Some(separate) = partition::separate(body) {
+            let apart = partition::apart(&separate, &sides);
+            found = try_at(&separate, &apart, limit(&found))?.or(found);
+        }
+    }
+    if sides.files.len() > 1 && !(even && found.is_some()) {
         let spread = partition::spread(body, &sides);
         for start in [spread, apart] {
-            let good = |k: &Option<Kernel>| k.as_ref().is_some_and(|k| k.schedule.ii <= res_mii.max(rec_mii));
-            if good(&found) {
-                break;
-            }
             let mut at = start;
-            let mut limit = found.as_ref().map_or(i64::MAX, |k| k.schedule.ii - 1);
-            if let Some(k) = try_at(&at, 0, limit)? {
-                limit = k.schedule.ii - 1;
-                found = Some(k);
-            }
+            found = try_at(body, &at, limit(&found))?.or(found);
             let mut cost = estimate(body, &sides, &at)?;
             for which in 0..(TRIALS / body.nodes.len().max(1)).min(1000) {
                 let Some(new) = partition::moves(body, &sides, &at, which * 7919) else { break };
@@ -122,9 +133,7 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
                     (at, cost) = (new, price);
                 }
             }
-            if let Some(k) = try_at(&at, 0, limit)? {
-                found = Some(k);
-            }
+            found = try_at(body, &at, limit(&found))?.or(found);
         }
     }
     Ok(found.map(|k| Kernel { res_mii, rec_mii, ..k }))
@@ -136,7 +145,7 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileErr
     let ops = place::settle(body, sides, at)?;
     let plenty = vec![i64::MAX / 2; sides.files.len()];
     let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
-    let done = modulo::schedule(sides, &ops, wide, Policy::Depth, &plenty, 1);
+    let done = modulo::schedule(sides, &ops, &Plan::new(&ops), wide, POLICIES[0], &plenty, 1);
     let resource = graph::res_mii(sides, &ops);
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
@@ -146,14 +155,7 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileErr
 }
 
 /// The first II at which schedule and registers work out.
-fn at_any_ii(
-    body: &Body,
-    ops: &Ops,
-    sides: &Sides<'_>,
-    registers: &Registers,
-    from: i64,
-    to: i64,
-) -> Option<Kernel> {
+fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, to: i64) -> Option<Kernel> {
     let machine = sides.machine;
     let res_mii = graph::res_mii(sides, ops);
     let rec_mii = graph::rec_mii(ops);
@@ -163,33 +165,63 @@ fn at_any_ii(
         return None;
     }
     let delay = machine.instrs[usize::from(body.skip.0)].delay_slots;
-    let first = res_mii.max(rec_mii).max(i64::from(delay) + 2).max(from);
+    let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
     let last = (first + graph::chain(ops) + ops.ops.len() as i64).min(to);
-    let mut ii = first;
-    while ii <= last {
-        for (slack, stages) in (0..3).flat_map(|slack| (1..=STAGES).map(move |stages| (slack, stages))) {
-            for policy in [Policy::Depth, Policy::Frugal] {
-                let limits: Vec<i64> = limits.iter().map(|l| l - slack).collect();
-                let Some(schedule) = modulo::schedule(sides, ops, ii, policy, &limits, stages) else {
-                    continue;
-                };
-                let Some(assigned) = color::color(sides, ops, &schedule, &registers.allocatable) else {
-                    continue;
-                };
-                return Some(Kernel {
-                    ops: ops.clone(),
-                    schedule,
-                    registers: assigned,
-                    skip: body.skip,
-                    loop_depth: body.loop_depth,
-                    res_mii,
-                    rec_mii,
-                });
+    let plan = Plan::new(ops);
+    let at = |ii: i64| -> Option<Kernel> {
+        for (stages, policy) in (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))) {
+            if stages == 1 && policy.share < 8 {
+                continue;
+            }
+            // Where colouring falls short, the next attempt gets by with less.
+            let mut limits = limits.clone();
+            for _ in 0..ATTEMPTS {
+                let Some(schedule) = modulo::schedule(sides, ops, &plan, ii, policy, &limits, stages) else { break };
+                match color::color(sides, ops, &schedule, &registers.allocatable) {
+                    Ok(registers) => {
+                        let (skip, loop_depth) = (body.skip, body.loop_depth);
+                        return Some(Kernel {
+                            ops: ops.clone(),
+                            schedule,
+                            registers,
+                            skip,
+                            loop_depth,
+                            res_mii,
+                            rec_mii,
+                        });
+                    }
+                    Err(short) => limits[short.side] -= short.by as i64,
+                }
             }
         }
-        ii += 1 + (ii - first) / 16;
+        None
+    };
+    search(first, last, at)
+}
+
+/// The least II between two at which an attempt succeeds, taking success to
+/// be monotone: steps that double, then halves of the last step.
+fn search(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<Kernel>) -> Option<Kernel> {
+    let (mut failed, mut step, mut ii) = (first - 1, 1, first);
+    let mut found = loop {
+        if ii > last {
+            return None;
+        }
+        if let Some(kernel) = at(ii) {
+            break kernel;
+        }
+        failed = ii;
+        ii = if ii == last { last + 1 } else { (ii + step).min(last) };
+        step *= 2;
+    };
+    while found.schedule.ii - failed > 1 {
+        let middle = failed + (found.schedule.ii - failed) / 2;
+        match at(middle) {
+            Some(kernel) => found = kernel,
+            None => failed = middle,
+        }
     }
-    None
+    Some(found)
 }
 
 /// The loop's block becomes one instruction and a jump.

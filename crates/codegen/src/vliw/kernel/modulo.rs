@@ -5,12 +5,18 @@
 //! because values are then made as late as their readers allow: a round key is
 //! loaded just before its use, and not when its address is first known.
 //!
-//! At each cycle the operations whose readers all stand are candidates. Those
-//! with the longest way back to the iteration's beginning come first, unless
-//! registers run short: then only those may come that end as many values as
-//! they begin (seen backwards: whose result dies here and whose sources live
-//! on already). A register is occupied from the cycle a result lands to its
-//! last read; what iterations further on occupy in the same row counts too.
+//! At each cycle the operations whose readers all stand are candidates, those
+//! with the longest way back to the iteration's beginning first. A register is
+//! occupied from the cycle a result lands to its last read. Seen backwards, a
+//! value is *alive* from its last reader until its own operation stands; then
+//! the rows it has occupied are known. An operation that makes more values
+//! alive than it ends needs free registers for them, and some beyond: only the
+//! last operation in the order of the program may use those up. That order
+//! keeps few values alive, and holding its way free lets every attempt end.
+//!
+//! A result that takes several cycles gets its operation together with its
+//! last reader, ahead of the cycles between: where loads queue for a unit, the
+//! registers that the queue keeps busy are then known, not guessed.
 //!
 //! Inductions (`p = p + 16`), which depend on nothing but themselves, are set
 //! last, where their readers leave room. A value the next iteration reads must
@@ -18,10 +24,12 @@
 //! register is written again every II cycles.
 
 use super::body::From;
-use super::graph::{depths, edges, induction, latency};
+use super::graph::{Edges, depths, edges, induction, latency};
 use super::place::{Ops, Sides};
 use super::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
+use smallvec::SmallVec;
+use std::cmp::Reverse;
 
 /// A finished schedule.
 #[derive(Clone, Debug)]
@@ -34,25 +42,51 @@ pub struct Schedule {
     pub stages: i64,
 }
 
-/// Things to prefer when several operations could come next.
+/// Choices that an attempt is made with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    /// The longest way back first.
-    Depth,
-    /// What frees registers first, then the longest way back.
-    Frugal,
+pub struct Policy {
+    /// What frees registers comes first, then the longest way back; otherwise
+    /// that alone.
+    pub frugal: bool,
+    /// Registers on each side that only the last operation in the order of
+    /// the program may use up.
+    pub reserve: i64,
+    /// Cycles that a load may be early, and its result wait for its reader,
+    /// because the unit is taken. Where it would be more, or registers would
+    /// be too few meanwhile, the reader waits. `None`: it does not.
+    pub wait: Option<i64>,
+    /// Eighths of the registers that the last stage may use: it comes first,
+    /// and the stages before it stand in the same rows.
+    pub share: i64,
+    /// Of the operations that could stand in a cycle, so many are taken to do
+    /// so when registers are counted.
+    pub hope: i64,
 }
 
 /// A value while it is being followed backwards.
 #[derive(Clone, Copy, Default)]
 struct Life {
     side: usize,
-    /// Last cycle it is read (or held), and the first cycle known to be needed.
+    /// Last cycle it is read or held.
     last: i64,
-    low: i64,
     readers_left: usize,
     open: bool,
-    closed: bool,
+}
+
+/// What all attempts at one loop share.
+pub struct Plan {
+    lazy: Vec<bool>,
+    edges: Edges,
+    depth: Vec<i64>,
+}
+
+impl Plan {
+    pub fn new(ops: &Ops) -> Plan {
+        let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
+        let edges = edges(ops, &lazy);
+        let depth = depths(ops, &edges);
+        Plan { lazy, edges, depth }
+    }
 }
 
 /// Try to schedule at an II and in so many stages, with at most so many
@@ -61,260 +95,411 @@ struct Life {
 pub fn schedule(
     sides: &Sides<'_>,
     ops: &Ops,
+    plan: &Plan,
     ii: i64,
     policy: Policy,
     registers: &[i64],
     stages: i64,
 ) -> Option<Schedule> {
-    let n = ops.ops.len();
-    let lazy: Vec<bool> = (0..n).map(|i| induction(ops, i)).collect();
-    let e = edges(ops, &lazy);
-    let depth = depths(ops, &e);
-    let mut table = Table::new(sides, ops, ii);
-    let mut time: Vec<Option<i64>> = vec![None; n];
-    let mut variant = vec![InstrId(0); n];
-    let hold = (0..n).map(|i| latency(ops, i)).max().unwrap_or(1);
+    let mut attempt = Attempt::new(sides, ops, plan, ii, policy, registers, stages)?;
+    attempt.branch()?;
+    attempt.reserve_inductions()?;
+    attempt.run()?;
+    attempt.inductions()?;
+    attempt.finish(stages)
+}
 
-    let mut lives = vec![Life::default(); n];
-    let mut occupied: Vec<Vec<i64>> = vec![vec![0; ii as usize]; sides.files.len()];
-    for (i, op) in ops.ops.iter().enumerate() {
-        lives[i].side = op.at.result;
-    }
-    for op in &ops.ops {
-        for &(_, from) in &op.reads {
-            if let From::Node(p, 0) = from {
+/// A schedule in the making.
+struct Attempt<'a> {
+    sides: &'a Sides<'a>,
+    ops: &'a Ops,
+    plan: &'a Plan,
+    ii: i64,
+    table: Table<'a>,
+    time: Vec<Option<i64>>,
+    variant: Vec<InstrId>,
+    lives: Vec<Life>,
+    /// Registers of values whose operations stand, by side and row.
+    occupied: Vec<Vec<i64>>,
+    /// Values whose readers stand and whose operations do not, by side.
+    alive: Vec<i64>,
+    limit: Vec<i64>,
+    policy: Policy,
+    /// Is the value of the iteration before alive?
+    carried: Vec<bool>,
+    /// The latest cycle that readers and memory leave for an operation.
+    late: Vec<i64>,
+    /// Successors that do not stand yet.
+    waiting: Vec<usize>,
+    ready: Vec<usize>,
+    /// The last operation in the order of the program that does not stand, for
+    /// each side of units.
+    token: Vec<usize>,
+    /// First cycle of the first stage; the last is -1.
+    lowest: i64,
+    left: usize,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(
+        sides: &'a Sides<'a>,
+        ops: &'a Ops,
+        plan: &'a Plan,
+        ii: i64,
+        policy: Policy,
+        registers: &[i64],
+        stages: i64,
+    ) -> Option<Attempt<'a>> {
+        let n = ops.ops.len();
+        let lazy = &plan.lazy;
+        let back = n.checked_sub(1)?;
+        let mut lives = vec![Life::default(); n];
+        for (i, op) in ops.ops.iter().enumerate() {
+            lives[i].side = op.at.result;
+        }
+        for (_, from) in ops.ops.iter().flat_map(|o| &o.reads) {
+            if let From::Node(p, 0) = *from {
                 lives[p].readers_left += 1;
             }
         }
-    }
-    // Inductions and what the next iteration reads hold a register throughout.
-    let mut limit: Vec<i64> = registers.to_vec();
-    for i in (0..n).filter(|&i| lazy[i]) {
-        limit[ops.ops[i].at.result] -= 1;
-    }
-    // Time runs from -1, the last row of the last stage, downwards.
-    let mut t = -1i64;
-    for &(i, _) in &ops.live_out {
-        lives[i].open = true;
-        (lives[i].last, lives[i].low) = (hold - 1, 0);
-        for k in 0..hold {
-            occupied[lives[i].side][(k.rem_euclid(ii)) as usize] += 1;
+        let waiting: Vec<usize> = (0..n).map(|i| plan.edges.succs[i].iter().filter(|s| !lazy[s.0]).count()).collect();
+        let mut a = Attempt {
+            sides,
+            ops,
+            plan,
+            ii,
+            table: Table::new(sides, ops, ii),
+            time: vec![None; n],
+            variant: vec![InstrId(0); n],
+            lives,
+            occupied: vec![vec![0; ii as usize]; sides.files.len()],
+            alive: vec![0; sides.files.len()],
+            limit: registers.to_vec(),
+            policy: Policy { share: if stages > 1 { policy.share } else { 8 }, ..policy },
+            carried: vec![false; n],
+            late: vec![-1; n],
+            ready: (0..n).filter(|&i| waiting[i] == 0 && !lazy[i] && i != back).collect(),
+            waiting,
+            token: vec![n; sides.files.len()],
+            lowest: -(stages * ii),
+            left: lazy.iter().filter(|l| !**l).count() - 1,
+        };
+        // Inductions hold a register throughout.
+        for i in (0..n).filter(|&i| lazy[i]) {
+            a.limit[ops.ops[i].at.result] -= 1;
         }
+        let hold = (0..n).map(|i| latency(ops, i)).max().unwrap_or(1);
+        ops.live_out.iter().for_each(|&(i, _)| a.open(i, hold - 1));
+        // A value for the next iteration must live on to its readers there,
+        // which are not placed yet: from the end of this one on it is held.
+        ops.initial.keys().filter(|&&i| !lazy[i]).for_each(|&i| a.open(i, -1));
+        Some(a)
     }
-    // A value for the next iteration must live on to its readers there, which
-    // are not placed yet: from the end of this iteration on it is held.
-    for &i in ops.initial.keys().filter(|&&i| !lazy[i]) {
-        if !lives[i].open {
-            lives[i].open = true;
-            (lives[i].last, lives[i].low) = (-1, 0);
+
+    /// A value is needed until a cycle.
+    fn open(&mut self, i: usize, t: i64) {
+        let life = &mut self.lives[i];
+        if !life.open {
+            life.open = true;
+            life.last = t;
+            self.alive[life.side] += 1;
         }
+        life.last = life.last.max(t);
     }
-    // The same values while their readers in this iteration have them from the
-    // one before: from the reader back to where they landed, II earlier.
-    let mut carried: Vec<Option<i64>> = vec![None; n];
-    let mut late: Vec<i64> = vec![-1; n];
-    let mut waiting: Vec<usize> = vec![0; n];
-    for i in 0..n {
-        waiting[i] = e.succs[i].iter().filter(|s| !lazy[s.0]).count();
-    }
-    let back = n.checked_sub(1)?;
-    let mut ready: Vec<usize> = (0..n).filter(|&i| waiting[i] == 0 && !lazy[i] && i != back).collect();
-    let mut left = lazy.iter().filter(|l| !**l).count() - 1;
-    let lowest = -(stages * ii);
-    let branch = &ops.ops[back];
-    let delay = branch.variants.first().map_or(0, |v| sides.machine.instrs[usize::from(v.0)].delay_slots);
-    let branch_time = lowest + ii - 1 - i64::from(delay);
-    let row = table.row(branch_time);
-    let (v, unit) = table.best(row, branch)?;
-    table.put(row, back, branch, v, unit);
-    time[back] = Some(branch_time);
-    variant[back] = v;
-    for r in &branch.reads {
-        match r.1 {
-            From::Node(p, 0) => {
-                lives[p].readers_left -= 1;
-                if !lives[p].open {
-                    lives[p].open = true;
-                    (lives[p].last, lives[p].low) = (branch_time, branch_time + 1);
+
+    /// The branch stands where its delay slots end with the first stage.
+    fn branch(&mut self) -> Option<()> {
+        let back = self.ops.ops.len() - 1;
+        let branch = &self.ops.ops[back];
+        let delay = branch.variants.first().map_or(0, |v| self.sides.machine.instrs[usize::from(v.0)].delay_slots);
+        let t = self.lowest + self.ii - 1 - i64::from(delay);
+        let (v, unit) = self.table.slot(t, branch)?;
+        self.table.put(self.table.row(t), back, branch, v, unit);
+        (self.time[back], self.variant[back]) = (Some(t), v);
+        for r in &branch.reads {
+            match r.1 {
+                From::Node(p, 0) => {
+                    self.lives[p].readers_left -= 1;
+                    self.open(p, t);
                 }
+                From::Node(..) => return None,
+                From::Outside(_) => {}
             }
-            From::Node(..) => return None,
-            From::Outside(_) => {}
         }
+        self.before(back, t);
+        Some(())
     }
-    for &(p, w) in &e.preds[back] {
-        late[p] = late[p].min(branch_time - w);
-        waiting[p] -= 1;
-        if waiting[p] == 0 && !lazy[p] {
-            ready.push(p);
+
+    /// The orders that an operation, now standing, puts on those before it.
+    fn before(&mut self, i: usize, t: i64) {
+        for &(p, w) in &self.plan.edges.preds[i] {
+            self.late[p] = self.late[p].min(t - w);
+            self.waiting[p] -= 1;
+            if self.waiting[p] == 0 && !self.plan.lazy[p] {
+                self.ready.push(p);
+            }
         }
     }
 
-    // Values that are open, and values carried round.
-    let mut following: Vec<usize> = (0..n).filter(|&i| lives[i].open).collect();
-    let phis: Vec<usize> = ops.initial.keys().copied().filter(|&p| !lazy[p]).collect();
-    while left > 0 {
-        if t < lowest {
+    /// Room for the inductions at the iteration's end, where the last stores
+    /// would take it from them.
+    fn reserve_inductions(&mut self) -> Option<()> {
+        for i in (0..self.ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
+            let op = &self.ops.ops[i];
+            let free = (-self.ii..0).rev().find_map(|t| Some((t, self.table.slot(t, op)?)));
+            let (t, (v, unit)) = free?;
+            self.table.put(self.table.row(t), i, op, v, unit);
+            (self.time[i], self.variant[i]) = (Some(t), v);
+        }
+        Some(())
+    }
+
+    fn run(&mut self) -> Option<()> {
+        let mut t = -1i64;
+        while self.left > 0 {
+            if t < self.lowest {
+                return None;
+            }
+            let depth = &self.plan.depth;
+            let mut candidates: Vec<usize> = self.ready.iter().copied().filter(|&i| self.late[i] >= t).collect();
+            if self.policy.frugal {
+                let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
+                candidates.sort_by_cached_key(|&i| (gain(i), Reverse(depth[i]), i));
+            } else {
+                candidates.sort_unstable_by_key(|&i| (Reverse(depth[i]), i));
+            }
+            for i in candidates {
+                if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
+                    break;
+                }
+                if self.time[i].is_none() && !self.short(i, t) {
+                    self.try_at(i, t)?;
+                }
+            }
+            t -= 1;
+        }
+        Some(())
+    }
+
+    /// Values whose last reader an operation would be.
+    fn opens(&self, i: usize) -> SmallVec<[usize; 4]> {
+        let mut list: SmallVec<[usize; 4]> = self.ops.ops[i]
+            .reads
+            .iter()
+            .filter_map(|r| match r.1 {
+                From::Node(p, 0) if !self.lives[p].open => Some(p),
+                _ => None,
+            })
+            .collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    /// Registers of a side that may be occupied in a cycle.
+    fn limit(&self, side: usize, t: i64) -> i64 {
+        let all = self.limit[side];
+        if t >= -self.ii { (all * self.policy.share + 7) / 8 } else { all }
+    }
+
+    fn occupied(&self, side: usize, t: i64) -> i64 {
+        self.occupied[side][t.rem_euclid(self.ii) as usize]
+    }
+
+    /// Is it the last operation of its side in the order of the program?
+    fn last(&mut self, i: usize) -> bool {
+        let side = self.ops.ops[i].at.unit;
+        let open = |&k: &usize| self.time[k].is_none() && !self.plan.lazy[k] && self.ops.ops[k].at.unit == side;
+        self.token[side] = (0..self.token[side]).rev().find(open).map_or(0, |k| k + 1);
+        i + 1 >= self.token[side]
+    }
+
+    /// How many values of a side more are alive when an operation stands.
+    fn gain(&self, i: usize, side: usize) -> i64 {
+        let new = self.opens(i).iter().filter(|&&q| self.lives[q].side == side).count() as i64;
+        new - i64::from(self.lives[i].open && self.lives[i].side == side)
+    }
+
+    /// Would an operation at cycle `t` need more registers than there are?
+    fn short(&mut self, i: usize, t: i64) -> bool {
+        let sides = 0..self.alive.len();
+        let reserve = if self.last(i) { 0 } else { self.policy.reserve };
+        sides.into_iter().any(|side| {
+            let gain = self.gain(i, side);
+            let ends = |&&k: &&usize| k != i && self.late[k] >= t && self.lives[k].open && self.lives[k].side == side;
+            let hope = (self.ready.iter().filter(ends).count() as i64).min(self.policy.hope);
+            gain > 0 && self.occupied(side, t) + self.alive[side] - hope + gain > self.limit(side, t) - reserve
+        })
+    }
+
+    /// Place an operation at a cycle if units are free, with those that make
+    /// its sources where they take several cycles. `None` when the attempt has
+    /// failed.
+    fn try_at(&mut self, i: usize, t: i64) -> Option<bool> {
+        let (ops, ii) = (self.ops, self.ii);
+        let op = &ops.ops[i];
+        let row = self.table.row(t);
+        if self.table.count[row] >= self.sides.machine.issue.width {
+            return Some(false);
+        }
+        // A result the next iteration reads: its readers there must not be too
+        // early.
+        let too_early = op.reads.iter().any(|r| match r.1 {
+            From::Node(p, 1) if p != i && !self.plan.lazy[p] => {
+                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) - ii)
+            }
+            _ => false,
+        });
+        if too_early {
             return None;
         }
-        // Values read further on reach down to this cycle.
-        following.retain(|&i| !lives[i].closed);
-        for &i in &following {
-            if lives[i].open {
-                let reach = if lives[i].readers_left > 0 || time[i].is_some() { t } else { t + latency(ops, i) };
-                // What only the branch reads is not needed behind it.
-                if reach > lives[i].last {
-                    continue;
-                }
-                while lives[i].low > reach {
-                    lives[i].low -= 1;
-                    occupied[lives[i].side][lives[i].low.rem_euclid(ii) as usize] += 1;
-                }
-            }
-        }
-        for &p in &phis {
-            let Some(low) = carried[p] else { continue };
-            let reach = time[p].map_or(t, |tp| t.max(tp + latency(ops, p) - ii));
-            for k in (reach..low).rev() {
-                occupied[lives[p].side][k.rem_euclid(ii) as usize] += 1;
-            }
-            carried[p] = Some(low.min(reach));
-        }
-        let row = table.row(t);
-        let mut candidates: Vec<usize> = ready.iter().copied().filter(|&i| late[i] >= t).collect();
-        let opens = |i: usize, lives: &[Life]| -> Vec<usize> {
-            let mut list: Vec<usize> = ops.ops[i]
-                .reads
-                .iter()
-                .filter_map(|r| match r.1 {
-                    From::Node(p, 0) if !lives[p].open => Some(p),
-                    _ => None,
-                })
-                .collect();
-            list.sort_unstable();
-            list.dedup();
-            list
+        let choice = self.table.best(row, op).or_else(|| shuffle(&mut self.table, ops, &mut self.variant, row, i));
+        let Some((v, unit)) = choice else { return Some(false) };
+        self.table.put(row, i, op, v, unit);
+        let Some(sources) = self.sources(i, t) else {
+            self.table.take(row, i, op, v);
+            return Some(false);
         };
-        let gain = |i: usize, lives: &[Life]| -> i64 { i64::from(lives[i].open) - opens(i, lives).len() as i64 };
-        match policy {
-            Policy::Depth => candidates.sort_by_key(|&i| (std::cmp::Reverse(depth[i]), i)),
-            Policy::Frugal => {
-                candidates.sort_by_key(|&i| (std::cmp::Reverse(gain(i, &lives).signum()), std::cmp::Reverse(depth[i]), i));
-            }
+        self.place(i, t, v)?;
+        for (p, s, v) in sources {
+            self.place(p, s, v)?;
         }
-        for i in candidates {
-            if table.count[row] >= sides.machine.issue.width {
-                break;
-            }
-            // A result the next iteration reads: its readers there must not be
-            // too early.
-            let op = &ops.ops[i];
-            let too_early = op.reads.iter().any(|r| match r.1 {
-                From::Node(p, 1) if p != i => time[p].is_some_and(|tp| t < tp + latency(ops, p) - ii),
-                _ => false,
-            });
-            if too_early {
-                return None;
-            }
-            let new = opens(i, &lives);
-            let short = new.iter().any(|&p| {
-                let side = lives[p].side;
-                let more = new.iter().filter(|&&q| lives[q].side == side).count() as i64;
-                let ends = i64::from(lives[i].open && lives[i].side == side);
-                let here = occupied[side][row];
-                more > ends && here + more > limit[side]
-            });
-            if short {
-                continue;
-            }
-            let choice = table.best(row, op).or_else(|| shuffle(&mut table, ops, &mut variant, row, i));
-            let Some((v, unit)) = choice else { continue };
-            table.put(row, i, op, v, unit);
-            time[i] = Some(t);
-            variant[i] = v;
-            left -= 1;
-            ready.retain(|&x| x != i);
-            // Its own value, seen backwards, ends where it lands.
-            if lives[i].open {
-                let landing = t + latency(ops, i);
-                lives[i].closed = true;
-                while lives[i].low > landing {
-                    lives[i].low -= 1;
-                    occupied[lives[i].side][lives[i].low.rem_euclid(ii) as usize] += 1;
-                }
-                if lives[i].last - landing >= ii && !ops.initial.contains_key(&i) {
-                    return None;
-                }
-            }
-            for p in new {
-                following.push(p);
-                lives[p].open = true;
-                (lives[p].last, lives[p].low) = (t, t);
-                occupied[lives[p].side][row] += 1;
-            }
-            for r in &op.reads {
-                match r.1 {
-                    From::Node(p, 0) => lives[p].readers_left -= 1,
-                    From::Node(p, _) if p != i && !lazy[p] && carried[p].is_none() => {
-                        occupied[lives[p].side][row] += 1;
-                        carried[p] = Some(t);
-                    }
-                    _ => {}
-                }
-            }
-            for &(p, w) in &e.preds[i] {
-                late[p] = late[p].min(t - w);
-                waiting[p] -= 1;
-                if waiting[p] == 0 && !lazy[p] {
-                    ready.push(p);
-                }
-            }
-        }
-        t -= 1;
+        Some(true)
     }
 
-    let first = time.iter().flatten().copied().min().unwrap_or(-1);
-    if first < lowest {
-        return None;
+    /// Cycles for the operations that make the sources of operation `i`, if it
+    /// stands at `t` and they can then be placed; the table has them already.
+    /// `None` where units or registers are too few: a load that has to be made
+    /// early keeps its register busy until it is read.
+    fn sources(&mut self, i: usize, t: i64) -> Option<Vec<(usize, i64, InstrId)>> {
+        let ops = self.ops;
+        let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
+        let mut crowd: Vec<(usize, i64, i64)> = Vec::new();
+        for &(p, _) in &self.plan.edges.preds[i] {
+            let mine = self.plan.edges.preds[i].iter().filter(|e| e.0 == p);
+            let waits = self.waiting[p] == mine.clone().count();
+            let free = self.time[p].is_none() && !self.plan.lazy[p] && done.iter().all(|d| d.0 != p);
+            if !waits || !free || latency(ops, p) < 2 {
+                continue;
+            }
+            let late = mine.map(|e| t - e.1).fold(self.late[p], i64::min);
+            let side = self.lives[p].side;
+            let first = self.lowest.max(late - self.ii + 1).max(late - self.policy.wait.unwrap_or(self.ii));
+            let slot = (first..=late).rev().find_map(|s| Some((s, self.table.slot(s, &ops.ops[p])?)));
+            // While it waits, what is alive now is taken to be alive still.
+            let alive = self.alive[side] + self.gain(i, side) - 1;
+            let lax = self.policy.wait.is_none();
+            let fits = slot.filter(|&(s, _)| {
+                lax || {
+                    let more = |c: i64| crowd.iter().filter(|x| x.0 == side && (x.1..x.2).contains(&c)).count() as i64;
+                    let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit(side, t);
+                    (s + latency(ops, p)..t).all(room)
+                }
+            });
+            let Some((s, (v, unit))) = fits else {
+                if lax {
+                    continue;
+                }
+                for (p, s, v) in done {
+                    self.table.take(self.table.row(s), p, &ops.ops[p], v);
+                }
+                return None;
+            };
+            crowd.push((side, s + latency(ops, p), t));
+            self.table.put(self.table.row(s), p, &ops.ops[p], v, unit);
+            done.push((p, s, v));
+        }
+        Some(done)
     }
-    let first = lowest;
-    // Inductions, between their last and their first readers.
-    for i in (0..n).filter(|&i| lazy[i]) {
-        let readers: Vec<i64> = ops
-            .ops
-            .iter()
-            .enumerate()
-            .filter(|(r, o)| *r != i && o.reads.iter().any(|x| x.1 == From::Node(i, 1)))
-            .filter_map(|(r, _)| time[r])
-            .collect();
-        let lat = latency(ops, i);
-        let low = readers.iter().map(|r| r - lat + 1).max().unwrap_or(first).max(first);
-        let high = readers.iter().map(|r| r + ii - lat).min().unwrap_or(-1).min(-1);
-        let placed = (low..=high.min(low + ii - 1)).find_map(|t| {
-            let row = table.row(t);
-            if table.count[row] >= sides.machine.issue.width {
+
+    /// An operation stands: what follows for registers and for those before
+    /// it.
+    fn place(&mut self, i: usize, t: i64, v: InstrId) -> Option<()> {
+        let (ops, ii) = (self.ops, self.ii);
+        let op = &ops.ops[i];
+        (self.time[i], self.variant[i]) = (Some(t), v);
+        self.left -= 1;
+        self.ready.retain(|&x| x != i);
+        // Its own value, seen backwards, ends where it lands.
+        let life = self.lives[i];
+        if life.open {
+            let landing = t + latency(ops, i);
+            if life.last - landing >= ii && !ops.initial.contains_key(&i) {
                 return None;
             }
-            let (v, unit) = table.best(row, &ops.ops[i]).or_else(|| shuffle(&mut table, ops, &mut variant, row, i))?;
-            Some((t, row, v, unit))
-        });
-        let (t, row, v, unit) = placed?;
-        table.put(row, i, &ops.ops[i], v, unit);
-        time[i] = Some(t);
-        variant[i] = v;
-    }
-    let time: Vec<i64> = time.into_iter().map(|t| t.unwrap_or(-1) - first).collect();
-    let orders = ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
-    let carried = ops.ops.iter().enumerate().all(|(i, op)| {
-        op.reads.iter().all(|r| match r.1 {
-            From::Node(p, d) => {
-                let d = i64::from(d);
-                let read = time[i] + d * ii;
-                let landing = time[p] + latency(ops, p);
-                read >= landing && read < landing + ii
+            self.alive[life.side] -= 1;
+            for c in landing..=life.last {
+                self.occupied[life.side][c.rem_euclid(ii) as usize] += 1;
             }
-            From::Outside(_) => true,
-        })
-    });
-    (orders && carried).then_some(Schedule { ii, time, variant, stages })
+        }
+        for r in &op.reads {
+            match r.1 {
+                From::Node(p, 0) => {
+                    self.lives[p].readers_left -= 1;
+                    self.open(p, t);
+                }
+                From::Node(p, _) if p != i && !self.plan.lazy[p] && !self.carried[p] => {
+                    self.alive[self.lives[p].side] += 1;
+                    self.carried[p] = true;
+                }
+                _ => {}
+            }
+        }
+        self.before(i, t);
+        Some(())
+    }
+
+    /// Inductions, between their last and their first readers.
+    fn inductions(&mut self) -> Option<()> {
+        let (ops, ii) = (self.ops, self.ii);
+        for i in (0..ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
+            let others = ops.ops.iter().enumerate().filter(|(r, _)| *r != i);
+            let readers: Vec<i64> = others
+                .filter(|(_, o)| o.reads.iter().any(|x| x.1 == From::Node(i, 1)))
+                .filter_map(|(r, _)| self.time[r])
+                .collect();
+            let lat = latency(ops, i);
+            let low = readers.iter().map(|r| r - lat + 1).max().unwrap_or(self.lowest).max(self.lowest);
+            let high = readers.iter().map(|r| r + ii - lat).min().unwrap_or(-1).min(-1);
+            if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
+                continue;
+            }
+            if let Some(t) = self.time[i] {
+                self.table.take(self.table.row(t), i, &ops.ops[i], self.variant[i]);
+            }
+            let placed = (low..=high.min(low + ii - 1)).find_map(|t| {
+                let row = self.table.row(t);
+                if self.table.count[row] >= self.sides.machine.issue.width {
+                    return None;
+                }
+                let free = self.table.best(row, &ops.ops[i]);
+                let (v, unit) = free.or_else(|| shuffle(&mut self.table, ops, &mut self.variant, row, i))?;
+                Some((t, row, v, unit))
+            });
+            let (t, row, v, unit) = placed?;
+            self.table.put(row, i, &ops.ops[i], v, unit);
+            (self.time[i], self.variant[i]) = (Some(t), v);
+        }
+        Some(())
+    }
+
+    /// The schedule, when every order holds and no value lives too long.
+    fn finish(self, stages: i64) -> Option<Schedule> {
+        let (ops, ii) = (self.ops, self.ii);
+        let time: Vec<i64> = self.time.iter().map(|t| t.unwrap_or(-1) - self.lowest).collect();
+        let orders =
+            ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
+        let carried = ops.ops.iter().enumerate().all(|(i, op)| {
+            op.reads.iter().all(|r| match r.1 {
+                From::Node(p, d) => {
+                    let d = i64::from(d);
+                    let read = time[i] + d * ii;
+                    let landing = time[p] + latency(ops, p);
+                    read >= landing && read < landing + ii
+                }
+                From::Outside(_) => true,
+            })
+        });
+        (orders && carried).then_some(Schedule { ii, time, variant: self.variant, stages })
+    }
 }

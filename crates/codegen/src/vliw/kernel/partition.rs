@@ -10,11 +10,20 @@ use super::body::{Body, From};
 use super::place::{At, Sides};
 use ciphermill_machine::InstrKind;
 
-/// Values that many read and that cost no other value: loads of a round key
-/// that two blocks share. They do not tie their readers together.
-fn shared(body: &Body, n: usize, readers: &[usize]) -> bool {
-    let node = &body.nodes[n];
-    readers[n] > 1 && node.reads.iter().all(|r| matches!(r.1, From::Outside(_) | From::Node(_, 1)))
+/// Nodes that no block of the message goes into: their sources are values from
+/// outside, inductions and one another. A round key is loaded by such nodes,
+/// whichever blocks it is for.
+fn common(body: &Body) -> Vec<bool> {
+    let mut common: Vec<bool> = Vec::with_capacity(body.nodes.len());
+    for (i, node) in body.nodes.iter().enumerate() {
+        let from_common = node.reads.iter().all(|r| match r.1 {
+            From::Outside(_) => true,
+            From::Node(p, 0) => common.get(p).copied().unwrap_or(false),
+            From::Node(p, _) => p == i,
+        });
+        common.push(from_common);
+    }
+    common
 }
 
 fn readers(body: &Body) -> Vec<usize> {
@@ -31,6 +40,7 @@ fn readers(body: &Body) -> Vec<usize> {
 fn components(body: &Body) -> Vec<usize> {
     let n = body.nodes.len();
     let count = readers(body);
+    let common = common(body);
     let mut parent: Vec<usize> = (0..n).collect();
     fn root(parent: &mut [usize], mut i: usize) -> usize {
         while parent[i] != i {
@@ -42,7 +52,7 @@ fn components(body: &Body) -> Vec<usize> {
     for (i, node) in body.nodes.iter().enumerate() {
         for (_, from) in &node.reads {
             if let From::Node(p, 0) = from
-                && !shared(body, *p, &count)
+                && !(common[*p] && (count[*p] > 1 || common[i]))
             {
                 let (a, b) = (root(&mut parent, i), root(&mut parent, *p));
                 parent[a.max(b)] = a.min(b);
@@ -50,6 +60,66 @@ fn components(body: &Body) -> Vec<usize> {
         }
     }
     (0..n).map(|i| root(&mut parent, i)).collect()
+}
+
+/// The body with a copy of every common node for each part that reads it, so
+/// that no part waits for another's turn to use a round key. `None` where no
+/// node is read by several.
+pub fn separate(body: &Body) -> Option<Body> {
+    let component = components(body);
+    let common = common(body);
+    let n = body.nodes.len();
+    // Inductions and what the memory order or the code behind the loop knows
+    // by name stay single.
+    let fixed = |i: usize| {
+        let known = body.initial.contains_key(&i) || body.live_out.iter().any(|l| l.0 == i);
+        known || !common[i] || body.memory.iter().any(|m| m.0 == i || m.1 == i)
+    };
+    let mut wanted: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for i in (0..n).rev() {
+        let parts = if fixed(i) { vec![component[i]] } else { wanted[i].clone() };
+        for &(_, from) in &body.nodes[i].reads {
+            if let From::Node(p, 0) = from
+                && !fixed(p)
+            {
+                for &c in &parts {
+                    if !wanted[p].contains(&c) {
+                        wanted[p].push(c);
+                    }
+                }
+            }
+        }
+    }
+    if wanted.iter().all(|w| w.len() < 2) {
+        return None;
+    }
+    let mut out = Body { nodes: Vec::new(), ..body.clone() };
+    let mut index: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
+    for i in 0..n {
+        wanted[i].sort_unstable();
+        let parts = if fixed(i) || wanted[i].is_empty() { vec![component[i]] } else { wanted[i].clone() };
+        for &c in &parts {
+            let mut node = body.nodes[i].clone();
+            for (_, from) in &mut node.reads {
+                if let From::Node(p, 0) = from {
+                    let own = index[*p].iter().find(|x| x.0 == c).or(index[*p].first());
+                    *from = From::Node(own.map_or(0, |x| x.1), 0);
+                }
+            }
+            index[i].push((c, out.nodes.len()));
+            out.nodes.push(node);
+        }
+    }
+    let renamed = |i: usize| index[i].first().map_or(0, |x| x.1);
+    for (_, from) in out.nodes.iter_mut().flat_map(|n| &mut n.reads) {
+        if let From::Node(p, 1) = from {
+            *p = renamed(*p);
+        }
+    }
+    out.initial = body.initial.iter().map(|(&i, &v)| (renamed(i), v)).collect();
+    out.live_out = body.live_out.iter().map(|&(i, v)| (renamed(i), v)).collect();
+    out.memory = body.memory.iter().map(|&(a, b, c, d)| (renamed(a), renamed(b), c, d)).collect();
+    Some(out)
 }
 
 /// Whole components on sides, the largest first to the emptier side.

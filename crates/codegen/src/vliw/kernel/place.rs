@@ -255,7 +255,8 @@ impl Settler<'_> {
         let spec = &machine.instrs[usize::from(mov.0)].operands;
         let is_def = |o: usize| matches!(spec[o].kind, OperandKind::Reg { def: true, .. });
         // Operands are told apart by their places, not by these names.
-        let ops: Vec<VOp> = (0..spec.len()).map(|o| if is_def(o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
+        let ops: Vec<VOp> =
+            (0..spec.len()).map(|o| if is_def(o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
         let inst = VInst::new(VKind::Normal, mov, &ops, 0);
         let def = (0..spec.len()).find(|&o| is_def(o)).unwrap_or(0);
         let used = (0..spec.len()).find(|&o| !is_def(o)).unwrap_or(1);

@@ -70,6 +70,12 @@ impl<'a> Table<'a> {
         })
     }
 
+    /// As [`Table::best`] in the row of a cycle, while the row has room.
+    pub fn slot(&self, time: i64, op: &Op) -> Option<(InstrId, Option<UnitId>)> {
+        let row = self.row(time);
+        if self.count[row] >= self.sides.machine.issue.width { None } else { self.best(row, op) }
+    }
+
     pub fn put(&mut self, row: usize, i: usize, op: &Op, v: InstrId, unit: Option<UnitId>) {
         if let Some(u) = unit {
             self.units[row][u] += 1;
@@ -85,7 +91,7 @@ impl<'a> Table<'a> {
         self.held[row].push(i);
     }
 
-    fn take(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
+    pub fn take(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
         if let [u] = self.sides.machine.instrs[usize::from(v.0)].units.as_slice() {
             self.units[row][*u] -= 1;
         }

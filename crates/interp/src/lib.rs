@@ -5,13 +5,17 @@
 //! written for plainness: a value is a `u64`, memory is bytes, and every access
 //! is checked.
 //!
+//! Asked to, it counts how often each edge between blocks is taken, which is
+//! how the trip counts of loops are found ([`Interp::count_edges`]).
+//!
 //! What a machine would do with addresses, it does too: a function's code
 //! address is a number above [`CODE_BASE`], and the system area holds such
 //! numbers where the module asks for them.
 
 use ciphermill_ir::{
-    Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
+    Block, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
 };
+use std::collections::HashMap;
 
 const CODE_BASE: u64 = 0xE000_0000;
 const CODE_STEP: u64 = 16;
@@ -28,6 +32,9 @@ pub enum Halt {
     Broken(String),
 }
 
+/// How often control went from one block of a function to another.
+pub type Edges = HashMap<(FuncId, Block, Block), u64>;
+
 /// A module being run.
 pub struct Interp<'m> {
     module: &'m Module,
@@ -36,6 +43,7 @@ pub struct Interp<'m> {
     depth: u32,
     /// Operations that may still be executed.
     pub fuel: u64,
+    edges: Option<Edges>,
     /// Misaligned accesses that the module had promised not to make are
     /// faults.
     pub check_alignment: bool,
@@ -53,7 +61,24 @@ impl<'m> Interp<'m> {
             let address = (CODE_BASE + CODE_STEP * u64::from(r.func.as_u32())) as u32;
             system[r.offset as usize..][..4].copy_from_slice(&address.to_le_bytes());
         }
-        Interp { module, memory, system, depth: 0, fuel, check_alignment: false }
+        Interp { module, memory, system, depth: 0, fuel, edges: None, check_alignment: false }
+    }
+
+    /// From now on, count edges.
+    pub fn count_edges(&mut self) {
+        self.edges = Some(Edges::new());
+    }
+
+    /// The edges counted since, and no longer.
+    pub fn take_edges(&mut self) -> Edges {
+        self.edges.take().unwrap_or_default()
+    }
+
+    /// See to it that memory has at least so many bytes.
+    pub fn reserve(&mut self, bytes: u64) {
+        let pages = bytes.div_ceil(PAGE_BYTES).max(self.memory.len() as u64 / PAGE_BYTES);
+        self.memory.resize((pages * PAGE_BYTES) as usize, 0);
+        self.system[..4].copy_from_slice(&(pages as u32).to_le_bytes());
     }
 
     /// Run the start function, if there is one.
@@ -78,12 +103,13 @@ impl<'m> Interp<'m> {
             return Err(Halt::Trap(TrapCode::StackOverflow));
         }
         self.depth += 1;
-        let result = self.run(&self.module.funcs[id], args);
+        let result = self.run(id, args);
         self.depth -= 1;
         result
     }
 
-    fn run(&mut self, func: &Func, args: &[u64]) -> Result<Vec<u64>, Halt> {
+    fn run(&mut self, id: FuncId, args: &[u64]) -> Result<Vec<u64>, Halt> {
+        let func = &self.module.funcs[id];
         let mut values = vec![0u64; func.values.len()];
         let mut block = func.entry;
         if args.len() != func.blocks[block].params.len() {
@@ -114,6 +140,9 @@ impl<'m> Interp<'m> {
             };
             // All arguments are read before a parameter is written.
             let passed: Vec<u64> = target.args.iter().map(|&v| get(v)).collect();
+            if let Some(edges) = &mut self.edges {
+                *edges.entry((id, block, target.block)).or_default() += 1;
+            }
             block = target.block;
             for (&param, bits) in func.blocks[block].params.iter().zip(passed) {
                 values[param.as_u32() as usize] = bits;

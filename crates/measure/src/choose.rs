@@ -1,0 +1,123 @@
+//! Which form of a cipher's code is measured.
+//!
+//! A machine that schedules at compile time lives on operations side by side:
+//! the rounds of a block unrolled, several blocks carried through the loop
+//! together. How many pays is seen by trying. Each form is compiled and run on
+//! two short messages; the one with the fewest cycles a block wins, the first
+//! in the list where two are equal. What the user fixes is not tried.
+
+use crate::MeasureError;
+use crate::compare::side_by_side;
+use crate::interface::{Interface, Kind};
+use crate::pipeline::{self, Form};
+use crate::plan::{self, Plan, Work};
+use crate::request::{Blocks, Direction, Request};
+use crate::trips::trips;
+use ciphermill_ir::Module;
+use ciphermill_machine::Machine;
+use ciphermill_program::Program;
+use std::sync::Arc;
+
+/// Blocks that are tried together when the user does not say how many.
+const JAMS: [u32; 2] = [1, 2];
+/// Most blocks that can be asked for.
+pub const MAX_JAM: u32 = 8;
+
+/// The program to be measured and its form.
+pub struct Chosen {
+    pub program: Program,
+    /// Blocks carried through the loop over blocks together.
+    pub jam: u32,
+    /// Turns of the loop over rounds that stand in one turn of the loop over
+    /// blocks; 1 when it is a loop of its own.
+    pub unroll: u32,
+}
+
+/// Choose and compile.
+///
+/// # Errors
+/// As [`crate::measure`]; and [`MeasureError::Internal`] when a form gives
+/// another output than the reference.
+pub fn choose(
+    wasm: &[u8],
+    module: &Module,
+    interface: &Interface,
+    machine: &Arc<Machine>,
+    request: &Request,
+    work: Work,
+    unit: u32,
+) -> Result<Chosen, MeasureError> {
+    check(request, interface)?;
+    let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
+    let statically = !machine.issue.interlock && request.level > 1 && work.direction != Direction::Keysetup;
+    if !statically && plain(request.unroll.unwrap_or(false)) {
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, None)?;
+        return Ok(Chosen { program, jam: 1, unroll: 1 });
+    }
+    let profile = trips(module, interface, work, unit)?;
+    let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
+    let mut forms: Vec<(bool, u32)> = Vec::new();
+    if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
+        forms.push((false, 1));
+    }
+    if request.unroll != Some(false) || request.jam.unwrap_or(1) > 1 {
+        let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block;
+        let jams = JAMS.into_iter().filter(|&j| j == 1 || several);
+        forms.extend(request.jam.map_or(jams.collect(), |j| vec![j]).into_iter().map(|j| (true, j)));
+    }
+    let mut best: Option<(f64, Chosen)> = None;
+    for &(unrolled, jam) in &forms {
+        let driver = plan::driver(work.direction, work.blocks);
+        let form = Form { driver, jam, ctx_bytes: interface.ctx_bytes, profile: &profile };
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, unrolled.then_some(&form))?;
+        let chosen = Chosen { program, jam, unroll: if unrolled { rounds } else { 1 } };
+        if forms.len() == 1 {
+            return Ok(chosen);
+        }
+        let cycles = trial(wasm, &chosen, interface, request, work, unit)?;
+        if best.as_ref().is_none_or(|b| cycles < b.0) {
+            best = Some((cycles, chosen));
+        }
+    }
+    best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
+}
+
+fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
+    let Some(jam) = request.jam else { return Ok(()) };
+    if jam == 0 || jam > MAX_JAM {
+        return Err(MeasureError::input(format!(
+            "--jam {jam}: it is the number of blocks carried together, 1 to {MAX_JAM}"
+        )));
+    }
+    let one = interface.kind == Kind::Stream || request.direction == Direction::Keysetup;
+    if jam > 1 && (one || request.blocks == Blocks::Single) {
+        return Err(MeasureError::input(format!(
+            "--jam {jam}: only independent blocks of a block cipher can be carried together; leave --jam out"
+        )));
+    }
+    Ok(())
+}
+
+/// Steady-state cycles of a form on short messages.
+fn trial(
+    wasm: &[u8],
+    form: &Chosen,
+    interface: &Interface,
+    request: &Request,
+    work: Work,
+    unit: u32,
+) -> Result<f64, MeasureError> {
+    let (shorter, longer) = (4 * form.jam, 8 * form.jam);
+    let mut cycles = [0; 2];
+    for (blocks, cycles) in [shorter, longer].into_iter().zip(&mut cycles) {
+        let outcome = side_by_side(wasm, &form.program, &Plan::new(interface, work, blocks * unit)?)?;
+        if let Some(failure) = outcome.failure {
+            return Err(MeasureError::internal(format!(
+                "{} with {} blocks carried together and {} turns unrolled: {failure}",
+                request.cipher, form.jam, form.unroll
+            )));
+        }
+        *cycles = outcome.stats.cycles;
+    }
+    Ok((cycles[1] as f64 - cycles[0] as f64) / f64::from(longer - shorter))
+}

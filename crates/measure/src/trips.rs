@@ -1,0 +1,78 @@
+//! How often the loops of a cipher turn, found by running it.
+//!
+//! A loop over rounds turns as often for every block; the loop over blocks
+//! does not. A loop counts as one of rounds when each entry into it, in a run
+//! over one block and in one over three, was followed by the same number of
+//! turns on average, a whole number. That is a guess which the optimiser makes
+//! no use of without a test in the code.
+
+use crate::MeasureError;
+use crate::interface::Interface;
+use crate::plan::{Call, Plan, Work};
+use ciphermill_interp::{Edges, Interp};
+use ciphermill_ir::{Block, Cfg, Dominators, FuncId, Loops, Module};
+use ciphermill_opt::{LoopSite, LoopTrips, loop_sites};
+use std::collections::HashSet;
+
+/// Loops of rounds and their trip counts, by a run on messages of one block
+/// and of three. Empty when the module stops before its end: whoever runs it
+/// next finds out why.
+///
+/// # Errors
+/// When the plan cannot be made.
+pub fn trips(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Vec<LoopTrips>, MeasureError> {
+    let mut runs = Vec::new();
+    for blocks in [1, 3] {
+        match edges(module, &Plan::new(interface, work, blocks * unit)?) {
+            Some(edges) => runs.push(edges),
+            None => return Ok(Vec::new()),
+        }
+    }
+    let of = |site: &LoopSite| -> Option<LoopTrips> {
+        let inside = members(module, site.func, site.header)?;
+        let counts: Vec<u32> = runs.iter().map(|edges| turns(edges, site, &inside)).collect::<Option<_>>()?;
+        let trips = *counts.first()?;
+        counts.iter().all(|&c| c == trips).then_some(LoopTrips { first: site.first, last: site.last, trips })
+    };
+    Ok(loop_sites(module).iter().filter_map(of).collect())
+}
+
+/// Run a plan's calls, the measured ones with their edges counted.
+fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
+    let mut interp = Interp::new(module, plan.limit);
+    interp.start().ok()?;
+    interp.reserve(plan.memory_bytes);
+    for (addr, bytes) in &plan.writes {
+        interp.memory[*addr as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+    let run = |interp: &mut Interp<'_>, calls: &[Call]| -> Option<()> {
+        for call in calls {
+            interp.call(module.export(call.export)?, &call.args).ok()?;
+        }
+        Some(())
+    };
+    run(&mut interp, &plan.setup)?;
+    interp.count_edges();
+    run(&mut interp, &plan.measured)?;
+    Some(interp.take_edges())
+}
+
+/// The blocks of a loop.
+fn members(module: &Module, func: FuncId, header: Block) -> Option<HashSet<Block>> {
+    let func = &module.funcs[func];
+    let cfg = Cfg::new(func);
+    let doms = Dominators::new(func, &cfg);
+    let loops = Loops::new(func, &cfg, &doms);
+    let data = loops.loops.values().find(|l| l.header == header)?;
+    Some(data.blocks.iter().copied().collect())
+}
+
+/// Turns for each entry; `None` when it was not entered or they differ.
+fn turns(edges: &Edges, site: &LoopSite, inside: &HashSet<Block>) -> Option<u32> {
+    let (mut entries, mut all) = (0u64, 0u64);
+    for (&(_, from, _), &n) in edges.iter().filter(|((f, _, to), _)| *f == site.func && *to == site.header) {
+        all += n;
+        entries += if inside.contains(&from) { 0 } else { n };
+    }
+    (entries > 0 && all.is_multiple_of(entries)).then(|| (all / entries) as u32)
+}
