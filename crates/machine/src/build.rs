@@ -208,11 +208,10 @@ impl Builder<'_> {
 
     fn units(&mut self) -> Result<(), FileError> {
         for entry in self.top.table("units").into_iter().flat_map(Tree::iter) {
-            let (count, cluster) = match entry.node.as_table() {
-                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0)),
-                None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0),
+            let (count, cluster, shared) = match entry.node.as_table() {
+                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0), int(t, "shared").unwrap_or(1)),
+                None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0, 1),
             };
-            let shared = entry.node.as_table().and_then(|t| t.get("shared")).and_then(Node::as_bool).unwrap_or(false);
             self.units.push(Unit { name: entry.key.clone(), count, cluster, shared });
         }
         Ok(())

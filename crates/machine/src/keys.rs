@@ -80,7 +80,7 @@ static REGISTERS: &[Key] = &[
 static UNIT_TABLE: &[Key] = &[
     need("count", Kind::Int(1, 64), "how many there are; each starts one instruction a cycle"),
     may("cluster", Kind::Int(0, 15), "cluster they belong to (0)"),
-    may("shared", Kind::Bool, "a path that several instructions may use at once for one register (false)"),
+    may("shared", Kind::Int(1, 64), "a path that so many instructions may use at once for one register (1)"),
 ];
 
 static IMMEDIATE: &[Key] = &[

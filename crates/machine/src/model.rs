@@ -86,9 +86,17 @@ pub struct Unit {
     /// How many of them there are (each starts one instruction a cycle).
     pub count: u16,
     pub cluster: u8,
-    /// A path that one register crosses, whoever reads it: instructions of
-    /// one cycle may share it when they read the same register over it.
-    pub shared: bool,
+    /// A path that one register crosses: so many instructions of one cycle may
+    /// share it when they read the same register over it.
+    pub shared: u16,
+}
+
+impl Unit {
+    /// Can one more instruction use it in a cycle in which `users` do? `same`
+    /// says that all of them, the new one too, read one register over it.
+    pub fn takes(&self, users: usize, same: bool) -> bool {
+        users < usize::from(if same { self.count.max(self.shared) } else { self.count })
+    }
 }
 
 #[derive(Clone, Debug)]

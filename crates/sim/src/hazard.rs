@@ -113,12 +113,12 @@ fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(),
         for &(path, o) in &instr.paths {
             let (r, unit) = (reg(o)?, &machine.units[path]);
             let before = used.iter().filter(|u| u.0 == path).count();
-            let same = unit.shared && used.iter().all(|u| u.0 != path || u.1 == r);
-            if before >= usize::from(unit.count) && !same {
+            let same = used.iter().all(|u| u.0 != path || u.1 == r);
+            if !unit.takes(before, same) {
                 return Err(format!("two instructions of a bundle use the path `{}`", unit.name));
             }
             used.push((path, r));
-            if unit.shared {
+            if unit.shared > 1 {
                 t.crossing.push(r);
             }
         }

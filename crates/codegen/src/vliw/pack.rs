@@ -43,8 +43,8 @@ impl Row {
         for &(path, o) in &instr.paths {
             let Some(&Operand::Reg(r)) = operands.get(o) else { return None };
             let on_it = self.paths.iter().filter(|p| p.0 == path);
-            let (count, same) = on_it.fold((0u16, true), |(n, same), p| (n + 1, same && p.1 == r));
-            if count >= machine.units[path].count && !(machine.units[path].shared && same) {
+            let (count, same) = on_it.fold((0, true), |(n, same), p| (n + 1, same && p.1 == r));
+            if !machine.units[path].takes(count, same) {
                 return None;
             }
         }

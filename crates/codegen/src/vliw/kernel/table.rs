@@ -51,8 +51,8 @@ impl<'a> Table<'a> {
         for &(path, o) in &instr.paths {
             let value = travels(op, o);
             let on = self.paths[row].iter().filter(|p| p.0 == path);
-            let (n, same) = on.fold((0u16, true), |(n, same), p| (n + 1, same && Some(p.1) == value));
-            if n >= machine.units[path].count && !(machine.units[path].shared && same && value.is_some()) {
+            let (n, same) = on.fold((0, value.is_some()), |(n, same), p| (n + 1, same && Some(p.1) == value));
+            if !machine.units[path].takes(n, same) {
                 return None;
             }
         }
