@@ -28,6 +28,7 @@
 //! correction.
 
 use crate::align::LowBits;
+use crate::matcher::Matcher;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
     TrapCode, Type, Value,
@@ -40,6 +41,7 @@ use std::collections::HashMap;
 pub struct Context<'a> {
     pub module: &'a Module,
     pub machine: &'a Machine,
+    pub matcher: &'a Matcher,
     pub strict_traps: bool,
     /// Globals held in registers; the others live in the system area.
     pub pinned: &'a [GlobalId],
@@ -262,7 +264,8 @@ impl Expander<'_> {
     fn load(&mut self, m: MemAccess, addr: Value, loc: u32) -> Value {
         self.bounds_check(m, addr, loc);
         let align = self.alignment(m, addr);
-        if self.cx.machine.memory.unaligned || align >= u32::from(m.bytes) {
+        let m = MemAccess { align: align.min(u32::from(m.bytes)) as u8, ..m };
+        if align >= u32::from(m.bytes) || self.cx.matcher.anywhere(m.bytes, false) {
             if let Some(v) = self.table_byte(m, addr, loc) {
                 return v;
             }
@@ -299,7 +302,8 @@ impl Expander<'_> {
     fn store(&mut self, m: MemAccess, addr: Value, value: Value, loc: u32) {
         self.bounds_check(m, addr, loc);
         let align = self.alignment(m, addr);
-        if self.cx.machine.memory.unaligned || align >= u32::from(m.bytes) {
+        let m = MemAccess { align: align.min(u32::from(m.bytes)) as u8, ..m };
+        if align >= u32::from(m.bytes) || self.cx.matcher.anywhere(m.bytes, true) {
             let (addr, m) = self.machine_address(m, addr, loc);
             self.func.append(self.cur, Op::Store(m), &[addr, value], &[], loc);
             return;

@@ -110,6 +110,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let cx = expand::Context {
             module: &module,
             machine: m,
+            matcher: &matcher,
             strict_traps: options.strict_traps,
             pinned: &only,
             byte_copies: &byte_copies,
@@ -231,6 +232,14 @@ pub fn scales_index(machine: &Machine) -> bool {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
         _ => false,
     })
+}
+
+/// Does the machine divide 32-bit numbers, signed and unsigned?
+pub fn divides(machine: &Machine) -> bool {
+    use ciphermill_ir::BinOp::{DivS, DivU};
+    let templates = pattern::templates(machine);
+    let has = |op| templates.iter().any(|t| matches!(&t.action, pattern::Action::Value(_, pattern::Pat::Bin(o, ..)) if *o == op));
+    has(DivU) && has(DivS)
 }
 
 /// Globals that a register holds: the C stack pointer first, then the others

@@ -355,6 +355,8 @@ impl Builder<'_> {
         let brought = self.merged.brought.get(&format!("instructions.{name}")).and_then(|by| by.first());
         let instr = Instr {
             name: name.to_owned(),
+            unaligned: t.get("unaligned").and_then(Node::as_bool).unwrap_or(false),
+            ports: ports(&asm, &operands, &only),
             asm,
             units: families.iter().filter_map(one).collect(),
             paths: Vec::new(),
@@ -417,4 +419,11 @@ impl Builder<'_> {
     fn some_format_has(&self, operand: &str) -> bool {
         self.section("formats").any(|(_, _, t)| t.table("operands").is_some_and(|o| o.get(operand).is_some()))
     }
+}
+
+/// Sources read through ports: once for each time they are written.
+fn ports(asm: &str, operands: &[Operand], only: &[(usize, Vec<Reg>)]) -> Vec<(usize, u16)> {
+    let source = |o: &Operand| matches!(o.kind, OperandKind::Reg { used: true, def: false, .. });
+    let list = operands.iter().enumerate().filter(|(i, o)| source(o) && only.iter().all(|p| p.0 != *i));
+    list.map(|(i, o)| (i, asm.matches(&format!("{{{}}}", o.name)).count() as u16)).collect()
 }

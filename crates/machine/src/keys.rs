@@ -122,6 +122,7 @@ static INSTRUCTION: &[Key] = &[
     may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
+    may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
     may(
         "selectable",
         Kind::Bool,
@@ -156,6 +157,7 @@ static ISSUE: &[Key] = &[
     need("interlock", Kind::Bool, "the machine waits for operands (false: the pipeline is exposed)"),
     may("packet_bytes", Kind::Int(0, 256), "bundles do not cross multiples of this many bytes; the assembler pads (0: they may)"),
     may("cross_stall", Kind::Int(0, 16), "cycles lost when a register written in the cycle before crosses between clusters (0)"),
+    may("register_reads", Kind::Int(0, 64), "times that one register can be read in a cycle (0: any number)"),
 ];
 
 static BRANCH: &[Key] = &[need(

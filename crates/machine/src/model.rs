@@ -143,6 +143,11 @@ pub struct Instr {
     pub timing: String,
     /// The extension that brought it, if any.
     pub extension: Option<String>,
+    /// Loads and stores: at any address, whatever `memory.unaligned` says.
+    pub unaligned: bool,
+    /// Source operands that are read through a port of their register file, and
+    /// how many times. Predicates are not.
+    pub ports: Vec<(usize, u16)>,
     /// May the selector choose it by matching? (False for instructions that
     /// only compounds and the frame code use.)
     pub selectable: bool,
@@ -263,6 +268,8 @@ pub struct Issue {
     /// Cycles lost when a register that crosses between clusters was written
     /// in the cycle before, loads excepted.
     pub cross_stall: u32,
+    /// How many times one register can be read in a cycle; 0: any number.
+    pub register_reads: u16,
 }
 
 #[derive(Clone, Debug)]

@@ -52,6 +52,7 @@ pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<P
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
+        software_division: !ciphermill_codegen::divides(&machine),
         index_form: if ciphermill_codegen::scales_index(&machine) {
             ciphermill_opt::IndexForm::ExtractThenScale
         } else {
