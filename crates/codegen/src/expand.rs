@@ -43,6 +43,8 @@ pub struct Context<'a> {
     pub machine: &'a Machine,
     pub matcher: &'a Matcher,
     pub strict_traps: bool,
+    /// Promised alignment makes words of accesses that do not state any.
+    pub word_buffers: bool,
     /// Globals held in registers; the others live in the system area.
     pub pinned: &'a [GlobalId],
     /// Read-only segments copied in machine byte order: `(address, length,
@@ -53,8 +55,9 @@ pub struct Context<'a> {
 /// What is known of the bits of a function's values.
 ///
 /// A promise about buffers settles how a byte is *addressed* on a big-endian
-/// machine. It does not turn byte accesses into words: a native compiler, which
-/// sees `uint8_t *`, could not do that either.
+/// machine. It does not turn byte accesses into words unless
+/// [`Context::word_buffers`] asks for it: a native compiler, which sees
+/// `uint8_t *`, could not do that either.
 pub struct AddressFacts {
     pub promised: LowBits,
     pub proved: LowBits,
@@ -256,7 +259,8 @@ impl Expander<'_> {
 
     /// Alignment of the access that may be relied on.
     fn alignment(&self, m: MemAccess, addr: Value) -> u32 {
-        let known = self.facts.proved.alignment(self.func, addr, m.offset);
+        let facts = if self.cx.word_buffers { &self.facts.promised } else { &self.facts.proved };
+        let known = facts.alignment(self.func, addr, m.offset);
         let stated = if self.cx.strict_traps && m.space == Space::Linear { 1 } else { u32::from(m.align) };
         known.max(stated)
     }

@@ -36,13 +36,15 @@ use std::collections::{HashMap, HashSet};
 /// circle.
 const MAX_DEPTH: u32 = 24;
 
-/// Make every operation of `func` one that a template of `matcher` computes.
+/// Make every operation of `func` one that a template of `matcher` computes;
+/// `throughput` admits the rules that trade latency for slots.
 ///
 /// # Errors
 /// [`CompileError::NoInstruction`] names the operation that neither an
 /// instruction nor a rule covers.
-pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher) -> Result<(), CompileError> {
-    let rules = machine.rules.iter().map(|r| prepare(r, machine.word_bits, matcher)).collect();
+pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughput: bool) -> Result<(), CompileError> {
+    let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
+    let rules = machine.rules.iter().map(chosen).collect();
     let uses = use_counts(func);
     let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or);
     let mut l = Legaliser { func, matcher, rules, sum_is_wider, cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
@@ -228,6 +230,11 @@ impl Legaliser<'_> {
             return Ok(None);
         };
         let digits = non_adjacent(c, self.bits);
+        // A rule that multiplies to spare the shifters means it.
+        let meant = |&i: &usize| self.rules[i].as_ref().is_some_and(|p| p.rule.throughput);
+        if self.active.iter().any(meant) {
+            return Ok(None);
+        }
         let Some(&(top, true)) = digits.last() else { return Ok(None) };
         let shifts = digits.iter().filter(|d| d.0 > 0).count();
         let price = |this: &Self, op: BinOp| this.price(Op::Bin(op), args);

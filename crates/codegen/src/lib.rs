@@ -61,6 +61,12 @@ pub struct Options {
     /// always multiples of a power of two. The caller promises it; see
     /// [`expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
+    /// What `aligned_params` promises holds for words too: an access that does
+    /// not say so itself is made as one where the promise shows it to be aligned.
+    pub word_buffers: bool,
+    /// Much independent work hides latency: code with fewer slots is better even
+    /// if it takes longer. Which of the two is better depends on the machine.
+    pub throughput: bool,
     /// `(exported function, number)`: so many of its first parameters point to
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
     /// counts for functions that the module does not call itself.
@@ -112,6 +118,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             machine: m,
             matcher: &matcher,
             strict_traps: options.strict_traps,
+            word_buffers: options.word_buffers,
             pinned: &only,
             byte_copies: &byte_copies,
         };
@@ -127,7 +134,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             overflow,
         };
         shape::pass_in_memory(&mut func, convention);
-        legalise::legalise(&mut func, m, &matcher)?;
+        legalise::legalise(&mut func, m, &matcher, options.throughput)?;
         masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
         let memory = select::Memory {

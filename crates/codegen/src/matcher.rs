@@ -184,6 +184,13 @@ impl Matcher {
             Pat::Const(k) => constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0),
             _ => {
                 if let Some(c) = constant {
+                    // A constant that has no bits beyond a mask is there already.
+                    if let Pat::Bin(BinOp::And, r, m) = pat
+                        && let (Pat::Reg(i), Pat::Const(m)) = (&**r, &**m)
+                        && c & !m == 0
+                    {
+                        return bind(binds, *i, self.register(operands, *i, v, constant));
+                    }
                     return match solve(pat, c, self.bits, operands) {
                         Some((i, imm)) => bind(binds, i, Bind::Imm(imm)),
                         None => false,

@@ -255,6 +255,7 @@ static RULE: &[Key] = &[
     need("name", Kind::Text, "for messages"),
     need("from", Kind::Text, "what is replaced; names are variables, `#n` constant ones"),
     may("let", Kind::Texts, "`t = expression`, shared within `to`"),
+    may("throughput", Kind::Bool, "more latency for fewer slots: only where independent work hides it (false)"),
     need("to", Kind::Text, "what replaces it"),
     may("when", Kind::Text, "condition on the constants"),
     may("bits", Kind::Int(32, 64), "only for words of this width"),

@@ -239,6 +239,8 @@ pub struct Rule {
     pub lets: Vec<crate::sem::Expr>,
     /// Must hold (be nonzero) for the constants bound by `from`.
     pub when: Option<crate::sem::Expr>,
+    /// It costs latency and saves slots: for code that has much independent work.
+    pub throughput: bool,
 }
 
 #[derive(Clone, Debug)]

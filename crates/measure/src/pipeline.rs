@@ -61,7 +61,7 @@ pub fn compile(mut module: Module, machine: Arc<Machine>, level: u8) -> Result<P
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
-    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params(), buffers: buffers() };
+    let options = ciphermill_codegen::Options { level, strict_traps: false, aligned_params: aligned_params(), buffers: buffers(), ..Default::default() };
     ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),
