@@ -13,7 +13,8 @@ fn options(level: u8) -> Options {
 }
 
 fn divides(module: &ciphermill_ir::Module) -> bool {
-    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
+    let insts =
+        module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
     insts.into_iter().any(|op| matches!(op, Op::Bin(BinOp::DivU | BinOp::DivS | BinOp::RemU | BinOp::RemS)))
 }
 
