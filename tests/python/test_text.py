@@ -71,6 +71,7 @@ def test_list_machines(cli):
 machine
 -------  -----------------------------
 c6201    TMS320C6201 (C62x)
+c64x     TMS320C64x (C6416)
 leon2    LEON-2 (SPARC V8)
 rv32     RV32IM, five stages, in order
 """

@@ -28,6 +28,7 @@
 //! correction.
 
 use crate::align::LowBits;
+use crate::matcher::Matcher;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
     TrapCode, Type, Value,
@@ -40,7 +41,10 @@ use std::collections::HashMap;
 pub struct Context<'a> {
     pub module: &'a Module,
     pub machine: &'a Machine,
+    pub matcher: &'a Matcher,
     pub strict_traps: bool,
+    /// Promised alignment makes words of accesses that do not state any.
+    pub word_buffers: bool,
     /// Globals held in registers; the others live in the system area.
     pub pinned: &'a [GlobalId],
     /// Read-only segments copied in machine byte order: `(address, length,
@@ -51,8 +55,9 @@ pub struct Context<'a> {
 /// What is known of the bits of a function's values.
 ///
 /// A promise about buffers settles how a byte is *addressed* on a big-endian
-/// machine. It does not turn byte accesses into words: a native compiler, which
-/// sees `uint8_t *`, could not do that either.
+/// machine. It does not turn byte accesses into words unless
+/// [`Context::word_buffers`] asks for it: a native compiler, which sees
+/// `uint8_t *`, could not do that either.
 pub struct AddressFacts {
     pub promised: LowBits,
     pub proved: LowBits,
@@ -254,7 +259,8 @@ impl Expander<'_> {
 
     /// Alignment of the access that may be relied on.
     fn alignment(&self, m: MemAccess, addr: Value) -> u32 {
-        let known = self.facts.proved.alignment(self.func, addr, m.offset);
+        let facts = if self.cx.word_buffers { &self.facts.promised } else { &self.facts.proved };
+        let known = facts.alignment(self.func, addr, m.offset);
         let stated = if self.cx.strict_traps && m.space == Space::Linear { 1 } else { u32::from(m.align) };
         known.max(stated)
     }
@@ -262,7 +268,8 @@ impl Expander<'_> {
     fn load(&mut self, m: MemAccess, addr: Value, loc: u32) -> Value {
         self.bounds_check(m, addr, loc);
         let align = self.alignment(m, addr);
-        if self.cx.machine.memory.unaligned || align >= u32::from(m.bytes) {
+        let m = MemAccess { align: align.min(u32::from(m.bytes)) as u8, ..m };
+        if align >= u32::from(m.bytes) || self.cx.matcher.anywhere(m.bytes, false) {
             if let Some(v) = self.table_byte(m, addr, loc) {
                 return v;
             }
@@ -299,7 +306,8 @@ impl Expander<'_> {
     fn store(&mut self, m: MemAccess, addr: Value, value: Value, loc: u32) {
         self.bounds_check(m, addr, loc);
         let align = self.alignment(m, addr);
-        if self.cx.machine.memory.unaligned || align >= u32::from(m.bytes) {
+        let m = MemAccess { align: align.min(u32::from(m.bytes)) as u8, ..m };
+        if align >= u32::from(m.bytes) || self.cx.matcher.anywhere(m.bytes, true) {
             let (addr, m) = self.machine_address(m, addr, loc);
             self.func.append(self.cur, Op::Store(m), &[addr, value], &[], loc);
             return;

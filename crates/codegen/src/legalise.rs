@@ -12,14 +12,21 @@
 //! either. A selection's condition is known to be 0 or 1, which the rules write
 //! as `c & 1`.
 //!
+//! A selection in a rule stands for what an instruction does as a whole (a
+//! shift whose amount may exceed the word): a rule that has one is for machines
+//! with such an instruction only, and its selections are made as that
+//! instruction's pattern, nothing in them rewritten.
+//!
 //! A comparison that only decides its block's branch is left alone: branch
 //! templates take it as it stands.
+
+mod whole;
 
 use crate::CompileError;
 use crate::align::use_counts;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Pat, fits};
-use ciphermill_ir::{BinOp, Block, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
+use ciphermill_ir::{BinOp, Block, bits, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
 use ciphermill_machine::eval::{Env, eval};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
@@ -29,15 +36,18 @@ use std::collections::{HashMap, HashSet};
 /// circle.
 const MAX_DEPTH: u32 = 24;
 
-/// Make every operation of `func` one that a template of `matcher` computes.
+/// Make every operation of `func` one that a template of `matcher` computes;
+/// `throughput` admits the rules that trade latency for slots.
 ///
 /// # Errors
 /// [`CompileError::NoInstruction`] names the operation that neither an
 /// instruction nor a rule covers.
-pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher) -> Result<(), CompileError> {
-    let rules = machine.rules.iter().map(|r| prepare(r, machine.word_bits)).collect();
+pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughput: bool) -> Result<(), CompileError> {
+    let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
+    let rules = machine.rules.iter().map(chosen).collect();
     let uses = use_counts(func);
-    let mut l = Legaliser { func, matcher, rules, cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
+    let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or);
+    let mut l = Legaliser { func, matcher, rules, sum_is_wider, cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
     for block in l.func.layout.clone() {
         l.cur = block;
         l.cache.clear();
@@ -76,8 +86,12 @@ struct Prepared<'a> {
     vars: Vec<Operand>,
 }
 
-fn prepare(rule: &Rule, word: u8) -> Option<Prepared<'_>> {
+/// None for a rule that means nothing on this machine.
+fn prepare<'a>(rule: &'a Rule, word: u8, matcher: &Matcher) -> Option<Prepared<'a>> {
     let from = crate::pattern::expression(&rule.from, word)?;
+    if !rule.lets.iter().chain([&rule.to]).all(|e| whole::covered(e, matcher)) {
+        return None;
+    }
     let vars = rule
         .vars
         .iter()
@@ -97,6 +111,8 @@ struct Legaliser<'a> {
     func: &'a mut Func,
     matcher: &'a Matcher,
     rules: Vec<Option<Prepared<'a>>>,
+    /// More units add than or.
+    sum_is_wider: bool,
     cur: Block,
     cache: HashMap<(Op, Vec<Value>), Value>,
     /// Values that are 0 or 1.
@@ -136,6 +152,11 @@ impl Legaliser<'_> {
                 if matches!(data.op, Op::Cmp(_)) || self.masks_one(data.op, &data.args) {
                     self.booleans.insert(old);
                 }
+                if self.is_sum(data.op, &data.args) {
+                    let v = self.make(Op::Bin(BinOp::Add), &data.args, data.loc, depth)?;
+                    self.func.replace(old, v);
+                    return Ok(());
+                }
                 if let Some(v) = self.turned(data.op, &data.args, data.loc, depth)? {
                     self.func.replace(old, v);
                     return Ok(());
@@ -166,6 +187,14 @@ impl Legaliser<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Is it a sum as well (no bit can be set on both sides), and better one?
+    fn is_sum(&self, op: Op, args: &[Value]) -> bool {
+        matches!(op, Op::Bin(BinOp::Or | BinOp::Xor))
+            && self.sum_is_wider
+            && self.func.as_const(args[1]).is_none()
+            && bits::possible(self.func, args[0]) & bits::possible(self.func, args[1]) == 0
     }
 
     /// A rotate by a constant in the direction that takes an immediate.
@@ -201,6 +230,11 @@ impl Legaliser<'_> {
             return Ok(None);
         };
         let digits = non_adjacent(c, self.bits);
+        // A rule that multiplies to spare the shifters means it.
+        let meant = |&i: &usize| self.rules[i].as_ref().is_some_and(|p| p.rule.throughput);
+        if self.active.iter().any(meant) {
+            return Ok(None);
+        }
         let Some(&(top, true)) = digits.last() else { return Ok(None) };
         let shifts = digits.iter().filter(|d| d.0 > 0).count();
         let price = |this: &Self, op: BinOp| this.price(Op::Bin(op), args);
@@ -295,6 +329,13 @@ impl Legaliser<'_> {
         if let Some(c) = self.evaluate(e, binds) {
             return self.make(Op::Const(c), &[], loc, depth);
         }
+        if let Some((pat, leaves)) = whole::cover(e, self.matcher) {
+            let mut values = Vec::with_capacity(leaves.len());
+            for (operand, leaf) in leaves {
+                values.push((operand, self.build(leaf, binds, lets, loc, depth)?));
+            }
+            return Ok(self.as_it_stands(pat, &values, loc));
+        }
         let (op, args): (Op, Vec<&Expr>) = match e {
             Expr::Operand(i) => {
                 return match binds[*i] {
@@ -306,7 +347,6 @@ impl Legaliser<'_> {
             Expr::Bin { op, a, b, .. } => (Op::Bin(*op), vec![a, b]),
             Expr::Un { op, a, .. } => (Op::Un(*op), vec![a]),
             Expr::Cmp { op, a, b, .. } => (Op::Cmp(*op), vec![a, b]),
-            Expr::Select { cond, then, els } => (Op::Select, vec![cond, then, els]),
             Expr::Slice { a, lo, width } => {
                 let a = self.build(a, binds, lets, loc, depth)?;
                 let by = self.make(Op::Const(u64::from(*lo)), &[], loc, depth)?;
@@ -320,6 +360,23 @@ impl Legaliser<'_> {
         };
         let args = args.into_iter().map(|a| self.build(a, binds, lets, loc, depth)).collect::<Result<Vec<_>, _>>()?;
         self.make(op, &args, loc, depth)
+    }
+
+    /// The nodes of an instruction's pattern, for the selector to find whole.
+    fn as_it_stands(&mut self, pat: &Pat, leaves: &[(usize, Value)], loc: u32) -> Value {
+        let (op, args): (Op, Vec<&Pat>) = match pat {
+            Pat::Const(c) => (Op::Const(*c), vec![]),
+            Pat::Bin(op, a, b) => (Op::Bin(*op), vec![a, b]),
+            Pat::Un(op, a) => (Op::Un(*op), vec![a]),
+            Pat::Cmp(op, a, b) => (Op::Cmp(*op), vec![a, b]),
+            Pat::Select(c, a, b) => (Op::Select, vec![c, a, b]),
+            Pat::Reg(i) | Pat::Imm(i) => return leaves.iter().find(|l| l.0 == *i).expect("every leaf is covered").1,
+            Pat::Load { .. } => unreachable!("covers have no loads"),
+        };
+        let args: Vec<Value> = args.into_iter().map(|a| self.as_it_stands(a, leaves, loc)).collect();
+        let inst = self.func.make_inst(op, &args, &[Type::I32], loc);
+        self.func.blocks[self.cur].insts.push(inst);
+        self.func.result(inst)
     }
 
     fn make(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
@@ -360,6 +417,7 @@ impl Legaliser<'_> {
                         Some(Fold::Value(args[0]))
                     }
                     BinOp::And if zero[0] || zero[1] => Some(Fold::Const(0)),
+                    BinOp::And => constant(1).and_then(|c| self.masked(args[0], c)).map(Fold::Value),
                     _ => None,
                 }
             }
@@ -369,6 +427,24 @@ impl Legaliser<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The value that is `v & c`, if there is one: `v`, or the only part of it
+    /// that has bits of the mask.
+    fn masked(&self, v: Value, c: u64) -> Option<Value> {
+        let possible = |v: Value| bits::possible(self.func, v);
+        if possible(v) & !c == 0 {
+            return Some(v);
+        }
+        let data = &self.func.insts[self.func.def_inst(v)?];
+        let disjoint = |a: Value, b: Value| possible(a) & possible(b) == 0;
+        let (a, b) = match (data.op, &data.args[..]) {
+            (Op::Bin(BinOp::Or | BinOp::Xor), &[a, b]) => (self.func.resolve(a), self.func.resolve(b)),
+            (Op::Bin(BinOp::Add), &[a, b]) if disjoint(a, b) => (self.func.resolve(a), self.func.resolve(b)),
+            _ => return None,
+        };
+        let other = [(a, b), (b, a)].into_iter().find(|&(x, _)| possible(x) & c == 0)?.1;
+        self.masked(other, c)
     }
 
     /// An address and displacement that some load or store of this kind takes.
@@ -439,6 +515,21 @@ impl Legaliser<'_> {
         self.accesses(op, m)
             .any(|(addr, _)| matches!(addr, Pat::Bin(BinOp::Add, a, b) if matches!(**a, Pat::Reg(_)) && matches!(**b, Pat::Reg(_))))
     }
+}
+
+/// Units that the operation of two registers can run on, on any side.
+fn units(machine: &Machine, matcher: &Matcher, op: BinOp) -> u32 {
+    let plain = |t: &&crate::pattern::Template| {
+        let registers = |a: &Pat, b: &Pat| matches!((a, b), (Pat::Reg(_), Pat::Reg(_)));
+        t.parts.len() == 1 && matches!(&t.action, Action::Value(_, Pat::Bin(o, a, b)) if *o == op && registers(a, b))
+    };
+    let on = |t: &crate::pattern::Template| -> u32 {
+        let id = t.parts[0].instr;
+        let variants = std::iter::once(&id).chain(&machine.variants[usize::from(id.0)]);
+        let units: HashSet<_> = variants.flat_map(|v| &machine.instrs[usize::from(v.0)].units).collect();
+        units.iter().map(|&&u| u32::from(machine.units[u].count)).sum()
+    };
+    matcher.templates.iter().filter(plain).map(on).max().unwrap_or(0)
 }
 
 /// The nonzero digits of the non-adjacent form of `c`, lowest first: the

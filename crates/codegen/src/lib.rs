@@ -61,6 +61,12 @@ pub struct Options {
     /// always multiples of a power of two. The caller promises it; see
     /// [`expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
+    /// What `aligned_params` promises holds for words too: an access that does
+    /// not say so itself is made as one where the promise shows it to be aligned.
+    pub word_buffers: bool,
+    /// Much independent work hides latency: code with fewer slots is better even
+    /// if it takes longer. Which of the two is better depends on the machine.
+    pub throughput: bool,
     /// `(exported function, number)`: so many of its first parameters point to
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
     /// counts for functions that the module does not call itself.
@@ -110,7 +116,9 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let cx = expand::Context {
             module: &module,
             machine: m,
+            matcher: &matcher,
             strict_traps: options.strict_traps,
+            word_buffers: options.word_buffers,
             pinned: &only,
             byte_copies: &byte_copies,
         };
@@ -126,7 +134,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             overflow,
         };
         shape::pass_in_memory(&mut func, convention);
-        legalise::legalise(&mut func, m, &matcher)?;
+        legalise::legalise(&mut func, m, &matcher, options.throughput)?;
         masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
         let memory = select::Memory {
@@ -231,6 +239,14 @@ pub fn scales_index(machine: &Machine) -> bool {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
         _ => false,
     })
+}
+
+/// Does the machine divide 32-bit numbers, signed and unsigned?
+pub fn divides(machine: &Machine) -> bool {
+    use ciphermill_ir::BinOp::{DivS, DivU};
+    let templates = pattern::templates(machine);
+    let has = |op| templates.iter().any(|t| matches!(&t.action, pattern::Action::Value(_, pattern::Pat::Bin(o, ..)) if *o == op));
+    has(DivU) && has(DivS)
 }
 
 /// Globals that a register holds: the C stack pointer first, then the others

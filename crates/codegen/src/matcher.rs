@@ -7,7 +7,7 @@
 //! from its address operand and an addition of zero is free.
 
 use crate::pattern::{Action, Pat, Template, fits, solve, templates};
-use ciphermill_ir::{BinOp, Func, MemAccess, Op, Value};
+use ciphermill_ir::{BinOp, Func, MemAccess, Op, Space, Value};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -65,6 +65,18 @@ impl Matcher {
         self.zero.get(&file).copied()
     }
 
+    /// Can the machine load (or else store) so many bytes at any address?
+    pub fn anywhere(&self, bytes: u8, store: bool) -> bool {
+        self.templates.iter().any(|t| {
+            t.unaligned
+                && match &t.action {
+                    Action::Value(_, Pat::Load { bytes: b, .. }) => !store && *b == bytes,
+                    Action::Store { bytes: b, .. } => store && *b == bytes,
+                    _ => false,
+                }
+        })
+    }
+
     /// Templates whose root might be the operation.
     pub fn candidates(&self, op: Op) -> &[usize] {
         let dummy = || Box::new(Pat::Const(0));
@@ -82,6 +94,11 @@ impl Matcher {
     /// Match a value template against an operation and its operands.
     pub fn value(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Value(_, pat) = &t.action else { return None };
+        if let Op::Load(m) = op
+            && !reaches(t, m)
+        {
+            return None;
+        }
         let mut binds = no_binds(t);
         self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
     }
@@ -91,6 +108,7 @@ impl Matcher {
         let Action::Store { bytes, addr, value } = &t.action else { return None };
         let mut binds = no_binds(t);
         let ok = *bytes == m.bytes
+            && reaches(t, m)
             && self.address(func, addr, args[0], m.offset, &t.operands, fold, &mut binds)
             && self.leaf(func, value, args[1], &t.operands, fold, &mut binds);
         ok.then_some(binds)
@@ -166,6 +184,13 @@ impl Matcher {
             Pat::Const(k) => constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0),
             _ => {
                 if let Some(c) = constant {
+                    // A constant that has no bits beyond a mask is there already.
+                    if let Pat::Bin(BinOp::And, r, m) = pat
+                        && let (Pat::Reg(i), Pat::Const(m)) = (&**r, &**m)
+                        && c & !m == 0
+                    {
+                        return bind(binds, *i, self.register(operands, *i, v, constant));
+                    }
                     return match solve(pat, c, self.bits, operands) {
                         Some((i, imm)) => bind(binds, i, Bind::Imm(imm)),
                         None => false,
@@ -227,6 +252,12 @@ impl Matcher {
         }
         false
     }
+}
+
+/// Does the template's access work at such an address? Those that the code
+/// generator makes itself are aligned.
+fn reaches(t: &Template, m: MemAccess) -> bool {
+    t.unaligned || m.align >= m.bytes || m.space != Space::Linear
 }
 
 fn no_binds(t: &Template) -> Binds {

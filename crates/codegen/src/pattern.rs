@@ -41,6 +41,8 @@ pub struct Template {
     pub operands: Vec<Operand>,
     pub parts: Vec<CompoundPart>,
     pub scratch: usize,
+    /// A load or store that works at any address.
+    pub unaligned: bool,
     /// Cycles of issue, in sixteenths, plus a little for latency and size.
     pub cost: u32,
 }
@@ -56,7 +58,8 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let Some(action) = action(&instr.semantics, word) else { continue };
         let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
-        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0 });
+        let unaligned = instr.unaligned || machine.memory.unaligned;
+        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned });
     }
     for compound in &machine.compounds {
         let Some(action) = action(&compound.semantics, word) else { continue };
@@ -66,6 +69,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
             cost: cost(machine, &compound.parts),
             parts: compound.parts.clone(),
             scratch: compound.scratch,
+            unaligned: machine.memory.unaligned,
         });
     }
     out

@@ -20,7 +20,7 @@ fn listing(machine: &str, with: &[&str], aligned: &[usize], body: &str) -> Strin
     let options = ciphermill_opt::Options { index_form: form, ..ciphermill_opt::Options::default() };
     ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
     let aligned_params = aligned.iter().map(|&i| ("f".to_owned(), i, 16)).collect();
-    let options = Options { level: 2, strict_traps: false, aligned_params, buffers: vec![] };
+    let options = Options { level: 2, strict_traps: false, aligned_params, ..Options::default() };
     let program = compile(&module, Arc::new(machine), &options).expect("the module compiles");
     let text = ciphermill_program::asm::print(&program);
     let from = text.find("\nf:").expect("function f is printed");
@@ -62,6 +62,23 @@ fn a_rotate_is_one_instruction_where_there_is_one() {
     check("rotate", "leon2", &[], &[], ROTATE);
 }
 
+#[test]
+fn a_rotate_by_a_register_uses_shifts_by_six_bits() {
+    check("rotate", "c6201", &[], &[], ROTATE);
+    check("rotate", "c64x", &[], &[], ROTATE);
+}
+
+/// RC6's quadratic, and a rotate by its five top bits.
+const QUADRATIC: &str = r#"(func (export "f") (param i32 i32) (result i32) (local i32)
+    (local.set 2 (i32.rotl (i32.mul (local.get 0) (i32.or (i32.shl (local.get 0) (i32.const 1)) (i32.const 1))) (i32.const 5)))
+    (i32.rotl (i32.xor (local.get 1) (local.get 2)) (local.get 2)))"#;
+
+#[test]
+fn a_square_takes_two_products_and_the_amount_no_mask() {
+    check("quadratic", "c6201", &[], &[], QUADRATIC);
+    check("quadratic", "c64x", &[], &[], QUADRATIC);
+}
+
 const BYTES: &str = r#"(func (export "f") (param i32 i32)
     (i32.store8 offset=1 (local.get 0) (i32.load8_u offset=2 (local.get 1))))"#;
 
@@ -80,6 +97,9 @@ fn an_access_that_does_not_claim_alignment_is_made_of_bytes() {
     check("unaligned-word", "rv32", &[], &[], word);
     let half = r#"(func (export "f") (param i32) (result i32) (i32.load align=2 (local.get 0)))"#;
     check("unaligned-half", "rv32", &[], &[], half);
+    check("unaligned-word", "c6201", &[], &[], word);
+    // The C64x has a load for it.
+    check("unaligned-word", "c64x", &[], &[], word);
 }
 
 #[test]

@@ -38,7 +38,12 @@ fn operands(t: &Template, imm: fn(i64, i64) -> i64) -> Vec<Option<VOp>> {
 
 #[test]
 fn every_template_can_be_written_out() {
-    for machine in [machine("leon2", &[], &[]), machine("rv32", &["zba", "zbb", "zbkb"], &[])] {
+    for machine in [
+        machine("leon2", &[], &[]),
+        machine("rv32", &["zba", "zbb", "zbkb"], &[]),
+        machine("c6201", &[], &[]),
+        machine("c64x", &[], &[]),
+    ] {
         for t in &Matcher::new(&machine).templates {
             for imm in [|min, _| min, |_, max| max] {
                 let ops = operands(t, imm);

@@ -218,7 +218,15 @@ fn on_machine(
     } else {
         ciphermill_opt::IndexForm::ShiftThenMask
     };
-    let options = ciphermill_opt::Options { level, strict_traps: strict, word_bits, index_form, ..Default::default() };
+    let software_division = !ciphermill_codegen::divides(machine);
+    let options = ciphermill_opt::Options {
+        level,
+        strict_traps: strict,
+        word_bits,
+        software_division,
+        index_form,
+        ..Default::default()
+    };
     let module = source.optimised(options)?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
     let program = ciphermill_codegen::compile(&module, machine.clone(), &options)

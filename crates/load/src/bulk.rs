@@ -96,9 +96,9 @@ impl Translator<'_, '_, '_> {
         self.emit_call(Op::Call(id), None, sig);
     }
 
-    /// Link the division functions in, for the 64-bit lowering to find.
-    pub fn want_division(&mut self) {
-        for name in runtime::DIVISION {
+    /// Link the division functions in, for the optimiser to find.
+    pub fn want_division(&mut self, names: [&'static str; 4]) {
+        for name in names {
             if let Some(index) = runtime::export(self.cx.runtime, name) {
                 self.cx.linker.runtime(self.cx.runtime, index, name);
             }

@@ -112,7 +112,7 @@ fn translate_into(cx: &mut Context<'_, '_>, id: FuncId, body: Body<'_>) -> Resul
 /// Give every function its place, name and signature.
 fn declare(linker: &mut Linker, source: &Source<'_>, bodies: &[Body<'_>], names: &Names) -> Result<(), LoadError> {
     // The lowering finds these by name, so nobody else may have them.
-    for name in runtime::DIVISION {
+    for name in runtime::DIVISION.into_iter().chain(runtime::DIVISION_32) {
         linker.unique.give(name);
     }
     for (i, &ty) in source.funcs.iter().enumerate() {

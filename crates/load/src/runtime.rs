@@ -25,6 +25,9 @@ const TEXT: &str = include_str!("runtime.wat");
 /// themselves.
 pub const DIVISION: [&str; 4] = ["rt_div_u64", "rt_div_s64", "rt_rem_u64", "rt_rem_s64"];
 
+/// The same for 32 bits, called on machines that have no division.
+pub const DIVISION_32: [&str; 4] = ["rt_div_u32", "rt_div_s32", "rt_rem_u32", "rt_rem_s32"];
+
 /// The runtime module in binary form.
 fn binary() -> Result<&'static [u8], LoadError> {
     static BINARY: OnceLock<Result<Vec<u8>, LoadError>> = OnceLock::new();
@@ -52,14 +55,16 @@ mod tests {
     #[test]
     fn the_runtime_is_valid_and_exports_the_divisions() {
         let source = source().expect("the runtime is valid");
-        for name in DIVISION {
+        for name in DIVISION.into_iter().chain(DIVISION_32) {
             assert!(export(&source, name).is_some(), "{name}");
         }
     }
 
-    /// The lowering of 64-bit division must not need itself.
+    /// What stands for a division must not need itself.
     #[test]
     fn the_runtime_never_divides_in_64_bits() {
         assert!(!TEXT.contains("i64.div") && !TEXT.contains("i64.rem"));
+        let (_, narrow) = TEXT.split_once("32-bit division").expect("its heading");
+        assert!(!narrow.contains("i32.div") && !narrow.contains("i32.rem"));
     }
 }

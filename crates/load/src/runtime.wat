@@ -359,4 +359,70 @@
       (i64.sub
         (local.get $n)
         (i64.mul (call $quotient (local.get $n) (local.get $d)) (local.get $d)))
-      (local.get $ns))))
+      (local.get $ns)))
+
+  ;; -------------------------------------------------------- 32-bit division
+
+  ;; Quotient and remainder by shifting and subtracting, one bit of n after the
+  ;; other: r takes n's top bit, the quotient's bit goes in at n's bottom.
+  (func $divide (param $n i32) (param $d i32) (result i32 i32)
+    (local $r i32) (local $bit i32) (local $steps i32)
+    (local.set $steps (i32.const 32))
+    (loop $step
+      ;; When r's top bit is shifted out, r is larger than d whatever d is.
+      (local.set $bit (i32.shr_u (local.get $r) (i32.const 31)))
+      (local.set $r (i32.or
+        (i32.shl (local.get $r) (i32.const 1))
+        (i32.shr_u (local.get $n) (i32.const 31))))
+      (local.set $bit (i32.or (local.get $bit) (i32.ge_u (local.get $r) (local.get $d))))
+      (local.set $r (i32.sub
+        (local.get $r)
+        (i32.and (local.get $d) (i32.sub (i32.const 0) (local.get $bit)))))
+      (local.set $n (i32.or (i32.shl (local.get $n) (i32.const 1)) (local.get $bit)))
+      (br_if $step (local.tee $steps (i32.sub (local.get $steps) (i32.const 1)))))
+    (local.get $n)
+    (local.get $r))
+
+  (func (export "rt_div_u32") (param $n i32) (param $d i32) (result i32)
+    (if (i32.eqz (local.get $d)) (then (call $trap_zero)))
+    (call $divide (local.get $n) (local.get $d))
+    (drop))
+
+  (func (export "rt_rem_u32") (param $n i32) (param $d i32) (result i32)
+    (local $r i32)
+    (if (i32.eqz (local.get $d)) (then (call $trap_zero)))
+    (call $divide (local.get $n) (local.get $d))
+    (local.set $r)
+    (drop)
+    (local.get $r))
+
+  ;; x when sign is 0, -x when sign is -1.
+  (func $negate_if_32 (param $x i32) (param $sign i32) (result i32)
+    (i32.sub (i32.xor (local.get $x) (local.get $sign)) (local.get $sign)))
+
+  (func (export "rt_div_s32") (param $n i32) (param $d i32) (result i32)
+    (local $ns i32) (local $ds i32)
+    (if (i32.eqz (local.get $d)) (then (call $trap_zero)))
+    (if (i32.and
+          (i32.eq (local.get $d) (i32.const -1))
+          (i32.eq (local.get $n) (i32.const 0x80000000)))
+      (then (call $trap_overflow)))
+    (local.set $ns (i32.shr_s (local.get $n) (i32.const 31)))
+    (local.set $ds (i32.shr_s (local.get $d) (i32.const 31)))
+    (call $divide
+      (call $negate_if_32 (local.get $n) (local.get $ns))
+      (call $negate_if_32 (local.get $d) (local.get $ds)))
+    (drop)
+    (call $negate_if_32 (i32.xor (local.get $ns) (local.get $ds))))
+
+  ;; The remainder has the sign of n.
+  (func (export "rt_rem_s32") (param $n i32) (param $d i32) (result i32)
+    (local $ns i32) (local $r i32)
+    (if (i32.eqz (local.get $d)) (then (call $trap_zero)))
+    (local.set $ns (i32.shr_s (local.get $n) (i32.const 31)))
+    (call $divide
+      (call $negate_if_32 (local.get $n) (local.get $ns))
+      (call $negate_if_32 (local.get $d) (i32.shr_s (local.get $d) (i32.const 31))))
+    (local.set $r)
+    (drop)
+    (call $negate_if_32 (local.get $r) (local.get $ns))))

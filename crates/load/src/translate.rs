@@ -15,6 +15,7 @@ use crate::control::{Frame, Kind};
 use crate::error::{self, LoadError};
 use crate::link::Linker;
 use crate::numeric::{Numeric, numeric};
+use crate::runtime::{DIVISION, DIVISION_32};
 use crate::sections::{Body, Origin, Source, value_type};
 use crate::ssa::SsaBuilder;
 use ciphermill_ir::{
@@ -285,7 +286,10 @@ impl<'a> Translator<'_, '_, 'a> {
             Numeric::Const(ty, bits) => self.emit(Op::Const(bits), &[], ty),
             Numeric::Bin(ty, op) => {
                 if op.may_trap() && ty == Type::I64 && self.cx.origin == Origin::User {
-                    self.want_division();
+                    self.want_division(DIVISION);
+                }
+                if op.may_trap() && ty == Type::I32 {
+                    self.want_division(DIVISION_32);
                 }
                 let (b, a) = (self.pop(), self.pop());
                 self.emit(Op::Bin(op), &[a, b], ty)

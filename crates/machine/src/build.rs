@@ -208,11 +208,10 @@ impl Builder<'_> {
 
     fn units(&mut self) -> Result<(), FileError> {
         for entry in self.top.table("units").into_iter().flat_map(Tree::iter) {
-            let (count, cluster) = match entry.node.as_table() {
-                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0)),
-                None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0),
+            let (count, cluster, shared) = match entry.node.as_table() {
+                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0), int(t, "shared").unwrap_or(1)),
+                None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0, 1),
             };
-            let shared = entry.node.as_table().and_then(|t| t.get("shared")).and_then(Node::as_bool).unwrap_or(false);
             self.units.push(Unit { name: entry.key.clone(), count, cluster, shared });
         }
         Ok(())
@@ -356,6 +355,8 @@ impl Builder<'_> {
         let brought = self.merged.brought.get(&format!("instructions.{name}")).and_then(|by| by.first());
         let instr = Instr {
             name: name.to_owned(),
+            unaligned: t.get("unaligned").and_then(Node::as_bool).unwrap_or(false),
+            ports: ports(&asm, &operands, &only),
             asm,
             units: families.iter().filter_map(one).collect(),
             paths: Vec::new(),
@@ -418,4 +419,11 @@ impl Builder<'_> {
     fn some_format_has(&self, operand: &str) -> bool {
         self.section("formats").any(|(_, _, t)| t.table("operands").is_some_and(|o| o.get(operand).is_some()))
     }
+}
+
+/// Sources read through ports: once for each time they are written.
+fn ports(asm: &str, operands: &[Operand], only: &[(usize, Vec<Reg>)]) -> Vec<(usize, u16)> {
+    let source = |o: &Operand| matches!(o.kind, OperandKind::Reg { used: true, def: false, .. });
+    let list = operands.iter().enumerate().filter(|(i, o)| source(o) && only.iter().all(|p| p.0 != *i));
+    list.map(|(i, o)| (i, asm.matches(&format!("{{{}}}", o.name)).count() as u16)).collect()
 }

@@ -139,6 +139,9 @@ impl Builder<'_> {
                     if let (Some(d), Some(&path)) = (data, clusters.data_paths.get(data_side)) {
                         set_file(&mut v, d, clusters.files[data_side]);
                         v.paths.push((path, d));
+                        if instr.unaligned {
+                            v.paths.extend(clusters.data_paths.iter().filter(|p| **p != path).map(|&p| (p, d)));
+                        }
                         mark += &self.units[path].name;
                     }
                     finish(&mut v, &mark);

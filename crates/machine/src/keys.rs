@@ -80,7 +80,7 @@ static REGISTERS: &[Key] = &[
 static UNIT_TABLE: &[Key] = &[
     need("count", Kind::Int(1, 64), "how many there are; each starts one instruction a cycle"),
     may("cluster", Kind::Int(0, 15), "cluster they belong to (0)"),
-    may("shared", Kind::Bool, "a path that several instructions may use at once for one register (false)"),
+    may("shared", Kind::Int(1, 64), "a path that so many instructions may use at once for one register (1)"),
 ];
 
 static IMMEDIATE: &[Key] = &[
@@ -122,6 +122,7 @@ static INSTRUCTION: &[Key] = &[
     may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
+    may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
     may(
         "selectable",
         Kind::Bool,
@@ -156,6 +157,7 @@ static ISSUE: &[Key] = &[
     need("interlock", Kind::Bool, "the machine waits for operands (false: the pipeline is exposed)"),
     may("packet_bytes", Kind::Int(0, 256), "bundles do not cross multiples of this many bytes; the assembler pads (0: they may)"),
     may("cross_stall", Kind::Int(0, 16), "cycles lost when a register written in the cycle before crosses between clusters (0)"),
+    may("register_reads", Kind::Int(0, 64), "times that one register can be read in a cycle (0: any number)"),
 ];
 
 static BRANCH: &[Key] = &[need(
@@ -253,6 +255,7 @@ static RULE: &[Key] = &[
     need("name", Kind::Text, "for messages"),
     need("from", Kind::Text, "what is replaced; names are variables, `#n` constant ones"),
     may("let", Kind::Texts, "`t = expression`, shared within `to`"),
+    may("throughput", Kind::Bool, "more latency for fewer slots: only where independent work hides it (false)"),
     need("to", Kind::Text, "what replaces it"),
     may("when", Kind::Text, "condition on the constants"),
     may("bits", Kind::Int(32, 64), "only for words of this width"),

@@ -86,9 +86,17 @@ pub struct Unit {
     /// How many of them there are (each starts one instruction a cycle).
     pub count: u16,
     pub cluster: u8,
-    /// A path that one register crosses, whoever reads it: instructions of
-    /// one cycle may share it when they read the same register over it.
-    pub shared: bool,
+    /// A path that one register crosses: so many instructions of one cycle may
+    /// share it when they read the same register over it.
+    pub shared: u16,
+}
+
+impl Unit {
+    /// Can one more instruction use it in a cycle in which `users` do? `same`
+    /// says that all of them, the new one too, read one register over it.
+    pub fn takes(&self, users: usize, same: bool) -> bool {
+        users < usize::from(if same { self.count.max(self.shared) } else { self.count })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -135,6 +143,11 @@ pub struct Instr {
     pub timing: String,
     /// The extension that brought it, if any.
     pub extension: Option<String>,
+    /// Loads and stores: at any address, whatever `memory.unaligned` says.
+    pub unaligned: bool,
+    /// Source operands that are read through a port of their register file, and
+    /// how many times. Predicates are not.
+    pub ports: Vec<(usize, u16)>,
     /// May the selector choose it by matching? (False for instructions that
     /// only compounds and the frame code use.)
     pub selectable: bool,
@@ -226,6 +239,8 @@ pub struct Rule {
     pub lets: Vec<crate::sem::Expr>,
     /// Must hold (be nonzero) for the constants bound by `from`.
     pub when: Option<crate::sem::Expr>,
+    /// It costs latency and saves slots: for code that has much independent work.
+    pub throughput: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -255,6 +270,8 @@ pub struct Issue {
     /// Cycles lost when a register that crosses between clusters was written
     /// in the cycle before, loads excepted.
     pub cross_stall: u32,
+    /// How many times one register can be read in a cycle; 0: any number.
+    pub register_reads: u16,
 }
 
 #[derive(Clone, Debug)]

@@ -94,7 +94,8 @@ fn one(t: &Table, entry: &Node, word: u8) -> Result<Rule, FileError> {
         }
     };
     let name = text("name").1.to_owned();
-    let rule = Rule { name, vars, from, to, lets, when };
+    let throughput = t.get("throughput").and_then(Node::as_bool).unwrap_or(false);
+    let rule = Rule { name, vars, from, to, lets, when, throughput };
     if let Some(message) = counterexample(&rule, word) {
         return Err(text("to").0.place.error(message).mend("the two sides must always be equal"));
     }

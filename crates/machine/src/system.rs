@@ -14,6 +14,7 @@ pub(crate) fn issue(top: &Tree) -> Issue {
     Issue { width: t.and_then(|t| int(t, "width")).unwrap_or(1), interlock: flag(t, "interlock"),
         packet_bytes: t.and_then(|t| int(t, "packet_bytes")).unwrap_or(0),
         cross_stall: t.and_then(|t| int(t, "cross_stall")).unwrap_or(0),
+        register_reads: t.and_then(|t| int(t, "register_reads")).unwrap_or(0),
     }
 }
 

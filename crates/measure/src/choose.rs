@@ -56,27 +56,39 @@ pub fn choose(
     }
     let profile = trips(module, interface, work, unit)?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
-    let mut forms: Vec<(bool, u32)> = Vec::new();
+    let driver = plan::driver(work.direction, work.blocks);
+    let ctx_bytes = interface.ctx_bytes;
+    let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
+        let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref())?;
+        Ok(Chosen { program, jam: form.map_or(1, |f| f.jam), unroll: if form.is_some() { rounds } else { 1 } })
+    };
+    let mut best: Option<(f64, Chosen)> = None;
+    let mut compare = |form: Option<(u32, bool)>| -> Result<bool, MeasureError> {
+        let chosen = make(form)?;
+        let cycles = trial(wasm, &chosen, interface, request, work, unit)?;
+        let better = best.as_ref().is_none_or(|b| cycles < b.0);
+        if better {
+            best = Some((cycles, chosen));
+        }
+        Ok(better)
+    };
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
-        forms.push((false, 1));
+        compare(None)?;
     }
     if request.unroll != Some(false) || request.jam.unwrap_or(1) > 1 {
         let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block;
-        let jams = JAMS.into_iter().filter(|&j| j == 1 || several);
-        forms.extend(request.jam.map_or(jams.collect(), |j| vec![j]).into_iter().map(|j| (true, j)));
-    }
-    let mut best: Option<(f64, Chosen)> = None;
-    for &(unrolled, jam) in &forms {
-        let driver = plan::driver(work.direction, work.blocks);
-        let form = Form { driver, jam, ctx_bytes: interface.ctx_bytes, profile: &profile };
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, unrolled.then_some(&form))?;
-        let chosen = Chosen { program, jam, unroll: if unrolled { rounds } else { 1 } };
-        if forms.len() == 1 {
-            return Ok(chosen);
-        }
-        let cycles = trial(wasm, &chosen, interface, request, work, unit)?;
-        if best.as_ref().is_none_or(|b| cycles < b.0) {
-            best = Some((cycles, chosen));
+        let jams: Vec<u32> = match request.jam {
+            Some(jam) => vec![jam],
+            None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
+        };
+        let mut throughput = false;
+        for (k, &jam) in jams.iter().enumerate() {
+            compare(Some((jam, throughput)))?;
+            // What pays for the first number of blocks is kept for the others.
+            if k == 0 && several {
+                throughput = compare(Some((jam, true)))?;
+            }
         }
     }
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))

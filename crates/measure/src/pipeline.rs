@@ -56,6 +56,8 @@ pub struct Form<'a> {
     pub jam: u32,
     /// Size of the context.
     pub ctx_bytes: u32,
+    /// Instructions are chosen for few slots, not for short chains.
+    pub throughput: bool,
     /// Trip counts of its inner loops.
     pub profile: &'a [LoopTrips],
 }
@@ -91,6 +93,7 @@ pub fn compile(
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
+        software_division: !ciphermill_codegen::divides(&machine),
         index_form: if ciphermill_codegen::scales_index(&machine) {
             ciphermill_opt::IndexForm::ExtractThenScale
         } else {
@@ -102,10 +105,15 @@ pub fn compile(
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
+    // On a machine that schedules at compile time, a compiler is told of the
+    // alignment of buffers (by `_nassert` and the like); elsewhere code is made
+    // as from the C source alone.
     let options = ciphermill_codegen::Options {
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
+        word_buffers: !machine.issue.interlock,
+        throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
     };
     ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {

@@ -11,10 +11,11 @@
 //! what names its start.
 
 use ciphermill_ir::{FuncId, Module, Op};
+use ciphermill_program::layout::Layout;
 use ciphermill_program::{Operand, Program};
 use std::collections::BTreeSet;
 
-/// Code bytes of a function and all it can reach.
+/// Code bytes of a function and all it can reach, what pads bundles included.
 pub fn code_bytes(program: &Program, root: u32) -> u64 {
     let insts = |f: u32| program.funcs[f as usize].blocks.iter().flat_map(|b| &b.bundles).flat_map(|b| &b.insts);
     let mut seen = BTreeSet::from([root]);
@@ -31,8 +32,8 @@ pub fn code_bytes(program: &Program, root: u32) -> u64 {
             todo.extend(called.chain(every).filter(|f| seen.insert(*f)));
         }
     }
-    let size = |i: &ciphermill_program::Inst| u64::from(program.machine.instrs[usize::from(i.instr.0)].bytes);
-    seen.iter().flat_map(|&f| insts(f)).map(size).sum()
+    let layout = Layout::new(program);
+    seen.iter().map(|&f| u64::from(layout.bytes(f))).sum()
 }
 
 /// Bytes of constant tables that a function and all it can reach refer to.

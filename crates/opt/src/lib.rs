@@ -29,13 +29,15 @@
 //! ```
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
-//! extensions seen through at 64 bits never become pairs. In debug builds the
+//! extensions seen through at 64 bits never become pairs. What divisions are left
+//! then become calls on machines that have none ([`Options::software_division`]). In debug builds the
 //! verifier runs after every pass, and a fault names the pass.
 
 mod address;
 mod alias;
 mod bases;
 mod dce;
+mod divide;
 mod edit;
 mod fold;
 mod globals;
@@ -65,6 +67,8 @@ pub struct Options {
     /// Width of the machine's registers, 32 or 64. With 32, no 64-bit value
     /// is left afterwards.
     pub word_bits: u8,
+    /// The machine has no division: 32-bit ones become calls of the runtime.
+    pub software_division: bool,
     /// How an index into a table of 2, 4 or 8-byte entries is written.
     pub index_form: IndexForm,
     /// Passes, by name, not to run. `"bswap"` switches off only the
@@ -90,6 +94,7 @@ impl Default for Options {
             level: 2,
             strict_traps: false,
             word_bits: 32,
+            software_division: false,
             index_form: IndexForm::ExtractThenScale,
             disable: Vec::new(),
             disjoint_params: Vec::new(),
@@ -117,8 +122,8 @@ pub enum IndexForm {
 /// What stopped the optimiser.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptError {
-    /// A 64-bit division is to be lowered but the module lacks the runtime
-    /// function that does it.
+    /// A division is to become a call but the module lacks the runtime function
+    /// that does it.
     MissingRuntime { func: String, runtime: &'static str },
     /// `word_bits` is neither 32 nor 64.
     WordBits(u8),
@@ -129,8 +134,8 @@ impl fmt::Display for OptError {
         match self {
             OptError::MissingRuntime { func, runtime } => write!(
                 f,
-                "function {func:?} divides 64-bit values, but the module has no {runtime:?} of type \
-                 (i64, i64) -> (i64); link the runtime into it"
+                "function {func:?} divides, but the module has no {runtime:?} for values of so many bits; link the \
+                 runtime into it"
             ),
             OptError::WordBits(bits) => {
                 write!(f, "the optimiser works for words of 32 or 64 bits, not {bits}")
@@ -195,6 +200,10 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.word_bits == 32 {
         lower64::run(module)?;
         check(module, "lower64");
+    }
+    if options.software_division {
+        divide::run(module)?;
+        check(module, "divide");
     }
     match options.level {
         0 => {}

@@ -5,7 +5,7 @@
 //! looked up here; an address where no bundle starts is a fault of the
 //! compiler's.
 
-use ciphermill_program::layout::Layout;
+use ciphermill_program::layout::{Layout, begins};
 use ciphermill_program::{Bundle, Program};
 use std::collections::HashMap;
 
@@ -49,6 +49,7 @@ impl CodeMap {
                     for inst in &bundle.insts {
                         bytes += u32::from(program.machine.instrs[usize::from(inst.instr.0)].bytes);
                     }
+                    addr = begins(addr, bytes, program.machine.issue.packet_bytes);
                     // An empty bundle shares its address with the next one; a
                     // block's start is meant before anything else.
                     if i == 0 || !bundle.insts.is_empty() {

@@ -191,7 +191,7 @@ impl<'a> Flattener<'a> {
                         let (a, b) = self.address(&cx, addr)?;
                         let v = self.expr(&cx, value)?;
                         let value = self.slot(v)?;
-                        let op = store_op(*bytes, inst.space).ok_or_else(|| format!("a store of {bytes} bytes"))?;
+                        let op = store_op(*bytes, inst.space, instr.unaligned).ok_or_else(|| format!("a store of {bytes} bytes"))?;
                         stores.push(PendingStore { op, value, a, b, slot: n as u16 });
                     }
                     Stmt::Goto { cond, target } => {
@@ -512,7 +512,8 @@ impl<'a> Flattener<'a> {
         if signed && word == 32 && cx.inst.space == Space::Linear {
             return self.make(if bytes == 1 { Op::LdL8S } else { Op::LdL16S }, a, b, 32);
         }
-        let op = load_op(bytes, cx.inst.space).ok_or_else(|| format!("a load of {bytes} bytes"))?;
+        let anywhere = self.machine.instrs[usize::from(cx.inst.instr.0)].unaligned;
+        let op = load_op(bytes, cx.inst.space, anywhere).ok_or_else(|| format!("a load of {bytes} bytes"))?;
         let v = self.make(op, a, b, bytes * 8)?;
         if !signed {
             return Ok(v);

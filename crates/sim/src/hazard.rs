@@ -92,6 +92,7 @@ impl BundleTiming {
 /// register it can be.
 fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(), String> {
     let mut used: Vec<(UnitId, Reg)> = Vec::new();
+    let mut reads: Vec<(Reg, u16)> = Vec::new();
     for inst in &bundle.insts {
         let instr = &machine.instrs[usize::from(inst.instr.0)];
         let reg = |o: usize| match inst.operands.get(o) {
@@ -110,20 +111,28 @@ fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(),
                 return Err(format!("`{}` cannot have the register {} as its operand `{}`", instr.name, r.0, spec.name));
             }
         }
+        for &(o, times) in &instr.ports {
+            reads.push((reg(o)?, times));
+        }
         for &(path, o) in &instr.paths {
             let (r, unit) = (reg(o)?, &machine.units[path]);
             let before = used.iter().filter(|u| u.0 == path).count();
-            let same = unit.shared && used.iter().all(|u| u.0 != path || u.1 == r);
-            if before >= usize::from(unit.count) && !same {
+            let same = used.iter().all(|u| u.0 != path || u.1 == r);
+            if !unit.takes(before, same) {
                 return Err(format!("two instructions of a bundle use the path `{}`", unit.name));
             }
             used.push((path, r));
-            if unit.shared {
+            if unit.shared > 1 {
                 t.crossing.push(r);
             }
         }
     }
-    Ok(())
+    let times = |r: Reg| -> u16 { reads.iter().filter(|x| x.0 == r).map(|x| x.1).sum() };
+    let most = machine.issue.register_reads;
+    match reads.iter().find(|r| most > 0 && times(r.0) > most) {
+        Some((r, _)) => Err(format!("a bundle reads the register {} more than {most} times", r.0)),
+        None => Ok(()),
+    }
 }
 
 /// Can the register's value change?

@@ -109,10 +109,17 @@ impl Memory {
     /// Load `N` bytes of linear memory; `N` is 1, 2, 4 or 8.
     #[inline(always)]
     pub fn load_linear<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
-        let addr = addr & self.address_mask;
-        if addr & self.align_mask & (N as u64 - 1) != 0 {
-            return Err(Fault::Misaligned(addr));
+        if addr & self.address_mask & self.align_mask & (N as u64 - 1) != 0 {
+            return Err(Fault::Misaligned(addr & self.address_mask));
         }
+        self.load_anywhere::<N, BE>(addr)
+    }
+
+    /// The same at an address that need not be aligned (but is on a big-endian
+    /// machine, whose memory is kept by words).
+    #[inline(always)]
+    pub fn load_anywhere<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+        let addr = addr & self.address_mask;
         match slice::<N, BE>(&self.linear, addr) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
             None => Err(Fault::OutOfBounds),
@@ -122,10 +129,16 @@ impl Memory {
     /// Store the low `N` bytes of `value` in linear memory.
     #[inline(always)]
     pub fn store_linear<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
-        let addr = addr & self.address_mask;
-        if addr & self.align_mask & (N as u64 - 1) != 0 {
-            return Err(Fault::Misaligned(addr));
+        if addr & self.address_mask & self.align_mask & (N as u64 - 1) != 0 {
+            return Err(Fault::Misaligned(addr & self.address_mask));
         }
+        self.store_anywhere::<N, BE>(addr, value)
+    }
+
+    /// The same at an address that need not be aligned.
+    #[inline(always)]
+    pub fn store_anywhere<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+        let addr = addr & self.address_mask;
         let at = turned::<N, BE>(addr) as u64;
         if at < self.span.end && at.wrapping_add(N as u64) > self.span.start && self.promised(at, N as u64) {
             return Err(Fault::ReadOnly(addr));

@@ -100,6 +100,8 @@ pub enum Op {
     LdY16,
     LdY32,
     LdY64,
+    /// Linear, at any address.
+    LdU32,
     /// Signed loads into 32 bits.
     LdL8S,
     LdL16S,
@@ -108,6 +110,8 @@ pub enum Op {
     StL16,
     StL32,
     StL64,
+    /// Linear, at any address.
+    StU32,
     StK8,
     StK16,
     StK32,
@@ -246,10 +250,11 @@ pub fn end_cmp(op: CmpOp) -> Op {
     }
 }
 
-/// The load of so many bytes from a space.
-pub fn load_op(bytes: u8, space: Space) -> Option<Op> {
+/// The load of so many bytes from a space; `anywhere`: at any address.
+pub fn load_op(bytes: u8, space: Space, anywhere: bool) -> Option<Op> {
     use Space::*;
     Some(match (bytes, space) {
+        (4, Linear) if anywhere => Op::LdU32,
         (1, Linear) => Op::LdL8,
         (2, Linear) => Op::LdL16,
         (4, Linear) => Op::LdL32,
@@ -266,10 +271,11 @@ pub fn load_op(bytes: u8, space: Space) -> Option<Op> {
     })
 }
 
-/// The store of so many bytes to a space.
-pub fn store_op(bytes: u8, space: Space) -> Option<Op> {
+/// The store of so many bytes to a space; `anywhere`: at any address.
+pub fn store_op(bytes: u8, space: Space, anywhere: bool) -> Option<Op> {
     use Space::*;
     Some(match (bytes, space) {
+        (4, Linear) if anywhere => Op::StU32,
         (1, Linear) => Op::StL8,
         (2, Linear) => Op::StL16,
         (4, Linear) => Op::StL32,

@@ -120,7 +120,7 @@ fn multi_cycle_issue() {
 #[test]
 fn a_busy_unit() {
     let mut m = toy();
-    m.units = vec![Unit { name: "M".into(), count: 1, cluster: 0, shared: false }];
+    m.units = vec![Unit { name: "M".into(), count: 1, cluster: 0, shared: 1 }];
     tune(&mut m, "mul", |i| (i.units, i.unit_cycles, i.latency) = (vec![0], 4, 4));
     // 0 mul, 1 add, 4 mul (unit free at 4), 5 ret: 6. The unit is still busy then, the next call finds it free.
     let text = "
@@ -142,7 +142,7 @@ fn units_are_matched_not_grabbed() {
     // `add` runs on A or B, `mul` on A only: both fit one bundle in either order.
     let mut m = toy();
     m.issue.width = 2;
-    let unit = |name: &str| Unit { name: name.into(), count: 1, cluster: 0, shared: false };
+    let unit = |name: &str| Unit { name: name.into(), count: 1, cluster: 0, shared: 1 };
     m.units = vec![unit("A"), unit("B")];
     tune(&mut m, "mul", |i| i.units = vec![0]);
     tune(&mut m, "add", |i| i.units = vec![0, 1]);
@@ -470,7 +470,7 @@ fn exposed_branches_take_effect_after_their_slots() {
 fn exposed_faults_are_found() {
     let mut m = toy();
     m.issue.interlock = false;
-    m.units = vec![Unit { name: "M".into(), count: 1, cluster: 0, shared: false }];
+    m.units = vec![Unit { name: "M".into(), count: 1, cluster: 0, shared: 1 }];
     tune(&mut m, "mul", |i| (i.units, i.unit_cycles, i.latency) = (vec![0], 2, 2));
     let stop = |text: &str| match Simulator::new(Arc::new(assemble(m.clone(), text)), SimOptions::default()).unwrap().call(0, &[]) {
         Err(Stop::Internal(e)) => e,

@@ -16,7 +16,7 @@ use crate::schedule::Node;
 use crate::vcode::VKind;
 use crate::vliw::kernel;
 use crate::vliw::sides::{Sided, settle};
-use ciphermill_machine::{InstrId, InstrKind, Machine, Reg, UnitId};
+use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, Reg, UnitId};
 use ciphermill_program::{Block, Bundle, Inst, Operand};
 use std::collections::HashMap;
 
@@ -26,6 +26,8 @@ pub struct Row {
     pub insts: Vec<Inst>,
     units: Vec<(UnitId, u16)>,
     paths: Vec<(UnitId, Reg)>,
+    /// Registers read, and how many times.
+    reads: Vec<(Reg, u16)>,
 }
 
 impl Row {
@@ -40,11 +42,19 @@ impl Row {
             [] => None,
             units => Some(*units.iter().find(|u| free(u))?),
         };
+        let most = machine.issue.register_reads;
+        if most > 0 {
+            let mine = ported(instr, operands);
+            let times = |r: Reg| -> u16 { self.reads.iter().chain(&mine).filter(|x| x.0 == r).map(|x| x.1).sum() };
+            if mine.iter().any(|x| times(x.0) > most) {
+                return None;
+            }
+        }
         for &(path, o) in &instr.paths {
             let Some(&Operand::Reg(r)) = operands.get(o) else { return None };
             let on_it = self.paths.iter().filter(|p| p.0 == path);
-            let (count, same) = on_it.fold((0u16, true), |(n, same), p| (n + 1, same && p.1 == r));
-            if count >= machine.units[path].count && !(machine.units[path].shared && same) {
+            let (count, same) = on_it.fold((0, true), |(n, same), p| (n + 1, same && p.1 == r));
+            if !machine.units[path].takes(count, same) {
                 return None;
             }
         }
@@ -66,11 +76,21 @@ impl Row {
                     self.paths.push((path, r));
                 }
             }
+            self.reads.extend(ported(&machine.instrs[usize::from(variant.0)], &inst.operands));
             self.insts.push(Inst { instr: variant, ..inst.clone() });
             return true;
         }
         false
     }
+}
+
+/// Registers that an instruction reads through ports, and how many times.
+fn ported(instr: &Instr, operands: &[Operand]) -> Vec<(Reg, u16)> {
+    let register = |&(o, times): &(usize, u16)| match operands.get(o) {
+        Some(&Operand::Reg(r)) => Some((r, times)),
+        _ => None,
+    };
+    instr.ports.iter().filter_map(register).collect()
 }
 
 /// Cycles between two instructions: the second issues at least so many later.

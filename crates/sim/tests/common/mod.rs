@@ -71,6 +71,8 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         kind,
         extension: None,
         selectable: true,
+        unaligned: false,
+        ports: vec![],
     }
 }
 
@@ -130,7 +132,7 @@ pub fn toy() -> Machine {
         rules: vec![],
         variants: vec![],
         tables: vec![],
-        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0 },
+        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0 },
         branch: BranchModel { predictor: Predictor::None },
         memory: MemorySystem { icache: None, dcache: None, unaligned: true, banks: None },
         abi: Abi {

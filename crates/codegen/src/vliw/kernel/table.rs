@@ -6,7 +6,7 @@
 
 use super::body::From;
 use super::place::{Op, Ops, Sides};
-use ciphermill_machine::{InstrId, UnitId};
+use ciphermill_machine::{Instr, InstrId, UnitId};
 
 /// What the rows hold.
 pub struct Table<'a> {
@@ -14,6 +14,8 @@ pub struct Table<'a> {
     ii: i64,
     units: Vec<Vec<u16>>,
     paths: Vec<Vec<(UnitId, From)>>,
+    /// Values read in each row, and how many times.
+    reads: Vec<Vec<(From, u16)>>,
     /// Instructions in each row.
     pub count: Vec<u16>,
     /// Operations in each row.
@@ -30,6 +32,7 @@ impl<'a> Table<'a> {
             ii,
             units: vec![vec![0; n]; ii as usize],
             paths: vec![Vec::new(); ii as usize],
+            reads: vec![Vec::new(); ii as usize],
             count: vec![0; ii as usize],
             held: vec![Vec::new(); ii as usize],
             demand: demand(sides, ops),
@@ -48,11 +51,19 @@ impl<'a> Table<'a> {
             [] => None,
             units => Some(*units.iter().find(|u| self.units[row][**u] < machine.units[**u].count)?),
         };
+        let most = machine.issue.register_reads;
+        let crowded = |value: &From| {
+            let all = self.reads[row].iter().chain(ported(instr, op).iter()).filter(|r| r.0 == *value).map(|r| r.1).sum::<u16>();
+            all > most
+        };
+        if most > 0 && ported(instr, op).iter().any(|r| crowded(&r.0)) {
+            return None;
+        }
         for &(path, o) in &instr.paths {
             let value = travels(op, o);
             let on = self.paths[row].iter().filter(|p| p.0 == path);
-            let (n, same) = on.fold((0u16, true), |(n, same), p| (n + 1, same && Some(p.1) == value));
-            if n >= machine.units[path].count && !(machine.units[path].shared && same && value.is_some()) {
+            let (n, same) = on.fold((0, value.is_some()), |(n, same), p| (n + 1, same && Some(p.1) == value));
+            if !machine.units[path].takes(n, same) {
                 return None;
             }
         }
@@ -87,6 +98,7 @@ impl<'a> Table<'a> {
                 self.paths[row].push((path, From::Node(i, 0)));
             }
         }
+        self.reads[row].extend(ported(&self.sides.machine.instrs[usize::from(v.0)], op));
         self.count[row] += 1;
         self.held[row].push(i);
     }
@@ -101,6 +113,11 @@ impl<'a> Table<'a> {
                 self.paths[row].swap_remove(k);
             }
         }
+        for read in ported(&self.sides.machine.instrs[usize::from(v.0)], op) {
+            if let Some(k) = self.reads[row].iter().position(|r| *r == read) {
+                self.reads[row].swap_remove(k);
+            }
+        }
         self.count[row] -= 1;
         self.held[row].retain(|&x| x != i);
     }
@@ -109,6 +126,11 @@ impl<'a> Table<'a> {
 /// The value that an operand carries over a path; none for one that is written.
 fn travels(op: &Op, operand: usize) -> Option<From> {
     op.reads.iter().find(|r| r.0 == operand).map(|r| r.1)
+}
+
+/// Values that an operation reads through ports, and how many times.
+fn ported(instr: &Instr, op: &Op) -> Vec<(From, u16)> {
+    instr.ports.iter().filter_map(|&(o, times)| Some((travels(op, o)?, times))).collect()
 }
 
 /// For each unit, how many operations would run on it if each chose evenly.

@@ -1,0 +1,61 @@
+"""Division on machines that have none, by the emulator of the C6000."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import c6x
+import pytest
+
+pytest.importorskip("ciphermill")
+
+SOURCE = """
+#define EXPORT(name) __attribute__((export_name(#name)))
+typedef unsigned int u32;
+typedef unsigned long long u64;
+EXPORT(divu) u32 divu(u32 a, u32 b) { return a / b; }
+EXPORT(remu) u32 remu(u32 a, u32 b) { return a % b; }
+EXPORT(divs) int divs(int a, int b) { return a / b; }
+EXPORT(rems) int rems(int a, int b) { return a % b; }
+EXPORT(wide) u32 wide(u32 a, u32 b) { return ((u64)a << 32 | b) / (a | 1); }
+"""
+M32 = 0xFFFF_FFFF
+EDGES = [(M32, M32), (1 << 31, 1), (M32, 1 << 31), (0, 5), (5, M32 - 1), (1 << 31, 3)]
+
+
+@pytest.fixture(scope="session")
+def module(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("division")
+    (folder / "division.c").write_text(SOURCE)
+    options = ["--target=wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry"]
+    command = [sys.executable, "-m", "ziglang", "cc", *options, "-o", folder / "division.wasm", folder / "division.c"]
+    subprocess.run(command, check=True)
+    return SimpleNamespace(wasm=(folder / "division.wasm").read_bytes())
+
+
+def signed(x: int) -> int:
+    return (x & 0x7FFF_FFFF) - (x & 0x8000_0000)
+
+
+@pytest.mark.parametrize("machine", ["c6201", "c64x"])
+def test_quotients_and_remainders(module, machine):
+    from ciphermill import engine
+
+    made = c6x.load(engine.assembly(module, machine, engine.Options()), machine)
+    rng = random.Random(3)
+    bits = lambda: rng.getrandbits(rng.choice([3, 8, 16, 31, 32]))  # noqa: E731
+    for a, b in EDGES + [(bits(), bits() or 1) for _ in range(30)]:
+        n, d = signed(a), signed(b)
+        quotient = abs(n) // abs(d) * (1 if (n < 0) == (d < 0) else -1)
+        wanted = {
+            "divu": a // b,
+            "remu": a % b,
+            "divs": quotient,
+            "rems": n - quotient * d,
+            "wide": (a << 32 | b) // (a | 1),
+        }
+        for name, value in wanted.items():
+            assert made.call(name, a, b).registers["a4"] == value & M32, (name, a, b)
