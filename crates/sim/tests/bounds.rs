@@ -24,7 +24,7 @@ impl Rng {
 
 fn machine(rng: &mut Rng) -> Machine {
     let mut m = toy();
-    let unit = |name: &str, count| Unit { name: name.into(), count, cluster: 0, shared: false };
+    let unit = |name: &str, count| Unit { name: name.into(), count, cluster: 0, shared: 1 };
     m.units = vec![unit("A", 1), unit("M", 1 + rng.below(2) as u16), unit("L", 1)];
     let (load, mul, hold, issue) = (1 + rng.below(5) as u32, 1 + rng.below(6) as u32, 1 + rng.below(4) as u32, 1 + rng.below(3) as u32);
     tune(&mut m, "ldw", |i| (i.latency, i.units) = (load, vec![2]));
@@ -211,7 +211,7 @@ fn dataflow_follows_exposed_pipelines() {
 fn resource_bound_counts_groups_of_units() {
     let mut m = toy();
     m.issue.width = 4;
-    let unit = |name: &str| Unit { name: name.into(), count: 1, cluster: 0, shared: false };
+    let unit = |name: &str| Unit { name: name.into(), count: 1, cluster: 0, shared: 1 };
     m.units = vec![unit("A"), unit("B"), unit("C")];
     // Six instructions that only A or B can do need three cycles, whatever else there is.
     tune(&mut m, "add", |i| i.units = vec![0, 1]);
