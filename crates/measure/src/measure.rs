@@ -61,6 +61,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         recurrence: heights.recurrence,
         critical_path: heights.critical_path,
         lower: resource.cycles.max(heights.recurrence),
+        classes: resource::classes(&machine, &counts),
+        units: resource::shares(&machine, &counts),
     };
     // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
     if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {

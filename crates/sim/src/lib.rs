@@ -48,7 +48,7 @@ pub mod xop;
 mod call;
 
 pub use cache::CacheStats;
-pub use dataflow::Dataflow;
+pub use dataflow::{Dataflow, Ends};
 pub use stats::{Roles, Stalls, Stats};
 
 use ciphermill_ir::TrapCode;
