@@ -59,6 +59,8 @@ pub struct Measurement {
     pub why: String,
     pub code_bytes: u64,
     pub table_bytes: u64,
+    /// Constant data of the whole cipher: both directions and key set-up.
+    pub cipher_table_bytes: u64,
     pub stack_bytes: u64,
     pub provenance: Provenance,
 }
