@@ -69,6 +69,12 @@ impl Simulated {
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
     }
 
+    /// How often each bundle of each block ran since the last reset:
+    /// `[function][block][bundle]`.
+    pub fn bundle_counts(&self) -> Vec<Vec<Vec<u64>>> {
+        self.sim.bundle_counts()
+    }
+
     /// Counters since the last reset.
     pub fn stats(&self) -> Stats {
         self.sim.stats()
