@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import ciphermill as cm
 from ciphermill import _core, paths, study
 from ciphermill.measurement import Measurement
 from ciphermill.study import formulas, layout, measure, results, text
@@ -184,6 +185,27 @@ def test_the_paper_s_own_rates_follow_its_formula():
                 assert paper[f"{mode}-rate"] == pytest.approx(25600 / paper[mode], abs=0.06)
     ranks = {key[1]: cell.paper for key, cell in result.cells.items() if key[0] == "ranking" and key[2] == "multi-rank"}
     assert ranks == {"twofish": 1, "rc6": 2, "rijndael": 3, "mars": 4, "serpent": 5}
+
+
+@pytest.mark.parametrize(
+    ("cipher", "direction", "cycles"),
+    [
+        ("rijndael", "encrypt", 71),
+        ("rijndael", "decrypt", 71),
+        ("rc6", "encrypt", 181),
+        ("rc6", "decrypt", 161),
+        ("twofish", "decrypt", 162),
+        # Clapp: 162 and 214 for both directions, at most 526 and 436.
+        ("twofish", "encrypt", 154),
+        ("mars", "encrypt", 215),
+        ("serpent", "encrypt", 506),
+        ("serpent", "decrypt", 401),
+    ],
+)
+@pytest.mark.parametrize("blocks", ["multi", "single"])
+def test_critical_paths_are_clapp_s(cipher, direction, blocks, cycles):
+    m = cm.run(cipher, on="clapp", direction=direction, blocks=blocks, bytes=32)
+    assert m.bounds["critical_path"] == cycles
 
 
 def test_command(cli, refused, tmp_path):

@@ -14,7 +14,8 @@
 //! the result, loop counters and addresses that do not depend on the block are
 //! no part of it (as Clapp counts, AES2 1999), nor are copies between
 //! registers, which renaming does away with; a block that is copied in memory
-//! before anything is done to it counts as not yet loaded.
+//! before anything is done to it counts as not yet loaded. Sums are added in the
+//! best order, whatever order the program has ([`crate::sums`]).
 //!
 //! What units and issue slots need is not asked here: that follows from how
 //! often each instruction ran.
@@ -23,14 +24,17 @@ use crate::code::CodeMap;
 use crate::flatten::Flow;
 use crate::hazard::BundleTiming;
 use crate::step::{Access, Stepper, Watch};
+use crate::sums::{self, Sum};
 use crate::uses::reads;
 use crate::xop::Slot;
 use crate::{Simulator, Stop};
+use ciphermill_ir::BinOp;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Reg};
-use ciphermill_program::{Inst, Program};
+use ciphermill_program::{Inst, Operand, Program};
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Where the second clock starts and ends: ranges of linear memory.
 #[derive(Clone, Debug, Default)]
@@ -73,18 +77,42 @@ impl When {
     }
 }
 
+/// A value: when it exists, and what is known of it.
+#[derive(Clone, Debug)]
+struct Value {
+    when: When,
+    /// The bits it may have.
+    bits: u64,
+    /// As a sum, whose depth is that of `when`.
+    sum: Option<Arc<Sum>>,
+}
+
+impl Value {
+    fn unknown(when: When) -> Value {
+        Value { when, bits: u64::MAX, sum: None }
+    }
+
+    /// Its terms for a larger sum.
+    fn terms(&self, op: BinOp, latency: u64) -> Vec<Option<u64>> {
+        match &self.sum {
+            Some(sum) if sum.op == op && sum.latency == latency => sum.terms.clone(),
+            _ => vec![self.when.depth],
+        }
+    }
+}
+
 /// Times at which values exist.
 struct Tracker<'a> {
     program: &'a Program,
     map: &'a CodeMap,
     ends: &'a Ends,
-    registers: Vec<When>,
-    saved: Vec<Vec<When>>,
+    registers: Vec<Value>,
+    saved: Vec<Vec<Value>>,
     /// Bytes written in this run.
     memory: HashMap<u32, When>,
     /// For bundles whose writes have not all landed: serial of the first, and
     /// for each the times of its writes.
-    landing: VecDeque<Vec<When>>,
+    landing: VecDeque<Vec<Value>>,
     first: u64,
     out: Dataflow,
 }
@@ -113,16 +141,16 @@ impl Tracker<'_> {
         let index = |r: &Reg| usize::from(r.0);
         let kept: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
         if window == 1 {
-            self.saved.push(kept.iter().map(|&r| self.registers[r]).collect());
+            self.saved.push(kept.iter().map(|&r| self.registers[r].clone()).collect());
             for (i, o) in w.ins.iter().zip(&w.outs) {
-                self.registers[index(i)] = self.registers[index(o)];
+                self.registers[index(i)] = self.registers[index(o)].clone();
             }
             for r in w.locals.iter().chain(&w.outs) {
-                self.registers[index(r)] = When::default();
+                self.registers[index(r)] = Value::unknown(When::default());
             }
         } else if window == -1 {
             for (i, o) in w.ins.iter().zip(&w.outs) {
-                self.registers[index(o)] = self.registers[index(i)];
+                self.registers[index(o)] = self.registers[index(i)].clone();
             }
             if let Some(times) = self.saved.pop() {
                 for (r, t) in kept.into_iter().zip(times) {
@@ -136,7 +164,7 @@ impl Tracker<'_> {
         let mut found = Inputs::default();
         let of = |e: &Expr| {
             let mut when = When::default();
-            reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)]));
+            reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)].when));
             when
         };
         for s in &instr.semantics {
@@ -160,6 +188,41 @@ impl Tracker<'_> {
         found.all = found.rest;
         found.all.join(found.data);
         found
+    }
+}
+
+impl Tracker<'_> {
+    /// What an instruction puts into a register, `latency` cycles after issue.
+    fn made(&self, inst: &Inst, instr: &Instr, inputs: &Inputs, latency: u32) -> Value {
+        let of = |i: usize| match inst.operands.get(i) {
+            Some(Operand::Reg(r)) => self.registers.get(usize::from(r.0)),
+            _ => None,
+        };
+        let cycles = u64::from(latency);
+        let [Stmt::Assign { value, .. }] = &instr.semantics[..] else {
+            return Value::unknown(inputs.all.after(cycles, cycles));
+        };
+        if let (true, Expr::Operand(i)) = (copies(instr), value)
+            && let Some(source) = of(*i)
+        {
+            return Value { when: inputs.all.after(cycles, 0), ..source.clone() };
+        }
+        let word = if self.program.machine.word_bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        let bits = |e: &Expr| sums::possible(inst, e, word, &|r| self.registers[usize::from(r.0)].bits);
+        let free = only_loads(instr) && inputs.untouched();
+        let mut made =
+            Value { when: inputs.all.after(cycles, if free { 0 } else { cycles }), bits: bits(value), sum: None };
+        if let (Some((op, [a, b])), true) = (sums::addition(instr), made.when.depth.is_some()) {
+            let op = if op == BinOp::Or && bits(a) & bits(b) == 0 { BinOp::Xor } else { op };
+            let terms = |e: &Expr| match e {
+                Expr::Operand(i) => of(*i).map_or(vec![None], |v| v.terms(op, cycles)),
+                _ => vec![None],
+            };
+            let sum = Sum::join(op, cycles, [terms(a), terms(b)]);
+            made.when.depth = sum.depth();
+            made.sum = Some(Arc::new(sum));
+        }
+        made
     }
 }
 
@@ -200,13 +263,12 @@ impl Watch for Tracker<'_> {
                 }
             }
         }
-        self.turn(timing.window);
         let result = |slot: usize, latency: u32| {
-            let instr = &machine.instrs[usize::from(bundle.insts[slot].instr.0)];
-            let free = copies(instr) || only_loads(instr) && found[slot].untouched();
-            found[slot].all.after(u64::from(latency), if free { 0 } else { u64::from(latency) })
+            let inst = &bundle.insts[slot];
+            self.made(inst, &machine.instrs[usize::from(inst.instr.0)], &found[slot], latency)
         };
         let times = flow.writes.iter().map(|w| result(w.slot, w.latency)).collect();
+        self.turn(timing.window);
         self.landing.push_back(times);
         // No latency reaches back further than this many bundles.
         if self.landing.len() > 4096 {
@@ -217,8 +279,8 @@ impl Watch for Tracker<'_> {
 
     fn landed(&mut self, reg: Slot, serial: u64, which: usize) {
         let times = serial.checked_sub(self.first).and_then(|i| self.landing.get(i as usize));
-        if let Some(&t) = times.and_then(|t| t.get(which)) {
-            self.registers[usize::from(reg)] = t;
+        if let Some(value) = times.and_then(|t| t.get(which)) {
+            self.registers[usize::from(reg)] = value.clone();
         }
     }
 }
@@ -234,7 +296,7 @@ impl Simulator {
             program: &self.program,
             map: &self.map,
             ends,
-            registers: vec![When::default(); self.program.machine.regs.len()],
+            registers: vec![Value::unknown(When::default()); self.program.machine.regs.len()],
             saved: Vec::new(),
             memory: HashMap::new(),
             landing: VecDeque::new(),

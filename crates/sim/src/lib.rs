@@ -40,6 +40,7 @@ pub mod memory;
 pub mod slots;
 pub mod stats;
 pub mod step;
+pub mod sums;
 pub mod superblock;
 pub mod uses;
 pub mod windows;

@@ -243,3 +243,30 @@ fn the_block_alone_by_hand() {
     assert_eq!(s.dataflow(0, &[0], &ends(4)).unwrap().1.between, Some(0));
     assert_eq!(s.dataflow(0, &[0], &ends(96)).unwrap().1.between, None);
 }
+
+#[test]
+fn sums_in_the_best_order() {
+    // Four words of the block, one after the other: a tree of two levels. The
+    // second chain mixes operations: `add` at 1, `xor` at 2.
+    let text = "
+        func f 1 0
+            ldw r2, r1, 0
+            ldw r3, r1, 4
+            ldw r4, r1, 8
+            ldw r5, r1, 12
+            xor r6, r2, r3
+            xor r6, r6, r4
+            xor r6, r6, r5
+            stw r6, r1, 64
+            add r7, r2, r3
+            xor r7, r7, r4
+            stw r7, r1, 68
+            ret
+    ";
+    let mut s = Simulator::new(Arc::new(assemble(toy(), text)), SimOptions::default()).unwrap();
+    let mut between =
+        |to: std::ops::Range<u32>| s.dataflow(0, &[0], &Ends { from: vec![0..16], to: vec![to] }).unwrap().1.between;
+    assert_eq!(between(64..68), Some(2));
+    assert_eq!(between(68..72), Some(2));
+    assert_eq!(between(64..72), Some(2));
+}
