@@ -180,6 +180,52 @@ def test_random_loops_against_all_schedules():
 
 
 @needs_solver
+def test_the_least_interval(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
+    three = problem([node(), node(), node()], 0)
+    answer = optimal.least(three, 1, 5)
+    assert (answer["ii"], answer["proved"], answer["open"]) == (3, True, [])
+    assert lawful({**three, "ii": 3}, answer["schedule"]) is None
+    assert optimal.least(three, 1, 2) == {"ii": None, "schedule": None, "proved": True, "open": []}
+    # What was not decided is not proved.
+    solve = optimal.solve
+    monkeypatch.setattr(optimal, "solve", lambda p, s: {"status": optimal.UNKNOWN} if p["ii"] == 4 else solve(p, s))
+    six = problem([node() for _ in range(6)], 0)
+    answer = optimal.least(six, 4, 8)
+    assert (answer["ii"], answer["proved"], answer["open"]) == (6, False, [4])
+
+
+@needs_solver
+def test_a_real_loop_is_scheduled_lawfully():
+    """Two columns of two lookups each, every one fed by both, on two sides with
+    a cross path each. A lookup takes 1 + 5 + 1 cycles round; at 7 nothing has
+    any slack, so all four extractions would meet in one cycle on two units."""
+    units = {u: 1 for u in ("s1", "s2", "d1", "d2", "x1", "x2", "l1", "l2")}
+
+    def ways(family, operands):
+        home = [{"uses": [f"{family}{i + 1}"], "result": f, "reads": [f] * operands} for i, f in enumerate("ab")]
+        crossing = [
+            {"uses": [f"{family}{i + 1}", f"x{i + 1}"], "result": f, "reads": [g, *[f] * (operands - 1)]}
+            for i, (f, g) in enumerate(("ab", "ba"))
+        ]
+        return home + (crossing if family != "d" and operands else [])
+
+    def operation(family, latency, *operands):
+        return {"latency": latency, "operands": list(operands), "alternatives": ways(family, len(operands))}
+
+    nodes = []
+    for column in range(2):
+        last = 5 * (1 - column) + 4
+        base = len(nodes)
+        nodes += [operation("s", 1, of(last, 1)), operation("d", 5, of(base)), operation("s", 1, of(base + 4, 1))]
+        nodes += [operation("d", 5, of(base + 2)), operation("l", 1, of(base + 1), of(base + 3))]
+    loop = problem(nodes, 8, 2, units, {"a": 8, "b": 8})
+    assert optimal.solve({**loop, "ii": 7})["status"] == optimal.PROVED_NONE
+    found = optimal.solve(loop)
+    assert found["status"] == optimal.FOUND and lawful(loop, found) is None
+
+
+@needs_solver
 def test_decided_problems_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
     first = optimal.kept(problem([node()], 1))
