@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import InputError, InternalError
-    from .api import CipherModule, cipher, ciphers, extensions, machines, run
+    from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies
     from .measurement import Measurement
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "extensions",
     "machines",
     "run",
+    "studies",
 ]
 
 _HOME = {

@@ -25,6 +25,13 @@ def extensions() -> Listing:
     return Listing(library.headline(paths.EXTENSIONS / f"{n}.toml", "extension") for n in library.extension_names())
 
 
+def studies() -> Listing:
+    """The papers whose tables can be had with ours beside."""
+    from . import study
+
+    return Listing(study.describe(name) for name in study.names())
+
+
 def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig") -> CipherModule:
     """A cipher that can be used on bytes: its compiled module, interpreted."""
     return CipherModule(engine.module(manifest.find(str(name)), variant, cc))

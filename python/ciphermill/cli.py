@@ -167,6 +167,41 @@ def with_progress(results, total: int):
 
 
 @app.command()
+def explain(
+    cipher: CipherName,
+    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    direction: Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")] = None,
+    key_bits: Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")] = None,
+    blocks: Annotated[str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")] = None,
+    jam: Annotated[int, typer.Option(metavar="N", help="Blocks carried through the code together.")] = 1,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    json: Json = False,
+) -> None:
+    """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
+    from . import engine, manifest
+    from . import explain as explaining
+
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, with_=split(with_), without=split(without),
+        set=set, cc=cc,
+    )  # fmt: skip
+    module = engine.module(manifest.find(cipher), variant, cc)
+    measurement = engine.measure(module, on, options)
+    explanation = engine.explanation(module, on, options)
+    if json:
+        print_json({"schema": 1, "measurement": measurement.to_dict(), **explanation})
+    else:
+        print(explaining.text(measurement, explanation))
+    if not measurement.verified:
+        complain(f"{measurement.cipher} on {on}: not verified: {measurement.failure}\n{OUR_FAULT}")
+        raise typer.Exit(1)
+
+
+@app.command()
 def asm(
     cipher: CipherName,
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
@@ -230,7 +265,7 @@ def show(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="[ciphers|machines|extensions]", help="Default: all of them.")] = "all",
+    what: Annotated[str, typer.Argument(metavar="[ciphers|machines|extensions|studies]", help="Default: all of them.")] = "all",
     json: Json = False,
 ) -> None:
     """List what there is to choose from."""
@@ -238,7 +273,7 @@ def list_(
     from ._core import InputError
     from .suggest import did_you_mean
 
-    kinds = {"ciphers": api.ciphers, "machines": api.machines, "extensions": api.extensions}
+    kinds = {"ciphers": api.ciphers, "machines": api.machines, "extensions": api.extensions, "studies": api.studies}
     if what != "all" and what not in kinds:
         raise InputError(f"no list of {what!r}{did_you_mean(what, kinds)}; there are {', '.join(kinds)}")
     chosen = kinds if what == "all" else {what: kinds[what]}
@@ -255,8 +290,29 @@ def list_(
             parts.append(report.columns(("cipher", "", "key bits", "variants"), rows))
         else:
             rows = [(e["name"], e.get("title", "")) for e in entries()]
-            parts.append(report.columns((kind.removesuffix("s"), ""), rows))
+            singular = {"studies": "study"}.get(kind, kind.removesuffix("s"))
+            parts.append(report.columns((singular, ""), rows))
     print("\n\n".join(parts))
+
+
+@app.command()
+def study(
+    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.")] = "all",
+    json: Json = False,
+) -> None:
+    """Print a paper's tables with ours beside, and the ratio."""
+    from . import study as studies
+    from .study import text
+
+    chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
+    results = studies.run(chosen, with_progress)
+    if json:
+        print_json(studies.document(results))
+    else:
+        text.show(results)
+    for fault in (fault for result in results for fault in result.faults()):
+        complain(f"{fault}\n{OUR_FAULT}")
+    raise typer.Exit(1 if any(result.faults() for result in results) else 0)
 
 
 @app.command()

@@ -93,6 +93,12 @@ def measure(module: Module, machine: str, options: Options) -> Measurement:
     return Measurement(json.loads(answer))
 
 
+def explanation(module: Module, machine: str, options: Options) -> dict[str, Any]:
+    """The hottest stretches of the program that would be measured, cycle by cycle."""
+    options.check()
+    return json.loads(_core.explain(module.wasm, request(module, machine, options)))
+
+
 def assembly(module: Module, machine: str, options: Options) -> str:
     """The whole program as assembly text for that machine's assembler."""
     options.check()
@@ -151,9 +157,7 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
         "key_bits": key_bits,
         "files": [library.read(path) for path in module.cipher.vectors],
     })  # fmt: skip
-    core = os.stat(_core.__file__)
-    identity = f"{_core.version()} {core.st_size} {core.st_mtime_ns}"
-    digest = hashlib.sha256(f"{identity}\0{module.hash}\0{request}".encode()).hexdigest()[:40]
+    digest = hashlib.sha256(f"{identity()}\0{module.hash}\0{request}".encode()).hexdigest()[:40]
     kept = paths.cache() / "vectors" / f"{digest}.json"
     try:
         return json.loads(kept.read_bytes())
@@ -163,6 +167,12 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
         if report["failed"] is None:
             paths.write_atomically(kept, text.encode())
         return report
+
+
+def identity() -> str:
+    """What tells this build of the core from any other, for caches."""
+    core = os.stat(_core.__file__)
+    return f"{_core.version()} {core.st_size} {core.st_mtime_ns}"
 
 
 def show_machine(machine: str, options: Options) -> dict[str, Any]:

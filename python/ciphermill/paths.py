@@ -1,7 +1,7 @@
 """Where things are: the data that comes with the package, and the cache.
 
-In an installed package the folders ``ciphers``, ``machines`` and
-``extensions`` are real folders below ``ciphermill/data``. In a checkout the
+In an installed package the folders ``ciphers``, ``machines``, ``extensions`` and
+``studies`` are real folders below ``ciphermill/data``. In a checkout the
 same names are links to the folders at the root, so an edit there is seen at
 once. Nothing else in the package asks which of the two it is, except the
 cache: a checkout keeps it in its own ``build`` folder, so that removing the
@@ -19,6 +19,7 @@ CIPHERS = DATA / "ciphers"
 LIBC = CIPHERS / "libc"
 MACHINES = DATA / "machines"
 EXTENSIONS = DATA / "extensions"
+STUDIES = DATA / "studies"
 
 
 def checkout() -> Path | None:

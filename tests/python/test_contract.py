@@ -149,7 +149,7 @@ def test_a_cache_costs_cycles_and_counts_hits():
     assert m.breakdown["dcache"] > 0
 
 
-@pytest.mark.parametrize("what", ["ciphers", "machines", "extensions"])
+@pytest.mark.parametrize("what", ["ciphers", "machines", "extensions", "studies"])
 def test_lists(cli, what):
     entries = json.loads(cli("list", what, "--json").out)
     assert entries and all(entry["name"] for entry in entries)

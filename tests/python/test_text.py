@@ -69,9 +69,10 @@ def test_two_machines_make_a_table(cli):
 def test_list_machines(cli):
     assert cli("list", "machines").out == """\
 machine
--------  -----------------------------
+-------  -----------------------------------------------
 c6201    TMS320C6201 (C62x)
 c64x     TMS320C64x (C6416)
+clapp    Clapp's machine for critical paths (AES2, 1999)
 leon2    LEON-2 (SPARC V8)
 rv32     RV32IM, five stages, in order
 """

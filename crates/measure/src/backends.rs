@@ -5,7 +5,7 @@ use crate::plan::Call;
 use crate::target::{Halt, Target};
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
-use ciphermill_sim::{SimOptions, Simulator, Stats};
+use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats};
 use std::sync::Arc;
 
 impl Target for Reference {
@@ -60,13 +60,19 @@ impl Simulated {
         self.sim.reset_stats();
     }
 
-    /// Cycles of one call on a machine of unlimited width.
-    pub fn critical_path(&mut self, call: &Call) -> Result<u64, MeasureError> {
+    /// Dataflow costs of one call on a machine of unlimited width.
+    pub fn dataflow(&mut self, call: &Call, ends: &Ends) -> Result<Dataflow, MeasureError> {
         let program = self.sim.program().clone();
         let func = program
             .export(call.export)
             .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
-        self.sim.dataflow(func, &call.args).map(|(_, flow)| flow.critical_path).map_err(MeasureError::internal)
+        self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
+    }
+
+    /// How often each bundle of each block ran since the last reset:
+    /// `[function][block][bundle]`.
+    pub fn bundle_counts(&self) -> Vec<Vec<Vec<u64>>> {
+        self.sim.bundle_counts()
     }
 
     /// Counters since the last reset.

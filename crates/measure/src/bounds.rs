@@ -1,22 +1,28 @@
 //! Bounds from the flow of data: what no width and no schedule can undercut.
 //!
 //! The simulator runs the same program once more as a dataflow machine, where
-//! an instruction starts as soon as its operands exist. The length of such a
-//! run of one block is the *critical path*; how much longer a run gets for
-//! each further block is the *recurrence*: the chain of dependences from one
-//! block to the next. In a feedback mode that is the cipher itself, with
-//! independent blocks little more than a counter.
+//! an instruction starts as soon as its operands exist ([`ciphermill_sim::dataflow`]).
+//! Two lengths come of it.
 //!
-//! The recurrence is a slope between two short messages: the chain that
-//! repeats is the same in every block once the first has passed.
+//! The *critical path* is that of the cipher's block alone: from its words in
+//! registers to the words of the result, by the machine's latencies. On a
+//! machine with the latencies that a paper assumes it is that paper's figure.
+//!
+//! The *recurrence* is how much longer a run gets for each further block: the
+//! chain of dependences from one block to the next. In a feedback mode that is
+//! the cipher itself with its way through memory, with independent blocks
+//! little more than a counter. It is a slope between two short messages: the
+//! chain that repeats is the same in every block once the first has passed.
 
 use crate::backends::Simulated;
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Plan, Work};
+use crate::request::Direction;
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::Program;
+use ciphermill_sim::{Dataflow, Ends};
 
 /// Dataflow lengths, in cycles per block.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +36,7 @@ const SLOPE: (u32, u32) = (4, 8);
 
 /// The dataflow lengths of a program; `unit` is the size of a block in bytes.
 pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> Result<Heights, MeasureError> {
-    let length = |blocks: u32| -> Result<f64, MeasureError> {
+    let flow = |blocks: u32| -> Result<Dataflow, MeasureError> {
         let plan = Plan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
         let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
@@ -38,15 +44,33 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
             MeasureError::internal(format!("{} stopped as a dataflow program: {}", stop.export, stop.halt))
         };
         prepare(&mut machine, &plan).map_err(stopped)?;
-        let Some((last, before)) = plan.measured.split_last() else { return Ok(0.0) };
+        let Some((last, before)) = plan.measured.split_last() else { return Ok(Dataflow::default()) };
         run(&mut machine, before).map_err(stopped)?;
-        machine.critical_path(last).map(|cycles| cycles as f64)
+        machine.dataflow(last, &ends(&plan, work.direction))
     };
-    let one = length(1)?;
-    // Calls of a key set-up are separate runs: nothing carries over.
+    let one = flow(1)?;
     let recurrence = match work.direction {
-        crate::request::Direction::Keysetup => one,
-        _ => (length(SLOPE.1)? - length(SLOPE.0)?) / f64::from(SLOPE.1 - SLOPE.0),
+        // Calls of a key set-up are separate runs: nothing carries over.
+        Direction::Keysetup => one.critical_path as f64,
+        _ => {
+            let (long, short) = (flow(SLOPE.1)?.critical_path, flow(SLOPE.0)?.critical_path);
+            (long as f64 - short as f64) / f64::from(SLOPE.1 - SLOPE.0)
+        }
     };
-    Ok(Heights { critical_path: one, recurrence })
+    // A result that does not depend on the block takes no chain from it.
+    Ok(Heights { critical_path: one.between.unwrap_or(0) as f64, recurrence })
+}
+
+/// What a call transforms and where the result goes: the block into another,
+/// the key into the context, the state in the context into keystream and the
+/// next state.
+fn ends(plan: &Plan, direction: Direction) -> Ends {
+    let buffers = |names: &[&str]| {
+        plan.buffers.iter().filter(|(name, _)| names.contains(name)).map(|(_, range)| range.clone()).collect()
+    };
+    match direction {
+        Direction::Encrypt | Direction::Decrypt => Ends { from: buffers(&["input"]), to: buffers(&["output"]) },
+        Direction::Keysetup => Ends { from: buffers(&["key"]), to: buffers(&["context"]) },
+        Direction::Keystream => Ends { from: buffers(&["context"]), to: buffers(&["context", "output"]) },
+    }
 }

@@ -25,6 +25,14 @@ pub fn speed(wasm: &[u8], request: &str, runs: u32) -> Result<String, MeasureErr
     text(&crate::speed(wasm, &parse(request)?, runs)?)
 }
 
+/// Show the hottest blocks of a [`crate::Request`]; an [`crate::Explanation`].
+///
+/// # Errors
+/// As [`crate::explain`]; and for a request that is not one.
+pub fn explain(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    text(&crate::explain(wasm, &parse(request)?)?)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

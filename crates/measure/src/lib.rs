@@ -21,7 +21,7 @@
 //! [`vectors`] runs official test vectors on the reference, which the caller
 //! does once for a module and hands the verdict to each measurement. [`json`]
 //! has the same calls with JSON text for requests and answers. [`speed`] times
-//! the simulator itself.
+//! the simulator itself, [`explain`] shows the hottest blocks cycle by cycle.
 
 mod backends;
 mod bottleneck;
@@ -29,9 +29,11 @@ mod bounds;
 mod choose;
 mod compare;
 mod error;
+mod explain;
 mod inputs;
 mod interface;
 pub mod json;
+mod kernel;
 mod measure;
 mod measurement;
 mod pipeline;
@@ -45,6 +47,7 @@ mod trips;
 mod vectors;
 
 pub use error::MeasureError;
+pub use explain::{Explanation, explain};
 pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;

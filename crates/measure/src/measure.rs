@@ -36,6 +36,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
     let (shorter, longer) = plan::whole_turns(unit * chosen.jam, shorter, longer);
+    let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = &chosen.program;
     let code = program.export(root).map_or(0, |f| sizes::code_bytes(program, f));
@@ -61,6 +62,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         recurrence: heights.recurrence,
         critical_path: heights.critical_path,
         lower: resource.cycles.max(heights.recurrence),
+        classes: resource::classes(&machine, &counts),
+        units: resource::shares(&machine, &counts),
     };
     // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
     if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {
@@ -108,6 +111,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         why: limit.why,
         code_bytes: code,
         table_bytes: tables,
+        cipher_table_bytes: cipher_tables,
         stack_bytes: whole.stack_bytes,
         provenance: provenance(wasm, request, &machine, &work, bytes),
     })

@@ -5,6 +5,7 @@
 //! times cycles of the simulated machine. A ratio is `null` where the machine
 //! has nothing to count (no cache, no predictor).
 
+use crate::resource::{Class, Share};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -58,6 +59,8 @@ pub struct Measurement {
     pub why: String,
     pub code_bytes: u64,
     pub table_bytes: u64,
+    /// Constant data of the whole cipher: both directions and key set-up.
+    pub cipher_table_bytes: u64,
     pub stack_bytes: u64,
     pub provenance: Provenance,
 }
@@ -110,10 +113,19 @@ pub struct Bounds {
     pub resource: f64,
     /// From one block to the next along the longest chain of dependences.
     pub recurrence: f64,
-    /// One block alone, on a machine of unlimited width.
+    /// One block alone, on a machine of unlimited width: the longest chain
+    /// from its words in registers to those of the result (for a key set-up,
+    /// from the key to the context; for a stream, from one state to the next
+    /// and to the keystream).
     pub critical_path: f64,
     /// The larger of `resource` and `recurrence`.
     pub lower: f64,
+    /// What the resource bound was chosen from: for each set of units that
+    /// instructions choose from, their cycles per block.
+    pub classes: Vec<Class>,
+    /// Cycles per block that each unit, and each path between clusters or to
+    /// memory, is taken; empty where the hardware chooses the unit.
+    pub units: Vec<Share>,
 }
 
 /// A software-pipelined loop.

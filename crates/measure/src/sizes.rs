@@ -6,9 +6,11 @@
 //!
 //! The C compiler merges all constant tables into one segment, so where one
 //! ends and the next begins has to be recovered. Every table's address is a
-//! constant somewhere in the module, as an operand or as a load's offset; the
-//! constants in a read-only segment cut it into pieces, and a piece belongs to
-//! what names its start.
+//! constant somewhere in the module, as an operand or as the offset of a load
+//! with an index; these constants cut a read-only segment into pieces, and a
+//! piece belongs to what names its start. A load whose whole address is
+//! constant reads one entry of a table: it cuts nothing, and takes its own bytes
+//! where nothing else of the function takes the piece.
 
 use ciphermill_ir::{FuncId, Module, Op};
 use ciphermill_program::layout::Layout;
@@ -39,40 +41,64 @@ pub fn code_bytes(program: &Program, root: u32) -> u64 {
 /// Bytes of constant tables that a function and all it can reach refer to.
 /// `module` is as it was loaded, before functions were merged or removed.
 pub fn table_bytes(module: &Module, root: FuncId) -> u64 {
-    let mut cuts: BTreeSet<u32> = module.funcs.keys().flat_map(|f| references(module, f)).collect();
+    let all = references(module, module.funcs.keys());
+    let used = references(module, reachable(module, root));
     let constant: Vec<_> = module.data.iter().filter(|d| d.readonly && !d.bytes.is_empty()).collect();
     let end = |d: &ciphermill_ir::DataSegment| d.addr + d.bytes.len() as u32;
+    let mut cuts = all.starts;
     cuts.extend(constant.iter().flat_map(|d| [d.addr, end(d)]));
-    let used: BTreeSet<u32> = reachable(module, root).into_iter().flat_map(|f| references(module, f)).collect();
     let mut total = 0;
     for d in constant {
-        for &at in used.range(d.addr..end(d)) {
+        for &at in used.starts.range(d.addr..end(d)) {
             let next = cuts.range(at + 1..).next().copied().unwrap_or(end(d));
             total += u64::from(next.min(end(d)) - at);
         }
+        let alone = |at: u32| cuts.range(..=at).next_back().is_none_or(|start| !used.starts.contains(start));
+        total += used.entries.range(d.addr..end(d)).filter(|&&at| alone(at)).count() as u64;
     }
     total
 }
 
-/// Constants of a function that may be addresses.
-fn references(module: &Module, func: FuncId) -> Vec<u32> {
-    let func = &module.funcs[func];
-    let mut found = Vec::new();
+/// Bytes of all constant data of a module: the tables of the whole cipher,
+/// both directions and key set-up.
+pub fn cipher_table_bytes(module: &Module) -> u64 {
+    module.data.iter().filter(|d| d.readonly).map(|d| d.bytes.len() as u64).sum()
+}
+
+/// Constants that may be addresses.
+#[derive(Default)]
+struct References {
+    /// Where something with an index may begin.
+    starts: BTreeSet<u32>,
+    /// Bytes at constant addresses.
+    entries: BTreeSet<u32>,
+}
+
+fn references(module: &Module, funcs: impl IntoIterator<Item = FuncId>) -> References {
+    let mut found = References::default();
+    funcs.into_iter().for_each(|f| refer(&module.funcs[f], &mut found));
+    found
+}
+
+fn refer(func: &ciphermill_ir::Func, found: &mut References) {
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
             match data.op {
-                Op::Const(c) => found.extend(u32::try_from(c)),
-                Op::Load(access) | Op::Store(access) => {
-                    // A table indexed by a constant: base and index are both known.
-                    let base = func.as_const(data.args[0]).unwrap_or(0) as u32;
-                    found.push(base.wrapping_add(access.offset));
-                }
+                Op::Const(c) => found.starts.extend(u32::try_from(c)),
+                Op::Load(access) | Op::Store(access) => match func.as_const(data.args[0]) {
+                    Some(base) => {
+                        let at = (base as u32).wrapping_add(access.offset);
+                        found.entries.extend((0..u32::from(access.bytes)).map(|b| at.wrapping_add(b)));
+                    }
+                    None => {
+                        found.starts.insert(access.offset);
+                    }
+                },
                 _ => {}
             }
         }
     }
-    found
 }
 
 fn reachable(module: &Module, root: FuncId) -> BTreeSet<FuncId> {
@@ -113,6 +139,15 @@ mod tests {
         let module = loaded("local.get 0 i32.load8_u offset=65792");
         assert_eq!(table_bytes(&module, module.export("a").unwrap()), 768);
         assert_eq!(table_bytes(&module, module.export("b").unwrap()), 1024);
+    }
+
+    #[test]
+    fn an_entry_is_not_a_table() {
+        // The entry at 66000 lies in what `b` indexes: no table ends there.
+        let module = loaded("i32.const 0 i32.load offset=66000");
+        assert_eq!(table_bytes(&module, module.export("a").unwrap()), 4);
+        assert_eq!(table_bytes(&module, module.export("b").unwrap()), 1024);
+        assert_eq!(cipher_table_bytes(&module), 1024);
     }
 
     #[test]

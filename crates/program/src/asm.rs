@@ -30,7 +30,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Symbols of our own, which no function gets.
-const RESERVED: [&str; 6] = ["_start", "cm_start", "cm_linear_start", "cm_linear_end", "cm_system_start", "cm_system_end"];
+const RESERVED: [&str; 6] =
+    ["_start", "cm_start", "cm_linear_start", "cm_linear_end", "cm_system_start", "cm_system_end"];
 
 /// The whole program as assembly text.
 pub fn print(program: &Program) -> String {
@@ -38,6 +39,14 @@ pub fn print(program: &Program) -> String {
     // Writing to a string cannot fail.
     let _ = write_program(&mut out, program);
     out
+}
+
+/// The instructions of one block as the assembler wants them, by bundles.
+pub fn block(program: &Program, func: usize, block: usize) -> Vec<Vec<String>> {
+    let symbols = symbols(program);
+    let Some(block) = program.funcs.get(func).and_then(|f| f.blocks.get(block)) else { return Vec::new() };
+    let text = |inst: &Inst| instruction(program, &symbols, func, inst);
+    block.bundles.iter().map(|b| b.insts.iter().map(text).collect()).collect()
 }
 
 /// One instruction as the assembler wants it. `func` is the number of the

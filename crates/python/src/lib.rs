@@ -57,6 +57,12 @@ fn speed(py: Python<'_>, wasm: &[u8], request: &str, runs: u32) -> PyResult<Stri
     guarded(py, || core::json::speed(wasm, request, runs))
 }
 
+/// The hottest blocks of a request's program, cycle by cycle; JSON.
+#[pyfunction]
+fn explain(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::explain(wasm, request))
+}
+
 /// Run official vectors on the reference interpreter.
 #[pyfunction]
 fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
@@ -117,6 +123,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(measure, m)?)?;
     m.add_function(wrap_pyfunction!(speed, m)?)?;
+    m.add_function(wrap_pyfunction!(explain, m)?)?;
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;

@@ -8,62 +8,96 @@
 //! run no instruction starts later here than there: the critical path (last
 //! start plus one) is never above the real cycle count.
 //!
-//! Beside it the work is summed: for each set of units that instructions
-//! choose from, the cycles they occupy there. From these follows the resource
-//! bound: for any group of units, the work that only they can do, divided by
-//! how many there are (Hall's condition).
+//! Beside it runs a second clock, for the cipher's own critical path: the
+//! longest chain from the words of the block, once they are in registers, to
+//! the words of the result, before they are stored. Loading the block, storing
+//! the result, loop counters and addresses that do not depend on the block are
+//! no part of it (as Clapp counts, AES2 1999), nor are copies between
+//! registers, which renaming does away with; a block that is copied in memory
+//! before anything is done to it counts as not yet loaded. Sums are added in the
+//! best order, whatever order the program has ([`crate::sums`]).
+//!
+//! What units and issue slots need is not asked here: that follows from how
+//! often each instruction ran.
 
 use crate::code::CodeMap;
 use crate::flatten::Flow;
 use crate::hazard::BundleTiming;
 use crate::step::{Access, Stepper, Watch};
+use crate::sums::{self, Sum};
 use crate::uses::reads;
 use crate::xop::Slot;
 use crate::{Simulator, Stop};
-use ciphermill_machine::sem::Stmt;
-use ciphermill_machine::{Machine, Reg, UnitId};
-use ciphermill_program::Program;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use ciphermill_ir::BinOp;
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{Instr, Reg};
+use ciphermill_program::{Inst, Operand, Program};
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where the second clock starts and ends: ranges of linear memory.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    /// Holds the words that are transformed; what is loaded from there, and
+    /// was not written in this run, is there at time 0.
+    pub from: Vec<Range<u32>>,
+    /// Takes the results.
+    pub to: Vec<Range<u32>>,
+}
 
 /// What a run would cost if only its data flow counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Dataflow {
     /// Cycles of the longest chain of dependent instructions.
     pub critical_path: u64,
+    /// Cycles of the longest chain between the [`Ends`]; None when no result
+    /// depends on what is transformed.
+    pub between: Option<u64>,
     pub instructions: u64,
-    /// Sum of `issue_cycles` over all instructions.
-    pub issue_cycles: u64,
-    /// For each set of units (by number) that instructions chose from: cycles
-    /// occupied in all.
-    pub occupancy: Vec<(Vec<UnitId>, u64)>,
-    /// The longest any instruction keeps its unit.
-    pub longest_unit: u64,
 }
 
-impl Dataflow {
-    /// Cycles that the machine's width and units need at least, as a fraction:
-    /// for differences between runs.
-    pub fn resource_cycles(&self, machine: &Machine) -> f64 {
-        let mut bound = self.issue_cycles as f64 / f64::from(machine.issue.width.max(1));
-        let sets: Vec<_> = self.occupancy.iter().take(16).collect();
-        for choice in 1u32..1 << sets.len() {
-            let mut units: Vec<UnitId> = Vec::new();
-            for (i, (set, _)) in sets.iter().enumerate() {
-                if choice >> i & 1 == 1 {
-                    units.extend(set);
-                }
-            }
-            units.sort_unstable();
-            units.dedup();
-            let work: u64 = sets.iter().filter(|(set, _)| set.iter().all(|u| units.contains(u))).map(|(_, w)| w).sum();
-            let count: u32 = units.iter().filter_map(|&u| machine.units.get(u)).map(|u| u32::from(u.count)).sum();
-            if count > 0 {
-                // The last instruction on each unit may outlast the run.
-                let over = (self.longest_unit.saturating_sub(1)) as f64;
-                bound = bound.max(work as f64 / f64::from(count) - over);
-            }
+/// When a value exists, by both clocks.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+struct When {
+    /// Earliest cycle.
+    ready: u64,
+    /// Longest chain from what is transformed; None when it does not depend on it.
+    depth: Option<u64>,
+}
+
+impl When {
+    fn join(&mut self, other: When) {
+        self.ready = self.ready.max(other.ready);
+        self.depth = self.depth.max(other.depth);
+    }
+
+    fn after(self, cycles: u64, depth: u64) -> When {
+        When { ready: self.ready + cycles, depth: self.depth.map(|d| d + depth) }
+    }
+}
+
+/// A value: when it exists, and what is known of it.
+#[derive(Clone, Debug)]
+struct Value {
+    when: When,
+    /// The bits it may have.
+    bits: u64,
+    /// As a sum, whose depth is that of `when`.
+    sum: Option<Arc<Sum>>,
+}
+
+impl Value {
+    fn unknown(when: When) -> Value {
+        Value { when, bits: u64::MAX, sum: None }
+    }
+
+    /// Its terms for a larger sum.
+    fn terms(&self, op: BinOp, latency: u64) -> Vec<Option<u64>> {
+        match &self.sum {
+            Some(sum) if sum.op == op && sum.latency == latency => sum.terms.clone(),
+            _ => vec![self.when.depth],
         }
-        bound
     }
 }
 
@@ -71,15 +105,34 @@ impl Dataflow {
 struct Tracker<'a> {
     program: &'a Program,
     map: &'a CodeMap,
-    ready: Vec<u64>,
-    saved: Vec<Vec<u64>>,
-    memory: HashMap<u32, u64>,
+    ends: &'a Ends,
+    registers: Vec<Value>,
+    saved: Vec<Vec<Value>>,
+    /// Bytes written in this run.
+    memory: HashMap<u32, When>,
     /// For bundles whose writes have not all landed: serial of the first, and
     /// for each the times of its writes.
-    landing: VecDeque<Vec<u64>>,
+    landing: VecDeque<Vec<Value>>,
     first: u64,
-    occupancy: BTreeMap<Vec<UnitId>, u64>,
     out: Dataflow,
+}
+
+/// The inputs of an instruction.
+#[derive(Clone, Copy, Default)]
+struct Inputs {
+    /// Of everything it reads.
+    all: When,
+    /// Of what a load found in memory, or a store puts there.
+    data: When,
+    /// Of everything else.
+    rest: When,
+}
+
+impl Inputs {
+    /// Does it only hand on words that nothing has been done to yet?
+    fn untouched(&self) -> bool {
+        self.data.depth == Some(0) && self.rest.depth.is_none()
+    }
 }
 
 impl Tracker<'_> {
@@ -88,69 +141,134 @@ impl Tracker<'_> {
         let index = |r: &Reg| usize::from(r.0);
         let kept: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
         if window == 1 {
-            self.saved.push(kept.iter().map(|&r| self.ready[r]).collect());
+            self.saved.push(kept.iter().map(|&r| self.registers[r].clone()).collect());
             for (i, o) in w.ins.iter().zip(&w.outs) {
-                self.ready[index(i)] = self.ready[index(o)];
+                self.registers[index(i)] = self.registers[index(o)].clone();
             }
             for r in w.locals.iter().chain(&w.outs) {
-                self.ready[index(r)] = 0;
+                self.registers[index(r)] = Value::unknown(When::default());
             }
         } else if window == -1 {
             for (i, o) in w.ins.iter().zip(&w.outs) {
-                self.ready[index(o)] = self.ready[index(i)];
+                self.registers[index(o)] = self.registers[index(i)].clone();
             }
             if let Some(times) = self.saved.pop() {
                 for (r, t) in kept.into_iter().zip(times) {
-                    self.ready[r] = t;
+                    self.registers[r] = t;
                 }
             }
         }
     }
+
+    fn inputs(&self, inst: &Inst, instr: &Instr, loads: &[&Access]) -> Inputs {
+        let mut found = Inputs::default();
+        let of = |e: &Expr| {
+            let mut when = When::default();
+            reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)].when));
+            when
+        };
+        for s in &instr.semantics {
+            match s {
+                Stmt::Let { value, .. } | Stmt::Assign { value, .. } => found.rest.join(of(value)),
+                Stmt::Store { addr, value, .. } => {
+                    found.rest.join(of(addr));
+                    found.data.join(of(value));
+                }
+                Stmt::Goto { cond: Some(c), .. } => found.rest.join(of(c)),
+                _ => {}
+            }
+        }
+        for a in loads {
+            for b in 0..u32::from(a.bytes) {
+                let addr = a.addr.wrapping_add(b);
+                let given = || When { ready: 0, depth: within(&self.ends.from, addr).then_some(0) };
+                found.data.join(self.memory.get(&addr).copied().unwrap_or_else(given));
+            }
+        }
+        found.all = found.rest;
+        found.all.join(found.data);
+        found
+    }
+}
+
+impl Tracker<'_> {
+    /// What an instruction puts into a register, `latency` cycles after issue.
+    fn made(&self, inst: &Inst, instr: &Instr, inputs: &Inputs, latency: u32) -> Value {
+        let of = |i: usize| match inst.operands.get(i) {
+            Some(Operand::Reg(r)) => self.registers.get(usize::from(r.0)),
+            _ => None,
+        };
+        let cycles = u64::from(latency);
+        let [Stmt::Assign { value, .. }] = &instr.semantics[..] else {
+            return Value::unknown(inputs.all.after(cycles, cycles));
+        };
+        if let (true, Expr::Operand(i)) = (copies(instr), value)
+            && let Some(source) = of(*i)
+        {
+            return Value { when: inputs.all.after(cycles, 0), ..source.clone() };
+        }
+        let word = if self.program.machine.word_bits == 32 { u64::from(u32::MAX) } else { u64::MAX };
+        let bits = |e: &Expr| sums::possible(inst, e, word, &|r| self.registers[usize::from(r.0)].bits);
+        let free = only_loads(instr) && inputs.untouched();
+        let mut made =
+            Value { when: inputs.all.after(cycles, if free { 0 } else { cycles }), bits: bits(value), sum: None };
+        if let (Some((op, [a, b])), true) = (sums::addition(instr), made.when.depth.is_some()) {
+            let op = if op == BinOp::Or && bits(a) & bits(b) == 0 { BinOp::Xor } else { op };
+            let terms = |e: &Expr| match e {
+                Expr::Operand(i) => of(*i).map_or(vec![None], |v| v.terms(op, cycles)),
+                _ => vec![None],
+            };
+            let sum = Sum::join(op, cycles, [terms(a), terms(b)]);
+            made.when.depth = sum.depth();
+            made.sum = Some(Arc::new(sum));
+        }
+        made
+    }
+}
+
+fn within(ranges: &[Range<u32>], addr: u32) -> bool {
+    ranges.iter().any(|r| r.contains(&addr))
+}
+
+/// Does it only copy a register?
+fn copies(instr: &Instr) -> bool {
+    matches!(instr.semantics[..], [Stmt::Assign { dest: Dest::Operand(_), value: Expr::Operand(_) }])
+}
+
+/// Does it only load?
+fn only_loads(instr: &Instr) -> bool {
+    matches!(instr.semantics[..], [Stmt::Assign { value: Expr::Load { .. }, .. }])
 }
 
 impl Watch for Tracker<'_> {
     fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access]) {
         let bundle = self.map.bundle(self.program, n);
-        let mut starts = Vec::with_capacity(bundle.insts.len());
+        let machine = &self.program.machine;
+        let mut found = Vec::with_capacity(bundle.insts.len());
         for (k, inst) in bundle.insts.iter().enumerate() {
-            let instr = &self.program.machine.instrs[usize::from(inst.instr.0)];
-            let mut start = 0;
-            let ready = &self.ready;
-            let mut wait = |r: Reg| start = start.max(ready[usize::from(r.0)]);
-            for s in &instr.semantics {
-                match s {
-                    Stmt::Let { value, .. } | Stmt::Assign { value, .. } => reads(inst, value, &mut wait),
-                    Stmt::Store { addr, value, .. } => {
-                        reads(inst, addr, &mut wait);
-                        reads(inst, value, &mut wait);
-                    }
-                    Stmt::Goto { cond: Some(c), .. } => reads(inst, c, &mut wait),
-                    _ => {}
-                }
-            }
-            for a in accesses.iter().filter(|a| !a.store && usize::from(a.slot) == k) {
-                for b in 0..u32::from(a.bytes) {
-                    start = start.max(self.memory.get(&a.addr.wrapping_add(b)).copied().unwrap_or(0));
-                }
-            }
-            starts.push(start);
-            self.out.critical_path = self.out.critical_path.max(start + 1);
+            let instr = &machine.instrs[usize::from(inst.instr.0)];
+            let loads: Vec<&Access> = accesses.iter().filter(|a| !a.store && usize::from(a.slot) == k).collect();
+            let inputs = self.inputs(inst, instr, &loads);
+            self.out.critical_path = self.out.critical_path.max(inputs.all.ready + 1);
             self.out.instructions += 1;
-            self.out.issue_cycles += u64::from(instr.issue_cycles.max(1));
-            if !instr.units.is_empty() {
-                let cycles = u64::from(instr.unit_cycles.max(1));
-                *self.occupancy.entry(instr.units.clone()).or_insert(0) += cycles;
-                self.out.longest_unit = self.out.longest_unit.max(cycles);
-            }
+            found.push(inputs);
         }
         for a in accesses.iter().filter(|a| a.store) {
-            for b in 0..u32::from(a.bytes) {
-                let start = starts.get(usize::from(a.slot)).copied().unwrap_or(0);
-                self.memory.insert(a.addr.wrapping_add(b), start + 1);
+            let inputs = found.get(usize::from(a.slot)).copied().unwrap_or_default();
+            let when = inputs.all.after(1, u64::from(!inputs.untouched()));
+            for addr in (0..u32::from(a.bytes)).map(|b| a.addr.wrapping_add(b)) {
+                self.memory.insert(addr, when);
+                if within(&self.ends.to, addr) {
+                    self.out.between = self.out.between.max(inputs.data.depth);
+                }
             }
         }
+        let result = |slot: usize, latency: u32| {
+            let inst = &bundle.insts[slot];
+            self.made(inst, &machine.instrs[usize::from(inst.instr.0)], &found[slot], latency)
+        };
+        let times = flow.writes.iter().map(|w| result(w.slot, w.latency)).collect();
         self.turn(timing.window);
-        let times = flow.writes.iter().map(|w| starts[w.slot] + u64::from(w.latency)).collect();
         self.landing.push_back(times);
         // No latency reaches back further than this many bundles.
         if self.landing.len() > 4096 {
@@ -161,8 +279,8 @@ impl Watch for Tracker<'_> {
 
     fn landed(&mut self, reg: Slot, serial: u64, which: usize) {
         let times = serial.checked_sub(self.first).and_then(|i| self.landing.get(i as usize));
-        if let Some(&t) = times.and_then(|t| t.get(which)) {
-            self.ready[usize::from(reg)] = t;
+        if let Some(value) = times.and_then(|t| t.get(which)) {
+            self.registers[usize::from(reg)] = value.clone();
         }
     }
 }
@@ -170,26 +288,25 @@ impl Watch for Tracker<'_> {
 impl Simulator {
     /// Call a function and return its results with its dataflow costs. Leaves
     /// the counts of [`Simulator::stats`] as they are.
-    pub fn dataflow(&mut self, func: u32, args: &[u64]) -> Result<(Vec<u64>, Dataflow), Stop> {
+    pub fn dataflow(&mut self, func: u32, args: &[u64], ends: &Ends) -> Result<(Vec<u64>, Dataflow), Stop> {
         self.start()?;
         let entry = self.prepare(func, args)?;
         let mut stepper = Stepper::new(&self.program, &self.map, false).map_err(Stop::Internal)?;
         let mut tracker = Tracker {
             program: &self.program,
             map: &self.map,
-            ready: vec![0; self.program.machine.regs.len()],
+            ends,
+            registers: vec![Value::unknown(When::default()); self.program.machine.regs.len()],
             saved: Vec::new(),
             memory: HashMap::new(),
             landing: VecDeque::new(),
             first: 0,
-            occupancy: BTreeMap::new(),
             out: Dataflow::default(),
         };
         let windows = (self.state.windows.overflows, self.state.windows.underflows);
         let fuel = self.options.max_instructions;
         let run = stepper.call(&self.program, &self.map, &mut self.state, entry, fuel, &mut tracker);
-        let mut out = tracker.out;
-        out.occupancy = tracker.occupancy.into_iter().collect();
+        let out = tracker.out;
         (self.state.windows.overflows, self.state.windows.underflows) = windows;
         let results = self.leave(func, run.map(|_| ()))?;
         stepper.drain(&mut self.state);

@@ -40,6 +40,7 @@ pub mod memory;
 pub mod slots;
 pub mod stats;
 pub mod step;
+pub mod sums;
 pub mod superblock;
 pub mod uses;
 pub mod windows;
@@ -48,7 +49,7 @@ pub mod xop;
 mod call;
 
 pub use cache::CacheStats;
-pub use dataflow::Dataflow;
+pub use dataflow::{Dataflow, Ends};
 pub use stats::{Roles, Stalls, Stats};
 
 use ciphermill_ir::TrapCode;

@@ -1,0 +1,326 @@
+//! Where the cycles go, cycle by cycle: the hottest stretches of a program.
+//!
+//! The request's message is run and every block counted; from the hottest block
+//! the way most often taken is followed until it comes back (a loop) or cools
+//! down. [`crate::kernel`] then says what each instruction of the stretch
+//! waited for; here that becomes names and numbers, and one sentence.
+
+use crate::backends::Simulated;
+use crate::choose::choose;
+use crate::compare::stopped;
+use crate::error::MeasureError;
+use crate::interface::open;
+use crate::kernel::{Kernel, Step, Wait};
+use crate::measure::{message, work};
+use crate::pipeline;
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::target::{prepare, run};
+use ciphermill_ir::PAGE_BYTES;
+use ciphermill_machine::{InstrKind, Machine, Reg};
+use ciphermill_program::{Operand, Program, Role};
+use ciphermill_sim::hazard::branch_costs;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The hottest stretches, most cycles first.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// Cycles of the whole message.
+    pub cycles: u64,
+    pub stretches: Vec<Stretch>,
+}
+
+/// A loop, or straight code that often runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stretch {
+    /// What limits it, in one sentence.
+    pub why: String,
+    pub function: String,
+    /// Numbers of its blocks in the function, in the order they run.
+    pub blocks: Vec<u32>,
+    pub looped: bool,
+    /// Of all cycles, as a fraction; cache misses and the like left out.
+    pub share: f64,
+    /// How often it ran.
+    pub passes: u64,
+    /// Cycles of one pass.
+    pub cycles: u64,
+    /// The least cycles of a pass for the values that go round the loop.
+    pub recurrence: u64,
+    /// One chain of instructions that says so.
+    pub chain: Vec<String>,
+    /// Cycles of a pass in which each unit and each path is taken; empty where
+    /// the hardware chooses the unit.
+    pub units: Vec<Taken>,
+    /// The most registers of each file alive at once, of those there are to be had.
+    pub registers: Vec<Alive>,
+    pub instructions: Vec<Line>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Taken {
+    pub unit: String,
+    pub cluster: u8,
+    /// A path between clusters or to memory, not a functional unit.
+    pub path: bool,
+    pub cycles: u64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Alive {
+    pub file: String,
+    pub alive: u64,
+    /// Registers that the compiler may use.
+    pub of: u64,
+}
+
+/// An instruction in its cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Line {
+    pub cycle: u64,
+    /// None where the hardware chooses among several.
+    pub unit: Option<String>,
+    /// Paths it takes between clusters or to memory.
+    pub paths: Vec<String>,
+    pub name: String,
+    pub text: String,
+    /// `lookup`, `overhead` or `other`.
+    pub role: &'static str,
+    /// Cycles that nothing issued before it.
+    pub stalled: u64,
+    /// `operand`, `unit`, `order` or `nothing`: what fixed its cycle.
+    pub waits: &'static str,
+    /// The register it waited for, and the instruction that makes it.
+    pub register: Option<String>,
+    pub producer: Option<usize>,
+    /// Cycles by which it could have been earlier but for units, or for nothing.
+    pub slack: Option<u64>,
+}
+
+/// Stretches with less of the cycles are not shown.
+const LEAST: f64 = 0.05;
+/// So full, something limits.
+const FULL: f64 = 0.9;
+
+/// Show where a request's cycles go.
+///
+/// # Errors
+/// As [`crate::measure`], except that nothing is compared with the reference:
+/// whoever asks has measured before.
+pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
+    let (module, interface, _) = open(wasm)?;
+    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let work = work(&interface, request)?;
+    let (unit, (bytes, ..)) = message(&interface, request, work)?;
+    let plan = Plan::new(&interface, work, bytes)?;
+    let program = choose(wasm, &module, &interface, &machine, request, work, unit)?.program;
+    let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
+    let mut simulated = Simulated::new(&program, pages, plan.limit)?;
+    prepare(&mut simulated, &plan).map_err(stopped)?;
+    simulated.reset();
+    run(&mut simulated, &plan.measured).map_err(stopped)?;
+    let counts = simulated.bundle_counts();
+    let total = simulated.stats().cycles;
+    let mut seen = BTreeSet::new();
+    let mut stretches = Vec::new();
+    for (f, b) in hottest(&program, &counts) {
+        if seen.contains(&(f, b)) {
+            continue;
+        }
+        let way = follow(&program, &counts[f], f, b);
+        seen.extend(way.blocks.iter().map(|&b| (f, b)));
+        let stretch = describe(&program, f, &way, total).map_err(MeasureError::internal)?;
+        if stretch.share >= LEAST {
+            stretches.push(stretch);
+        }
+    }
+    stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
+    Ok(Explanation { cycles: total, stretches })
+}
+
+/// Blocks that ran, by the instructions they account for.
+fn hottest(program: &Program, counts: &[Vec<Vec<u64>>]) -> Vec<(usize, usize)> {
+    let weight = |f: usize, b: usize| -> u64 { counts[f][b].iter().sum() };
+    let blocks = |f: usize| (0..program.funcs[f].blocks.len()).map(move |b| (f, b));
+    let mut all: Vec<_> = (0..program.funcs.len()).flat_map(blocks).filter(|&(f, b)| weight(f, b) > 0).collect();
+    all.sort_by_key(|&(f, b)| (std::cmp::Reverse(weight(f, b)), f, b));
+    all
+}
+
+/// Blocks in the order they run, from a hot one on.
+struct Way {
+    blocks: Vec<usize>,
+    looped: bool,
+    passes: u64,
+}
+
+fn follow(program: &Program, counts: &[Vec<u64>], f: usize, start: usize) -> Way {
+    let passes = |b: usize| counts.get(b).and_then(|c| c.first().copied()).unwrap_or(0);
+    let mut way = Way { blocks: vec![start], looped: false, passes: passes(start) };
+    let mut at = start;
+    // An empty block has no count of its own: the way ends there.
+    while let Some(next) = successors(program, f, at).into_iter().max_by_key(|&b| passes(b)) {
+        if next == start {
+            way.looped = true;
+            break;
+        }
+        if way.blocks.contains(&next) || passes(next) * 2 < way.passes {
+            break;
+        }
+        way.blocks.push(next);
+        at = next;
+    }
+    if !way.looped {
+        way.blocks.truncate(1);
+    }
+    way
+}
+
+fn successors(program: &Program, f: usize, b: usize) -> Vec<usize> {
+    let insts = || program.funcs[f].blocks[b].bundles.iter().flat_map(|b| &b.insts);
+    let targets = insts().flat_map(|i| &i.operands).filter_map(|o| match o {
+        Operand::Block(b) => Some(*b as usize),
+        _ => None,
+    });
+    let kind = |i: &ciphermill_program::Inst| program.machine.instrs[usize::from(i.instr.0)].kind;
+    let ends = insts().any(|i| matches!(kind(i), InstrKind::Jump | InstrKind::JumpIndirect | InstrKind::Trap));
+    let through = (!ends && b + 1 < program.funcs[f].blocks.len()).then_some(b + 1);
+    targets.chain(through).collect()
+}
+
+fn describe(program: &Program, f: usize, way: &Way, total: u64) -> Result<Stretch, String> {
+    let machine = &program.machine;
+    let mut steps = Vec::new();
+    let mut texts = Vec::new();
+    for (i, &b) in way.blocks.iter().enumerate() {
+        let next = way.blocks.get(i + 1).or(if way.looped { way.blocks.first() } else { None });
+        for bundle in &program.funcs[f].blocks[b].bundles {
+            let lost = bundle.insts.iter().map(|inst| {
+                let instr = &machine.instrs[usize::from(inst.instr.0)];
+                let conditional = instr.kind == InstrKind::Branch;
+                let target = inst.operands.iter().find_map(|o| match o {
+                    Operand::Block(t) => Some(*t as usize),
+                    _ => None,
+                });
+                let Some(target) = target else { return 0 };
+                let (taken, backward) = (next == Some(&target), target <= b);
+                let costs = branch_costs(
+                    machine.branch.predictor,
+                    conditional,
+                    backward,
+                    instr.taken_cycles,
+                    instr.untaken_cycles,
+                );
+                costs[usize::from(!taken)]
+            });
+            steps.push(Step { bundle, lost: lost.sum() });
+        }
+        texts.extend(ciphermill_program::asm::block(program, f, b).into_iter().flatten());
+    }
+    let kernel = Kernel::new(machine, &steps, way.looped)?;
+    let (recurrence, chain) = kernel.recurrence();
+    let share = (way.passes * kernel.cycles) as f64 / total.max(1) as f64;
+    let paths: BTreeSet<usize> = machine.instrs.iter().flat_map(|i| &i.paths).map(|p| p.0).collect();
+    let taken = |(u, cycles): (usize, u64)| {
+        let unit = &machine.units[u];
+        Taken { unit: unit.name.clone(), cluster: unit.cluster, path: paths.contains(&u), cycles }
+    };
+    let units: Vec<Taken> = kernel.busy().into_iter().map(taken).collect();
+    let registers = alive(machine, &kernel);
+    let mut stretch = Stretch {
+        why: String::new(),
+        function: program.funcs[f].name.clone(),
+        blocks: way.blocks.iter().map(|&b| b as u32).collect(),
+        looped: way.looped,
+        share,
+        passes: way.passes,
+        cycles: kernel.cycles,
+        recurrence,
+        chain: chain.iter().map(|&n| texts[n].clone()).collect(),
+        units,
+        registers,
+        instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
+    };
+    stretch.why = why(&stretch, machine);
+    Ok(stretch)
+}
+
+fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
+    let node = &kernel.nodes[n];
+    let name = |r: Reg| machine.regs[usize::from(r.0)].name.clone();
+    let (waits, register, producer, slack) = match kernel.wait(n) {
+        Wait::Operand(r, by) => ("operand", Some(name(r)), Some(by), Some(0)),
+        Wait::Unit(cycles) => ("unit", None, None, Some(cycles)),
+        Wait::Order => ("order", None, None, None),
+        Wait::Nothing(slack) => ("nothing", None, None, slack),
+    };
+    let unit = |u: usize| machine.units[u].name.clone();
+    Line {
+        cycle: node.time,
+        unit: if let [u] = node.instr.units[..] { Some(unit(u)) } else { None },
+        paths: node.instr.paths.iter().map(|p| unit(p.0)).collect(),
+        name: node.instr.name.clone(),
+        text: text.to_owned(),
+        role: match node.inst.role {
+            Role::Lookup => "lookup",
+            Role::Overhead => "overhead",
+            Role::Other => "other",
+        },
+        stalled: node.stalled,
+        waits,
+        register,
+        producer,
+        slack,
+    }
+}
+
+fn alive(machine: &Machine, kernel: &Kernel<'_>) -> Vec<Alive> {
+    let usable = |f: usize| {
+        let of = |r: &&Reg| machine.regs[usize::from(r.0)].file == f;
+        machine.abi.allocatable.iter().chain(&machine.abi.scratch).filter(of).count() as u64
+    };
+    let one = |(f, alive): (usize, u64)| Alive { file: machine.files[f].name.clone(), alive, of: usable(f) };
+    kernel.live().into_iter().enumerate().map(one).filter(|a| a.of > 0).collect()
+}
+
+/// The sentence: what is full, or that nothing is.
+fn why(s: &Stretch, machine: &Machine) -> String {
+    let percent = |n: u64, of: u64| (100.0 * n as f64 / of.max(1) as f64).round();
+    let what = if s.looped { "The loop takes" } else { "Straight code takes" };
+    let begin = format!("{what} {} a pass and {:.0} % of all cycles", cycles(s.cycles), 100.0 * s.share);
+    let fullest = s.units.iter().max_by_key(|u| u.cycles);
+    let crowded = s.registers.iter().max_by(|a, b| (a.alive * b.of).cmp(&(b.alive * a.of)));
+    let unit = fullest.map(|u| {
+        let kind = if u.path { "path" } else { "unit" };
+        format!("{kind} {} is taken in {} of them ({} %)", u.unit, u.cycles, percent(u.cycles, s.cycles))
+    });
+    let round =
+        format!("values that go round it need {} ({} %)", cycles(s.recurrence), percent(s.recurrence, s.cycles));
+    let held = crowded.map(|r| format!("{} of {} registers {} hold values at once", r.alive, r.of, r.file));
+    let full = |n: u64, of: u64| n as f64 >= FULL * of as f64;
+    let stalled: u64 = s.instructions.iter().map(|i| i.stalled).sum();
+    if machine.issue.interlock && machine.issue.width == 1 {
+        return match full(s.cycles.saturating_sub(stalled), s.cycles) {
+            true => format!("{begin}: its {} instructions limit it, one a cycle at most.", s.instructions.len()),
+            false => format!("{begin}: waiting limits it, {} of them for operands and units.", stalled),
+        };
+    }
+    let limits = [
+        (fullest.is_some_and(|u| full(u.cycles, s.cycles)), unit.clone()),
+        (s.looped && full(s.recurrence, s.cycles), Some(round.clone())),
+        (crowded.is_some_and(|r| full(r.alive, r.of)), held.clone()),
+    ];
+    let said: Vec<String> = limits.into_iter().filter(|l| l.0).filter_map(|l| l.1).collect();
+    if !said.is_empty() {
+        return format!("{begin}: {}.", said.join("; "));
+    }
+    let round = s.looped.then_some(round);
+    let rest: Vec<String> = [unit, round, held].into_iter().flatten().collect();
+    format!("{begin}, and nothing of the machine is used up: {}.", rest.join("; "))
+}
+
+fn cycles(n: u64) -> String {
+    if n == 1 { "1 cycle".to_owned() } else { format!("{n} cycles") }
+}

@@ -1,0 +1,107 @@
+"""Where the cycles go, for people: the hottest loop as a table of cycles by
+units, then instruction by instruction with what each waited for.
+
+The core says what stands where and why; here it only becomes text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from . import report
+from .measurement import Measurement
+
+WIDTH = 80
+
+
+def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
+    """What limits the cipher, then its hottest stretches of code."""
+    stretches = explanation["stretches"]
+    if not stretches:
+        return report.sentence(measurement)
+    hottest = stretches[0]
+    parts = [
+        wrapped(f"{hottest['why']} {report.sentence(measurement)}"),
+        bounds(measurement),
+        heading(hottest),
+        grid(hottest),
+        listing(hottest),
+    ]
+    for other in stretches[1:]:
+        parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def bounds(m: Measurement) -> str:
+    """Each bound a line, with what it is made of."""
+    rows = [("bound", "cycles a block", "")]
+    rows.append(("critical path", report.number(m.bounds["critical_path"]), "one block alone, unlimited width"))
+    rows.append(("recurrence", report.number(m.bounds["recurrence"]), "from one block to the next"))
+    for c in m.bounds.get("classes", ()):
+        what = f"{report.number(c['work'])} cycles of work"
+        rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))
+    rows.append(("measured", report.number(m.cycles_per_block), ""))
+    return report.columns(rows[0], rows[1:], right=(1,))
+
+
+def heading(s: Mapping[str, Any]) -> str:
+    blocks = ", ".join(map(str, s["blocks"]))
+    kind = "Loop" if s["looped"] else "Code"
+    title = f"{kind} in {s['function'] or 'a function without a name'}, block{'s' if len(s['blocks']) > 1 else ''} {blocks}"
+    return f"{title}\n{'-' * len(title)}"
+
+
+def grid(s: Mapping[str, Any]) -> str:
+    """Cycles down, units across, in each field the instruction; an ``x`` marks
+    an operand from the other side. Empty where one instruction issues at a
+    time, or the hardware chooses units."""
+    units = [u["unit"] for u in s["units"] if not u["path"]]
+    cycles = [line["cycle"] for line in s["instructions"]]
+    if not units or len(cycles) == len({*cycles}):
+        return ""
+    crossing = {u["unit"] for u in s["units"] if u["path"] and u["unit"].startswith("x")}
+    room = max(4, (WIDTH - 5) // len(units) - 2)
+    fields: dict[int, dict[str, str]] = {cycle: {} for cycle in range(s["cycles"])}
+    for line in s["instructions"]:
+        if line["unit"] is not None:
+            mark = "x" if crossing & set(line["paths"]) else ""
+            name = line["text"].split()
+            # A predicate stands before the name.
+            short = next((word for word in name if not word.startswith("[")), line["name"])
+            fields[line["cycle"]][line["unit"]] = f"{short[: room - len(mark)]}{mark}"
+    taken = {u["unit"]: u["cycles"] for u in s["units"]}
+    rows = [(str(cycle), *(row.get(unit, ".") for unit in units)) for cycle, row in fields.items()]
+    rows.append(("full", *(f"{100 * taken[unit] / s['cycles']:.0f} %" for unit in units)))
+    return report.columns(("cycle", *units), rows, right=(0,))
+
+
+def listing(s: Mapping[str, Any]) -> str:
+    """Every instruction with its cycle and what fixed it."""
+    rows = []
+    last = None
+    for line in s["instructions"]:
+        cycle = "" if line["cycle"] == last else str(line["cycle"])
+        last = line["cycle"]
+        rows.append((cycle, line["text"].replace("\t", " "), waits(s, line)))
+    return report.columns(("cycle", "instruction", "waits for"), rows, right=(0,))
+
+
+def waits(s: Mapping[str, Any], line: Mapping[str, Any]) -> str:
+    stood = f"{line['stalled']} stalled: " if line["stalled"] else ""
+    match line["waits"]:
+        case "operand":
+            producer = s["instructions"][line["producer"]]
+            return f"{stood}{line['register']} of cycle {producer['cycle']} ({producer['text'].split()[0]})"
+        case "unit":
+            return f"{stood}a unit" if stood else f"a unit, ready for {line['slack']}"
+        case "order":
+            return ""
+        case _:
+            return "" if line["slack"] is None else f"nothing, ready for {line['slack']}"
+
+
+def wrapped(sentences: str) -> str:
+    import textwrap
+
+    return textwrap.fill(sentences, WIDTH)

@@ -1,0 +1,85 @@
+"""The measurements that the cells of studies ask for.
+
+Each setting is measured once, on all cores. A verified measurement is kept
+below the cache folder under a hash of everything that determines it (core,
+module, machine files, settings, the vectors' verdict), so that a study whose
+inputs have not changed prints at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from .. import engine, library, manifest, paths
+from .._core import InputError, InternalError
+from ..measurement import Measurement
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why there is no measurement; ``fault`` when that is an error of ours."""
+
+    reason: str
+    fault: bool = False
+
+
+Answers = Mapping[str, Measurement | Missing]
+
+
+def key(asked: Mapping[str, Any]) -> str:
+    """The settings of a cell, as one string."""
+    return json.dumps(asked, sort_keys=True)
+
+
+def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], Iterable]) -> Answers:
+    """Measure every setting of the list; the answers by `key`."""
+    distinct = {key(asked): asked for asked in work}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        answers = list(progress(pool.map(answer, distinct.values()), len(distinct)))
+    return dict(zip(distinct, answers, strict=True))
+
+
+def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
+    """One measurement, or why there is none."""
+    for name, there, what in (
+        (asked["on"], library.machine_names(), "machine"),
+        (asked["cipher"], manifest.names(), "cipher"),
+    ):
+        if name not in there:
+            return Missing(f"{what} {name} is not there")
+    for name in asked.get("with", ()):
+        if name not in library.extension_names():
+            return Missing(f"extension {name} is not there")
+    try:
+        return kept(engine.module(manifest.find(asked["cipher"]), asked.get("variant")), asked["on"], options(asked))
+    except InputError as error:
+        return Missing(str(error).splitlines()[0])
+    except InternalError as error:
+        return Missing(str(error).splitlines()[0], fault=True)
+
+
+def options(asked: Mapping[str, Any]) -> engine.Options:
+    """The settings of a cell as options of a measurement."""
+    names = {"with": "with_"}
+    return engine.Options(**{names.get(k, k): v for k, v in asked.items() if k not in ("cipher", "on", "variant")})
+
+
+def kept(module: engine.Module, machine: str, chosen: engine.Options) -> Measurement:
+    """A measurement, made now or found in the cache."""
+    chosen.check()
+    request = engine.request(module, machine, chosen)
+    digest = hashlib.sha256(f"{engine.identity()}\0{module.hash}\0{chosen}\0{request}".encode()).hexdigest()[:40]
+    path = paths.cache() / "measurements" / f"{digest}.json"
+    try:
+        return Measurement(json.loads(path.read_bytes()))
+    except (OSError, ValueError):
+        found = engine.measure(module, machine, chosen)
+        if found.verified:
+            paths.write_atomically(path, json.dumps(found.to_dict()).encode())
+        return found

@@ -1,0 +1,69 @@
+"""Where the cycles go: the hottest loop, cycle by cycle."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from ciphermill import engine, manifest
+
+
+@pytest.fixture(scope="module")
+def c6201():
+    module = engine.module(manifest.find("rijndael"))
+    return engine.explanation(module, "c6201", engine.Options(bytes=256))
+
+
+def test_a_kernel_obeys_its_machine(c6201):
+    hottest = c6201["stretches"][0]
+    assert hottest["looped"] and 0.1 < hottest["share"] <= 1
+    units = {u["unit"]: u for u in hottest["units"]}
+    assert {"d1", "d2", "s1", "s2", "t1", "t2"} <= units.keys()
+    assert units["t1"]["path"] and not units["d1"]["path"] and units["d2"]["cluster"] == 2
+    lines = hottest["instructions"]
+    for name, unit in units.items():
+        places = [line["cycle"] for line in lines if line["unit"] == name or name in line["paths"]]
+        assert len(places) == unit["cycles"] and max(places) < hottest["cycles"]
+        assert len(places) == len({*places})  # One instruction a cycle.
+    # Sixteen lookups a round, each with the cycles of its load before its use.
+    assert sum(line["role"] == "lookup" for line in lines) >= 32
+    for line in (line for line in lines if line["waits"] == "operand"):
+        producer = lines[line["producer"]]
+        latency = 5 if producer["name"].startswith("ld") else 2 if producer["name"].startswith("mpy") else 1
+        assert (line["cycle"] - producer["cycle"] - latency) % hottest["cycles"] == 0
+        assert line["register"] in producer["text"]
+    assert 0 < hottest["recurrence"] <= hottest["cycles"] and hottest["chain"]
+    assert all(0 < r["alive"] <= 16 for r in hottest["registers"])
+    assert sum(s["share"] for s in c6201["stretches"]) <= 1
+
+
+def test_text(cli):
+    answer = cli("explain", "rijndael", "--on", "c6201")
+    assert (answer.code, answer.err) == (0, "")
+    lines = answer.out.splitlines()
+    assert re.match(r"The loop takes \d+ cycles a pass and \d+ % of all cycles", lines[0])
+    assert max(map(len, lines)) <= 80
+    head = next(line for line in lines if line.startswith("cycle  l1"))
+    assert head.split() == ["cycle", "l1", "s1", "d1", "l2", "s2", "d2"]
+    assert any(re.match(r" full +\d+ %", line) for line in lines)
+    assert re.search(r"^ +\d+ +xor \.\w+ .* [ab]\d+ of cycle \d+ \(\w+\)$", answer.out, re.MULTILINE)
+
+
+def test_one_instruction_at_a_time(cli):
+    answer = cli("explain", "rc6", "--on", "rv32", "--json")
+    document = json.loads(answer.out)
+    assert document["measurement"]["verified"] and document["measurement"]["machine"] == "rv32"
+    hottest = document["stretches"][0]
+    cycles = [line["cycle"] for line in hottest["instructions"]]
+    assert cycles == sorted({*cycles}) and hottest["cycles"] >= len(cycles)
+    assert {line["waits"] for line in hottest["instructions"]} <= {"order", "operand", "unit"}
+    # What a pass costs, times the passes, is the loop's share of what was measured.
+    assert hottest["share"] == pytest.approx(hottest["cycles"] * hottest["passes"] / document["cycles"])
+    text = cli("explain", "rc6", "--on", "rv32").out
+    assert "alu  mul" not in text and "instruction" in text
+
+
+def test_refused(refused):
+    assert refused("explain", "rc6", "--on", "c6202").startswith("no machine 'c6202' (did you mean 'c6201'?)")

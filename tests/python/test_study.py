@@ -1,0 +1,223 @@
+"""Studies: files in, tables out, and messages for files that are wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import ciphermill as cm
+from ciphermill import _core, paths, study
+from ciphermill.measurement import Measurement
+from ciphermill.study import formulas, layout, measure, results, text
+
+STUDY = """\
+[study]
+title = "T"
+paper = "P"
+settings = { on = "rv32", bytes = 64 }
+
+[[table]]
+name = "t"
+title = "A table"
+columns = [
+  { key = "cycles", label = "speed", unit = "cycles", figure = "cycles", measure = "cycles_per_block", summary = true },
+  { key = "rate", label = "rate", unit = "Mbit/s", formula = "rate", of = ["cycles"], constants = { bits = 128, mhz = 200 } },
+  { key = "rank", label = "place", unit = "rank", formula = "rank", of = ["rate", "*/rate"] },
+  { key = "other", label = "elsewhere", unit = "cycles", figure = "other", quoted = true, measure = "cycles_per_block", settings = { on = "nowhere" } },
+  { key = "gain", label = "gain", unit = "times", formula = "quotient", of = ["other", "cycles"] },
+]
+rows = [
+  { key = "a", label = "First", figures = "t.a", settings = { cipher = "rc6" } },
+  { key = "b", label = "Second", figures = "t.b", settings = { cipher = "rijndael" } },
+]
+"""
+FIGURES = """\
+[t]
+a = { cycles = 100, other = 50 }
+b = { cycles = 400, other = 70 }
+"""
+
+
+@pytest.fixture
+def folder(write):
+    def make(study_text: str = STUDY, figures: str = FIGURES):
+        write("s/figures.toml", figures)
+        return write("s/study.toml", study_text).parent
+
+    layout.load.cache_clear()
+    return make
+
+
+def measured(cycles: float, **more) -> Measurement:
+    return Measurement({"cycles_per_block": cycles, "verified": True, "jam": 2, "provenance": {"kind": "simulated"}, **more})
+
+
+def solved(folder, **cycles) -> results.Result:
+    """A study with these cycles for its ciphers, and no machine `nowhere`."""
+    loaded = layout.load(folder)
+
+    def answer(asked):
+        if asked["on"] == "nowhere":
+            return measure.Missing("machine nowhere is not there")
+        return measured(cycles[asked["cipher"]])
+
+    return results.solve(loaded, {measure.key(asked): answer(asked) for asked in loaded.work()})
+
+
+def test_cells(folder):
+    result = solved(folder(), rc6=160.0, rijndael=200.0)
+    cells = {(c["row"], c["column"]): c for c in result.to_dict()["tables"][0]["rows"]}
+    cycles = cells["a", "cycles"]
+    assert (cycles["paper"], cycles["ours"], cycles["ratio"], cycles["unit"]) == (100, 160.0, 1.6, "cycles")
+    assert (cycles["label"], cycles["paper_provenance"], cycles["settings"]["jam"]) == ("First, speed", "published", 2)
+    rate = cells["a", "rate"]
+    assert (rate["paper"], rate["ours"], rate["paper_provenance"]) == (256.0, 160.0, "derived")
+    assert rate["settings"] == cycles["settings"]
+    assert rate["provenance"]["kind"] == "derived"
+    # Ranks are no quantities.
+    assert [(cells[r, "rank"]["paper"], cells[r, "rank"]["ours"], cells[r, "rank"]["ratio"]) for r in "ab"] == [
+        (1, 1, None),
+        (2, 2, None),
+    ]
+    # What cannot be measured says why, and the paper's quotation stands in for it.
+    other = cells["b", "other"]
+    assert (other["paper"], other["ours"], other["missing"]) == (70, None, "machine nowhere is not there")
+    assert other["provenance"] == {"kind": "quoted"}
+    assert cells["b", "gain"]["ours"] == 70 / 200
+    assert cells["b", "gain"]["provenance"]["quoted"] == ["elsewhere"]
+    assert result.to_dict()["tables"][0]["geometric_mean"]["cycles"] == pytest.approx((1.6 * 0.5) ** 0.5)
+    assert result.faults() == []
+
+
+def test_text(folder):
+    assert text.text(solved(folder(), rc6=160.0, rijndael=200.5)) == """\
+s: T
+P
+
+A table
+=======
+
+                speed, cycles       rate, Mbit/s        place, rank
+                paper   ours   o/p  paper   ours   o/p  paper  ours  o/p
+--------------  ------------------  ------------------  ----------------
+First             100    160  1.60    256    160  0.62      1     1
+Second            400  200.5  0.50     64  127.7  2.00      2     2
+geometric mean                0.90
+
+        elsewhere, cycles  gain, times
+        paper  ours  o/p   paper  ours   o/p
+------  -----------------  -----------------
+First      50     ?         0.50  0.31  0.62
+Second     70     ?         0.17  0.35  2.00
+
+? elsewhere: machine nowhere is not there
+Blocks carried through the code together: First 2, Second 2."""
+
+
+def test_text_fits_the_screen(folder):
+    printed = text.text(solved(folder(), rc6=160.0, rijndael=200.5))
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_an_unverified_measurement_is_our_fault(folder):
+    loaded = layout.load(folder())
+    bad = measured(1.0, verified=False, failure="byte 3", cipher="rc6", variant="plain", direction="encrypt", machine="rv32")
+    result = results.solve(loaded, {measure.key(asked): bad for asked in loaded.work()})
+    assert all(cell.ours is None for cell in result.cells.values() if cell.column.key == "cycles")
+    assert result.faults() == ["rc6/plain encrypt on rv32: not verified: byte 3"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('unit = "Mbit/s", ', 'units = "Mbit/s", ', "table 't', column 2: no key 'units' here (did you mean 'unit'?)"),
+        ('formula = "rate"', 'formula = "rates"', "table 't', column 2 (rate): no formula 'rates' (did you mean 'rate'?)"),
+        ('mhz = 200', 'khz = 200', "table 't', column 2 (rate): `constants` must give mhz"),
+        ('of = ["cycles"]', 'of = ["cycle"]', "table 't', row 'a', column 'rate': `of` names 'cycle', and there is no such cell"),
+        ('figures = "t.b"', 'figures = "t.c"', "table 't', row 'b', column 'cycles': s/figures.toml has no figure 't.c.cycles'"),
+        ('cipher = "rc6"', 'blocks = "multi"', "table 't', row 'a', column 'cycles': nothing says which cipher; add it to `settings`"),
+        ('bytes = 64', 'bytes = "64"', "[study], settings: bytes = '64' is of the wrong type"),
+        ('key = "b", label', 'key = "a", label', "two rows of table 't' are called 'a'; rename one"),
+        ('measure = "cycles_per_block", summary = true', 'label2 = 1', "no key 'label2' here"),
+        ('title = "T"', 'title = "T', "not TOML"),
+    ],
+)
+def test_messages(folder, monkeypatch, old, new, message):
+    assert old in STUDY
+    made = folder(STUDY.replace(old, new, 1))
+    monkeypatch.chdir(made.parent)
+    with pytest.raises(_core.InputError) as error:
+        layout.load(made)
+    assert str(error.value).startswith("s/study.toml: ")
+    assert message in str(error.value)
+
+
+def test_a_cell_must_not_be_derived_from_itself(folder):
+    made = folder(STUDY.replace('of = ["cycles"]', 'of = ["gain"]').replace('of = ["other", "cycles"]', 'of = ["other", "rate"]'))
+    with pytest.raises(_core.InputError, match="derived from itself"):
+        solved(made, rc6=1.0, rijndael=1.0)
+
+
+def test_formulas():
+    assert formulas.rate(184, bits=128, mhz=200) == pytest.approx(139.13, abs=0.01)
+    assert formulas.mean(128.0, 116.4) == pytest.approx(122.2)
+    assert formulas.rank(3, [1, 3, 5, 3]) == 2
+    assert formulas.correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
+    assert formulas.correlation([1, 2, 3], [3, 1, -1]) == pytest.approx(-1)
+
+
+def test_every_study_is_well_formed():
+    for name in study.names():
+        loaded = study.find(name)
+        assert loaded.work() and (paths.STUDIES / name / "figures.toml").is_file()
+
+
+def test_the_paper_s_own_rates_follow_its_formula():
+    """Printed rates, means and quotients are those of its cycles, to the digits it prints."""
+    loaded = study.find("aes-finalists-on-dsp")
+    nothing = {measure.key(asked): measure.Missing("not asked") for asked in loaded.work()}
+    result = results.solve(loaded, nothing)
+    for name in ("table1", "table3"):
+        for row in next(t for t in loaded.tables if t.name == name).rows:
+            paper = {key[2]: cell.paper for key, cell in result.cells.items() if key[:2] == (name, row.key)}
+            for mode in ("multi", "single"):
+                assert paper[f"{mode}-rate"] == pytest.approx(25600 / paper[mode], abs=0.06)
+    ranks = {key[1]: cell.paper for key, cell in result.cells.items() if key[0] == "ranking" and key[2] == "multi-rank"}
+    assert ranks == {"twofish": 1, "rc6": 2, "rijndael": 3, "mars": 4, "serpent": 5}
+
+
+@pytest.mark.parametrize(
+    ("cipher", "direction", "cycles"),
+    [
+        ("rijndael", "encrypt", 71),
+        ("rijndael", "decrypt", 71),
+        ("rc6", "encrypt", 181),
+        ("rc6", "decrypt", 161),
+        ("twofish", "decrypt", 162),
+        # Clapp: 162 and 214 for both directions, at most 526 and 436.
+        ("twofish", "encrypt", 154),
+        ("mars", "encrypt", 215),
+        ("serpent", "encrypt", 506),
+        ("serpent", "decrypt", 401),
+    ],
+)
+@pytest.mark.parametrize("blocks", ["multi", "single"])
+def test_critical_paths_are_clapp_s(cipher, direction, blocks, cycles):
+    m = cm.run(cipher, on="clapp", direction=direction, blocks=blocks, bytes=32)
+    assert m.bounds["critical_path"] == cycles
+
+
+def test_command(cli, refused, tmp_path):
+    assert "aes-finalists-on-dsp" in [entry["name"] for entry in json.loads(cli("list", "studies", "--json").out)]
+    message = refused("study", "aes-finalist-on-dsp")
+    assert message.startswith("no study 'aes-finalist-on-dsp' (did you mean 'aes-finalists-on-dsp'?)")
+
+
+def test_a_measurement_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
+    asked = {"cipher": "rc6", "on": "rv32", "bytes": 64}
+    first = measure.answer(asked)
+    monkeypatch.setattr(_core, "measure", None)
+    assert measure.answer(asked) == first and first.cycles_per_block > 0
+    assert measure.answer({**asked, "on": "nowhere"}) == measure.Missing("machine nowhere is not there")
