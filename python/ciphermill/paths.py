@@ -19,6 +19,8 @@ CIPHERS = DATA / "ciphers"
 LIBC = CIPHERS / "libc"
 MACHINES = DATA / "machines"
 EXTENSIONS = DATA / "extensions"
+#: Hand-written Verilog, the gate library and the units made of them.
+RTL = DATA / "rtl"
 
 
 def checkout() -> Path | None:
