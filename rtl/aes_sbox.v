@@ -260,19 +260,29 @@ module aes_inverse_sbox (
     aes_inverse_sbox_bottom bottom (.m(m), .s(value));
 endmodule
 
-// Both, with one inversion between them.
-module aes_sbox_both (
+// Both: with one inversion between them, or (SHARED = 0) side by side, which
+// is larger and not as deep.
+module aes_sbox_both #(
+    parameter SHARED = 1
+) (
     input  wire       decrypt,
     input  wire [7:0] index,
     output wire [7:0] value
 );
-    wire [21:0] forward, backward;
-    wire [17:0] m;
-    wire [7:0]  sbox, inverse;
-    aes_sbox_top top (.x(index), .t(forward));
-    aes_inverse_sbox_top inverse_top (.x(index), .t(backward));
-    aes_sbox_middle middle (.t(decrypt ? backward : forward), .m(m));
-    aes_sbox_bottom bottom (.m(m), .s(sbox));
-    aes_inverse_sbox_bottom inverse_bottom (.m(m), .s(inverse));
+    wire [7:0] sbox, inverse;
+    generate
+        if (SHARED) begin : one_inversion
+            wire [21:0] forward, backward;
+            wire [17:0] m;
+            aes_sbox_top top (.x(index), .t(forward));
+            aes_inverse_sbox_top inverse_top (.x(index), .t(backward));
+            aes_sbox_middle middle (.t(decrypt ? backward : forward), .m(m));
+            aes_sbox_bottom bottom (.m(m), .s(sbox));
+            aes_inverse_sbox_bottom inverse_bottom (.m(m), .s(inverse));
+        end else begin : two_inversions
+            aes_sbox forward (.index(index), .value(sbox));
+            aes_inverse_sbox backward (.index(index), .value(inverse));
+        end
+    endgenerate
     assign value = decrypt ? inverse : sbox;
 endmodule

@@ -152,12 +152,12 @@ def unit(entry: dict[str, Any], files: dict[str, str], options: Options) -> dict
     if options.prove and (connections := entry.get("instructions")):
         texts, _ = on_machine(entry["with"], entry["on"])
         for made in hardware(texts, list(connections), options):
-            wrapped = verilog | {"wrapper.v": wrapper(entry["module"], made, connections[made["instruction"]])}
+            wrapped = verilog | {"wrapper.v": wrapper(entry, made, connections[made["instruction"]])}
             row["proofs"][made["instruction"]] = yosys.prove("wrapper", wrapped, made["reference"])
     return row
 
 
-def wrapper(module: str, made: dict[str, Any], connections: str) -> str:
+def wrapper(entry: dict[str, Any], made: dict[str, Any], connections: str) -> str:
     """The unit as it does one instruction, with that instruction's ports."""
 
     def port(kind: str, p: dict[str, Any]) -> str:
@@ -165,7 +165,9 @@ def wrapper(module: str, made: dict[str, Any], connections: str) -> str:
         return f"{kind} wire {bits}{p['name']}"
 
     ports = [port("input", p) for p in made["inputs"]] + [port("output", p) for p in made["outputs"]]
-    return f"module wrapper ({', '.join(ports)});\n    {module} unit ({connections});\nendmodule\n"
+    chosen = ", ".join(f".{name}({value})" for name, value in entry.get("parameters", {}).items())
+    unit = f"{entry['module']} #({chosen})" if chosen else entry["module"]
+    return f"module wrapper ({', '.join(ports)});\n    {unit} unit ({connections});\nendmodule\n"
 
 
 def write(files: dict[str, str], folder: Path) -> None:

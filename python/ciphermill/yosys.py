@@ -107,19 +107,19 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
     unit_run = front + "abc -g AND,OR,XOR\nclean\ntee -q -o area.json stat -json\nwrite_json netlist.json\n"
     wanted = ["memory.json", "storage.json", "area.json", "netlist.json"]
     by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **library}, wanted)) for r in (library_run, cmos_run, unit_run))
-    cells, plain = design(by_library), design(by_unit)["num_cells_by_type"]
-    flip_flops = design(by_library, "storage.json")["num_cells_by_type"].get("$_DFF_P_", 0)
+    cells, plain = design(by_library), design(by_unit).get("num_cells_by_type", {})
+    flip_flops = design(by_library, "storage.json").get("num_cells_by_type", {}).get("$_DFF_P_", 0)
     bits = design(by_library, "memory.json").get("num_memory_bits", 0) if memory else 0
     unit = plain.get("$_AND_", 0) + plain.get("$_OR_", 0) + 2 * plain.get("$_XOR_", 0) + 4 * (flip_flops + bits)
     return {
-        "gates": round(float(cells["area"]), 2),
+        "gates": round(float(cells.get("area", 0)), 2),
         "depth": depth(by_library),
-        "cmos": int(design(by_cmos)["estimated_num_transistors"].rstrip("+")) / 4,
+        "cmos": int(design(by_cmos).get("estimated_num_transistors", "0").rstrip("+")) / 4,
         "cmos_depth": depth(by_cmos),
         "unit_gates": unit,
         "flip_flops": flip_flops,
         "memory_bits": bits,
-        "cells": dict(sorted(cells["num_cells_by_type"].items())),
+        "cells": dict(sorted(cells.get("num_cells_by_type", {}).items())),
     }
 
 
@@ -138,7 +138,7 @@ def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int])
         "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run begin:map_luts\n"
         "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
     )
-    cells = design(checked(run(script, verilog, ["area.json"])))["num_cells_by_type"]
+    cells = design(checked(run(script, verilog, ["area.json"]))).get("num_cells_by_type", {})
     cells.pop("$scopeinfo", None)
     luts = sum(n for cell, n in cells.items() if re.fullmatch(r"\$lut|LUT\d|INV", cell))
     flip_flops = sum(n for cell, n in cells.items() if re.match(r"FD|LD", cell))
