@@ -7,6 +7,7 @@ The tests that need Yosys or a Verilog simulator are skipped where there is none
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -187,6 +188,29 @@ def test_the_general_multiplier_is_loaded(module, word, tmp_path):
 def test_instructions_are_proved(extension, name):
     hardware = made(extension, name)
     assert yosys.prove(hardware["module"], verilog(hardware), hardware["reference"]) == {"proved": True}
+
+
+@needs_yosys
+@pytest.mark.skipif("CIPHERMILL_PROVE_ALL" not in os.environ, reason="CIPHERMILL_PROVE_ALL is not set (make test-rtl)")
+@pytest.mark.parametrize("extension", library.extension_names())
+def test_every_instruction_of_every_extension_is_proved(extension):
+    texts, _ = rtl.on_machine([extension], None)
+    for hardware in rtl.hardware(texts, rtl.brought(texts, [extension]), rtl.Options()):
+        answer = yosys.prove(hardware["module"], verilog(hardware), hardware["reference"])
+        assert answer == {"proved": True}, hardware["instruction"]
+
+
+@needs_yosys
+@pytest.mark.skipif("CIPHERMILL_PROVE_ALL" not in os.environ, reason="CIPHERMILL_PROVE_ALL is not set (make test-rtl)")
+def test_every_unit_is_proved():
+    for entry in rtl.covering(library.extension_names()):
+        files = {name: (paths.RTL / name).read_text() for name in entry["files"]}
+        texts, _ = rtl.on_machine(entry["with"], entry["on"])
+        connections = entry.get("instructions", {})
+        for made in rtl.hardware(texts, list(connections), rtl.Options()):
+            wrapped = files | {"wrapper.v": rtl.wrapper(entry, made, connections[made["instruction"]])}
+            answer = yosys.prove("wrapper", wrapped, made["reference"])
+            assert answer == {"proved": True}, f"{entry['name']}, {made['instruction']}"
 
 
 def mutants() -> list[tuple[str, str, dict[str, str], str]]:

@@ -82,7 +82,7 @@ fn digits(rows: &[Node], bits: u8) -> Result<Vec<u64>, FileError> {
     let mut values = Vec::new();
     for node in rows {
         let row: Vec<char> = node.as_str().unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
-        if row.len() % each != 0 {
+        if !row.len().is_multiple_of(each) {
             let error = node.place.error(format!("{} digits are no whole number of entries of {each}", row.len()));
             return Err(error.mend(format!("an entry of {bits} bits has {each} digits")));
         }

@@ -260,7 +260,7 @@ impl Blaster<'_> {
             }
             Shl | ShrU | ShrS | RotL | RotR => {
                 let mut value = a.to_vec();
-                for k in 0..bits.ilog2() as usize {
+                for (k, &amount) in b.iter().enumerate().take(bits.ilog2() as usize) {
                     let n = 1 << k;
                     let moved: Bits = (0..bits)
                         .map(|i| match op {
@@ -277,7 +277,7 @@ impl Blaster<'_> {
                             _ => value[(i + n).min(bits - 1)],
                         })
                         .collect();
-                    value = self.choose(b[k], &moved, &value);
+                    value = self.choose(amount, &moved, &value);
                 }
                 value
             }
