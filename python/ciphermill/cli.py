@@ -356,6 +356,37 @@ def audit(
 
 
 @app.command()
+def rtl(
+    extension: Annotated[str, typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.")],
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="MACHINE", help="The machine they are read on. Default: one they fit.")
+    ] = None,
+    out: Annotated[str | None, typer.Option("-o", metavar="DIR", help="Write Verilog and test benches there.")] = None,
+    plain_tables: Annotated[
+        bool, typer.Option("--plain-tables", help="Tables as case statements, never hand-written modules.")
+    ] = False,
+    verilog_only: Annotated[bool, typer.Option("--verilog-only", help="Only Verilog: no synthesis, no proof.")] = False,
+    json: Json = False,
+) -> None:
+    """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
+    from pathlib import Path
+
+    from . import rtl as making
+
+    options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
+    document, files = making.report(split([extension]), options)
+    if out is not None:
+        making.write(files, Path(out))
+    if json:
+        print_json(document)
+    else:
+        print(making.text(document))
+    if not making.right(document):
+        complain(f"{extension}: a module is not what its semantics say\n{OUR_FAULT}")
+        raise typer.Exit(1)
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
     from . import _core

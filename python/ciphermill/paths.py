@@ -20,6 +20,8 @@ LIBC = CIPHERS / "libc"
 MACHINES = DATA / "machines"
 EXTENSIONS = DATA / "extensions"
 STUDIES = DATA / "studies"
+#: Hand-written Verilog, the gate library and the units made of them.
+RTL = DATA / "rtl"
 
 
 def checkout() -> Path | None:

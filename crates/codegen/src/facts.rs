@@ -119,7 +119,11 @@ fn reads(e: &Expr, out: &mut Vec<Reg>) {
             reads(a, out);
             reads(b, out);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::FlagsLogic { a } => reads(a, out),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a } => reads(a, out),
+        Expr::MatVec { first, rows, a } => {
+            out.extend((0..u16::from(*rows)).map(|i| Reg(first.0 + i)));
+            reads(a, out);
+        }
         Expr::Select { cond, then, els } => [cond, then, els].into_iter().for_each(|e| reads(e, out)),
         Expr::Load { addr: a, .. } | Expr::Table { index: a, .. } | Expr::FlagsTest { flags: a, .. } => reads(a, out),
         Expr::Operand(_) | Expr::Imm(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}

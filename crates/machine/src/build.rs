@@ -7,14 +7,17 @@
 
 use crate::clusters::{self, Clusters, Family};
 use crate::error::{FileError, did_you_mean, list};
+use crate::gf2::BitMatrix;
 use crate::kind::{kind, matches_programs};
 use crate::load::Merged;
 use crate::model::*;
 use crate::operands;
 use crate::parse::{self, Scope};
 use crate::sem::{Dest, Stmt};
+use crate::tables;
 use crate::tree::{Node, Table as Tree};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What has been built so far; later sections look names up in it.
 pub(crate) struct Builder<'a> {
@@ -26,6 +29,7 @@ pub(crate) struct Builder<'a> {
     pub reg_names: BTreeMap<String, Reg>,
     pub units: Vec<Unit>,
     pub tables: Vec<Table>,
+    pub matrices: Vec<Arc<BitMatrix>>,
     pub instrs: Vec<Instr>,
     pub instr_names: BTreeMap<String, InstrId>,
     pub variants: Vec<Vec<InstrId>>,
@@ -69,6 +73,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         reg_names: BTreeMap::new(),
         units: Vec::new(),
         tables: Vec::new(),
+        matrices: Vec::new(),
         instrs: Vec::new(),
         instr_names: BTreeMap::new(),
         variants: Vec::new(),
@@ -79,7 +84,8 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
     b.units()?;
     b.classes()?;
     b.clusters = clusters::read(&b)?;
-    b.tables()?;
+    b.matrices = tables::matrices(&b)?;
+    b.tables = tables::tables(&b)?;
     b.formats()?;
     b.instructions()?;
     let mut machine = Machine {
@@ -105,6 +111,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         instrs: b.instrs.clone(),
         variants: b.variants.clone(),
         tables: b.tables.clone(),
+        matrices: b.matrices.clone(),
     };
     // Settings and `--without` can leave sources of things that are gone.
     machine.sources.retain(|path, _| exists(top, path));
@@ -134,14 +141,21 @@ pub(crate) fn good_name(name: &str) -> bool {
 }
 
 impl Builder<'_> {
-    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &crate::tree::Entry, &Tree)> {
+    pub fn section(&self, name: &str) -> impl Iterator<Item = (&str, &crate::tree::Entry, &Tree)> {
         let entries = self.top.table(name).into_iter().flat_map(Tree::iter);
         entries.filter_map(|e| e.node.as_table().map(|t| (e.key.as_str(), e, t)))
     }
 
     /// The scope semantics are parsed in.
     pub fn scope<'s>(&'s self, operands: &'s [Operand]) -> Scope<'s> {
-        Scope { word: self.word, operands, regs: &self.reg_names, reg_infos: &self.regs, tables: &self.tables }
+        Scope {
+            word: self.word,
+            operands,
+            regs: &self.reg_names,
+            reg_infos: &self.regs,
+            tables: &self.tables,
+            matrices: &self.matrices,
+        }
     }
 
     fn registers(&mut self) -> Result<(), FileError> {
@@ -196,12 +210,20 @@ impl Builder<'_> {
                     error.mend_opt(did_you_mean(zero.unwrap_or_default(), names.iter().map(|(n, _)| n.as_str())))
                 );
             }
+            let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
                 let place = t.get("bits").map_or(&entry.place, |n| &n.place);
                 return Err(place.error(format!("registers of {bits} bits on a machine of {} bits", self.word)));
             }
-            self.files.push(RegFile { name, bits, first: Reg(first as u16), count: names.len() as u16, cluster });
+            self.files.push(RegFile {
+                name,
+                bits,
+                first: Reg(first as u16),
+                count: names.len() as u16,
+                cluster,
+                state,
+            });
         }
         Ok(())
     }
@@ -234,33 +256,6 @@ impl Builder<'_> {
             classes.insert(entry.key.clone(), (self.regs[usize::from(first.0)].file, regs));
         }
         self.classes = classes;
-        Ok(())
-    }
-
-    fn tables(&mut self) -> Result<(), FileError> {
-        let mut tables = Vec::new();
-        for (name, entry, t) in self.section("tables") {
-            if !good_name(name) || self.reg_names.contains_key(name) {
-                return Err(entry.place.error(format!("`{name}` cannot name a table")).mend("choose another name"));
-            }
-            let bits: u8 = int(t, "bits").unwrap_or(8);
-            if bits > self.word {
-                return Err(entry.place.error(format!("entries of {bits} bits on a machine of {} bits", self.word)));
-            }
-            let mut values = Vec::new();
-            for node in nodes(t, "values") {
-                let value = node.as_int().unwrap_or(-1);
-                if value < 0 || value as u64 > crate::fold::mask(bits) {
-                    return Err(node.place.error(format!("{value} is no entry of {bits} bits")));
-                }
-                values.push(value as u64);
-            }
-            if values.is_empty() {
-                return Err(entry.place.error(format!("table `{name}` has no entries")));
-            }
-            tables.push(Table { name: name.to_owned(), bits, values });
-        }
-        self.tables = tables;
         Ok(())
     }
 

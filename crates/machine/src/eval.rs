@@ -65,6 +65,12 @@ pub fn eval(e: &Expr, word: u8, env: &dyn Env) -> Option<u64> {
             let values = &env.table(*table)?.values;
             *values.get((go(index)? % values.len().max(1) as u64) as usize)?
         }
+        Expr::Linear { matrix, a } => matrix.apply(go(a)?),
+        Expr::MatVec { first, rows, a } => {
+            let a = go(a)?;
+            let bit = |i: u8| Some(u64::from((env.fixed(Reg(first.0 + u16::from(i)))? & a).count_ones() & 1) << i);
+            (0..*rows).try_fold(0, |sum, i| Some(sum | bit(i)?))?
+        }
         Expr::FlagsSub { a, b } => flags_sub(go(a)?, go(b)?, word),
         Expr::FlagsAdd { a, b } => flags_add(go(a)?, go(b)?, word),
         Expr::FlagsLogic { a } => flags_logic(go(a)?, word),

@@ -241,6 +241,11 @@ impl Parser<'_> {
 
     fn call(&mut self, name: &str, span: Range<usize>) -> Result<Expr, SemError> {
         self.expect("(")?;
+        match name {
+            "linear" => return self.linear(),
+            "matvec" => return self.matvec(),
+            _ => {}
+        }
         let mut args = Vec::new();
         while !self.sees(")") {
             args.push(self.expr()?);

@@ -6,8 +6,10 @@
 //! `~x` is `x ^ -1`, `-x` is `0 - x`, `a >u b` is `b <u a`, `x[hi:lo]` is a
 //! [`Expr::Slice`], an extension that changes nothing vanishes.
 
+use crate::gf2::BitMatrix;
 use crate::sem::Expr;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
+use std::sync::Arc;
 
 /// All ones in `bits` bits.
 pub(crate) fn mask(bits: u8) -> u64 {
@@ -69,6 +71,14 @@ pub fn slice(a: Expr, lo: u8, width: u8, word: u8) -> Expr {
     }
 }
 
+/// A matrix times a value.
+pub fn linear(matrix: Arc<BitMatrix>, a: Expr) -> Expr {
+    match a {
+        Expr::Const(x) => Expr::Const(matrix.apply(x)),
+        _ => Expr::Linear { matrix, a: Box::new(a) },
+    }
+}
+
 impl Expr {
     /// Call `f` on this node and every node below it.
     pub fn walk(&self, f: &mut impl FnMut(&Expr)) {
@@ -84,7 +94,11 @@ impl Expr {
                 f(a);
                 f(b);
             }
-            Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::FlagsLogic { a } => f(a),
+            Expr::Un { a, .. }
+            | Expr::Slice { a, .. }
+            | Expr::Linear { a, .. }
+            | Expr::MatVec { a, .. }
+            | Expr::FlagsLogic { a } => f(a),
             Expr::FlagsTest { flags, .. } => f(flags),
             Expr::Load { addr, .. } => f(addr),
             Expr::Table { index, .. } => f(index),
@@ -110,6 +124,8 @@ impl Expr {
             Expr::Slice { a, lo, width } => Expr::Slice { a: boxed(a), lo: *lo, width: *width },
             Expr::Load { bytes, signed, addr } => Expr::Load { bytes: *bytes, signed: *signed, addr: boxed(addr) },
             Expr::Table { table, index } => Expr::Table { table: *table, index: boxed(index) },
+            Expr::Linear { matrix, a } => Expr::Linear { matrix: matrix.clone(), a: boxed(a) },
+            Expr::MatVec { first, rows, a } => Expr::MatVec { first: *first, rows: *rows, a: boxed(a) },
             Expr::FlagsSub { a, b } => Expr::FlagsSub { a: boxed(a), b: boxed(b) },
             Expr::FlagsAdd { a, b } => Expr::FlagsAdd { a: boxed(a), b: boxed(b) },
             Expr::FlagsLogic { a } => Expr::FlagsLogic { a: boxed(a) },
@@ -132,7 +148,14 @@ impl Expr {
         self.walk(&mut |e| {
             yes &= !matches!(
                 e,
-                Expr::Operand(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Pc | Expr::Load { .. } | Expr::Table { .. }
+                Expr::Operand(_)
+                    | Expr::Fixed(_)
+                    | Expr::Temp(_)
+                    | Expr::Pc
+                    | Expr::Load { .. }
+                    | Expr::Table { .. }
+                    | Expr::Linear { .. }
+                    | Expr::MatVec { .. }
             );
         });
         yes

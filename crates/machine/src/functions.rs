@@ -14,7 +14,7 @@ use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use std::ops::Range;
 
 /// Names without width suffix, for messages.
-const NAMES: [&str; 33] = [
+const NAMES: [&str; 36] = [
     "rotl",
     "rotr",
     "mulhu",
@@ -30,6 +30,9 @@ const NAMES: [&str; 33] = [
     "zext16",
     "zext32",
     "cat",
+    "linear",
+    "gfmul",
+    "matvec",
     "flags_sub",
     "flags_add",
     "flags_logic",
@@ -60,6 +63,10 @@ pub fn build(name: &str, args: Vec<Expr>, scope: &Scope, span: Range<usize>) -> 
     };
     if name == "cat" {
         return cat(args, scope, span);
+    }
+    if name == "gfmul" {
+        let args = <[Expr; 3]>::try_from(args).map_err(|_| wrong(3))?;
+        return crate::linear::gfmul(args, word, span);
     }
     if let Some((op, bits)) = extension(name) {
         let [a] = <[Expr; 1]>::try_from(args).map_err(|_| wrong(1))?;
@@ -179,6 +186,7 @@ fn width(e: &Expr, scope: &Scope) -> Option<u8> {
         Expr::Table { table, .. } => scope.tables.get(*table).map(|t| t.bits),
         Expr::Load { bytes, signed: false, .. } => Some(bytes * 8),
         Expr::Cmp { .. } | Expr::FlagsTest { .. } => Some(1),
+        Expr::Linear { matrix, .. } => u8::try_from(matrix.rows.len()).ok(),
         _ => None,
     }
 }

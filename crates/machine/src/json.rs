@@ -1,11 +1,14 @@
 //! A machine as JSON: what a person wants to read of it.
 
+use crate::gf2::BitMatrix;
 use crate::model::*;
 use crate::print::{self, Names};
+use crate::sem::Expr;
 use crate::shape::join;
 use crate::{keys, shape};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// JSON schemas of the three kinds of file, made of the tables the loader
 /// checks with: `machine`, `extension`, `rules`.
@@ -26,6 +29,22 @@ impl Machine {
     /// An instruction by name.
     pub fn instr_named(&self, name: &str) -> Option<InstrId> {
         self.instrs.iter().position(|i| i.name == name).map(|i| InstrId(i as u16))
+    }
+
+    /// The matrices that semantics multiply by, each once, in the order of
+    /// the instructions.
+    pub fn linear_maps(&self) -> Vec<Arc<BitMatrix>> {
+        let mut maps: Vec<Arc<BitMatrix>> = Vec::new();
+        for instr in &self.instrs {
+            crate::kind::for_each_expr(&instr.semantics, &mut |e| {
+                if let Expr::Linear { matrix, .. } = e
+                    && !maps.contains(matrix)
+                {
+                    maps.push(matrix.clone());
+                }
+            });
+        }
+        maps
     }
 
     /// A register by name.

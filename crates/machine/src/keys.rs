@@ -17,6 +17,7 @@ pub static MACHINE: &[Key] = &[
     need("instructions", INSTRUCTIONS, "the instruction set, one line each"),
     may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
     may("tables", TABLES, "constant tables that semantics index"),
+    may("matrices", MATRICES, "constant matrices that semantics multiply by"),
     may("classes", Kind::Map("class", &Kind::Texts), "operand kinds that only certain registers of one file fit"),
     may("clusters", Kind::Table(CLUSTERS), "register files with units of their own, and the paths between them"),
     need("issue", Kind::Table(ISSUE), "how instructions issue"),
@@ -35,6 +36,12 @@ pub static EXTENSION: &[Key] = &[
     may("instructions", INSTRUCTIONS, "the instructions, one line each"),
     may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
     may("tables", TABLES, "constant tables that semantics index"),
+    may("matrices", MATRICES, "constant matrices that semantics multiply by"),
+    may(
+        "registers",
+        Kind::Map("register file", &Kind::Table(REGISTERS)),
+        "register files that the instructions bring along, with `state = true`",
+    ),
 ];
 
 /// The rules file.
@@ -46,6 +53,7 @@ const TIMINGS: Kind = Kind::Map("timing", &Kind::Table(TIMING));
 const INSTRUCTIONS: Kind = Kind::Map("instruction", &Kind::Table(INSTRUCTION));
 const COMPOUNDS: Kind = Kind::Map("compound", &Kind::Table(COMPOUND));
 const TABLES: Kind = Kind::Map("table", &Kind::Table(TABLE));
+const MATRICES: Kind = Kind::Map("matrix", &Kind::Table(MATRIX));
 const OPERANDS: Kind = Kind::Map("operand", &Kind::Either(&[Kind::Text, Kind::Table(IMMEDIATE)]));
 static UNIT: &Kind = &Kind::Either(&[Kind::Int(1, 64), Kind::Table(UNIT_TABLE)]);
 
@@ -75,6 +83,7 @@ static REGISTERS: &[Key] = &[
     need("bits", Kind::Int(1, 64), "width in bits"),
     may("zero", Kind::Text, "the register that always reads zero"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
+    may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
 ];
 
 static UNIT_TABLE: &[Key] = &[
@@ -140,13 +149,39 @@ static COMPOUND: &[Key] = &[
     may("description", Kind::Text, "a remark"),
 ];
 
-static TABLE: &[Key] =
-    &[need("bits", Kind::Int(1, 64), "width of an entry"), need("values", Kind::Ints, "the entries")];
+static TABLE: &[Key] = &[
+    need("bits", Kind::Int(1, 64), "width of an entry"),
+    may("values", Kind::Ints, "the entries"),
+    may("hex", Kind::Texts, "the entries as hexadecimal digits, as many for each as its bits need"),
+    may("inverse_of", Kind::Text, "the table, a permutation, that this one inverts"),
+    may("formula", Kind::Text, "an expression over `i`, the index, and with a polynomial over its `inverse`"),
+    may("polynomial", Kind::Int(2, i64::MAX), "the field of the formula's `inverse` (0 for 0)"),
+    may("entries", Kind::Int(1, 65536), "how many the formula makes (two to the `bits`)"),
+    may("verilog", Kind::Text, "hand-written module in rtl/ that computes it"),
+];
+
+static MATRIX: &[Key] = &[
+    need(
+        "rows",
+        Kind::Texts,
+        "rows: field constants in hexadecimal, or without a polynomial the input bits of a sum as a mask",
+    ),
+    may("polynomial", Kind::Int(2, i64::MAX), "the field's: the rows hold its elements"),
+    may("columns", Kind::Int(1, 64), "input bits of a matrix without polynomial (as many as rows)"),
+];
 
 static CLUSTERS: &[Key] = &[
     need("operand", Kind::Text, "kind of operand that stands for a register of the instruction's own cluster"),
-    need("files", Kind::Texts, "register file of clusters 1, 2, ...; their units are called `l1`, `l2` where timings say `l`"),
-    may("cross", Kind::Map("unit", &Kind::Texts), "operands that an instruction on that unit may read from another cluster, one at a time"),
+    need(
+        "files",
+        Kind::Texts,
+        "register file of clusters 1, 2, ...; their units are called `l1`, `l2` where timings say `l`",
+    ),
+    may(
+        "cross",
+        Kind::Map("unit", &Kind::Texts),
+        "operands that an instruction on that unit may read from another cluster, one at a time",
+    ),
     may("cross_paths", Kind::Texts, "the path by which a value reaches cluster 1, 2, ..."),
     may("data", Kind::Text, "operand of loads and stores whose register may be in any cluster"),
     may("data_paths", Kind::Texts, "the path of memory data to and from the registers of cluster 1, 2, ..."),
@@ -155,8 +190,16 @@ static CLUSTERS: &[Key] = &[
 static ISSUE: &[Key] = &[
     need("width", Kind::Int(1, 64), "instructions a cycle"),
     need("interlock", Kind::Bool, "the machine waits for operands (false: the pipeline is exposed)"),
-    may("packet_bytes", Kind::Int(0, 256), "bundles do not cross multiples of this many bytes; the assembler pads (0: they may)"),
-    may("cross_stall", Kind::Int(0, 16), "cycles lost when a register written in the cycle before crosses between clusters (0)"),
+    may(
+        "packet_bytes",
+        Kind::Int(0, 256),
+        "bundles do not cross multiples of this many bytes; the assembler pads (0: they may)",
+    ),
+    may(
+        "cross_stall",
+        Kind::Int(0, 16),
+        "cycles lost when a register written in the cycle before crosses between clusters (0)",
+    ),
     may("register_reads", Kind::Int(0, 64), "times that one register can be read in a cycle (0: any number)"),
 ];
 

@@ -171,7 +171,7 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
         return Ok(());
     }
     let Value::Table(machine) = &mut merged.tree.value else { return Ok(()) };
-    for section in ["formats", "timings", "instructions", "compounds", "tables"] {
+    for section in ["registers", "formats", "timings", "instructions", "compounds", "tables", "matrices"] {
         let Some(added) = table.table(section) else { continue };
         for entry in added.iter() {
             if machine.table(section).is_none() {

@@ -2,8 +2,10 @@
 //!
 //! Every number here comes from a machine file, together with its source.
 
+use crate::gf2::BitMatrix;
 use crate::sem::Stmt;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A physical register of any register file: an index into [`Machine::regs`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -45,6 +47,8 @@ pub struct Machine {
     pub rules: Vec<Rule>,
     /// Constant tables named in semantics.
     pub tables: Vec<Table>,
+    /// Matrices over GF(2) named in semantics.
+    pub matrices: Vec<Arc<BitMatrix>>,
     pub issue: Issue,
     pub branch: BranchModel,
     pub memory: MemorySystem,
@@ -69,6 +73,8 @@ pub struct RegFile {
     pub count: u16,
     /// Cluster this file belongs to; 0 on an unclustered machine.
     pub cluster: u8,
+    /// Configuration: outside the calling convention, kept between calls.
+    pub state: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -255,6 +261,8 @@ pub struct Table {
     /// Width of an entry in bits.
     pub bits: u8,
     pub values: Vec<u64>,
+    /// Hand-written Verilog module that computes it, if there is one.
+    pub verilog: Option<String>,
 }
 
 #[derive(Clone, Debug)]

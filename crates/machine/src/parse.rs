@@ -10,11 +10,13 @@
 //! The grammar is in `docs/machine-files.md`.
 
 use crate::error::{did_you_mean, list};
+use crate::gf2::BitMatrix;
 use crate::lex::{SemError, Token, lex};
 use crate::model::{Operand, OperandKind, Reg, RegInfo, RuleVar, Table};
 use crate::sem::{Dest, Expr, Stmt};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What names mean.
 pub struct Scope<'a> {
@@ -25,6 +27,7 @@ pub struct Scope<'a> {
     pub regs: &'a BTreeMap<String, Reg>,
     pub reg_infos: &'a [RegInfo],
     pub tables: &'a [Table],
+    pub matrices: &'a [Arc<BitMatrix>],
 }
 
 /// How the names of variables are treated.

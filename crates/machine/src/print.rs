@@ -1,6 +1,7 @@
 //! Semantics as text: the inverse of [`crate::parse`].
 
 use crate::functions::{BIN_NAMES, CMP_NAMES, UN_NAMES};
+use crate::gf2::Origin;
 use crate::model::{Operand, RegInfo, Table};
 use crate::sem::{Dest, Expr, Stmt};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
@@ -118,6 +119,13 @@ fn print(e: &Expr, names: Names) -> (String, u8) {
             let name = names.tables.get(*table).map_or("table", |t| t.name.as_str());
             (format!("{name}[{}]", open(index)), 10)
         }
+        Expr::Linear { matrix, a } => match &matrix.origin {
+            Origin::Named(name) => (format!("linear({name}, {})", open(a)), 10),
+            Origin::Constant { constant, polynomial } => {
+                (format!("gfmul({constant}, {}, {polynomial:#x})", open(a)), 10)
+            }
+        },
+        Expr::MatVec { first, a, .. } => (format!("matvec({}, {})", register(usize::from(first.0), names), open(a)), 10),
         Expr::FlagsSub { a, b } => (format!("flags_sub({}, {})", open(a), open(b)), 10),
         Expr::FlagsAdd { a, b } => (format!("flags_add({}, {})", open(a), open(b)), 10),
         Expr::FlagsLogic { a } => (format!("flags_logic({})", open(a)), 10),

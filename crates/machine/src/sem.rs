@@ -7,7 +7,9 @@
 //! All arithmetic is in the machine's word (32 or 64 bits) unless a node says
 //! otherwise. A comparison gives 0 or 1.
 
+use crate::gf2::BitMatrix;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
+use std::sync::Arc;
 
 /// Index of an operand in [`crate::Instr::operands`].
 pub type OperandIndex = usize;
@@ -43,6 +45,12 @@ pub enum Expr {
     Load { bytes: u8, signed: bool, addr: Box<Expr> },
     /// Entry of a constant table; the index is taken modulo the table's length.
     Table { table: TableIndex, index: Box<Expr> },
+    /// `linear(M, a)`, `gfmul(c, a, p)`: a constant matrix over GF(2) times the
+    /// bits of `a`; input bits beyond the matrix's columns do not count.
+    Linear { matrix: Arc<BitMatrix>, a: Box<Expr> },
+    /// `matvec(r, a)`: bit i is the parity of register `first + i` and `a`;
+    /// there are as many `rows` as a word has bits.
+    MatVec { first: crate::Reg, rows: u8, a: Box<Expr> },
     /// The four condition bits of `a - b` in the word: bit 3 N, bit 2 Z,
     /// bit 1 V, bit 0 C (C set when a borrow occurred: `a < b` unsigned).
     FlagsSub { a: Box<Expr>, b: Box<Expr> },

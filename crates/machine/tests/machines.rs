@@ -90,7 +90,14 @@ fn printed_semantics_read_back_the_same() {
             m.regs.iter().enumerate().map(|(i, r)| (r.name.clone(), ciphermill_machine::Reg(i as u16))).collect();
         for i in &m.instrs {
             let text = print::statements(&i.semantics, m.names(&i.operands));
-            let scope = Scope { word: 32, operands: &i.operands, regs: &names, reg_infos: &m.regs, tables: &m.tables };
+            let scope = Scope {
+                word: 32,
+                operands: &i.operands,
+                regs: &names,
+                reg_infos: &m.regs,
+                tables: &m.tables,
+                matrices: &m.matrices,
+            };
             let (again, temps) = parse::statements(&text, &scope).unwrap_or_else(|e| panic!("{text}: {e:?}"));
             assert_eq!((&again, temps), (&i.semantics, i.temps), "{}: {text}", i.name);
         }

@@ -29,12 +29,12 @@ fn operands() -> Vec<Operand> {
 }
 
 fn tables() -> Vec<Table> {
-    vec![Table { name: "t".to_owned(), bits: 8, values: vec![0x10, 0x21, 0x32, 0x43] }]
+    vec![Table { name: "t".to_owned(), bits: 8, values: vec![0x10, 0x21, 0x32, 0x43], verilog: None }]
 }
 
 fn parse(text: &str, word: u8) -> Expr {
     let (operands, tables, regs) = (operands(), tables(), BTreeMap::new());
-    let scope = Scope { word, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables };
+    let scope = Scope { word, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[] };
     expression(text, &scope).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
@@ -124,4 +124,28 @@ fn division_without_a_result_has_none() {
     assert_eq!(eval(&parse("a /s ~b", 32), 32, &values), None);
     assert_eq!(eval(&parse("b == 0 ? 7 : a /u b", 32), 32, &values), Some(7));
     assert_eq!(eval(&parse("1 /u 0", 32), 32, &values), None);
+}
+
+#[test]
+fn matrices_multiply() {
+    assert_eq!(value("gfmul(2, a[7:0], 0x11b)", 32), 0xc5);
+    assert_eq!(value("cat(gfmul(1, a[7:0], 0x11b), gfmul(0x53, 0xca, 0x11b)[7:0])", 32), 0xef01);
+    assert_eq!(parse("gfmul(0x53, 0xca, 0x11b)", 32), Expr::Const(1));
+}
+
+#[test]
+fn wrong_matrices_are_named() {
+    let (operands, tables, regs) = (operands(), tables(), BTreeMap::new());
+    let scope = Scope { word: 32, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[] };
+    for (text, message) in [
+        ("gfmul(a, 3, 0x11b)", "`gfmul` takes a constant, a value and a polynomial"),
+        ("gfmul(256, a, 0x11b)", "256 is no element of the field of 0x11b"),
+        ("gfmul(1, a, 1)", "1 is no element of the field of 0x1"),
+        ("linear(mix, a)", "unknown matrix `mix`; there are none"),
+        ("linear(3, a)", "expected the name of a matrix"),
+        ("matvec(q0, a)", "unknown name `q0`"),
+    ] {
+        let error = expression(text, &scope).unwrap_err();
+        assert!(error.message.contains(message), "{text}: {}", error.message);
+    }
 }

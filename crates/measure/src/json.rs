@@ -87,6 +87,36 @@ pub fn describe_machine(request: &str) -> Result<String, MeasureError> {
     text(&pipeline::machine(&request)?.to_json())
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HardwareRequest {
+    machine: MachineRequest,
+    /// Names of instructions.
+    instructions: Vec<String>,
+    /// Tables as case statements even where there is a hand-written module.
+    plain_tables: bool,
+}
+
+/// Verilog, second translation and test bench of instructions; for one that
+/// has no hardware of its own, why.
+///
+/// # Errors
+/// When the machine is at fault, or has no such instruction.
+pub fn hardware(request: &str) -> Result<String, MeasureError> {
+    let request: HardwareRequest = parse(request)?;
+    let machine = pipeline::machine(&request.machine)?;
+    let tables = if request.plain_tables { ciphermill_rtl::Tables::Case } else { ciphermill_rtl::Tables::Hand };
+    let made = request.instructions.iter().map(|name| {
+        let id = machine.instr_named(name);
+        let id = id.ok_or_else(|| MeasureError::input(format!("{} has no instruction `{name}`", machine.name)))?;
+        Ok(match ciphermill_rtl::hardware(&machine, machine.instr(id), tables) {
+            Ok(hardware) => json!(hardware),
+            Err(refusal) => json!({"instruction": name, "refused": refusal.to_string()}),
+        })
+    });
+    text(&made.collect::<Result<Vec<_>, MeasureError>>()?)
+}
+
 /// The JSON schema of machine files.
 ///
 /// # Errors

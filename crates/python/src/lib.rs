@@ -96,6 +96,12 @@ fn describe_machine(py: Python<'_>, request: &str) -> PyResult<String> {
     guarded(py, || core::json::describe_machine(request))
 }
 
+/// Verilog of instructions, with what proves and tests it, as JSON.
+#[pyfunction]
+fn hardware(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || core::json::hardware(request))
+}
+
 /// The JSON schema of machine files.
 #[pyfunction]
 fn machine_schema(py: Python<'_>) -> PyResult<String> {
@@ -129,6 +135,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
+    m.add_function(wrap_pyfunction!(hardware, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
     m.add_function(wrap_pyfunction!(crypt, m)?)?;
     m.add_function(wrap_pyfunction!(keystream, m)?)?;

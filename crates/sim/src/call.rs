@@ -64,7 +64,7 @@ impl Simulator {
         let abi = &machine.abi;
         for (r, info) in machine.regs.iter().enumerate() {
             let kept = self.program.global_regs.iter().any(|(g, _)| usize::from(g.0) == r);
-            if !info.zero && !kept {
+            if !info.zero && !kept && !machine.files[info.file].state {
                 self.state.pool.values[r] = POISON & mask(u32::from(machine.files[info.file].bits));
             }
         }

@@ -7,7 +7,9 @@
 
 use ciphermill_program::layout::{Layout, begins};
 use ciphermill_program::{Bundle, Program};
+use ciphermill_machine::gf2::BitMatrix;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Where a bundle stands.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +26,8 @@ pub struct At {
 pub struct CodeMap {
     pub bundles: Vec<At>,
     pub layout: Layout,
+    /// The matrices over GF(2) in the machine's semantics, by number.
+    pub matrices: Vec<Arc<BitMatrix>>,
     by_addr: HashMap<u32, u32>,
 }
 
@@ -68,7 +72,7 @@ impl CodeMap {
                 by_addr.entry(layout.blocks[f][b]).or_insert(next);
             }
         }
-        Ok(CodeMap { bundles, layout, by_addr })
+        Ok(CodeMap { bundles, layout, matrices: program.machine.linear_maps(), by_addr })
     }
 
     /// Number of the bundle that starts at an address.

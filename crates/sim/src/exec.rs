@@ -67,6 +67,8 @@ pub struct State {
     pub memory: Memory,
     pub windows: Windows,
     pub tables: Vec<Vec<u64>>,
+    /// Matrices over GF(2), as a table for each byte of what they multiply.
+    pub matrices: Vec<Vec<[u64; 256]>>,
 }
 
 fn flags(r: u64, bits: u32, v: bool, c: bool) -> u64 {
@@ -220,6 +222,24 @@ pub fn run<const BE: bool, H: Hook>(code: &[Xop], start: usize, state: &mut Stat
             Op::Table => {
                 let table = &state.tables[usize::from(x.b)];
                 set!(x.d, table[(get!(x.a) % table.len() as u64) as usize]);
+            }
+            Op::Linear => {
+                let mut value = get!(x.a);
+                let mut sum = 0;
+                for table in &state.matrices[usize::from(x.b)] {
+                    sum ^= table[(value & 255) as usize];
+                    value >>= 8;
+                }
+                set!(x.d, sum);
+            }
+            Op::MatVec => {
+                // SAFETY: a Data xop always follows.
+                let data = unsafe { *code.get_unchecked(ip) };
+                ip += 1;
+                let value = get!(x.a);
+                let bit = |i: u16| u64::from((get!(x.b + i) & value).count_ones() & 1) << i;
+                let sum = (0..data.a).map(bit).fold(0, |sum, bit| sum | bit);
+                set!(x.d, sum);
             }
             Op::FlagsSub32 => op32!(x, |a, b| {
                 let r = a.wrapping_sub(b);

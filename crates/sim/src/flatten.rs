@@ -19,10 +19,12 @@ use crate::uses::{dest_of, instr_of, latency, may_stop, read_later};
 use crate::xop::{self, Op, Slot, Xop, load_op, store_op};
 use ciphermill_ir::ops::mask;
 use ciphermill_ir::{BinOp, CmpOp, Space};
+use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg};
 use ciphermill_program::layout::Layout;
 use ciphermill_program::{Bundle, Inst, Operand};
+use std::sync::Arc;
 
 /// A value while a tree is walked.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +96,8 @@ pub type Place = (u32, u16);
 pub struct Flattener<'a> {
     pub machine: &'a Machine,
     pub layout: &'a Layout,
+    /// The machine's matrices over GF(2), by number.
+    pub matrices: &'a [Arc<BitMatrix>],
     pub pool: &'a mut SlotPool,
     pub code: &'a mut Vec<Xop>,
     pub places: &'a mut Vec<Place>,
@@ -410,6 +414,19 @@ impl<'a> Flattener<'a> {
                 let i = self.expr(cx, index)?;
                 let i = self.slot(i)?;
                 self.make(Op::Table, i, *table as u16, bits)
+            }
+            Expr::Linear { matrix, a } => {
+                let number = self.matrices.iter().position(|m| m == matrix).ok_or("a matrix is missing")?;
+                let a = self.expr(cx, a)?;
+                let a = self.slot(a)?;
+                self.make(Op::Linear, a, number as u16, matrix.rows.len() as u8)
+            }
+            Expr::MatVec { first, rows, a } => {
+                let a = self.expr(cx, a)?;
+                let a = self.slot(a)?;
+                let v = self.make(Op::MatVec, a, self.pool.register(*first), *rows)?;
+                self.emit(Op::Data, 0, u16::from(*rows), 0);
+                Ok(v)
             }
             Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
                 let sub = matches!(e, Expr::FlagsSub { .. });

@@ -137,7 +137,8 @@ impl Simulator {
             }
             let memory = Memory::new(&program, &map.layout, options.strict_addresses, options.check_alignment)?;
             let tables = machine.tables.iter().map(|t| t.values.clone()).collect();
-            let state = State { pool, memory, windows: Windows::new(machine), tables };
+            let matrices = map.matrices.iter().map(|m| m.byte_tables()).collect();
+            let state = State { pool, memory, windows: Windows::new(machine), tables, matrices };
             let core = if machine.issue.interlock {
                 Core::Interlocked(Box::new(Engine::new(&program, &map, options.caches)?))
             } else {

@@ -163,6 +163,7 @@ impl Stepper {
         let mut flattener = Flattener {
             machine: &program.machine,
             layout: &map.layout,
+            matrices: &map.matrices,
             pool: &mut state.pool,
             code: &mut self.code,
             places: &mut self.places,

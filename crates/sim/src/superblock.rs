@@ -136,6 +136,7 @@ impl Decoder {
         let mut flattener = Flattener {
             machine: &program.machine,
             layout: &map.layout,
+            matrices: &map.matrices,
             pool,
             code: &mut self.code,
             places: &mut self.places,

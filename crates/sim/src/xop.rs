@@ -79,6 +79,10 @@ pub enum Op {
     Slice,
     /// Field `b` is the table's number.
     Table,
+    /// Field `b` is the number of a matrix over GF(2).
+    Linear,
+    /// Bit i of `d` is the parity of `a` and the slot `b + i`; Data: `a` = rows.
+    MatVec,
     FlagsSub32,
     FlagsSub64,
     FlagsAdd32,

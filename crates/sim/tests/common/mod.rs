@@ -83,8 +83,17 @@ pub fn toy() -> Machine {
     use InstrKind::*;
     let mut instrs = Vec::new();
     for (name, o) in [
-        ("add", Add), ("sub", Sub), ("and", And), ("or", Or), ("xor", Xor), ("mul", Mul), ("divs", DivS),
-        ("divu", DivU), ("shl", Shl), ("shru", ShrU), ("rotl", RotL),
+        ("add", Add),
+        ("sub", Sub),
+        ("and", And),
+        ("or", Or),
+        ("xor", Xor),
+        ("mul", Mul),
+        ("divs", DivS),
+        ("divu", DivU),
+        ("shl", Shl),
+        ("shru", ShrU),
+        ("rotl", RotL),
     ] {
         instrs.push(instr(name, "duu", Compute, vec![set(0, bin(o, op(1), op(2)))]));
         instrs.push(instr(&format!("{name}i"), "dui", Compute, vec![set(0, bin(o, op(1), imm(2)))]));
@@ -113,8 +122,17 @@ pub fn toy() -> Machine {
     instrs.push(instr("nop", "", Compute, vec![]));
     let id = |name: &str| InstrId(instrs.iter().position(|i| i.name == name).unwrap() as u16);
     let ops = FrameOps {
-        mov: id("mov"), add_imm: id("addi"), add: id("add"), load: id("ldw"), store: id("stw"), jump: id("j"),
-        call: id("call"), call_indirect: id("calli"), ret: id("ret"), trap: id("trap"), nop: id("nop"),
+        mov: id("mov"),
+        add_imm: id("addi"),
+        add: id("add"),
+        load: id("ldw"),
+        store: id("stw"),
+        jump: id("j"),
+        call: id("call"),
+        call_indirect: id("calli"),
+        ret: id("ret"),
+        trap: id("trap"),
+        nop: id("nop"),
     };
     let reg = |n: std::ops::Range<u16>| n.map(Reg).collect::<Vec<_>>();
     Machine {
@@ -124,7 +142,7 @@ pub fn toy() -> Machine {
         word_bits: 32,
         endian: Endian::Little,
         clock_mhz: 1.0,
-        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0 }],
+        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false }],
         regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0 }).collect(),
         units: vec![],
         instrs,
@@ -132,13 +150,25 @@ pub fn toy() -> Machine {
         rules: vec![],
         variants: vec![],
         tables: vec![],
+        matrices: vec![],
         issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0 },
         branch: BranchModel { predictor: Predictor::None },
         memory: MemorySystem { icache: None, dcache: None, unaligned: true, banks: None },
         abi: Abi {
-            args: reg(1..5), results: reg(1..3), callee_args: reg(1..5), callee_results: reg(1..3),
-            allocatable: reg(1..14), callee_saved: reg(10..14), call_preserved: vec![], stack_pointer: Reg(14),
-            return_address: Reg(15), scratch: vec![], globals: vec![], stack_align: 16, frame_reserve: 0, ops,
+            args: reg(1..5),
+            results: reg(1..3),
+            callee_args: reg(1..5),
+            callee_results: reg(1..3),
+            allocatable: reg(1..14),
+            callee_saved: reg(10..14),
+            call_preserved: vec![],
+            stack_pointer: Reg(14),
+            return_address: Reg(15),
+            scratch: vec![],
+            globals: vec![],
+            stack_align: 16,
+            frame_reserve: 0,
+            ops,
             link: None,
             windows: None,
         },
@@ -165,15 +195,16 @@ pub fn tune(m: &mut Machine, name: &str, f: impl Fn(&mut Instr)) {
 /// Assemble a program; panics on bad text.
 pub fn assemble(machine: Machine, text: &str) -> Program {
     let mut program = empty(Arc::new(machine));
-    let lines: Vec<&str> = text.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty()).collect();
-    let names: Vec<&str> = lines.iter().filter_map(|l| l.strip_prefix("func ")).map(|l| l.split(' ').next().unwrap()).collect();
+    let lines: Vec<&str> =
+        text.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty()).collect();
+    let names: Vec<&str> =
+        lines.iter().filter_map(|l| l.strip_prefix("func ")).map(|l| l.split(' ').next().unwrap()).collect();
     let mut i = 0;
     while i < lines.len() {
         let head: Vec<&str> = lines[i].strip_prefix("func ").expect("a function").split_whitespace().collect();
         let end = (i + 1..lines.len()).find(|&j| lines[j].starts_with("func ")).unwrap_or(lines.len());
         let body = &lines[i + 1..end];
-        let labels: Vec<&str> =
-            std::iter::once("").chain(body.iter().filter_map(|l| l.strip_suffix(':'))).collect();
+        let labels: Vec<&str> = std::iter::once("").chain(body.iter().filter_map(|l| l.strip_suffix(':'))).collect();
         let mut blocks = vec![Block::default()];
         for line in body {
             if line.ends_with(':') {

@@ -1,0 +1,75 @@
+//! The functions of the semantics language that multiply by matrices.
+//!
+//! `linear(M, x)` and `matvec(r, x)` take a name that is no value as their
+//! first argument, so they are parsed here and not with the other functions.
+
+use crate::error::{did_you_mean, list};
+use crate::fold;
+use crate::gf2::{BitMatrix, degree};
+use crate::lex::{SemError, Token};
+use crate::parse::Parser;
+use crate::sem::Expr;
+use std::ops::Range;
+
+/// `gfmul(c, x, p)`: the low bits of x, an element of GF(2)[x]/p, times c.
+pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Expr, SemError> {
+    let [Expr::Const(constant), x, Expr::Const(polynomial)] = args else {
+        let error = SemError::new(span, "`gfmul` takes a constant, a value and a polynomial");
+        return Err(error.mend("write it like `gfmul(3, x[7:0], 0x11b)`"));
+    };
+    let m = degree(polynomial).filter(|&m| m <= word);
+    let Some(matrix) = m.and_then(|_| BitMatrix::constant(constant, polynomial)) else {
+        let error = SemError::new(span, format!("{constant} is no element of the field of {polynomial:#x}"));
+        return Err(error.mend("the polynomial has a degree from 1 to 32, the constant a lower one"));
+    };
+    Ok(fold::linear(matrix, x))
+}
+
+impl Parser<'_> {
+    /// What follows `linear(`.
+    pub(crate) fn linear(&mut self) -> Result<Expr, SemError> {
+        let (name, span) = self.first_name("the name of a matrix")?;
+        let Some(matrix) = self.scope.matrices.iter().find(|m| m.name() == Some(&name)).cloned() else {
+            let names = || self.scope.matrices.iter().filter_map(|m| m.name());
+            let shown = if self.scope.matrices.is_empty() { "none".to_owned() } else { list(names()) };
+            let mend = did_you_mean(&name, names());
+            let error = SemError::new(span, format!("unknown matrix `{name}`; there are {shown}"));
+            return Err(SemError { mend, ..error });
+        };
+        let word = self.scope.word;
+        if matrix.columns > word || matrix.rows.len() > usize::from(word) {
+            return Err(SemError::new(span, format!("`{name}` is larger than a word of {word} bits")));
+        }
+        Ok(fold::linear(matrix, self.last_argument()?))
+    }
+
+    /// What follows `matvec(`.
+    pub(crate) fn matvec(&mut self) -> Result<Expr, SemError> {
+        let (name, span) = self.first_name("the register that holds row 0")?;
+        let Some(&first) = self.scope.regs.get(&name) else {
+            return Err(self.unknown(&name, span));
+        };
+        let file = |i: u16| self.scope.reg_infos.get(usize::from(first.0 + i)).map(|r| r.file);
+        let word = self.scope.word;
+        if (0..u16::from(word)).any(|i| file(i).is_none() || file(i) != file(0)) {
+            let error = SemError::new(span, format!("`matvec` needs {word} registers of one file from `{name}` on"));
+            return Err(error.mend("declare a register file with `count` as large as a word"));
+        }
+        Ok(Expr::MatVec { first, rows: word, a: Box::new(self.last_argument()?) })
+    }
+
+    fn first_name(&mut self, what: &str) -> Result<(String, Range<usize>), SemError> {
+        let span = self.span();
+        let Token::Name(name) = self.next() else {
+            return Err(SemError::new(span, format!("expected {what}")));
+        };
+        self.expect(",")?;
+        Ok((name, span))
+    }
+
+    fn last_argument(&mut self) -> Result<Expr, SemError> {
+        let a = self.expr()?;
+        self.expect(")")?;
+        Ok(a)
+    }
+}

@@ -1,0 +1,93 @@
+//! Both translations of every instruction that comes with the project.
+
+use ciphermill_machine::{Machine, NamedText, Request, load, names_in};
+use ciphermill_rtl::ports::Ports;
+use ciphermill_rtl::{Tables, bench, blast, hardware};
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(path: &str) -> NamedText {
+    NamedText::new(path, std::fs::read_to_string(root().join(path)).unwrap())
+}
+
+fn machine(path: &str, with: &str) -> Option<Machine> {
+    let request = Request {
+        machine: text(path),
+        parents: &|name| Some(text(&format!("machines/{name}.toml"))),
+        extensions: if with.is_empty() { vec![] } else { vec![text(&format!("extensions/{with}.toml"))] },
+        without: vec![],
+        settings: vec![],
+        rules: text("machines/rules.toml"),
+    };
+    load(&request).ok()
+}
+
+/// Compare the gates with the plain interpreter.
+fn check(m: &Machine) -> usize {
+    let mut made = 0;
+    for instr in &m.instrs {
+        let Ok(ports) = Ports::of(m, instr) else { continue };
+        let Ok(graph) = blast::blast(m, instr, &ports) else { continue };
+        for n in 0..120 {
+            let inputs = bench::case(&ports, n);
+            let Ok(expected) = bench::outputs(m, instr, &ports, &inputs) else { continue };
+            assert_eq!(graph.evaluate(&inputs), expected, "{} {inputs:x?}", instr.name);
+        }
+        made += 1;
+    }
+    made
+}
+
+#[test]
+fn gates_compute_what_semantics_say() {
+    for path in ["machines/leon2.toml", "machines/rv32.toml", "machines/c6201.toml"] {
+        assert!(check(&machine(path, "").unwrap()) > 20, "{path}");
+    }
+    for name in names_in(&root().join("extensions")) {
+        let machines = ["machines/leon2.toml", "machines/rv32.toml", "rtl/rv64.toml"];
+        let loaded = machines.iter().filter_map(|m| machine(m, &name)).next_back();
+        let m = loaded.unwrap_or_else(|| panic!("{name} loads nowhere"));
+        assert!(check(&m) > 0, "{name}");
+    }
+}
+
+#[test]
+fn every_extension_becomes_hardware() {
+    for name in names_in(&root().join("extensions")) {
+        let machines = ["machines/leon2.toml", "machines/rv32.toml", "rtl/rv64.toml"];
+        let m = machines.iter().find_map(|m| machine(m, &name)).unwrap();
+        for instr in m.instrs.iter().filter(|i| i.extension.as_ref() == Some(&name)) {
+            let made = hardware(&m, instr, Tables::Case).unwrap_or_else(|e| panic!("{e}"));
+            assert!(made.verilog.contains(&format!("module op_{} (", instr.name)));
+            assert!(made.parts.iter().all(|p| p.verilog.is_some()));
+        }
+    }
+}
+
+#[test]
+fn what_has_no_hardware_says_why() {
+    let m = machine("machines/rv32.toml", "").unwrap();
+    let why = |name: &str| {
+        let instr = m.instr(m.instr_named(name).unwrap());
+        hardware(&m, instr, Tables::Case).unwrap_err().to_string()
+    };
+    assert_eq!(why("lw"), "lw reaches memory: its hardware is the processor's");
+    assert_eq!(why("beq"), "beq jumps: its hardware is the processor's");
+    assert_eq!(why("nop"), "nop writes no register");
+    assert_eq!(why("divu"), "divu divides: a divider is not made of gates alone");
+}
+
+/// What a reader sees.
+#[test]
+fn a_module_reads_as_what_it_is() {
+    let m = machine("machines/rv32.toml", "zkne").unwrap();
+    let made = hardware(&m, m.instr(m.instr_named("aes32esmi").unwrap()), Tables::Hand).unwrap();
+    assert_eq!(made.parts.iter().map(|p| p.module.as_str()).collect::<Vec<_>>(), ["aes_sbox", "matrix_aes_mix_byte"]);
+    assert!(made.verilog.contains("aes_sbox u"), "{}", made.verilog);
+    let m = machine("machines/rv32.toml", "zbkb").unwrap();
+    let made = hardware(&m, m.instr(m.instr_named("pack").unwrap()), Tables::Hand).unwrap();
+    assert!(made.verilog.contains("assign rd = {rs2[15:0], rs1[15:0]};"), "{}", made.verilog);
+}

@@ -1,0 +1,234 @@
+"""Hardware of extensions: Verilog, gates, an FPGA's cells, and the proof.
+
+An extension is read on a machine it fits; the core makes a module of each of
+its instructions, and this module asks Yosys what they cost and whether they are
+right. Hand-written units (``rtl/units.toml``) that do the instructions of an
+extension together, or hold its state, are measured and proved beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _core, library, paths, yosys
+from ._core import InputError
+
+#: Where extensions for 64-bit words are read: no machine of that size is needed.
+WIDE = "rv64.toml"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is made and asked; ``on`` is a machine's name or file."""
+
+    on: str | None = None
+    plain_tables: bool = False
+    verilog_only: bool = False
+    prove: bool = True
+
+
+def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dict[str, str]]:
+    """The document that ``--json`` prints, and the files by name."""
+    if not options.verilog_only:
+        yosys.version()
+    texts, machine = on_machine(extensions, options.on)
+    names = brought(texts, extensions)
+    if not names:
+        raise InputError(f"{', '.join(extensions)}: no instructions, so no hardware")
+    files: dict[str, str] = {}
+    rows = [instruction(made, files, options) for made in hardware(texts, names, options)]
+    units = [unit(u, files, options) for u in covering(extensions)]
+    document = {
+        "schema": 1,
+        "extensions": extensions,
+        "machine": machine,
+        "yosys": None if options.verilog_only else yosys.version(),
+        "instructions": rows,
+        "units": units,
+        "files": sorted(files),
+    }
+    return document, files
+
+
+def right(document: dict[str, Any]) -> bool:
+    """Nothing was found to be wrong."""
+    rows = document["instructions"] + [proof for u in document["units"] for proof in u["proofs"].values()]
+    return all(row.get("proved", True) for row in rows)
+
+
+def on_machine(extensions: list[str], on: str | None) -> tuple[dict[str, Any], str]:
+    """The request for the core, with the machine the extensions fit."""
+    known = library.extension_names()
+    for name in extensions:
+        if not name.endswith(".toml") and name not in known:
+            from .suggest import did_you_mean
+
+            raise InputError(
+                f"no extension {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}; "
+                "your own is a path that ends in .toml"
+            )
+    if on is None:
+        path = paths.EXTENSIONS / f"{extensions[0]}.toml"
+        head = library.headline(path if path.is_file() else Path(extensions[0]), "extension")
+        fits = head.get("for") or []
+        on = fits[0] if fits else str(paths.RTL / WIDE) if head.get("word_bits") == 64 else "rv32"
+    texts = library.request(on, extensions, [], [])
+    # A machine beside the hand-written Verilog inherits from the known ones.
+    texts["library"] += [file for file in library.folder(paths.MACHINES) if file not in texts["library"]]
+    return texts, Path(on).stem
+
+
+def brought(texts: dict[str, Any], extensions: list[str]) -> list[str]:
+    """Names of the instructions that the extensions bring, in their order."""
+    described = json.loads(_core.describe_machine(json.dumps(texts)))
+    own = {Path(name).stem for name in extensions} | set(described["extensions"])
+    return [i["name"] for i in described["instructions"] if i["extension"] in own]
+
+
+def hardware(texts: dict[str, Any], names: list[str], options: Options) -> list[dict[str, Any]]:
+    asked = {"machine": texts, "instructions": names, "plain_tables": options.plain_tables}
+    return json.loads(_core.hardware(json.dumps(asked)))
+
+
+def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -> dict[str, Any]:
+    """One instruction's row; its files are added to ``files``."""
+    if "refused" in made:
+        return {"name": made["instruction"], "refused": made["refused"]}
+    verilog = {f"{made['module']}.v": made["verilog"]}
+    for part in made["parts"]:
+        verilog |= {f"{part['module']}.v": part["verilog"]} if part["verilog"] else hand_written(part["module"])
+    files |= verilog | {f"{made['module']}_tb.v": made["test_bench"]}
+    row = {
+        "name": made["instruction"],
+        "semantics": " ".join(made["semantics"].split()),
+        "module": made["module"],
+        "inputs": made["inputs"],
+        "outputs": made["outputs"],
+        "needs": sorted(set(verilog) - {f"{made['module']}.v"}),
+    }
+    if not options.verilog_only:
+        row |= yosys.gates(made["module"], verilog, {})
+        row["virtex2"] = yosys.virtex2(made["module"], verilog, {})
+        if options.prove:
+            row |= yosys.prove(made["module"], verilog, made["reference"])
+    return row
+
+
+def hand_written(module: str) -> dict[str, str]:
+    """The file in ``rtl/`` that holds a module."""
+    for path in sorted(paths.RTL.glob("*.v")):
+        text = path.read_text()
+        if re.search(rf"^module {re.escape(module)}\b", text, re.MULTILINE):
+            return {path.name: text}
+    raise InputError(f"no file in rtl/ has a module `{module}`; leave `verilog` out of the table, or write the module")
+
+
+def covering(extensions: list[str]) -> Iterator[dict[str, Any]]:
+    """Units that do something of one of the extensions."""
+    asked = {Path(name).stem for name in extensions}
+    for entry in tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]:
+        if asked & set(entry["with"]):
+            yield entry
+
+
+def unit(entry: dict[str, Any], files: dict[str, str], options: Options) -> dict[str, Any]:
+    """A unit's row: what it costs, and that it does what its instructions say."""
+    verilog = {name: (paths.RTL / name).read_text() for name in entry["files"]}
+    files |= verilog
+    row: dict[str, Any] = {"name": entry["name"], "title": entry["title"], "module": entry["module"]}
+    row |= {"parameters": entry.get("parameters", {}), "published": entry.get("published", []), "proofs": {}}
+    if options.verilog_only:
+        return row
+    memory = entry.get("memory", False)
+    row |= yosys.gates(entry["module"], verilog, row["parameters"], memory)
+    if not memory:
+        row["virtex2"] = yosys.virtex2(entry["module"], verilog, row["parameters"])
+    if options.prove and (connections := entry.get("instructions")):
+        texts, _ = on_machine(entry["with"], entry["on"])
+        for made in hardware(texts, list(connections), options):
+            wrapped = verilog | {"wrapper.v": wrapper(entry, made, connections[made["instruction"]])}
+            row["proofs"][made["instruction"]] = yosys.prove("wrapper", wrapped, made["reference"])
+    return row
+
+
+def wrapper(entry: dict[str, Any], made: dict[str, Any], connections: str) -> str:
+    """The unit as it does one instruction, with that instruction's ports."""
+
+    def port(kind: str, p: dict[str, Any]) -> str:
+        bits = "" if p["bits"] == 1 else f"[{p['bits'] - 1}:0] "
+        return f"{kind} wire {bits}{p['name']}"
+
+    ports = [port("input", p) for p in made["inputs"]] + [port("output", p) for p in made["outputs"]]
+    chosen = ", ".join(f".{name}({value})" for name, value in entry.get("parameters", {}).items())
+    unit = f"{entry['module']} #({chosen})" if chosen else entry["module"]
+    return f"module wrapper ({', '.join(ports)});\n    {unit} unit ({connections});\nendmodule\n"
+
+
+def write(files: dict[str, str], folder: Path) -> None:
+    """Write the Verilog files into a folder."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text)
+    except OSError as error:
+        raise InputError(f"-o {paths.shown(folder)}: {error.strerror}") from None
+
+
+def text(document: dict[str, Any]) -> str:
+    """The document as tables."""
+    from . import report as tables
+
+    parts = []
+    head = ("", "gates", "depth", "CMOS", "unit gates", "flip-flops", "LUTs", "proof")
+    refused = [row for row in document["instructions"] if "refused" in row]
+    made = [row for row in document["instructions"] if "refused" not in row]
+    if document["yosys"] is None:
+        rows = [(row["name"], row["module"], ", ".join(row["needs"])) for row in made]
+        parts.append(tables.columns(("instruction", "module", "needs"), rows))
+    elif made:
+        parts.append(tables.columns(("instruction", *head[1:]), [figures(row, row["name"]) for row in made]))
+    if document["units"] and document["yosys"] is not None:
+        parts.append(tables.columns(("unit", *head[1:]), [figures(u, u["name"]) for u in document["units"]]))
+        parts.append("\n".join(f"{u['name']}: {u['title']}" for u in document["units"]))
+        if published := [line for u in document["units"] for line in comparison(u)]:
+            parts.append("\n".join(published))
+    parts += [f"{row['name']}: no module: {row['refused']}" for row in refused]
+    parts += [f"{row['name']}: WRONG for {row['counterexample']}" for row in wrong(document)]
+    if document["yosys"] is not None:
+        parts.append(
+            "gates: 2-input NAND = 1 (rtl/gates.lib), flip-flops included; CMOS: transistors / 4 as Yosys counts them;\n"
+            "unit gates: AND, OR 1, XOR 2, stored bit 4; LUTs: of a Virtex-II; proof: equal to the semantics for all inputs"
+        )
+    return "\n\n".join(parts)
+
+
+def figures(row: dict[str, Any], name: str) -> tuple[str, ...]:
+    proofs = [row] if "proved" in row else list(row.get("proofs", {}).values())
+    proof = "" if not proofs else "proved" if all(p["proved"] for p in proofs) else "WRONG"
+    luts = str(row["virtex2"]["luts"]) if "virtex2" in row else ""
+    stored = f"{row['flip_flops']}" + (f" + {row['memory_bits']} bits" if row["memory_bits"] else "")
+    return (name, f"{row['gates']:.0f}", str(row["depth"]), f"{row['cmos']:.0f}", str(row["unit_gates"]), stored, luts, proof)
+
+
+def comparison(u: dict[str, Any]) -> Iterator[str]:
+    """Lines of a unit's published figures, with ours beside them."""
+    for there in u["published"]:
+        if "unit_gates" in there:
+            ours, theirs, what = u["unit_gates"], there["unit_gates"], "unit gates"
+        else:
+            ours, theirs, what = u["cmos"], there["nand2"], "gates"
+        yield f"{u['name']}: {ours:.0f} {what}, published {theirs} ({ours / theirs:.2f} of it; {there['source']})"
+
+
+def wrong(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for row in document["instructions"]:
+        if not row.get("proved", True):
+            yield row
+    for u in document["units"]:
+        yield from ({"name": f"{u['name']}, {name}"} | p for name, p in u["proofs"].items() if not p["proved"])
