@@ -95,20 +95,22 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
     begin = source(verilog) + elaborated(top, parameters)
     keep = "memory_collect\n" if memory else "memory\n"
     front = (
-        begin + f"proc\nflatten\nopt\n{keep}opt -full\ntee -q -o memory.json stat -json\n"
-        + ("delete t:$mem_v2\n" if memory else "")
-        + "techmap\ndfflegalize -cell $_DFF_P_ x\nopt -full\nclean\ntee -q -o storage.json stat -json\n"
+        begin + "proc\nflatten\nopt\ntee -q -o memory.json stat -json\n"
+        f"{keep}opt -full\ntechmap\nopt -full\nclean\ntee -q -o storage.json stat -json\n"
     )
     library_run = front + (
         f"dfflibmap -liberty gates.lib\nabc -liberty gates.lib -script {FOR_AREA}\nclean\n"
         "tee -q -o area.json stat -json -liberty gates.lib\nwrite_json netlist.json\n"
     )
-    cmos_run = front + "abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
+    # An enabled flip-flop is a plain one behind a multiplexer.
+    plain_storage = "dfflegalize -cell $_DFF_P_ x\nsimplemap\n"
+    cmos_run = front + f"{plain_storage}abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
     unit_run = front + "abc -g AND,OR,XOR\nclean\ntee -q -o area.json stat -json\nwrite_json netlist.json\n"
     wanted = ["memory.json", "storage.json", "area.json", "netlist.json"]
     by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **library}, wanted)) for r in (library_run, cmos_run, unit_run))
     cells, plain = design(by_library), design(by_unit).get("num_cells_by_type", {})
-    flip_flops = design(by_library, "storage.json").get("num_cells_by_type", {}).get("$_DFF_P_", 0)
+    stored = design(by_library, "storage.json").get("num_cells_by_type", {})
+    flip_flops = sum(n for cell, n in stored.items() if re.match(r"\$_S?DFF", cell))
     bits = design(by_library, "memory.json").get("num_memory_bits", 0) if memory else 0
     unit = plain.get("$_AND_", 0) + plain.get("$_OR_", 0) + 2 * plain.get("$_XOR_", 0) + 4 * (flip_flops + bits)
     return {
