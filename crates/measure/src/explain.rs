@@ -6,6 +6,7 @@
 //! waited for; here that becomes names and numbers, and one sentence.
 
 use crate::backends::Simulated;
+use crate::choose::choose;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::open;
@@ -112,9 +113,9 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
-    let (_, (bytes, ..)) = message(&interface, request, work)?;
+    let (unit, (bytes, ..)) = message(&interface, request, work)?;
     let plan = Plan::new(&interface, work, bytes)?;
-    let program = pipeline::compile(module, machine, request.level)?;
+    let program = choose(wasm, &module, &interface, &machine, request, work, unit)?.program;
     let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
     let mut simulated = Simulated::new(&program, pages, plan.limit)?;
     prepare(&mut simulated, &plan).map_err(stopped)?;
