@@ -171,10 +171,11 @@ def explain(
     cipher: CipherName,
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
-    direction: Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")] = None,
-    key_bits: Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")] = None,
-    blocks: Annotated[str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")] = None,
-    jam: Annotated[int, typer.Option(metavar="N", help="Blocks carried through the code together.")] = 1,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -186,8 +187,8 @@ def explain(
     from . import explain as explaining
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, with_=split(with_), without=split(without),
-        set=set, cc=cc,
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
     measurement = engine.measure(module, on, options)

@@ -22,7 +22,7 @@ from . import formulas
 #: What a cell may say about its measurement: the options of ``ciphermill run``.
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": (int, str), "with": list, "without": list, "set": list, "optimal": bool,
+    "jam": int, "unroll": bool, "with": list, "without": list, "set": list, "optimal": bool,
 }  # fmt: skip
 
 
