@@ -43,7 +43,11 @@ def everything():
 def test_everything_is_verified_and_within_its_bounds(machine):
     def check(work):
         cipher, variant, key_bits, direction, blocks = work
-        options = engine.Options(direction=direction, key_bits=key_bits, blocks=blocks, bytes=1024 if direction != "keysetup" else None)
+        # Rounds as loops: the search for the best form has a test of its own.
+        options = engine.Options(
+            direction=direction, key_bits=key_bits, blocks=blocks, bytes=1024 if direction != "keysetup" else None,
+            jam=1, unroll=False,
+        )  # fmt: skip
         try:
             m = engine.measure(engine.module(cipher, variant), machine, options)
         except Exception as error:  # Shown with all the others, below.
@@ -65,6 +69,16 @@ def test_everything_is_verified_and_within_its_bounds(machine):
     with ThreadPoolExecutor() as pool:
         faults = [fault for fault in pool.map(check, everything()) if fault]
     assert not faults, "\n".join(faults)
+
+
+def test_the_best_form_is_no_worse_than_the_plain_one():
+    plain = cm.run("rijndael", on="c6201", jam=1, unroll=False)
+    best = cm.run("rijndael", on="c6201")
+    assert best.verified and best.cycles_per_block < plain.cycles_per_block
+    assert best.unroll == 9 and plain.unroll == 1
+    fixed = cm.run("rc6", on="c64x", jam=2)
+    assert (fixed.jam, fixed.verified) == (2, True)
+    assert any(loop["ii"] == fixed.cycles_per_block * 2 for loop in fixed.loops)
 
 
 def test_json_document(cli):

@@ -41,13 +41,11 @@ use place::{At, Ops, Sides};
 /// loop of any length can enter.
 const STAGES: i64 = 2;
 /// What is tried at each II.
-const POLICIES: [Policy; 6] = [
-    Policy { frugal: false, reserve: 0, wait: None, share: 8, hope: 8 },
-    Policy { frugal: true, reserve: 0, wait: None, share: 8, hope: 8 },
-    Policy { frugal: true, reserve: 0, wait: Some(99), share: 8, hope: 1 },
-    Policy { frugal: false, reserve: 1, wait: None, share: 8, hope: 1 },
-    Policy { frugal: false, reserve: 2, wait: Some(99), share: 8, hope: 8 },
-    Policy { frugal: true, reserve: 0, wait: Some(2), share: 6, hope: 3 },
+const POLICIES: [Policy; 4] = [
+    Policy { frugal: false, reserve: 0, wait: None, hope: 8 },
+    Policy { frugal: true, reserve: 0, wait: None, hope: 8 },
+    Policy { frugal: true, reserve: 0, wait: Some(99), hope: 1 },
+    Policy { frugal: false, reserve: 1, wait: None, hope: 1 },
 ];
 /// Schedules of one length that are tried with fewer registers each time.
 const ATTEMPTS: usize = 5;
@@ -121,9 +119,7 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
         }
     }
     if sides.files.len() > 1 && !(even && found.is_some()) {
-        let spread = partition::spread(body, &sides);
-        for start in [spread, apart] {
-            let mut at = start;
+        for mut at in [partition::spread(body, &sides), apart] {
             found = try_at(body, &at, limit(&found))?.or(found);
             let mut cost = estimate(body, &sides, &at)?;
             for which in 0..(TRIALS / body.nodes.len().max(1)).min(1000) {
@@ -139,19 +135,21 @@ fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<
     Ok(found.map(|k| Kernel { res_mii, rec_mii, ..k }))
 }
 
-/// Length of one iteration when registers are plenty, for comparing
-/// partitions.
+/// Length of one iteration with the registers there are, for comparing
+/// partitions; longer than any where they are too few.
 fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileError> {
     let ops = place::settle(body, sides, at)?;
-    let plenty = vec![i64::MAX / 2; sides.files.len()];
-    let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
-    let done = modulo::schedule(sides, &ops, &Plan::new(&ops), wide, POLICIES[0], &plenty, 1);
     let resource = graph::res_mii(sides, &ops);
+    let outside = color::invariants(sides, &ops);
+    let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
+    let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
+    let plan = Plan::new(&ops);
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
     };
-    Ok(done.map_or(i64::MAX / 2, length).max(resource))
+    let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1));
+    Ok(done.map_or(2 * wide, length).max(resource))
 }
 
 /// The first II at which schedule and registers work out.
@@ -170,9 +168,6 @@ fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, t
     let plan = Plan::new(ops);
     let at = |ii: i64| -> Option<Kernel> {
         for (stages, policy) in (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))) {
-            if stages == 1 && policy.share < 8 {
-                continue;
-            }
             // Where colouring falls short, the next attempt gets by with less.
             let mut limits = limits.clone();
             for _ in 0..ATTEMPTS {

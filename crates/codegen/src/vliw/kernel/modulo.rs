@@ -55,9 +55,6 @@ pub struct Policy {
     /// because the unit is taken. Where it would be more, or registers would
     /// be too few meanwhile, the reader waits. `None`: it does not.
     pub wait: Option<i64>,
-    /// Eighths of the registers that the last stage may use: it comes first,
-    /// and the stages before it stand in the same rows.
-    pub share: i64,
     /// Of the operations that could stand in a cycle, so many are taken to do
     /// so when registers are counted.
     pub hope: i64,
@@ -175,7 +172,7 @@ impl<'a> Attempt<'a> {
             occupied: vec![vec![0; ii as usize]; sides.files.len()],
             alive: vec![0; sides.files.len()],
             limit: registers.to_vec(),
-            policy: Policy { share: if stages > 1 { policy.share } else { 8 }, ..policy },
+            policy,
             carried: vec![false; n],
             late: vec![-1; n],
             ready: (0..n).filter(|&i| waiting[i] == 0 && !lazy[i] && i != back).collect(),
@@ -296,12 +293,6 @@ impl<'a> Attempt<'a> {
         list
     }
 
-    /// Registers of a side that may be occupied in a cycle.
-    fn limit(&self, side: usize, t: i64) -> i64 {
-        let all = self.limit[side];
-        if t >= -self.ii { (all * self.policy.share + 7) / 8 } else { all }
-    }
-
     fn occupied(&self, side: usize, t: i64) -> i64 {
         self.occupied[side][t.rem_euclid(self.ii) as usize]
     }
@@ -328,7 +319,7 @@ impl<'a> Attempt<'a> {
             let gain = self.gain(i, side);
             let ends = |&&k: &&usize| k != i && self.late[k] >= t && self.lives[k].open && self.lives[k].side == side;
             let hope = (self.ready.iter().filter(ends).count() as i64).min(self.policy.hope);
-            gain > 0 && self.occupied(side, t) + self.alive[side] - hope + gain > self.limit(side, t) - reserve
+            gain > 0 && self.occupied(side, t) + self.alive[side] - hope + gain > self.limit[side] - reserve
         })
     }
 
@@ -392,7 +383,7 @@ impl<'a> Attempt<'a> {
             let fits = slot.filter(|&(s, _)| {
                 lax || {
                     let more = |c: i64| crowd.iter().filter(|x| x.0 == side && (x.1..x.2).contains(&c)).count() as i64;
-                    let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit(side, t);
+                    let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit[side];
                     (s + latency(ops, p)..t).all(room)
                 }
             });
