@@ -81,7 +81,7 @@ fn check_in(
 ) {
     let segment = format!(".{segment}");
     let types = " i32".repeat(params);
-    let body = format!("(func (export \"f\") (param{types}) (result i32) (local i32 i32) {body})");
+    let body = format!("(func (export \"f\") (param{types}) (result i32) (local i32 i32 i32) {body})");
     let found = program(on, with, &segment, constants, &body);
     let names: Vec<&str> = uses.iter().map(|u| u.0).collect();
     let expected: Vec<usize> = uses.iter().map(|u| u.1).collect();
@@ -210,4 +210,36 @@ fn tables_of_words_are_the_box_and_the_matrix() {
     let plain = format!("(i32.xor (local.get 1) (i32.and {} (i32.const 0xff00)))", word(0, 0));
     check("rv32", &["zkne"], &round_table(), 2, &plain, &[("aes32esmi", 1), ("lw", 0)]);
     check("rv32", &["zkne"], &table("aes_sbox"), 4, &column(), &[("aes32esi", 4), ("lbu", 0)]);
+}
+
+#[test]
+fn tables_of_words_are_gathered_before_the_matrix() {
+    let word = |k: u32| {
+        let at = format!("(i32.shl {} (i32.const 2))", byte(k, k));
+        format!("(i32.rotl (i32.load offset={TABLE} {at}) (i32.const {}))", 8 * k)
+    };
+    let sum = [0, 1, 2, 3].map(word).into_iter().fold("(local.get 4)".to_owned(), |s, w| format!("(i32.xor {s} {w})"));
+    let uses = [("sbox", 4), ("mixcol4", 1), ("ld_reg", 0), ("ld", 0), ("xor", 1)];
+    check("leon2", &["sbox", "mixcol4"], &round_table(), 5, &sum, &uses);
+    check("leon2", &["mixcol4"], &round_table(), 5, &sum, &[("mixcol4", 0)]);
+    let mut wrong = round_table();
+    wrong[3] ^= 0x80;
+    check("leon2", &["sbox", "mixcol4"], &wrong, 5, &sum, &[("mixcol4", 0), ("sbox", 0)]);
+}
+
+#[test]
+fn a_box_with_arithmetic_behind_it_is_tables_of_words() {
+    let local = |text: String| {
+        (0..3).rev().fold(text, |t, i| {
+            t.replace(&format!("(local.get {i})"), &format!("(local.get {})", i + 4))
+                .replace(&format!("(local.set {i} "), &format!("(local.set {} ", i + 4))
+        })
+    };
+    let mixed = local(mix(0x1b));
+    let keyed = mixed.replacen("(local.get 5))\n", "(i32.xor (local.get 5) (i32.load (i32.const 64))))\n", 1);
+    assert_ne!(mixed, keyed);
+    for mixed in [mixed, keyed] {
+        let body = format!("(local.set 4 {}) {mixed}", column());
+        check("rv32", &["zkne"], &table("aes_sbox"), 4, &body, &[("aes32esmi", 4), ("lbu", 0), ("slli", 0)]);
+    }
 }

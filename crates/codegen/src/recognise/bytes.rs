@@ -68,13 +68,7 @@ impl ByteSums {
 
     fn combined(&self, func: &Func, sums: &Sums, result: Value, op: Op, args: &[Value]) -> Option<Vec<Lookup>> {
         if let Some([a, b]) = sums.parts(result) {
-            let mut all = self.of(a)?.to_vec();
-            for new in self.of(b)? {
-                match all.iter_mut().find(|l| (l.source, l.byte) == (new.source, new.byte)) {
-                    Some(old) => old.table = Arc::new(std::array::from_fn(|x| old.table[x] ^ new.table[x])),
-                    None => all.push(new.clone()),
-                }
-            }
+            let all = added(self.of(a)?.iter().chain(self.of(b)?));
             return (all.len() <= MOST_TABLES).then_some(all);
         }
         let arg = |i: usize| args.get(i).map(|&v| func.resolve(v));
@@ -100,6 +94,18 @@ impl ByteSums {
         };
         Some(of.iter().map(|l| Lookup { table: Arc::new(l.table.map(entry)), ..l.clone() }).collect())
     }
+}
+
+/// A sum of tables with one table for each byte.
+pub fn added<'a>(lookups: impl Iterator<Item = &'a Lookup>) -> Vec<Lookup> {
+    let mut all: Vec<Lookup> = Vec::new();
+    for new in lookups {
+        match all.iter_mut().find(|l| (l.source, l.byte) == (new.source, new.byte)) {
+            Some(old) => old.table = Arc::new(std::array::from_fn(|x| old.table[x] ^ new.table[x])),
+            None => all.push(new.clone()),
+        }
+    }
+    all
 }
 
 /// The table that a load reads, if it is one for certain.

@@ -38,6 +38,7 @@ const ROTATE_BY_SHIFTS: usize = 3;
 pub struct Recogniser {
     units: Vec<units::Unit>,
     matrices: HashMap<[u32; form::WORD], units::Turned>,
+    inverses: Vec<units::Inverse>,
     rotate_cost: usize,
 }
 
@@ -48,7 +49,8 @@ impl Recogniser {
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !units.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
-        (Recogniser { matrices: units::matrices(&units), units, rotate_cost }, found)
+        let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
+        (Recogniser { matrices, inverses, units, rotate_cost }, found)
     }
 
     /// Replace what the machine's table and matrix instructions compute.
@@ -61,6 +63,7 @@ impl Recogniser {
         let sums = sums::Sums::new(func, &masks);
         let linear = linear::find(func, &masks, &sums, &self.matrices, self.rotate_cost);
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
-        rewrite::rewrite(func, &rewrite::Found { units: &self.units, sums: &sums, linear: &linear, bytes: &bytes });
+        let (units, inverses) = (&self.units, &self.inverses);
+        rewrite::rewrite(func, &rewrite::Found { units, inverses, sums: &sums, linear: &linear, bytes: &bytes });
     }
 }

@@ -5,17 +5,19 @@
 //! and only the operands of the match are needed then; so the largest match
 //! wins, and what was computed only for its sake goes.
 
-use super::bytes::{ByteSums, Lookup};
+use super::bytes::{ByteSums, Lookup, added};
 use super::linear::Match;
 use super::sums::Sums;
-use super::units::{Meaning, Unit};
+use super::units::{Inverse, Meaning, Unit};
 use crate::align::use_counts;
 use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// All that was found in a function.
 pub struct Found<'a> {
     pub units: &'a [Unit],
+    pub inverses: &'a [Inverse],
     pub sums: &'a Sums,
     pub linear: &'a HashMap<Value, Match>,
     pub bytes: &'a ByteSums,
@@ -32,9 +34,11 @@ struct Step {
 /// How a value is computed anew.
 enum Plan {
     Linear(Match),
-    /// The sum of the steps' tables and of `rest`.
+    /// The sum of the steps' tables, put through a matrix if there is one, and of
+    /// `rest`.
     Tables {
         steps: Vec<Step>,
+        matrix: Option<u16>,
         rest: Vec<Value>,
     },
 }
@@ -55,7 +59,13 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                 out.loc = out.func.insts[inst].loc;
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
-                    Plan::Tables { steps, rest } => out.tables(found.units, steps, rest),
+                    Plan::Tables { steps, matrix: None, rest } => out.tables(found.units, steps, rest),
+                    Plan::Tables { steps, matrix: Some(function), rest } => {
+                        let word = out.tables(found.units, steps, &[]);
+                        let product = out.op(Op::Apply(*function), &[word]);
+                        let terms: Vec<Value> = rest.iter().copied().chain([product]).collect();
+                        out.sum(&terms).unwrap_or(product)
+                    }
                 };
                 let made = out.insts;
                 func.blocks[block].insts.extend(made);
@@ -90,7 +100,7 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
             Some(plan) => {
                 match &plan {
                     Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source])),
-                    Plan::Tables { steps, rest } => {
+                    Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
                 }
@@ -106,19 +116,39 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     if let Some(m) = found.linear.get(&v) {
         return Some(Plan::Linear(m.clone()));
     }
-    // A sum of several tables that others need too is better computed once.
+    if func.ty(v) != Type::I32 {
+        return None;
+    }
+    // All tables of a sum together: a compiler mixes the terms of a matrix with
+    // those of a key.
+    let alone = |t: Value| t == v || uses.get(&t) == Some(&1);
+    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
+    let terms = found.sums.flatten(v, &mut |_| false);
+    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
+    let lookups = added(tables.iter().flat_map(of));
+    // What others need too is better computed once.
+    let replaced: usize = tables.iter().map(|t| if alone(*t) { of(t).len() } else { 1 }).sum();
+    let pays = |steps: &Vec<Step>| !steps.is_empty() && steps.len() <= replaced;
+    if let Some(steps) = cover(found.units, &lookups).filter(pays) {
+        return Some(Plan::Tables { steps, matrix: None, rest });
+    }
+    for inverse in found.inverses {
+        let before = |l: &Lookup| Lookup { table: Arc::new(l.table.map(|x| inverse.apply(x))), ..l.clone() };
+        let lookups: Vec<Lookup> = lookups.iter().map(before).collect();
+        if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Plan::Tables { steps, matrix: Some(inverse.function), rest });
+        }
+    }
+    // Else those terms that are tables of the machine by themselves.
     let mut whole = |t: Value| {
-        found.bytes.of(t).is_some_and(|lookups| {
-            (t == v || lookups.len() == 1 || uses.get(&t) == Some(&1)) && cover(found.units, lookups).is_some()
-        })
+        let single = |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(found.units, l).is_some_and(|s| !s.is_empty());
+        found.bytes.of(t).is_some_and(single)
     };
     let terms = found.sums.flatten(v, &mut whole);
     let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
-    let lookups: Vec<Lookup> = tables.iter().filter_map(|&t| found.bytes.of(t)).flatten().cloned().collect();
-    if lookups.is_empty() || func.ty(v) != Type::I32 {
-        return None;
-    }
-    Some(Plan::Tables { steps: cover(found.units, &lookups)?, rest })
+    let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
+    let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
+    Some(Plan::Tables { steps, matrix: None, rest })
 }
 
 /// Units that together make the sum of all `lookups`; those with most tables

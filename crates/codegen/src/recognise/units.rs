@@ -288,3 +288,43 @@ pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
     }
     out
 }
+
+/// The inverse of a unit's matrix: what a word was before the unit.
+pub struct Inverse {
+    /// The unit's function.
+    pub function: u16,
+    rows: [u32; WORD],
+}
+
+impl Inverse {
+    /// The word that the unit turns into `x`.
+    pub fn apply(&self, x: u32) -> u32 {
+        (0..WORD).fold(0, |w, i| w | ((self.rows[i] & x).count_ones() & 1) << i)
+    }
+}
+
+/// The inverses of the matrices that have one.
+pub fn inverses(units: &[Unit]) -> Vec<Inverse> {
+    let inverse = |unit: &Unit| match &unit.meaning {
+        Meaning::Matrix(rows) => Some(Inverse { function: unit.function, rows: inverted(*rows)? }),
+        Meaning::Tables { .. } => None,
+    };
+    units.iter().filter_map(inverse).collect()
+}
+
+/// By elimination; None for a singular matrix.
+fn inverted(mut rows: [u32; WORD]) -> Option<[u32; WORD]> {
+    let mut out: [u32; WORD] = std::array::from_fn(|i| 1 << i);
+    for column in 0..WORD {
+        let pivot = (column..WORD).find(|&i| rows[i] >> column & 1 == 1)?;
+        rows.swap(column, pivot);
+        out.swap(column, pivot);
+        for i in (0..WORD).filter(|&i| i != column) {
+            if rows[i] >> column & 1 == 1 {
+                rows[i] ^= rows[column];
+                out[i] ^= out[column];
+            }
+        }
+    }
+    Some(out)
+}
