@@ -2,6 +2,7 @@
 //! matches, what must not, and that the program with the instruction does the
 //! same as the one without.
 
+use ciphermill_codegen::recognise::Recogniser;
 use ciphermill_codegen::{Options, compile};
 use ciphermill_machine::{Machine, load_from_dir};
 use ciphermill_program::Program;
@@ -242,4 +243,17 @@ fn a_box_with_arithmetic_behind_it_is_tables_of_words() {
         let body = format!("(local.set 4 {}) {mixed}", column());
         check("rv32", &["zkne"], &table("aes_sbox"), 4, &body, &[("aes32esmi", 4), ("lbu", 0), ("slli", 0)]);
     }
+}
+
+#[test]
+fn machines_without_such_instructions_have_nothing_to_look_for() {
+    let templates = |name: &str, with: &[&str]| Recogniser::new(&machine(name, with)).1.len();
+    for name in ["leon2", "rv32", "c6201", "c64x", "clapp"] {
+        assert_eq!(templates(name, &[]), 0, "{name}");
+    }
+    // Each place of the byte in source and result, with and without the rest of
+    // the result, both directions.
+    assert_eq!(templates("leon2", &["sbox"]), 2 * 2 * 16);
+    assert_eq!(templates("leon2", &["mixcol4"]), 2);
+    assert_eq!(templates("rv32", &["zkne", "zknd"]), 4 * 4);
 }
