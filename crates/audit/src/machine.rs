@@ -261,6 +261,8 @@ impl<'a> Machine<'a> {
                 self.globals[global.index()] = arg(0);
                 return Ok(());
             }
+            // Made behind this stage only: what is run here has none.
+            Op::Apply(_) => return Err(trap(TrapCode::Unreachable)),
             Op::Call(_) | Op::CallPtr(_) => {
                 let args: Vec<Word> = (0..data.args.len()).map(arg).collect();
                 let (callee, args) = match data.op {

@@ -93,6 +93,13 @@ impl Expansion<'_> {
                         match (used, read) {
                             (false, _) => Some(VOp::Def(def)),
                             (true, Some(VOp::Use(used))) => Some(VOp::Tied { used, def }),
+                            (true, None) if t.any_old => Some(VOp::Def(def)),
+                            // A constant has to be moved to where it is overwritten.
+                            (true, Some(from @ (VOp::Const(_) | VOp::Phys(_)))) => {
+                                let used = self.fresh();
+                                out.push(crate::select::mov(machine, VOp::Def(used), from, 0));
+                                Some(VOp::Tied { used, def })
+                            }
                             (true, _) => None,
                         }
                     }

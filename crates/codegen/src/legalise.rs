@@ -371,7 +371,7 @@ impl Legaliser<'_> {
             Pat::Cmp(op, a, b) => (Op::Cmp(*op), vec![a, b]),
             Pat::Select(c, a, b) => (Op::Select, vec![c, a, b]),
             Pat::Reg(i) | Pat::Imm(i) => return leaves.iter().find(|l| l.0 == *i).expect("every leaf is covered").1,
-            Pat::Load { .. } => unreachable!("covers have no loads"),
+            Pat::Load { .. } | Pat::Apply(..) => unreachable!("covers have neither"),
         };
         let args: Vec<Value> = args.into_iter().map(|a| self.as_it_stands(a, leaves, loc)).collect();
         let inst = self.func.make_inst(op, &args, &[Type::I32], loc);

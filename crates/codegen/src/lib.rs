@@ -2,8 +2,8 @@
 //! one machine.
 //!
 //! ```text
-//! expand -> shape -> legalise -> select -> constants -> schedule -> allocate -> finish
-//! `------- on SSA --------'    `-- virtual registers --'   `-- physical registers --'
+//! recognise -> expand -> shape -> legalise -> select -> constants -> schedule -> allocate -> finish
+//! `-------------- on SSA --------------'    `-- virtual registers --'   `-- physical registers --'
 //! ```
 //!
 //! Nothing here knows a machine by name. What an instruction computes comes
@@ -30,6 +30,7 @@ pub mod masks;
 pub mod matcher;
 pub mod pattern;
 pub mod provenance;
+pub mod recognise;
 pub mod schedule;
 pub mod select;
 pub mod shape;
@@ -106,12 +107,17 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(&module);
-    let matcher = Matcher::new(m);
+    let (recogniser, recognised) = recognise::Recogniser::new(m);
+    let matcher = Matcher::with(m, recognised);
     let facts = Facts::new(m);
     let mut funcs = Vec::with_capacity(ids.len());
     let mut loops = Vec::new();
     for id in ids {
         let mut func = module.funcs[id].clone();
+        // Strict traps are for programs whose every load counts.
+        if !options.strict_traps {
+            recogniser.run(&mut func, &module.data);
+        }
         let only: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
         let cx = expand::Context {
             module: &module,

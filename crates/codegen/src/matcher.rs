@@ -41,7 +41,13 @@ pub type Fold<'a> = &'a dyn Fn(Value) -> bool;
 
 impl Matcher {
     pub fn new(machine: &Machine) -> Matcher {
-        let templates = templates(machine);
+        Matcher::with(machine, Vec::new())
+    }
+
+    /// A matcher with further templates, for functions that were recognised.
+    pub fn with(machine: &Machine, recognised: Vec<Template>) -> Matcher {
+        let mut templates = templates(machine);
+        templates.extend(recognised);
         let (mut by_root, mut branches, mut stores) = (HashMap::<_, Vec<usize>>::new(), vec![], vec![]);
         for (i, t) in templates.iter().enumerate() {
             match &t.action {
@@ -86,6 +92,7 @@ impl Matcher {
             Op::Cmp(c) => Pat::Cmp(c, dummy(), dummy()),
             Op::Select => Pat::Select(dummy(), dummy(), dummy()),
             Op::Load(m) => Pat::Load { bytes: m.bytes, signed: m.signed, addr: dummy() },
+            Op::Apply(n) => Pat::Apply(n, Vec::new()),
             _ => return &[],
         };
         self.by_root.get(&std::mem::discriminant(&key)).map_or(&[], |v| v)
@@ -167,6 +174,9 @@ impl Matcher {
             }
             (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < self.bits) => {
                 self.address(func, addr, args[0], m.offset, operands, fold, binds)
+            }
+            (Pat::Apply(n, pats), Op::Apply(m)) => {
+                *n == m && pats.iter().zip(args).all(|(p, &a)| self.leaf(func, p, a, operands, fold, binds))
             }
             _ => false,
         }
@@ -261,7 +271,11 @@ fn reaches(t: &Template, m: MemAccess) -> bool {
 }
 
 fn no_binds(t: &Template) -> Binds {
-    SmallVec::from_elem(None, t.operands.len())
+    let mut binds = SmallVec::from_elem(None, t.operands.len());
+    for &(i, imm) in &t.fixed {
+        binds[i] = Some(Bind::Imm(imm));
+    }
+    binds
 }
 
 /// Bind an operand, or check that it is bound to the same already.

@@ -4,7 +4,8 @@
 //! program's expression must have, the operands that bind to its leaves, and
 //! the instructions to emit. An instruction is a template of one part; a
 //! compound brings its own parts. Templates that the selector can never match
-//! (they only write flags, or need a table) are simply not made.
+//! (they only write flags) are simply not made; those with tables and matrices
+//! are made by [`crate::recognise`].
 
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
@@ -23,6 +24,8 @@ pub enum Pat {
     Cmp(CmpOp, Box<Pat>, Box<Pat>),
     Select(Box<Pat>, Box<Pat>, Box<Pat>),
     Load { bytes: u8, signed: bool, addr: Box<Pat> },
+    /// A function that [`crate::recognise`] found, of these values.
+    Apply(u16, Vec<Pat>),
 }
 
 /// What a template brings about.
@@ -45,6 +48,10 @@ pub struct Template {
     pub unaligned: bool,
     /// Cycles of issue, in sixteenths, plus a little for latency and size.
     pub cost: u32,
+    /// Immediates that the template means, by operand.
+    pub fixed: Vec<(usize, i64)>,
+    /// The result's register is read, but what was in it does not matter.
+    pub any_old: bool,
 }
 
 /// All templates of a machine, in the order of its file.
@@ -59,7 +66,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
         let unaligned = instr.unaligned || machine.memory.unaligned;
-        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned });
+        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned, fixed: vec![], any_old: false });
     }
     for compound in &machine.compounds {
         let Some(action) = action(&compound.semantics, word) else { continue };
@@ -70,12 +77,14 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
             parts: compound.parts.clone(),
             scratch: compound.scratch,
             unaligned: machine.memory.unaligned,
+            fixed: vec![],
+            any_old: false,
         });
     }
     out
 }
 
-fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
+pub(crate) fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
     parts
         .iter()
         .map(|p| {

@@ -97,6 +97,14 @@ pub fn select(
     Ok(s.vfunc)
 }
 
+/// A register move, its operands in the order the machine file has them.
+pub(crate) fn mov(machine: &Machine, to: VOp, from: VOp, loc: u32) -> VInst {
+    let mov = machine.abi.ops.mov;
+    let defines = |o: &ciphermill_machine::Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
+    let ops = machine.instrs[mov.0 as usize].operands.iter().map(|o| if defines(o) { to } else { from });
+    VInst::new(VKind::Normal, mov, &ops.collect::<SmallVec<[VOp; 4]>>(), loc)
+}
+
 /// The block before the outermost loop around `block`.
 fn outermost_preheader(block: Block, loops: &Loops, doms: &Dominators) -> Option<Block> {
     let mut id = loops.innermost(block)?;
@@ -447,12 +455,8 @@ impl Selector<'_> {
         }
     }
 
-    /// A register move, its operands in the order the machine file has them.
     fn mov(&self, to: VOp, from: VOp, loc: u32) -> VInst {
-        let mov = self.machine.abi.ops.mov;
-        let defines = |o: &ciphermill_machine::Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
-        let ops = self.machine.instrs[mov.0 as usize].operands.iter().map(|o| if defines(o) { to } else { from });
-        VInst::new(VKind::Normal, mov, &ops.collect::<SmallVec<[VOp; 4]>>(), loc)
+        mov(self.machine, to, from, loc)
     }
 
     fn emit_call(&mut self, inst: Inst, callee: Option<FuncId>) {

@@ -259,6 +259,10 @@ pub enum Op {
     /// `args = [code address (I32), operands ...]`; the signature has been
     /// checked by code before.
     CallPtr(SigId),
+    /// A function of words that the machine has an instruction for, by its
+    /// number. Only the code generator makes it (`codegen::recognise`) and knows
+    /// what it computes; equal operands give an equal result.
+    Apply(u16),
 }
 
 impl Op {
@@ -278,7 +282,7 @@ impl Op {
     /// True when equal operands always give an equal result.
     pub fn is_pure(self) -> bool {
         match self {
-            Op::Const(_) | Op::Un(_) | Op::Cmp(_) | Op::Select | Op::Wrap | Op::ZExt | Op::SExt => true,
+            Op::Const(_) | Op::Un(_) | Op::Cmp(_) | Op::Select | Op::Wrap | Op::ZExt | Op::SExt | Op::Apply(_) => true,
             Op::Bin(b) => !b.may_trap(),
             _ => false,
         }

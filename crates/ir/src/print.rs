@@ -162,6 +162,7 @@ impl Func {
             Op::GlobalSet(g) => write!(out, "global_set {g}, {args}"),
             Op::Call(callee) => write!(out, "call {callee}({args})"),
             Op::CallPtr(sig) => write!(out, "call_ptr {sig} {first}({rest})"),
+            Op::Apply(n) => write!(out, "apply {n}({args})"),
         };
         out
     }

@@ -1,0 +1,137 @@
+//! Finding values that are a machine's matrix times another value.
+//!
+//! For each value taken as the source, the forms of all values that depend on
+//! nothing but the source and constants are worked out, going forward along
+//! uses. A form that is one of the machine's matrices is a match, however the
+//! program wrote it. So is a sum in which some of the terms, added up, are.
+
+use super::form::{Form, WORD};
+use super::sums::Sums;
+use super::units::Turned;
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{Func, Inst, Op, Type, Value};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Values that one source is followed to, at most.
+const MOST_VALUES: usize = 512;
+
+/// A value that is a matrix times `source`, plus the values `rest`.
+#[derive(Clone, Debug)]
+pub struct Match {
+    pub turned: Turned,
+    pub source: Value,
+    pub rest: Vec<Value>,
+    /// Operations that the match makes superfluous, if nothing else needs them.
+    saves: usize,
+}
+
+/// The best match of each value that has one.
+pub fn find(
+    func: &Func,
+    masks: &Masks,
+    sums: &Sums,
+    matrices: &HashMap<[u32; WORD], Turned>,
+    rotate_cost: usize,
+) -> HashMap<Value, Match> {
+    let mut best: HashMap<Value, Match> = HashMap::new();
+    if matrices.is_empty() {
+        return best;
+    }
+    let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
+    let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
+    for inst in insts() {
+        for &arg in &func.insts[inst].args {
+            users.entry(func.resolve(arg)).or_default().push(inst);
+        }
+    }
+    let mut sources: Vec<Value> = users.keys().copied().collect();
+    sources.sort();
+    for source in sources {
+        if func.ty(source) != Type::I32 || func.as_const(source).is_some() {
+            continue;
+        }
+        let cone = Cone::new(func, masks, &users, source);
+        let mut note = |root: Value, form: &Form, from: &[Value], rest: Vec<Value>| {
+            if form.constant != 0 {
+                return;
+            }
+            let Some(&turned) = matrices.get(&form.rows.map(|r| r as u32)) else { return };
+            let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
+            let saves = (cone.size(func, from) + from.len()).saturating_sub(2 + rotate_cost * rotates);
+            if saves > 0 && best.get(&root).is_none_or(|b| b.saves < saves) {
+                best.insert(root, Match { turned, source, rest, saves });
+            }
+        };
+        for (&value, form) in &cone.forms {
+            note(value, form, &[value], Vec::new());
+        }
+        let roots: HashSet<Value> = cone.forms.keys().flat_map(|v| sums.of_term(*v)).copied().collect();
+        for root in roots.into_iter().filter(|r| !cone.forms.contains_key(r)) {
+            let (terms, rest): (Vec<Value>, Vec<Value>) =
+                sums.terms(root).iter().partition(|t| cone.forms.contains_key(t));
+            if terms.len() > 1 {
+                let sum = terms.iter().fold(Form::constant(0), |sum, t| sum.xor(&cone.forms[t]));
+                note(root, &sum, &terms, rest);
+            }
+        }
+    }
+    best
+}
+
+/// The values that depend on one source only, with their forms.
+struct Cone {
+    source: Value,
+    forms: BTreeMap<Value, Form>,
+}
+
+impl Cone {
+    fn new(func: &Func, masks: &Masks, users: &HashMap<Value, Vec<Inst>>, source: Value) -> Cone {
+        let possible = masks.possible(func, source) as u32;
+        let mut forms = BTreeMap::from([(source, Form::source(0, possible))]);
+        let mut todo = vec![source];
+        while let Some(v) = todo.pop() {
+            for &inst in users.get(&v).into_iter().flatten() {
+                let data = &func.insts[inst];
+                let [result] = data.results[..] else { continue };
+                if !data.op.is_pure() || func.ty(result) != Type::I32 || forms.contains_key(&result) {
+                    continue;
+                }
+                let Some(form) = form_of(func, data.op, &data.args, &forms) else { continue };
+                if form.as_const().is_some() || forms.len() >= MOST_VALUES {
+                    continue;
+                }
+                forms.insert(result, form);
+                todo.push(result);
+            }
+        }
+        Cone { source, forms }
+    }
+
+    /// Operations between the source and the values `from`, these included.
+    fn size(&self, func: &Func, from: &[Value]) -> usize {
+        let (mut seen, mut todo) = (HashSet::new(), from.to_vec());
+        while let Some(v) = todo.pop() {
+            if v != self.source
+                && self.forms.contains_key(&v)
+                && seen.insert(v)
+                && let Some(inst) = func.def_inst(v)
+            {
+                todo.extend(func.insts[inst].args.iter().map(|&a| func.resolve(a)));
+            }
+        }
+        seen.len()
+    }
+}
+
+/// The form of an operation whose operands are constants or have forms.
+fn form_of(func: &Func, op: Op, args: &[Value], forms: &BTreeMap<Value, Form>) -> Option<Form> {
+    let arg = |v: &Value| {
+        let v = func.resolve(*v);
+        if func.ty(v) != Type::I32 {
+            return None;
+        }
+        func.as_const(v).map(|c| Form::constant(c as u32)).or_else(|| forms.get(&v).cloned())
+    };
+    let args: Vec<Form> = args.iter().map(arg).collect::<Option<_>>()?;
+    Form::of(op, &args.iter().collect::<Vec<_>>())
+}

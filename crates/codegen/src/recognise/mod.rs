@@ -1,0 +1,69 @@
+//! Finding where a program means what a machine's table or matrix instruction
+//! does.
+//!
+//! Such instructions have no pattern that a compiler could look for: MixColumns
+//! is written with shifts and masks, with multiplications, or as tables, and
+//! never as the matrix it is. So the program's values are compared by what they
+//! compute:
+//!
+//! * [`form`]: words whose bits are sums over GF(2);
+//! * [`units`]: what the machine's instructions compute, as matrices and tables;
+//! * [`sums`]: exclusive-ors of a program and their terms;
+//! * [`linear`]: values that are a matrix times another value;
+//! * [`bytes`]: values that are sums of tables of single bytes;
+//! * [`rewrite`]: which of the matches are taken, and the new code.
+//!
+//! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
+//! On a machine without such instructions nothing is done. Where the program
+//! needs an operation that is no match, nothing is lost either: what a match
+//! does not replace stays as it was.
+
+pub mod bytes;
+pub mod form;
+pub mod linear;
+pub mod rewrite;
+pub mod sums;
+pub mod units;
+
+use crate::pattern::{Action, Pat, Template, templates};
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{BinOp, DataSegment, Func};
+use ciphermill_machine::Machine;
+use std::collections::HashMap;
+
+/// Operations in a rotate by a constant where no instruction does it.
+const ROTATE_BY_SHIFTS: usize = 3;
+
+/// What to look for in the programs for one machine.
+pub struct Recogniser {
+    units: Vec<units::Unit>,
+    matrices: HashMap<[u32; form::WORD], units::Turned>,
+    inverses: Vec<units::Inverse>,
+    rotate_cost: usize,
+}
+
+impl Recogniser {
+    /// The recogniser of a machine, and the templates of what it finds.
+    pub fn new(machine: &Machine) -> (Recogniser, Vec<Template>) {
+        let (units, found) = units::units(machine);
+        let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
+        let one = !units.is_empty() && templates(machine).iter().any(rotates);
+        let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
+        let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
+        (Recogniser { matrices, inverses, units, rotate_cost }, found)
+    }
+
+    /// Replace what the machine's table and matrix instructions compute.
+    /// `data` is what memory holds when the module starts.
+    pub fn run(&self, func: &mut Func, data: &[DataSegment]) {
+        if self.units.is_empty() {
+            return;
+        }
+        let masks = Masks::new(func);
+        let sums = sums::Sums::new(func, &masks);
+        let linear = linear::find(func, &masks, &sums, &self.matrices, self.rotate_cost);
+        let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
+        let (units, inverses) = (&self.units, &self.inverses);
+        rewrite::rewrite(func, &rewrite::Found { units, inverses, sums: &sums, linear: &linear, bytes: &bytes });
+    }
+}

@@ -1,0 +1,275 @@
+//! Choosing among the matches, and writing the new code.
+//!
+//! From what the function cannot do without (its effects) the values that are
+//! needed are followed backwards. A value that has a match is computed by it,
+//! and only the operands of the match are needed then; so the largest match
+//! wins, and what was computed only for its sake goes.
+
+use super::bytes::{ByteSums, Lookup, added};
+use super::linear::Match;
+use super::sums::Sums;
+use super::units::{Inverse, Meaning, Unit};
+use crate::align::use_counts;
+use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// All that was found in a function.
+pub struct Found<'a> {
+    pub units: &'a [Unit],
+    pub inverses: &'a [Inverse],
+    pub sums: &'a Sums,
+    pub linear: &'a HashMap<Value, Match>,
+    pub bytes: &'a ByteSums,
+}
+
+/// One instruction: a unit and the values of its sources, but for the
+/// accumulator.
+#[derive(Clone, Debug)]
+struct Step {
+    unit: usize,
+    sources: Vec<Option<Value>>,
+}
+
+/// How a value is computed anew.
+enum Plan {
+    Linear(Match),
+    /// The sum of the steps' tables, put through a matrix if there is one, and of
+    /// `rest`.
+    Tables {
+        steps: Vec<Step>,
+        matrix: Option<u16>,
+        rest: Vec<Value>,
+    },
+}
+
+/// Rewrite a function by what was found in it.
+pub fn rewrite(func: &mut Func, found: &Found<'_>) {
+    let (plans, needed) = plan(func, found);
+    if plans.is_empty() {
+        return;
+    }
+    for block in func.layout.clone() {
+        for inst in std::mem::take(&mut func.blocks[block].insts) {
+            let results = func.insts[inst].results.clone();
+            let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| found.bytes.loads.contains(r));
+            let plan = results.first().and_then(|r| plans.get(r));
+            if let Some(plan) = plan {
+                let mut out = Emitter { func, insts: Vec::new(), loc: 0 };
+                out.loc = out.func.insts[inst].loc;
+                let value = match plan {
+                    Plan::Linear(m) => out.linear(m),
+                    Plan::Tables { steps, matrix: None, rest } => out.tables(found.units, steps, rest),
+                    Plan::Tables { steps, matrix: Some(function), rest } => {
+                        let word = out.tables(found.units, steps, &[]);
+                        let product = out.op(Op::Apply(*function), &[word]);
+                        let terms: Vec<Value> = rest.iter().copied().chain([product]).collect();
+                        out.sum(&terms).unwrap_or(product)
+                    }
+                };
+                let made = out.insts;
+                func.blocks[block].insts.extend(made);
+                func.replace(results[0], value);
+            } else if !removable || results.iter().any(|r| needed.contains(r)) {
+                func.blocks[block].insts.push(inst);
+            }
+        }
+    }
+    func.resolve_all();
+}
+
+/// The plans of the values that have one, and all values that are needed.
+fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
+    let uses = use_counts(func);
+    let mut todo: Vec<Value> = Vec::new();
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            let data = &func.insts[inst];
+            let lookup = data.results.iter().any(|r| found.bytes.loads.contains(r));
+            if !data.op.is_pure() && !lookup {
+                todo.extend(&data.args);
+            }
+        }
+        func.blocks[block].term.for_each_value(|v| todo.push(v));
+    }
+    let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
+    while let Some(v) = todo.pop() {
+        let v = func.resolve(v);
+        let Some(inst) = func.def_inst(v).filter(|_| needed.insert(v)) else { continue };
+        match choose(func, found, &uses, v) {
+            Some(plan) => {
+                match &plan {
+                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source])),
+                    Plan::Tables { steps, rest, .. } => {
+                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
+                    }
+                }
+                plans.insert(v, plan);
+            }
+            None => todo.extend(&func.insts[inst].args),
+        }
+    }
+    (plans, needed)
+}
+
+fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Plan> {
+    if let Some(m) = found.linear.get(&v) {
+        return Some(Plan::Linear(m.clone()));
+    }
+    if func.ty(v) != Type::I32 {
+        return None;
+    }
+    // All tables of a sum together: a compiler mixes the terms of a matrix with
+    // those of a key.
+    let alone = |t: Value| t == v || uses.get(&t) == Some(&1);
+    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
+    let terms = found.sums.flatten(v, &mut |_| false);
+    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
+    let lookups = added(tables.iter().flat_map(of));
+    // What others need too is better computed once.
+    let replaced: usize = tables.iter().map(|t| if alone(*t) { of(t).len() } else { 1 }).sum();
+    let pays = |steps: &Vec<Step>| !steps.is_empty() && steps.len() <= replaced;
+    if let Some(steps) = cover(found.units, &lookups).filter(pays) {
+        return Some(Plan::Tables { steps, matrix: None, rest });
+    }
+    for inverse in found.inverses {
+        let before = |l: &Lookup| Lookup { table: Arc::new(l.table.map(|x| inverse.apply(x))), ..l.clone() };
+        let lookups: Vec<Lookup> = lookups.iter().map(before).collect();
+        if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Plan::Tables { steps, matrix: Some(inverse.function), rest });
+        }
+    }
+    // Else those terms that are tables of the machine by themselves.
+    let mut whole = |t: Value| {
+        let single = |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(found.units, l).is_some_and(|s| !s.is_empty());
+        found.bytes.of(t).is_some_and(single)
+    };
+    let terms = found.sums.flatten(v, &mut whole);
+    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
+    let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
+    let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
+    Some(Plan::Tables { steps, matrix: None, rest })
+}
+
+/// Units that together make the sum of all `lookups`; those with most tables
+/// come first.
+fn cover(units: &[Unit], lookups: &[Lookup]) -> Option<Vec<Step>> {
+    let mut left: Vec<&Lookup> = lookups.iter().filter(|l| l.table.iter().any(|&t| t != 0)).collect();
+    let tables = |u: &Unit| if let Meaning::Tables { parts, .. } = &u.meaning { parts.len() } else { 0 };
+    let mut order: Vec<usize> = (0..units.len()).filter(|&u| tables(&units[u]) > 0).collect();
+    order.sort_by_key(|&u| std::cmp::Reverse(tables(&units[u])));
+    let mut steps = Vec::new();
+    for u in order {
+        while let Some((step, taken)) = one(units, u, &left) {
+            steps.push(step);
+            left = (0..left.len()).filter(|i| !taken.contains(i)).map(|i| left[i]).collect();
+        }
+    }
+    left.is_empty().then_some(steps)
+}
+
+/// The unit with sources bound so that each of its tables is one of `left`.
+fn one(units: &[Unit], u: usize, left: &[&Lookup]) -> Option<(Step, Vec<usize>)> {
+    let Meaning::Tables { parts, .. } = &units[u].meaning else { return None };
+    let mut sources = vec![None; units[u].sources];
+    let mut taken = Vec::new();
+    for part in parts {
+        let fits = |i: &usize| {
+            let l = left[*i];
+            !taken.contains(i)
+                && l.byte == part.byte
+                && sources[part.source].is_none_or(|s| s == l.source)
+                && l.table == part.table
+        };
+        let i = (0..left.len()).find(fits)?;
+        sources[part.source] = Some(left[i].source);
+        taken.push(i);
+    }
+    Some((Step { unit: u, sources }, taken))
+}
+
+struct Emitter<'a> {
+    func: &'a mut Func,
+    insts: Vec<Inst>,
+    loc: u32,
+}
+
+impl Emitter<'_> {
+    fn op(&mut self, op: Op, args: &[Value]) -> Value {
+        let inst = self.func.make_inst(op, args, &[Type::I32], self.loc);
+        self.insts.push(inst);
+        self.func.result(inst)
+    }
+
+    fn rotated(&mut self, v: Value, by: u32) -> Value {
+        if by == 0 {
+            return v;
+        }
+        let by = self.op(Op::Const(by.into()), &[]);
+        self.op(Op::Bin(BinOp::RotL), &[v, by])
+    }
+
+    fn sum(&mut self, terms: &[Value]) -> Option<Value> {
+        let (&first, others) = terms.split_first()?;
+        Some(others.iter().fold(first, |sum, &t| self.op(Op::Bin(BinOp::Xor), &[sum, t])))
+    }
+
+    fn linear(&mut self, m: &Match) -> Value {
+        let (function, before, behind) = m.turned;
+        let source = self.rotated(m.source, before);
+        let product = self.op(Op::Apply(function), &[source]);
+        let product = self.rotated(product, behind);
+        let terms: Vec<Value> = m.rest.iter().copied().chain([product]).collect();
+        self.sum(&terms).unwrap_or(product)
+    }
+
+    /// Tables that keep only part of the accumulator are gathered in words of
+    /// their own; those that add to all of it then add to the sum of the rest.
+    fn tables(&mut self, units: &[Unit], steps: &[Step], rest: &[Value]) -> Value {
+        let mut terms = rest.to_vec();
+        let (mut adding, mut words) = (Vec::new(), Vec::<(u32, Vec<&Step>)>::new());
+        for step in steps {
+            match &units[step.unit].meaning {
+                Meaning::Tables { accumulator: Some(_), keep: u32::MAX, .. } => adding.push(step),
+                Meaning::Tables { accumulator: Some(_), keep, .. } => {
+                    match words.iter_mut().find(|(written, _)| written & !keep == 0) {
+                        Some((written, list)) => {
+                            *written |= !keep;
+                            list.push(step);
+                        }
+                        None => words.push((!keep, vec![step])),
+                    }
+                }
+                _ => terms.push(self.apply(units, step, None)),
+            }
+        }
+        for (written, list) in words {
+            let all = written == u32::MAX && units[list[0].unit].regardless.is_some();
+            let mut word = if all { None } else { Some(self.op(Op::Const(0), &[])) };
+            for step in list {
+                word = Some(self.apply(units, step, word));
+            }
+            terms.extend(word);
+        }
+        let mut sum = match self.sum(&terms) {
+            Some(sum) => sum,
+            None => self.op(Op::Const(0), &[]),
+        };
+        for step in adding {
+            sum = self.apply(units, step, Some(sum));
+        }
+        sum
+    }
+
+    /// A step with a value for its accumulator; without one, what it holds does
+    /// not matter.
+    fn apply(&mut self, units: &[Unit], step: &Step, accumulator: Option<Value>) -> Value {
+        let unit = &units[step.unit];
+        let function = match accumulator {
+            None => unit.regardless.unwrap_or(unit.function),
+            Some(_) => unit.function,
+        };
+        let args: Vec<Value> = step.sources.iter().filter_map(|s| s.or(accumulator)).collect();
+        self.op(Op::Apply(function), &args)
+    }
+}

@@ -1,0 +1,330 @@
+//! What a machine's table and matrix instructions compute, in a form that a
+//! program's values can be compared with.
+//!
+//! An instruction with its immediates fixed is a [`Unit`] if its result is
+//!
+//! * a matrix over GF(2) times one register, or
+//! * a sum of tables of one byte each (a table's entry times a matrix, written
+//!   out for all 256 values of the byte), added to, or inserted into, another
+//!   register.
+//!
+//! Which it is comes from its semantics, evaluated over [`Form`]s whose columns
+//! are the bits of its registers and of its tables' outputs.
+
+use super::form::{Form, WORD};
+use crate::pattern::{Action, Pat, Template, cost};
+use ciphermill_ir::BinOp;
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Most combinations of immediates that an instruction is tried with.
+const MOST_VARIANTS: usize = 64;
+/// Columns of tables stand behind those of two registers.
+const TABLE_COLUMNS: usize = 2 * WORD;
+
+/// A function of one byte, as all its values.
+pub type ByteTable = [u32; 256];
+
+/// One table within a unit.
+pub struct Part {
+    /// Which of the unit's register sources, and which of its bytes, lowest 0.
+    pub source: usize,
+    pub byte: u8,
+    pub table: Arc<ByteTable>,
+}
+
+pub enum Meaning {
+    /// Row i: the bits of the only source that bit i is the sum of.
+    Matrix([u32; WORD]),
+    /// The sum of the parts, added to the bits `keep` of the accumulator (a
+    /// source, if there is one). Unless it keeps all bits, the parts have none
+    /// of those it keeps.
+    Tables { parts: Vec<Part>, accumulator: Option<usize>, keep: u32 },
+}
+
+/// An instruction with its immediates fixed.
+pub struct Unit {
+    pub meaning: Meaning,
+    /// Number of register sources.
+    pub sources: usize,
+    /// The number of [`ciphermill_ir::Op::Apply`].
+    pub function: u16,
+    /// The same where it does not matter what the accumulator holds: it is no
+    /// operand then.
+    pub regardless: Option<u16>,
+}
+
+/// All units of a machine, and the templates that compute them: template n is
+/// function n.
+pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
+    let (mut units, mut templates) = (Vec::new(), Vec::new());
+    if usize::from(machine.word_bits) != WORD {
+        return (units, templates);
+    }
+    for (id, instr) in machine.instrs.iter().enumerate() {
+        if !instr.selectable || instr.kind != InstrKind::Compute || !instr.semantics.iter().any(has_table_or_matrix) {
+            continue;
+        }
+        for immediates in immediates(instr) {
+            let Some(found) = unit(machine, instr, &immediates) else { continue };
+            let mut template = |sources: &[usize], any_old| {
+                let pat = Pat::Apply(templates.len() as u16, sources.iter().map(|&s| Pat::Reg(s)).collect());
+                let parts = vec![CompoundPart {
+                    instr: InstrId(id as u16),
+                    args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
+                }];
+                templates.push(Template {
+                    action: Action::Value(found.dest, pat),
+                    operands: instr.operands.clone(),
+                    cost: cost(machine, &parts),
+                    parts,
+                    scratch: 0,
+                    unaligned: false,
+                    fixed: immediates.clone(),
+                    any_old,
+                });
+                (templates.len() - 1) as u16
+            };
+            let function = template(&found.sources, false);
+            let regardless = match &found.meaning {
+                Meaning::Tables { accumulator: Some(a), keep, .. }
+                    if *keep != u32::MAX && found.sources[*a] == found.dest =>
+                {
+                    let others: Vec<usize> = found.sources.iter().copied().filter(|&s| s != found.dest).collect();
+                    Some(template(&others, true))
+                }
+                _ => None,
+            };
+            units.push(Unit { meaning: found.meaning, sources: found.sources.len(), function, regardless });
+        }
+    }
+    (units, templates)
+}
+
+fn has_table_or_matrix(stmt: &Stmt) -> bool {
+    let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
+    let mut found = false;
+    value.walk(&mut |e| found |= matches!(e, Expr::Table { .. } | Expr::Linear { .. }));
+    found
+}
+
+/// Every choice of the immediates; none when there are too many.
+fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
+    let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
+    for (i, operand) in instr.operands.iter().enumerate() {
+        let values: Vec<i64> = match &operand.kind {
+            OperandKind::Imm { values: Some(values), .. } => values.clone(),
+            OperandKind::Imm { min, max, step, values: None } => {
+                let step = (*step).max(1);
+                (0..=MOST_VARIANTS as i64).map(|n| min.saturating_add(n * step)).take_while(|v| v <= max).collect()
+            }
+            _ => continue,
+        };
+        if all.len() * values.len() > MOST_VARIANTS {
+            return Vec::new();
+        }
+        all = all.iter().flat_map(|a| values.iter().map(|&v| a.iter().copied().chain([(i, v)]).collect())).collect();
+    }
+    all
+}
+
+struct Found {
+    meaning: Meaning,
+    /// Operands that are the register sources, in the order of arguments.
+    sources: Vec<usize>,
+    dest: usize,
+}
+
+fn unit(machine: &Machine, instr: &Instr, immediates: &[(usize, i64)]) -> Option<Found> {
+    let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
+    let sources: Vec<usize> = (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect();
+    if sources.len() > 2 {
+        return None;
+    }
+    let mut eval = Eval { machine, sources: &sources, immediates, temps: Vec::new(), atoms: Vec::new() };
+    let mut result = None;
+    for stmt in &instr.semantics {
+        match stmt {
+            Stmt::Let { value, .. } => {
+                let form = eval.form(value)?;
+                eval.temps.push(form);
+            }
+            Stmt::Assign { dest: Dest::Operand(d), value } if result.is_none() => {
+                result = Some((*d, eval.form(value)?))
+            }
+            _ => return None,
+        }
+    }
+    let (dest, form) = result?;
+    let meaning =
+        if eval.atoms.is_empty() { matrix(&form, &sources)? } else { tables(machine, &form, &eval.atoms, &sources)? };
+    Some(Found { meaning, sources, dest })
+}
+
+fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {
+    (sources.len() == 1 && form.constant == 0).then(|| Meaning::Matrix(form.rows.map(|r| r as u32)))
+}
+
+fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> Option<Meaning> {
+    let registers = (1u128 << TABLE_COLUMNS) - 1;
+    let (mut accumulator, mut keep) = (None, 0u32);
+    for (i, row) in form.rows.iter().enumerate().filter(|(_, r)| *r & registers != 0) {
+        let column = (row & registers).trailing_zeros() as usize;
+        let straight = (row & registers).is_power_of_two() && column % WORD == i;
+        if !straight || accumulator.is_some_and(|a| a != column / WORD) {
+            return None;
+        }
+        accumulator = Some(column / WORD);
+        keep |= 1 << i;
+    }
+    let used = |s: usize| accumulator == Some(s) || atoms.iter().any(|a| a.source == s);
+    if !(0..sources.len()).all(used) || atoms.iter().any(|a| accumulator == Some(a.source)) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for (n, atom) in atoms.iter().enumerate() {
+        let values = &machine.tables[atom.table].values;
+        let entry = |x: usize| {
+            let sum = |i: usize| (form.rows[i] >> (TABLE_COLUMNS + 8 * n)) as u64 & 0xff & values[x];
+            let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
+            if n == 0 { word ^ form.constant } else { word }
+        };
+        let table: ByteTable = std::array::from_fn(entry);
+        if keep != u32::MAX && table.iter().any(|t| t & keep != 0) {
+            return None;
+        }
+        parts.push(Part { source: atom.source, byte: atom.byte, table: Arc::new(table) });
+    }
+    Some(Meaning::Tables { parts, accumulator, keep })
+}
+
+/// A table looked up with a byte of a register.
+#[derive(PartialEq, Eq)]
+struct Atom {
+    table: usize,
+    source: usize,
+    byte: u8,
+}
+
+struct Eval<'a> {
+    machine: &'a Machine,
+    sources: &'a [usize],
+    immediates: &'a [(usize, i64)],
+    temps: Vec<Form>,
+    atoms: Vec<Atom>,
+}
+
+impl Eval<'_> {
+    fn form(&mut self, e: &Expr) -> Option<Form> {
+        let word = WORD as u8;
+        Some(match e {
+            Expr::Operand(i) => Form::source(WORD * self.sources.iter().position(|s| s == i)?, u32::MAX),
+            Expr::Imm(i) => Form::constant(self.immediates.iter().find(|m| m.0 == *i)?.1 as u32),
+            Expr::Temp(i) => self.temps.get(*i)?.clone(),
+            Expr::Const(c) => Form::constant(*c as u32),
+            Expr::Bin { op, bits, a, b } if *bits == word => {
+                let (a, b) = (self.form(a)?, self.form(b)?);
+                match (a.as_const(), b.as_const()) {
+                    (Some(a), Some(b)) => Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32),
+                    _ => Form::bin(*op, &a, &b)?,
+                }
+            }
+            Expr::Un { op, bits, a } if *bits == word => Form::of(ciphermill_ir::Op::Un(*op), &[&self.form(a)?])?,
+            Expr::Slice { a, lo, width } => {
+                let shifted = Form::bin(BinOp::ShrU, &self.form(a)?, &Form::constant(u32::from(*lo)))?;
+                let mask = ciphermill_ir::ops::mask(u32::from(*width)) as u32;
+                Form::bin(BinOp::And, &shifted, &Form::constant(mask))?
+            }
+            Expr::Linear { matrix, a } => self.form(a)?.times(&matrix.rows),
+            Expr::Table { table, index } => self.lookup(*table, index)?,
+            _ => return None,
+        })
+    }
+
+    fn lookup(&mut self, table: usize, index: &Expr) -> Option<Form> {
+        let data = self.machine.tables.get(table)?;
+        let index = self.form(index)?;
+        if data.values.len() != 256 || data.bits > 8 {
+            return None;
+        }
+        let first = index.rows[0].trailing_zeros() as usize;
+        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(8) {
+            return None;
+        }
+        if index != Form::source(first, 0xff) {
+            return None;
+        }
+        let atom = Atom { table, source: first / WORD, byte: (first % WORD / 8) as u8 };
+        let n = self.atoms.iter().position(|a| *a == atom).unwrap_or(self.atoms.len());
+        if n == self.atoms.len() {
+            self.atoms.push(atom);
+        }
+        let column = TABLE_COLUMNS + 8 * n;
+        (column < 128).then(|| Form::source(column, ciphermill_ir::ops::mask(u32::from(data.bits)) as u32))
+    }
+}
+
+/// A matrix that a rotate before it and one behind it may turn: the function,
+/// then by how many bits to the left the source is rotated, and the result.
+pub type Turned = (u16, u32, u32);
+
+/// The matrices of `units`, and what byte rotations make of them.
+pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
+    let mut out = HashMap::new();
+    // Fewest rotates first: they win.
+    for rotates in 0..=2 {
+        for unit in units {
+            let Meaning::Matrix(rows) = &unit.meaning else { continue };
+            for (before, behind) in (0..4).flat_map(|a| (0..4).map(move |b| (8 * a, 8 * b))) {
+                if usize::from(before != 0) + usize::from(behind != 0) == rotates {
+                    // Bit j of the rotated source is bit j - before of the source.
+                    let turned = std::array::from_fn(|i| rows[(i + WORD - behind) % WORD].rotate_right(before as u32));
+                    out.entry(turned).or_insert((unit.function, before as u32, behind as u32));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// The inverse of a unit's matrix: what a word was before the unit.
+pub struct Inverse {
+    /// The unit's function.
+    pub function: u16,
+    rows: [u32; WORD],
+}
+
+impl Inverse {
+    /// The word that the unit turns into `x`.
+    pub fn apply(&self, x: u32) -> u32 {
+        (0..WORD).fold(0, |w, i| w | ((self.rows[i] & x).count_ones() & 1) << i)
+    }
+}
+
+/// The inverses of the matrices that have one.
+pub fn inverses(units: &[Unit]) -> Vec<Inverse> {
+    let inverse = |unit: &Unit| match &unit.meaning {
+        Meaning::Matrix(rows) => Some(Inverse { function: unit.function, rows: inverted(*rows)? }),
+        Meaning::Tables { .. } => None,
+    };
+    units.iter().filter_map(inverse).collect()
+}
+
+/// By elimination; None for a singular matrix.
+fn inverted(mut rows: [u32; WORD]) -> Option<[u32; WORD]> {
+    let mut out: [u32; WORD] = std::array::from_fn(|i| 1 << i);
+    for column in 0..WORD {
+        let pivot = (column..WORD).find(|&i| rows[i] >> column & 1 == 1)?;
+        rows.swap(column, pivot);
+        out.swap(column, pivot);
+        for i in (0..WORD).filter(|&i| i != column) {
+            if rows[i] >> column & 1 == 1 {
+                rows[i] ^= rows[column];
+                out[i] ^= out[column];
+            }
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,259 @@
+//! Tables and matrices of instructions, found in what programs compute: what
+//! matches, what must not, and that the program with the instruction does the
+//! same as the one without.
+
+use ciphermill_codegen::recognise::Recogniser;
+use ciphermill_codegen::{Options, compile};
+use ciphermill_machine::{Machine, load_from_dir};
+use ciphermill_program::Program;
+use ciphermill_sim::{SimOptions, Simulator};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where the tests' constants stand.
+const TABLE: u32 = 65536;
+
+fn machine(name: &str, with: &[&str]) -> Machine {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let with: Vec<String> = with.iter().map(|w| w.to_string()).collect();
+    load_from_dir(&root, name, &with, &[], &[]).expect("the machine file is good")
+}
+
+/// A table of a machine, as bytes.
+fn table(name: &str) -> Vec<u8> {
+    let m = machine("leon2", &["sbox"]);
+    let found = m.tables.iter().find(|t| t.name == name).expect("the extension has the table");
+    found.values.iter().map(|&v| v as u8).collect()
+}
+
+/// The S-box times one column of MixColumns, as a table of words.
+fn round_table() -> Vec<u8> {
+    let double = |x: u8| x << 1 ^ if x & 0x80 != 0 { 0x1b } else { 0 };
+    table("aes_sbox").into_iter().flat_map(|s| [double(s), s, s, double(s) ^ s]).collect()
+}
+
+/// Function `f` with `constants` (in a segment of that name) from [`TABLE`] on.
+fn program(machine_name: &str, with: &[&str], segment: &str, constants: &[u8], body: &str) -> Arc<Program> {
+    let bytes: String = constants.iter().map(|b| format!("\\{b:02x}")).collect();
+    let module = format!("(module (memory 2) (data ${segment} (i32.const {TABLE}) \"{bytes}\") {body})");
+    let wasm = wat::parse_str(module).expect("the test's module is well formed");
+    let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
+    ciphermill_opt::optimise(&mut module, &ciphermill_opt::Options::default()).expect("the module optimises");
+    let options = Options { level: 2, ..Options::default() };
+    Arc::new(compile(&module, Arc::new(machine(machine_name, with)), &options).expect("the module compiles"))
+}
+
+/// How often each of `names` occurs.
+fn count(program: &Program, names: &[&str]) -> Vec<usize> {
+    let insts = || program.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.bundles).flat_map(|b| &b.insts);
+    let name = |i: &ciphermill_program::Inst| program.machine.instrs[usize::from(i.instr.0)].name.clone();
+    names.iter().map(|n| insts().filter(|i| name(i) == *n).count()).collect()
+}
+
+fn results(program: Arc<Program>, args: &[Vec<u64>]) -> Vec<Vec<u64>> {
+    let mut sim = Simulator::new(program, SimOptions::default()).expect("the program fits its machine");
+    args.iter().map(|a| sim.call_export("f", a).expect("the call returns")).collect()
+}
+
+fn words(n: usize) -> Vec<Vec<u64>> {
+    let mut x = 0x1234_5678_9abc_def1u64;
+    let mut next = || {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        x >> 32
+    };
+    (0..64).map(|_| (0..n).map(|_| next()).collect()).collect()
+}
+
+/// Check how often `instr` is used, and that it makes no other results.
+#[track_caller]
+fn check(on: &str, with: &[&str], constants: &[u8], params: usize, body: &str, uses: &[(&str, usize)]) {
+    check_in("rodata", on, with, constants, params, body, uses);
+}
+
+#[track_caller]
+fn check_in(
+    segment: &str,
+    on: &str,
+    with: &[&str],
+    constants: &[u8],
+    params: usize,
+    body: &str,
+    uses: &[(&str, usize)],
+) {
+    let segment = format!(".{segment}");
+    let types = " i32".repeat(params);
+    let body = format!("(func (export \"f\") (param{types}) (result i32) (local i32 i32 i32) {body})");
+    let found = program(on, with, &segment, constants, &body);
+    let names: Vec<&str> = uses.iter().map(|u| u.0).collect();
+    let expected: Vec<usize> = uses.iter().map(|u| u.1).collect();
+    assert_eq!(count(&found, &names), expected, "{names:?} in\n{}", ciphermill_program::asm::print(&found));
+    let plain = program(on, &[], &segment, constants, &body);
+    assert_eq!(results(found, &words(params)), results(plain, &words(params)), "{body}");
+}
+
+fn byte(x: u32, k: u32) -> String {
+    format!("(i32.and (i32.shr_u (local.get {x}) (i32.const {})) (i32.const 255))", 8 * k)
+}
+
+/// Entry `index` of the table of bytes, moved to byte `to`.
+fn entry(index: &str, to: u32) -> String {
+    format!("(i32.shl (i32.load8_u offset={TABLE} {index}) (i32.const {}))", 8 * to)
+}
+
+/// SubBytes and ShiftRows of one column.
+fn column() -> String {
+    let at = |k: u32| entry(&byte(k, k), k);
+    format!("(i32.or (i32.or {} {}) (i32.or {} {}))", at(0), at(1), at(2), at(3))
+}
+
+#[test]
+fn four_lookups_are_four_insertions_and_no_load() {
+    let uses = [("sbox", 4), ("sbox_inverse", 0), ("ldub_reg", 0), ("ldub", 0), ("sll_imm", 0)];
+    check("leon2", &["sbox"], &table("aes_sbox"), 4, &column(), &uses);
+    let uses = [("sbox", 0), ("sbox_inverse", 4), ("ldub_reg", 0), ("ldub", 0)];
+    check("leon2", &["sbox"], &table("aes_inverse_sbox"), 4, &column(), &uses);
+}
+
+#[test]
+fn a_single_byte_clears_the_others() {
+    check("leon2", &["sbox"], &table("aes_sbox"), 1, &entry(&byte(0, 2), 0), &[("sbox", 1)]);
+    let with_key = format!("(i32.xor (local.get 1) {})", entry(&byte(0, 3), 1));
+    check("leon2", &["sbox"], &table("aes_sbox"), 2, &with_key, &[("sbox", 1)]);
+}
+
+#[test]
+fn another_table_is_no_match() {
+    for at in [0, 77, 255] {
+        let mut wrong = table("aes_sbox");
+        wrong[at] ^= 0x10;
+        check("leon2", &["sbox"], &wrong, 4, &column(), &[("sbox", 0)]);
+    }
+}
+
+#[test]
+fn an_index_beyond_the_table_is_no_match() {
+    let mut long = table("aes_sbox");
+    long.extend(table("aes_sbox"));
+    let index = "(i32.and (local.get 0) (i32.const 511))";
+    check("leon2", &["sbox"], &long, 1, &entry(index, 0), &[("sbox", 0)]);
+    // Seven bits of a byte are no byte, nor are eight bits across two.
+    let index = "(i32.and (local.get 0) (i32.const 254))";
+    check("leon2", &["sbox"], &long, 1, &entry(index, 0), &[("sbox", 1)]);
+    let index = "(i32.and (i32.shr_u (local.get 0) (i32.const 4)) (i32.const 255))";
+    check("leon2", &["sbox"], &long, 1, &entry(index, 0), &[("sbox", 1)]);
+}
+
+#[test]
+fn a_table_that_may_change_is_no_match() {
+    check_in("data", "leon2", &["sbox"], &table("aes_sbox"), 4, &column(), &[("sbox", 0)]);
+}
+
+#[test]
+fn a_table_too_short_is_no_match() {
+    // The index cannot leave the table of the program, which is a byte shorter.
+    let body = entry("(i32.and (local.get 0) (i32.const 127))", 0);
+    check("leon2", &["sbox"], &table("aes_sbox")[..255], 1, &body, &[("sbox", 0)]);
+}
+
+/// MixColumns as the `compact` variant of Rijndael has it; `poly` is 0x1b there.
+fn mix(poly: u32) -> String {
+    format!(
+        "(local.set 1 (i32.rotr (local.get 0) (i32.const 8)))
+        (local.set 2 (i32.xor (local.get 0) (local.get 1)))
+        (i32.xor (i32.xor (i32.xor
+          (i32.shl (i32.and (local.get 2) (i32.const 0x7f7f7f7f)) (i32.const 1))
+          (i32.mul (i32.and (i32.shr_u (local.get 2) (i32.const 7)) (i32.const 0x01010101)) (i32.const {poly})))
+          (local.get 1))
+          (i32.rotr (local.get 2) (i32.const 16)))"
+    )
+}
+
+#[test]
+fn packed_arithmetic_is_the_matrix() {
+    check("leon2", &["mixcol4"], &[], 1, &mix(0x1b), &[("mixcol4", 1), ("and_imm", 0), ("sll_imm", 0), ("xor", 0)]);
+    // A key added in the middle of the sum changes nothing.
+    let keyed = mix(0x1b).replacen("(local.get 1))\n", "(i32.xor (local.get 1) (i32.load (i32.const 64))))\n", 1);
+    check("leon2", &["mixcol4"], &[], 1, &keyed, &[("mixcol4", 1)]);
+}
+
+#[test]
+fn another_polynomial_is_no_match() {
+    check("leon2", &["mixcol4"], &[], 1, &mix(0x1d), &[("mixcol4", 0)]);
+    check("leon2", &["mixcol4"], &[], 1, &mix(0x1a), &[("mixcol4", 0)]);
+    let carries = mix(0x1b).replace("(i32.const 0x01010101)", "(i32.const 0x01010103)");
+    check("leon2", &["mixcol4"], &[], 1, &carries, &[("mixcol4", 0)]);
+}
+
+#[test]
+fn a_product_behind_a_rotate_pays_only_if_it_is_whole() {
+    let half = "(i32.xor (local.get 0) (i32.rotr (local.get 0) (i32.const 8)))";
+    check("leon2", &["mixcol4"], &[], 1, half, &[("mixcol4", 0)]);
+}
+
+#[test]
+fn tables_of_words_are_the_box_and_the_matrix() {
+    let word = |x: u32, turn: u32| {
+        let at = format!("(i32.shl {} (i32.const 2))", byte(x, turn));
+        format!("(i32.rotl (i32.load offset={TABLE} {at}) (i32.const {}))", 8 * turn)
+    };
+    let sum = format!(
+        "(i32.xor (i32.xor {} {}) (i32.xor {} (i32.xor {} (local.get 4))))",
+        word(0, 0),
+        word(1, 1),
+        word(2, 2),
+        word(3, 3)
+    );
+    check("rv32", &["zkne"], &round_table(), 5, &sum, &[("aes32esmi", 4), ("lw", 0), ("xor", 0)]);
+    let mut wrong = round_table();
+    wrong[1020] ^= 1;
+    check("rv32", &["zkne"], &wrong, 5, &sum, &[("aes32esmi", 0)]);
+    // A part of an entry is looked up whole.
+    let plain = format!("(i32.xor (local.get 1) (i32.and {} (i32.const 0xff00)))", word(0, 0));
+    check("rv32", &["zkne"], &round_table(), 2, &plain, &[("aes32esmi", 1), ("lw", 0)]);
+    check("rv32", &["zkne"], &table("aes_sbox"), 4, &column(), &[("aes32esi", 4), ("lbu", 0)]);
+}
+
+#[test]
+fn tables_of_words_are_gathered_before_the_matrix() {
+    let word = |k: u32| {
+        let at = format!("(i32.shl {} (i32.const 2))", byte(k, k));
+        format!("(i32.rotl (i32.load offset={TABLE} {at}) (i32.const {}))", 8 * k)
+    };
+    let sum = [0, 1, 2, 3].map(word).into_iter().fold("(local.get 4)".to_owned(), |s, w| format!("(i32.xor {s} {w})"));
+    let uses = [("sbox", 4), ("mixcol4", 1), ("ld_reg", 0), ("ld", 0), ("xor", 1)];
+    check("leon2", &["sbox", "mixcol4"], &round_table(), 5, &sum, &uses);
+    check("leon2", &["mixcol4"], &round_table(), 5, &sum, &[("mixcol4", 0)]);
+    let mut wrong = round_table();
+    wrong[3] ^= 0x80;
+    check("leon2", &["sbox", "mixcol4"], &wrong, 5, &sum, &[("mixcol4", 0), ("sbox", 0)]);
+}
+
+#[test]
+fn a_box_with_arithmetic_behind_it_is_tables_of_words() {
+    let local = |text: String| {
+        (0..3).rev().fold(text, |t, i| {
+            t.replace(&format!("(local.get {i})"), &format!("(local.get {})", i + 4))
+                .replace(&format!("(local.set {i} "), &format!("(local.set {} ", i + 4))
+        })
+    };
+    let mixed = local(mix(0x1b));
+    let keyed = mixed.replacen("(local.get 5))\n", "(i32.xor (local.get 5) (i32.load (i32.const 64))))\n", 1);
+    assert_ne!(mixed, keyed);
+    for mixed in [mixed, keyed] {
+        let body = format!("(local.set 4 {}) {mixed}", column());
+        check("rv32", &["zkne"], &table("aes_sbox"), 4, &body, &[("aes32esmi", 4), ("lbu", 0), ("slli", 0)]);
+    }
+}
+
+#[test]
+fn machines_without_such_instructions_have_nothing_to_look_for() {
+    let templates = |name: &str, with: &[&str]| Recogniser::new(&machine(name, with)).1.len();
+    for name in ["leon2", "rv32", "c6201", "c64x", "clapp"] {
+        assert_eq!(templates(name, &[]), 0, "{name}");
+    }
+    // Each place of the byte in source and result, with and without the rest of
+    // the result, both directions.
+    assert_eq!(templates("leon2", &["sbox"]), 2 * 2 * 16);
+    assert_eq!(templates("leon2", &["mixcol4"]), 2);
+    assert_eq!(templates("rv32", &["zkne", "zknd"]), 4 * 4);
+}
