@@ -76,3 +76,40 @@ fn turns(edges: &Edges, site: &LoopSite, inside: &HashSet<Block>) -> Option<u32>
     }
     (entries > 0 && all.is_multiple_of(entries)).then(|| (all / entries) as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interface::open;
+    use crate::request::{Blocks, Direction};
+
+    #[test]
+    fn rounds_are_told_from_blocks() {
+        // The key set-up puts the number of rounds, 5, into the context.
+        let wasm = wat::parse_str(
+            r#"(module
+            (memory (export "memory") 2)
+            (global (export "__heap_base") i32 (i32.const 66000))
+            (func (export "cm_ctx_bytes") (result i32) i32.const 4)
+            (func (export "cm_block_bytes") (result i32) i32.const 4)
+            (func (export "cm_keysetup") (param $ctx i32) (param i32 i32) (i32.store (local.get $ctx) (i32.const 5)))
+            (func (export "cm_encrypt_blocks") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32)
+                (local $x i32) (local $r i32)
+                (loop $blocks
+                    (local.set $x (i32.load (local.get $in)))
+                    (local.set $r (i32.load (local.get $ctx)))
+                    (loop $rounds
+                        (local.set $x (i32.rotl (local.get $x) (local.get $r)))
+                        (br_if $rounds (local.tee $r (i32.sub (local.get $r) (i32.const 1)))))
+                    (i32.store (local.get $out) (local.get $x))
+                    (local.set $in (i32.add (local.get $in) (i32.const 4)))
+                    (local.set $out (i32.add (local.get $out) (i32.const 4)))
+                    (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#,
+        )
+        .unwrap();
+        let (module, interface, _) = open(&wasm).unwrap();
+        let work = Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0 };
+        let found = trips(&module, &interface, work, 4).unwrap();
+        assert_eq!(found.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
+    }
+}

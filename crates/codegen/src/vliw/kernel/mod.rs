@@ -194,25 +194,25 @@ fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, t
     search(first, last, at)
 }
 
-/// The least II between two at which an attempt succeeds, taking success to
-/// be monotone: steps that double, then halves of the last step.
-fn search(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<Kernel>) -> Option<Kernel> {
+/// The least number between two at which an attempt succeeds, taking success
+/// to be monotone: steps that double, then halves of the last step.
+fn search<T>(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<T>) -> Option<T> {
     let (mut failed, mut step, mut ii) = (first - 1, 1, first);
     let mut found = loop {
         if ii > last {
             return None;
         }
-        if let Some(kernel) = at(ii) {
-            break kernel;
+        if let Some(found) = at(ii) {
+            break found;
         }
         failed = ii;
         ii = if ii == last { last + 1 } else { (ii + step).min(last) };
         step *= 2;
     };
-    while found.schedule.ii - failed > 1 {
-        let middle = failed + (found.schedule.ii - failed) / 2;
+    while ii - failed > 1 {
+        let middle = failed + (ii - failed) / 2;
         match at(middle) {
-            Some(kernel) => found = kernel,
+            Some(better) => (ii, found) = (middle, better),
             None => failed = middle,
         }
     }
@@ -288,5 +288,25 @@ fn remove(func: &mut VFunc, gone: u32) {
                 fix(b);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::search;
+
+    #[test]
+    fn the_least_is_found_in_few_attempts() {
+        for wanted in 10..=300 {
+            let mut attempts = 0;
+            let found = search(10, 300, |ii| {
+                attempts += 1;
+                (ii >= wanted).then_some(ii)
+            });
+            assert_eq!(found, Some(wanted));
+            assert!(attempts <= 20, "{attempts} for {wanted}");
+        }
+        assert_eq!(search(10, 300, |ii| (ii > 300).then_some(ii)), None);
+        assert_eq!(search(10, 9, Some), None);
     }
 }

@@ -23,6 +23,8 @@
 //! have landed by then, and no value may live longer than II cycles, since its
 //! register is written again every II cycles.
 
+mod inductions;
+
 use super::body::From;
 use super::graph::{Edges, depths, edges, induction, latency};
 use super::place::{Ops, Sides};
@@ -238,19 +240,6 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Room for the inductions at the iteration's end, where the last stores
-    /// would take it from them.
-    fn reserve_inductions(&mut self) -> Option<()> {
-        for i in (0..self.ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
-            let op = &self.ops.ops[i];
-            let free = (-self.ii..0).rev().find_map(|t| Some((t, self.table.slot(t, op)?)));
-            let (t, (v, unit)) = free?;
-            self.table.put(self.table.row(t), i, op, v, unit);
-            (self.time[i], self.variant[i]) = (Some(t), v);
-        }
-        Some(())
-    }
-
     fn run(&mut self) -> Option<()> {
         let mut t = -1i64;
         while self.left > 0 {
@@ -437,40 +426,6 @@ impl<'a> Attempt<'a> {
             }
         }
         self.before(i, t);
-        Some(())
-    }
-
-    /// Inductions, between their last and their first readers.
-    fn inductions(&mut self) -> Option<()> {
-        let (ops, ii) = (self.ops, self.ii);
-        for i in (0..ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
-            let others = ops.ops.iter().enumerate().filter(|(r, _)| *r != i);
-            let readers: Vec<i64> = others
-                .filter(|(_, o)| o.reads.iter().any(|x| x.1 == From::Node(i, 1)))
-                .filter_map(|(r, _)| self.time[r])
-                .collect();
-            let lat = latency(ops, i);
-            let low = readers.iter().map(|r| r - lat + 1).max().unwrap_or(self.lowest).max(self.lowest);
-            let high = readers.iter().map(|r| r + ii - lat).min().unwrap_or(-1).min(-1);
-            if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
-                continue;
-            }
-            if let Some(t) = self.time[i] {
-                self.table.take(self.table.row(t), i, &ops.ops[i], self.variant[i]);
-            }
-            let placed = (low..=high.min(low + ii - 1)).find_map(|t| {
-                let row = self.table.row(t);
-                if self.table.count[row] >= self.sides.machine.issue.width {
-                    return None;
-                }
-                let free = self.table.best(row, &ops.ops[i]);
-                let (v, unit) = free.or_else(|| shuffle(&mut self.table, ops, &mut self.variant, row, i))?;
-                Some((t, row, v, unit))
-            });
-            let (t, row, v, unit) = placed?;
-            self.table.put(row, i, &ops.ops[i], v, unit);
-            (self.time[i], self.variant[i]) = (Some(t), v);
-        }
         Some(())
     }
 
