@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import c6x
 import pytest
@@ -20,6 +19,13 @@ EXPORT(divu) u32 divu(u32 a, u32 b) { return a / b; }
 EXPORT(remu) u32 remu(u32 a, u32 b) { return a % b; }
 EXPORT(divs) int divs(int a, int b) { return a / b; }
 EXPORT(rems) int rems(int a, int b) { return a % b; }
+EXPORT(cm_ctx_bytes) u32 cm_ctx_bytes(void) { return 4; }
+EXPORT(cm_block_bytes) u32 cm_block_bytes(void) { return 4; }
+EXPORT(cm_keysetup) void cm_keysetup(u32 *ctx, const u32 *key, u32 bytes) { *ctx = *key; }
+EXPORT(cm_encrypt_blocks) void cm_encrypt_blocks(const u32 *ctx, const u32 *in, u32 *out, u32 n)
+{
+    while (n--) *out++ = *in++ ^ *ctx;
+}
 EXPORT(wide) u32 wide(u32 a, u32 b) { return ((u64)a << 32 | b) / (a | 1); }
 """
 M32 = 0xFFFF_FFFF
@@ -28,12 +34,14 @@ EDGES = [(M32, M32), (1 << 31, 1), (M32, 1 << 31), (0, 5), (5, M32 - 1), (1 << 3
 
 @pytest.fixture(scope="session")
 def module(tmp_path_factory):
+    from ciphermill import engine, manifest
+
     folder = tmp_path_factory.mktemp("division")
     (folder / "division.c").write_text(SOURCE)
-    options = ["--target=wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry"]
+    options = ["--target=wasm32-freestanding", "-O2", "-nostdlib", "-Wl,--no-entry", "-Wl,--export=__heap_base"]
     command = [sys.executable, "-m", "ziglang", "cc", *options, "-o", folder / "division.wasm", folder / "division.c"]
     subprocess.run(command, check=True)
-    return SimpleNamespace(wasm=(folder / "division.wasm").read_bytes())
+    return engine.module(manifest.find(str(folder / "division.wasm")))
 
 
 def signed(x: int) -> int:
