@@ -101,6 +101,11 @@ fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
             "--jam {jam}: it is the number of blocks carried together, 1 to {MAX_JAM}"
         )));
     }
+    if jam > 1 && request.unroll == Some(false) {
+        return Err(MeasureError::input(format!(
+            "--jam {jam}: blocks are carried together with their rounds unrolled; leave --no-unroll out"
+        )));
+    }
     let one = interface.kind == Kind::Stream || request.direction == Direction::Keysetup;
     if jam > 1 && (one || request.blocks == Blocks::Single) {
         return Err(MeasureError::input(format!(

@@ -306,9 +306,12 @@ impl<'a> Attempt<'a> {
         let reserve = if self.last(i) { 0 } else { self.policy.reserve };
         sides.into_iter().any(|side| {
             let gain = self.gain(i, side);
+            if gain <= 0 {
+                return false;
+            }
             let ends = |&&k: &&usize| k != i && self.late[k] >= t && self.lives[k].open && self.lives[k].side == side;
             let hope = (self.ready.iter().filter(ends).count() as i64).min(self.policy.hope);
-            gain > 0 && self.occupied(side, t) + self.alive[side] - hope + gain > self.limit[side] - reserve
+            self.occupied(side, t) + self.alive[side] - hope + gain > self.limit[side] - reserve
         })
     }
 
