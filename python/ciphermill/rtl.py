@@ -35,12 +35,12 @@ class Options:
 
 def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dict[str, str]]:
     """The document that ``--json`` prints, and the files by name."""
-    if not options.verilog_only:
-        yosys.version()
     texts, machine = on_machine(extensions, options.on)
     names = brought(texts, extensions)
     if not names:
         raise InputError(f"{', '.join(extensions)}: no instructions, so no hardware")
+    if not options.verilog_only:
+        yosys.version()
     files: dict[str, str] = {}
     rows = [instruction(made, files, options) for made in hardware(texts, names, options)]
     units = [unit(u, files, options) for u in covering(extensions)]
