@@ -45,7 +45,7 @@ test-rust:
 	cargo test --release --package ciphermill-differential --locked --quiet
 
 test-python: build
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
 
 # Some minutes, and a first run that compiles Yosys: not part of `make test`.
 test-rtl: build

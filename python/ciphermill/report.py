@@ -44,6 +44,7 @@ def details(m: Measurement) -> str:
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
     rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items() if value]
+    rows += [("pipelined loop", pipelined(loop)) for loop in m.loops]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
@@ -51,6 +52,14 @@ def details(m: Measurement) -> str:
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
+
+
+def pipelined(loop: dict[str, Any]) -> str:
+    """An initiation interval, and how far it is from the least."""
+    stages = "1 stage" if loop["stages"] == 1 else f"{loop['stages']} stages"
+    if loop["proved_optimal"]:
+        return f"II {loop['ii']} in {stages}: no schedule is shorter"
+    return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open"
 
 
 METRICS = {

@@ -40,6 +40,7 @@ pub mod vliw;
 use allocate::Registers;
 use ciphermill_ir::{FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg};
+use ciphermill_program::exact::Answer;
 use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
@@ -50,6 +51,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 use vcode::VFunc;
+use vliw::kernel::exact::Exchange;
 
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,9 @@ pub struct Options {
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
     /// counts for functions that the module does not call itself.
     pub buffers: Vec<(String, usize)>,
+    /// Pipelined loops are also written out as problems for an exact scheduler;
+    /// here are its answers so far, in the order of those problems.
+    pub exact: Option<Vec<Answer>>,
 }
 
 #[derive(Debug, Error)]
@@ -94,6 +99,7 @@ pub enum CompileError {
 /// When the machine and the rules lack an operation, or a checker finds a
 /// fault; never a wrong program.
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
     let mut module = module.clone();
     let m = &*machine;
     supported(m)?;
@@ -155,7 +161,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             without_window(&mut vfunc, m);
         }
         let kernels = if !m.issue.interlock && options.level > 0 {
-            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers)?
+            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, exchange.as_mut())?
         } else {
             Vec::new()
         };
@@ -171,7 +177,12 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             res_mii: k.res_mii as u32,
             rec_mii: k.rec_mii as u32,
             stages: k.schedule.stages as u32,
+            least: k.least as u32,
         }));
+        if let Some(exchange) = &mut exchange {
+            let mine = exchange.problems.iter_mut().rev().take(kernels.len());
+            mine.for_each(|p| p.func = funcs.len() as u32);
+        }
         let mut done = finish.func(&vfunc, &allocated)?;
         let sig = &module.funcs[id].sig;
         (done.params, done.results) = (sig.params.len(), sig.results.len());
@@ -194,6 +205,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         arg_overflow: overflow,
         global_regs,
         loops,
+        problems: exchange.map_or(Vec::new(), |e| e.problems),
     })
 }
 

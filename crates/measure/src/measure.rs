@@ -2,17 +2,18 @@
 
 use crate::bottleneck::{self, share};
 use crate::bounds;
-use crate::choose::choose;
+use crate::choose::{Chosen, choose};
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
-use crate::request::{Blocks, Direction, Request};
+use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::resource;
 use crate::sizes;
 use ciphermill_machine::Machine;
+use ciphermill_program::exact::LoopProblem;
 use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
@@ -203,7 +204,8 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         res_mii: l.res_mii,
         rec_mii: l.rec_mii,
         stages: l.stages,
-        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii),
+        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
+        least: l.least.max(l.res_mii).max(l.rec_mii),
     };
     list.into_iter().map(one).collect()
 }
@@ -225,7 +227,8 @@ fn breakdown(s: &Stats) -> Breakdown {
 
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
     let form = (request.jam, request.unroll);
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}", request.level);
+    let exact = if request.exact.is_some() { " exact" } else { "" };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),
@@ -244,10 +247,30 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The program a request would measure.
+///
+/// # Errors
+/// As [`measure`].
 pub fn program(wasm: &[u8], request: &Request) -> Result<Program, MeasureError> {
+    Ok(chosen(wasm, request)?.program)
+}
+
+/// The pipelined loops of a request as problems for an exact scheduler, and the
+/// form of the code that they stand in.
+///
+/// # Errors
+/// As [`measure`]; and for a request that asks no exact scheduler.
+pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProblem>), MeasureError> {
+    if request.exact.is_none() {
+        return Err(MeasureError::internal("a request for problems says nothing of an exact scheduler"));
+    }
+    let chosen = chosen(wasm, request)?;
+    Ok((chosen.form, chosen.program.problems))
+}
+
+fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
-    Ok(choose(wasm, &module, &interface, &machine, request, work, unit)?.program)
+    choose(wasm, &module, &interface, &machine, request, work, unit)
 }

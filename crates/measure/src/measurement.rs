@@ -136,6 +136,9 @@ pub struct Loop {
     pub rec_mii: u32,
     pub stages: u32,
     pub proved_optimal: bool,
+    /// No schedule is known to be possible below this II: the larger of the two
+    /// bounds, or what an exact scheduler proved. The gap to `ii` is open.
+    pub least: u32,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

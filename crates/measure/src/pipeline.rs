@@ -6,6 +6,7 @@ use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
 use ciphermill_opt::{LoopTrips, Unroll};
 use ciphermill_program::Program;
+use ciphermill_program::exact::Answer;
 use std::sync::Arc;
 
 /// Name of the file of identities, which stands among the machines.
@@ -69,12 +70,14 @@ const UNROLL_BUDGET: u32 = 4000;
 const IF_CONVERT: u32 = 16;
 
 /// Optimise a module for a machine and generate its code: as it stands, or
-/// with one function's loops unrolled.
+/// with one function's loops unrolled; with what an exact scheduler has
+/// answered so far, if one is asked.
 pub fn compile(
     mut module: Module,
     machine: Arc<Machine>,
     level: u8,
     form: Option<&Form<'_>>,
+    exact: Option<&[Answer]>,
 ) -> Result<Program, MeasureError> {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
@@ -115,6 +118,7 @@ pub fn compile(
         word_buffers: !machine.issue.interlock,
         throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
+        exact: exact.map(<[Answer]>::to_vec),
     };
     ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),

@@ -313,6 +313,7 @@ mod tests {
             arg_overflow: 16,
             global_regs: vec![],
             loops: vec![],
+            problems: vec![],
         }
     }
 

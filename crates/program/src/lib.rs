@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub mod asm;
+pub mod exact;
 pub mod layout;
 
 /// What one operand of an instruction is. Stands at the place the
@@ -111,6 +112,8 @@ pub struct Program {
     pub global_regs: Vec<(Reg, u64)>,
     /// Software-pipelined loops, with the function each stands in.
     pub loops: Vec<PipelinedLoop>,
+    /// The same loops as problems for an exact scheduler, where that was asked.
+    pub problems: Vec<exact::LoopProblem>,
 }
 
 /// How a loop was software-pipelined, all in cycles.
@@ -126,6 +129,9 @@ pub struct PipelinedLoop {
     pub rec_mii: u32,
     /// Iterations under way at once.
     pub stages: u32,
+    /// An exact scheduler found that there is no schedule below this II; 0 when
+    /// none was asked.
+    pub least: u32,
 }
 
 impl Program {

@@ -243,6 +243,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         arg_overflow: 32,
         global_regs: vec![],
         loops: vec![],
+        problems: vec![],
     }
 }
 

@@ -436,19 +436,24 @@ impl<'a> Attempt<'a> {
     fn finish(self, stages: i64) -> Option<Schedule> {
         let (ops, ii) = (self.ops, self.ii);
         let time: Vec<i64> = self.time.iter().map(|t| t.unwrap_or(-1) - self.lowest).collect();
-        let orders =
-            ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
-        let carried = ops.ops.iter().enumerate().all(|(i, op)| {
-            op.reads.iter().all(|r| match r.1 {
-                From::Node(p, d) => {
-                    let d = i64::from(d);
-                    let read = time[i] + d * ii;
-                    let landing = time[p] + latency(ops, p);
-                    read >= landing && read < landing + ii
-                }
-                From::Outside(_) => true,
-            })
-        });
-        (orders && carried).then_some(Schedule { ii, time, variant: self.variant, stages })
+        keeps_orders(ops, ii, &time).then_some(Schedule { ii, time, variant: self.variant, stages })
     }
+}
+
+/// Does every access to memory wait for those before it, and every operand find
+/// its value landed and not yet overwritten by the next iteration's?
+pub fn keeps_orders(ops: &Ops, ii: i64, time: &[i64]) -> bool {
+    let memory =
+        ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
+    let operands = ops.ops.iter().enumerate().all(|(i, op)| {
+        op.reads.iter().all(|r| match r.1 {
+            From::Node(p, d) => {
+                let read = time[i] + i64::from(d) * ii;
+                let landing = time[p] + latency(ops, p);
+                read >= landing && read < landing + ii
+            }
+            From::Outside(_) => true,
+        })
+    });
+    memory && operands
 }
