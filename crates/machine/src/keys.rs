@@ -21,6 +21,7 @@ pub static MACHINE: &[Key] = &[
     may("classes", Kind::Map("class", &Kind::Texts), "operand kinds that only certain registers of one file fit"),
     may("clusters", Kind::Table(CLUSTERS), "register files with units of their own, and the paths between them"),
     need("issue", Kind::Table(ISSUE), "how instructions issue"),
+    may("core", Kind::Table(crate::core::keys::CORE), "a core that schedules at run time; without it `issue` says all"),
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
     need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
@@ -117,6 +118,7 @@ static TIMING: &[Key] = &[
         Kind::Map("register, register file or operand", &Kind::Int(1, 10_000)),
         "latency of single results that differ",
     ),
+    may("uops", Kind::Int(1, 64), "on machines with `[core]`: micro-operations of the computing part (1)"),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
 ];
@@ -214,6 +216,9 @@ static MEMORY: &[Key] = &[
     may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
+    may("l2", Kind::Table(crate::core::keys::L2), "on machines with `[core]`: the cache behind both"),
+    may("dram", Kind::Table(crate::core::keys::DRAM), "on machines with `[core]`: memory behind all caches"),
+    may("dtlb", Kind::Table(crate::core::keys::DTLB), "on machines with `[core]`: buffer of page translations; without it all are known"),
 ];
 
 static BANKS: &[Key] = &[

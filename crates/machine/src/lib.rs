@@ -16,6 +16,7 @@ mod abi;
 mod build;
 mod clusters;
 pub mod compounds;
+pub mod core;
 pub mod error;
 pub mod eval;
 mod expr;

@@ -50,6 +50,8 @@ pub struct Machine {
     /// Matrices over GF(2) named in semantics.
     pub matrices: Vec<Arc<BitMatrix>>,
     pub issue: Issue,
+    /// Set where the machine schedules at run time.
+    pub core: Option<crate::core::Core>,
     pub branch: BranchModel,
     pub memory: MemorySystem,
     pub abi: Abi,
@@ -122,6 +124,9 @@ pub struct Instr {
     pub issue_cycles: u32,
     /// Cycles during which the unit it runs on takes no other instruction.
     pub unit_cycles: u32,
+    /// Micro-operations of its computing part, where the machine has a core
+    /// that makes some.
+    pub uops: u32,
     /// Cycles from issue until a register written by it can be read by an
     /// instruction that issues then: 1 = by the next cycle's instruction.
     pub latency: u32,

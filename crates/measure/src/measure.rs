@@ -4,6 +4,7 @@ use crate::bottleneck::{self, share};
 use crate::bounds;
 use crate::choose::{Chosen, choose};
 use crate::compare::{Outcome, side_by_side};
+use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
@@ -56,15 +57,23 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let failure = runs.values().find_map(|r| r.failure.clone()).or(vectors_failed);
 
     let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
-    let resource = resource::bound(&machine, &counts);
+    let dynamic = machine.core.as_ref().zip(steady.counts());
+    let resource = match &dynamic {
+        Some((core, slope)) => core::resource(core, slope),
+        None => resource::bound(&machine, &counts),
+    };
     let heights = bounds::heights(program, &interface, work, unit)?;
+    let bound = resource.cycles.max(heights.recurrence);
     let bounds = Bounds {
         resource: resource.cycles,
         recurrence: heights.recurrence,
         critical_path: heights.critical_path,
-        lower: resource.cycles.max(heights.recurrence),
-        classes: resource::classes(&machine, &counts),
-        units: resource::shares(&machine, &counts),
+        lower: match &dynamic {
+            Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
+            None => bound,
+        },
+        classes: dynamic.as_ref().map_or_else(|| resource::classes(&machine, &counts), |d| core::classes(&d.1)),
+        units: dynamic.as_ref().map_or_else(|| resource::shares(&machine, &counts), |d| core::shares(&d.1)),
     };
     // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
     if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {
@@ -75,7 +84,15 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     }
     let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
     let blocks_run = f64::from(bytes) / f64::from(unit);
-    let limit = bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run);
+    let limit = match (&machine.core, &whole.core) {
+        (Some(core), Some(counts)) => {
+            let none = ciphermill_ooo::Counts::default();
+            let all = core::resource(core, &core::Slope { from: &none, to: counts, blocks: 1.0 });
+            core::bottleneck(counts, whole, &all)
+        }
+        _ => bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run),
+    };
+    let counted = whole.core.as_ref();
     let cycles_per_byte = cycles_per_block / f64::from(unit);
 
     Ok(Measurement {
@@ -100,12 +117,13 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
         instructions: whole.instructions,
-        uops: whole.instructions,
+        uops: counted.map_or(whole.instructions, |c| c.get("uops_retired")),
         cpi: share(whole.cycles, whole.instructions),
-        ilp: share(whole.instructions, whole.cycles),
-        events: BTreeMap::new(),
-        metrics: metrics(whole),
-        breakdown: breakdown(whole),
+        ilp: share(counted.map_or(whole.instructions, |c| c.get("uops_dispatched")), whole.cycles),
+        events: machine.core.as_ref().zip(counted).map(|(core, c)| core::events(core, c)).unwrap_or_default(),
+        metrics: counted.map_or_else(|| metrics(whole), |c| core::metrics(c, whole)),
+        cpi_stack: counted.map(core::cpi_stack).unwrap_or_default(),
+        breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
         loops: loops(program, whole),
         bottleneck: limit.word,
@@ -175,6 +193,22 @@ impl Steady<'_> {
     }
 }
 
+impl<'a> Steady<'a> {
+    /// The counts of a core that schedules at run time.
+    fn counts(&self) -> Option<core::Slope<'a>> {
+        let (from, to) = (self.from.core.as_ref()?, self.to.core.as_ref()?);
+        Some(core::Slope { from, to, blocks: self.blocks })
+    }
+}
+
+/// A slope of cycles between two messages can be below the same slope of a
+/// bound by what the window hides at their ends: the cycles in which it drains.
+/// Within that, the smaller of the two is the bound.
+fn within_window(bound: f64, cycles: f64, core: &ciphermill_machine::core::Core, blocks: f64) -> f64 {
+    let window = f64::from(core.reorder_buffer + core.load.latency + core.store.buffers);
+    if bound > cycles && bound - cycles <= window / blocks.max(1.0) { cycles } else { bound }
+}
+
 fn metrics(s: &Stats) -> Metrics {
     let hit = |c: CacheStats| 1.0 - share(c.read_misses + c.write_misses, c.reads + c.writes);
     let branches = s.branches_taken + s.branches_untaken + s.jumps;
@@ -191,6 +225,7 @@ fn metrics(s: &Stats) -> Metrics {
         overhead_share: share(s.roles.overhead, s.instructions),
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),
+        ..Metrics::default()
     }
 }
 
@@ -222,6 +257,8 @@ fn breakdown(s: &Stats) -> Breakdown {
         window: s.stalls.window,
         bank: s.stalls.bank,
         cross: s.stalls.cross,
+        frontend: 0,
+        full: 0,
     }
 }
 

@@ -45,6 +45,7 @@ impl Simulator {
         let run = match &mut self.core {
             Core::Interlocked(engine) => engine.call(program, map, state, entry, fuel),
             Core::Exposed(stepper) => stepper.call(program, map, state, entry, fuel, &mut NoWatch),
+            Core::Dynamic(dynamic) => dynamic.call(program, map, state, entry, fuel),
         };
         let results = self.leave(func, run.map(|_| ()));
         if let Core::Exposed(stepper) = &mut self.core {

@@ -73,6 +73,9 @@ pub struct Stats {
     pub per_instr: Vec<u64>,
     /// Instructions executed in each function.
     pub per_func: Vec<u64>,
+    /// On machines that schedule at run time: what their core counted.
+    /// `issue_cycles` are then all cycles, and no stalls are told apart here.
+    pub core: Option<ciphermill_ooo::Counts>,
     /// Deepest the stack went, in bytes.
     pub stack_bytes: u64,
 }

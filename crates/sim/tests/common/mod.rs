@@ -57,6 +57,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         units: vec![],
         issue_cycles: 1,
         unit_cycles: 1,
+        uops: 1,
         latency: 1,
         dest_latency: vec![],
         taken_cycles: 0,
@@ -152,6 +153,7 @@ pub fn toy() -> Machine {
         tables: vec![],
         matrices: vec![],
         issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0 },
+        core: None,
         branch: BranchModel { predictor: Predictor::None },
         memory: MemorySystem { icache: None, dcache: None, unaligned: true, banks: None },
         abi: Abi {
