@@ -103,7 +103,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         cpi: share(whole.cycles, whole.instructions),
         ilp: share(whole.instructions, whole.cycles),
         events: BTreeMap::new(),
-        metrics: metrics(whole),
+        metrics: metrics(whole, machine.issue.width),
         breakdown: breakdown(whole),
         bounds,
         loops: loops(program, whole),
@@ -174,7 +174,7 @@ impl Steady<'_> {
     }
 }
 
-fn metrics(s: &Stats) -> Metrics {
+fn metrics(s: &Stats, width: u16) -> Metrics {
     let hit = |c: CacheStats| 1.0 - share(c.read_misses + c.write_misses, c.reads + c.writes);
     let branches = s.branches_taken + s.branches_untaken + s.jumps;
     Metrics {
@@ -187,6 +187,8 @@ fn metrics(s: &Stats) -> Metrics {
         stall_ratio: share(s.stalls.total(), s.cycles),
         wasted_work: 0.0,
         lookup_share: share(s.roles.lookup, s.instructions),
+        lookup_slot_share: share(s.roles.lookup, s.cycles * u64::from(width.max(1))),
+        lookup_cycle_share: if s.cycles > 0 { s.lookup_cycles / s.cycles as f64 } else { 0.0 },
         overhead_share: share(s.roles.overhead, s.instructions),
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),
