@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ._core import InputError, InternalError
     from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep
     from .measurement import Measurement
-    from .sweep import Sweep
+    from .sweeps import Sweep
 
 __all__ = [
     "CipherModule",
@@ -37,7 +37,7 @@ _HOME = {
     "InputError": "_core",
     "InternalError": "_core",
     "Measurement": "measurement",
-    "Sweep": "sweep",
+    "Sweep": "sweeps",
 }
 
 

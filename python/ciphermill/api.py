@@ -11,7 +11,7 @@ from ._core import InputError
 from .measurement import Listing, Measurement
 
 if TYPE_CHECKING:
-    from .sweep import Sweep
+    from .sweeps import Sweep
 
 
 def ciphers() -> Listing:
@@ -102,7 +102,7 @@ def sweep(
     "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
     ``measurements``, ``to_polars()`` and ``to_parquet(path)``.
     """
-    from .sweep import run
+    from .sweeps import run
 
     return run(grid, store=store, workers=workers, cluster=cluster)
 

@@ -332,13 +332,13 @@ def sweep(
 ) -> None:
     """Measure every point of a grid; what has been measured is kept, and not measured again."""
     from . import report
-    from . import sweep as sweeps
+    from . import sweeps
     from ._core import InputError
 
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least 1")
     if parquet is not None or csv is not None:
-        from .sweep.frame import polars
+        from .sweeps.frame import polars
 
         # Now, and not after an hour's work.
         polars()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .measurement import Measurement
 
 if TYPE_CHECKING:
-    from .sweep import Sweep
+    from .sweeps import Sweep
 
 
 def title(m: Measurement) -> str:
@@ -101,7 +101,7 @@ def table(measurements: Sequence[Measurement]) -> str:
 
 def sweep(done: Sweep) -> str:
     """A line a point: what varies in the grid, and the main figures."""
-    from .sweep.grid import flat
+    from .sweeps.grid import flat
 
     axes = done.grid.axes() or ["cipher"]
     rows = []

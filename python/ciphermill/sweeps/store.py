@@ -1,7 +1,7 @@
 """Where the results of sweeps are kept: one SQLite file in WAL mode.
 
 A row for each measurement, by the hash of everything that determines it
-(`ciphermill.sweep.work.Point.key`). A result is written in a transaction of
+(`ciphermill.sweeps.work.Point.key`). A result is written in a transaction of
 its own as soon as it is there: whatever ends the process, and however, what
 has been measured stays, and what is in the store is not measured again.
 """
