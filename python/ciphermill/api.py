@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import _core, engine, library, manifest, paths
 from ._core import InputError
 from .measurement import Listing, Measurement
+
+if TYPE_CHECKING:
+    from .sweeps import Sweep
 
 
 def ciphers() -> Listing:
@@ -83,6 +87,24 @@ def run(
         return engine.measure(module, str(on), options)
     chosen = library.machine_names() if on is None else [str(machine) for machine in on]
     return [engine.measure(module, machine, options) for machine in chosen]
+
+
+def sweep(
+    grid: str | Path | Mapping[str, object],
+    *,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+) -> Sweep:
+    """Measure every point of a grid, as ``ciphermill sweep`` does.
+
+    ``grid`` is a file, or what one would say: ``{"grid": [{"cipher": [...],
+    "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
+    ``measurements``, ``to_polars()`` and ``to_parquet(path)``.
+    """
+    from .sweeps import run
+
+    return run(grid, store=store, workers=workers, cluster=cluster)
 
 
 def _names(value: str | Iterable[str]) -> list[str]:

@@ -317,6 +317,51 @@ def study(
 
 
 @app.command()
+def sweep(
+    grid: Annotated[str, typer.Argument(metavar="GRID", help="A grid of points, as docs/sweeps.md describes it.")],
+    store: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here.")
+    ] = None,
+    parquet: Annotated[str | None, typer.Option(metavar="FILE", help="Write the whole table there as Parquet.")] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write the whole table there as CSV.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure every point of a grid; what has been measured is kept, and not measured again."""
+    from . import report
+    from . import sweeps
+    from ._core import InputError
+
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers {workers}: at least 1")
+    if parquet is not None or csv is not None:
+        from .sweeps.frame import polars
+
+        # Now, and not after an hour's work.
+        polars()
+    done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, progress=with_progress)
+    for write, path in (("write_parquet", parquet), ("write_csv", csv)):
+        if path is not None:
+            try:
+                getattr(done.to_polars(), write)(path)
+            except OSError as error:
+                raise InputError(f"{path}: {error.strerror or error}") from None
+    if json:
+        print_json(report.document(done.measurements))
+    else:
+        print(report.sweep(done))
+    for n, failure in done.failures.items():
+        complain(f"{sweeps.title(done.grid.points[n])}: {failure.splitlines()[0]}")
+    if done.faults:
+        complain(OUR_FAULT)
+        raise typer.Exit(1)
+    raise typer.Exit(2 if done.failures else 0)
+
+
+@app.command()
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The cipher's name, and its folder's.")],
     kind: Annotated[str, typer.Option(help="block or stream.")] = "block",

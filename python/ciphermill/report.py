@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .measurement import Measurement
+
+if TYPE_CHECKING:
+    from .sweeps import Sweep
 
 
 def title(m: Measurement) -> str:
@@ -64,6 +67,8 @@ def pipelined(loop: dict[str, Any]) -> str:
 
 METRICS = {
     "lookup_share": "table lookups",
+    "lookup_slot_share": "slots for lookups",
+    "lookup_cycle_share": "cycles for lookups",
     "overhead_share": "spills and moves",
     "load_share": "loads",
     "store_share": "stores",
@@ -101,6 +106,25 @@ def table(measurements: Sequence[Measurement]) -> str:
         for m in measurements
     ]
     return columns(head, rows, right=(2, 4, 5, 6, 7))
+
+
+def sweep(done: Sweep) -> str:
+    """A line a point: what varies in the grid, and the main figures."""
+    from .sweeps.grid import flat
+
+    axes = done.grid.axes() or ["cipher"]
+    rows = []
+    for n, (point, m) in enumerate(done.results):
+        settings = flat(point)
+        cells = [str(settings.get(axis, "")) for axis in axes]
+        if m is None:
+            rows.append((*cells, "", "", "", "failed" if n in done.failures else "missing"))
+        else:
+            share = f"{100 * m.metrics['lookup_share']:.0f} %"
+            rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
+    head = (*axes, "cycles/block", "bound", "lookups", "limited by")
+    counts = f"{len(done)} points, {done.measured} measured now, {len(done.failures)} without a measurement"
+    return columns(head, rows, right=range(len(axes), len(axes) + 3)) + f"\n\n{counts}"
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:

@@ -277,7 +277,7 @@ impl Finish<'_> {
         loop_depth: u8,
         out: &mut Laid,
     ) -> Result<(), CompileError> {
-        if !self.machine.issue.interlock {
+        if self.machine.issue.explicit {
             return crate::vliw::pack::emit(self, body, end, loop_depth, out);
         }
         let insts = match end {

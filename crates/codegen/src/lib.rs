@@ -160,7 +160,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         if !windowed {
             without_window(&mut vfunc, m);
         }
-        let kernels = if !m.issue.interlock && options.level > 0 {
+        let kernels = if m.issue.explicit && options.level > 0 {
             vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, exchange.as_mut())?
         } else {
             Vec::new()
@@ -222,6 +222,10 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
             !m.issue.interlock && m.abi.link.is_none(),
             "issue.interlock = false: calls on an exposed pipeline need [abi.link]; add it, or set interlock to true",
         ),
+        (
+            m.issue.explicit && m.abi.windows.is_some(),
+            "issue.width: bundles of several instructions are not made for machines with register windows; set it to 1",
+        ),
     ];
     match lacking.iter().find(|l| l.0) {
         Some((_, what)) => Err(CompileError::Unsupported(format!("machine {}: {what}", m.name))),
@@ -243,8 +247,8 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
     direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
 }
 
-/// Does some load of the machine scale its index register? Where none does, an
-/// index is better cut out of a word already scaled.
+/// Does some load or addition of the machine scale an index register? Where none
+/// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
@@ -255,6 +259,7 @@ pub fn scales_index(machine: &Machine) -> bool {
     }
     pattern::templates(machine).iter().any(|t| match &t.action {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
+        pattern::Action::Value(_, p @ pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
         _ => false,
     })
 }

@@ -35,6 +35,11 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
     };
+    let mut abi = abi;
+    if let Some(most) = int::<usize>(t, "registers") {
+        abi.allocatable.truncate(most);
+        abi.scratch.truncate(1 + most - abi.allocatable.len());
+    }
     let place = |key: &str| t.get(key).map_or(&whole.place, |n| &n.place);
     if !abi.stack_align.is_power_of_two() {
         return Err(place("stack_align").error("must be a power of two"));

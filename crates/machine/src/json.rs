@@ -123,7 +123,7 @@ impl Machine {
             "compounds": compounds,
             "tables": tables,
             "rules": self.rules.iter().map(|r| json!({"name": r.name})).collect::<Vec<_>>(),
-            "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "source": self.source("issue")},
+            "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "explicit": self.issue.explicit, "source": self.source("issue")},
             "branch": {"predictor": match self.branch.predictor { Predictor::None => "none", Predictor::BackwardTaken => "backward_taken" }},
             "memory": {
                 "unaligned": self.memory.unaligned,

@@ -203,6 +203,11 @@ static ISSUE: &[Key] = &[
         "cycles lost when a register written in the cycle before crosses between clusters (0)",
     ),
     may("register_reads", Kind::Int(0, 64), "times that one register can be read in a cycle (0: any number)"),
+    may(
+        "explicit",
+        Kind::Bool,
+        "the compiler says which instructions issue together (true where width is above 1 or nothing interlocks)",
+    ),
 ];
 
 static BRANCH: &[Key] = &[need(
@@ -251,6 +256,7 @@ static ABI: &[Key] = &[
     need("stack_pointer", Kind::Text, "the stack pointer"),
     need("return_address", Kind::Text, "where a call leaves the return address"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
+    may("registers", Kind::Int(8, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
     may("globals", Kind::Texts, "hold the first mutable globals for the whole program"),
     need("stack_align", Kind::Int(1, 4096), "the stack pointer is a multiple of this many bytes"),
     may("frame_reserve", Kind::Int(0, 4096), "bytes at the stack pointer that the convention reserves (0)"),

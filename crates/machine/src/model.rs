@@ -285,6 +285,9 @@ pub struct Issue {
     pub cross_stall: u32,
     /// How many times one register can be read in a cycle; 0: any number.
     pub register_reads: u16,
+    /// What issues together stands together in the program: the compiler makes
+    /// bundles, and writes loops so that they have something to hold.
+    pub explicit: bool,
 }
 
 #[derive(Clone, Debug)]

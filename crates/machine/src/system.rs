@@ -11,7 +11,10 @@ fn flag(table: Option<&Tree>, key: &str) -> bool {
 
 pub(crate) fn issue(top: &Tree) -> Issue {
     let t = top.table("issue");
-    Issue { width: t.and_then(|t| int(t, "width")).unwrap_or(1), interlock: flag(t, "interlock"),
+    let width = t.and_then(|t| int(t, "width")).unwrap_or(1);
+    let interlock = flag(t, "interlock");
+    let explicit = t.and_then(|t| t.get("explicit")).and_then(Node::as_bool).unwrap_or(width > 1 || !interlock);
+    Issue { width, interlock, explicit,
         packet_bytes: t.and_then(|t| int(t, "packet_bytes")).unwrap_or(0),
         cross_stall: t.and_then(|t| int(t, "cross_stall")).unwrap_or(0),
         register_reads: t.and_then(|t| int(t, "register_reads")).unwrap_or(0),

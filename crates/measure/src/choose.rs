@@ -53,7 +53,7 @@ pub fn choose(
     check(request, interface)?;
     let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
-    let statically = !machine.issue.interlock && request.level > 1 && work.direction != Direction::Keysetup;
+    let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
         let program = pipeline::compile(module.clone(), machine.clone(), request.level, None, exact)?;
         return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN });

@@ -121,7 +121,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         cpi: share(whole.cycles, whole.instructions),
         ilp: share(counted.map_or(whole.instructions, |c| c.get("uops_dispatched")), whole.cycles),
         events: machine.core.as_ref().zip(counted).map(|(core, c)| core::events(core, c)).unwrap_or_default(),
-        metrics: counted.map_or_else(|| metrics(whole), |c| core::metrics(c, whole)),
+        metrics: counted.map_or_else(|| metrics(whole, machine.issue.width), |c| core::metrics(c, whole)),
         cpi_stack: counted.map(core::cpi_stack).unwrap_or_default(),
         breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
@@ -209,7 +209,7 @@ fn within_window(bound: f64, cycles: f64, core: &ciphermill_machine::core::Core,
     if bound > cycles && bound - cycles <= window / blocks.max(1.0) { cycles } else { bound }
 }
 
-fn metrics(s: &Stats) -> Metrics {
+fn metrics(s: &Stats, width: u16) -> Metrics {
     let hit = |c: CacheStats| 1.0 - share(c.read_misses + c.write_misses, c.reads + c.writes);
     let branches = s.branches_taken + s.branches_untaken + s.jumps;
     Metrics {
@@ -222,6 +222,8 @@ fn metrics(s: &Stats) -> Metrics {
         stall_ratio: share(s.stalls.total(), s.cycles),
         wasted_work: 0.0,
         lookup_share: share(s.roles.lookup, s.instructions),
+        lookup_slot_share: share(s.roles.lookup, s.cycles * u64::from(width.max(1))),
+        lookup_cycle_share: if s.cycles > 0 { s.lookup_cycles / s.cycles as f64 } else { 0.0 },
         overhead_share: share(s.roles.overhead, s.instructions),
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),

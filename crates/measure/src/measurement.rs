@@ -85,8 +85,14 @@ pub struct Metrics {
     pub stall_ratio: f64,
     /// Work thrown away after a wrong guess.
     pub wasted_work: f64,
-    /// Instructions that serve table lookups.
+    /// Instructions that serve table lookups: that cut out, scale and add the
+    /// index, and load.
     pub lookup_share: f64,
+    /// Issue slots that such instructions take, of all slots of all cycles.
+    pub lookup_slot_share: f64,
+    /// Cycles that go to table lookups: each cycle is divided evenly among the
+    /// instructions that issue in it, a wait for a table's entry counts whole.
+    pub lookup_cycle_share: f64,
     /// Spills, reloads, saves and moves of the register allocator.
     pub overhead_share: f64,
     pub load_share: f64,

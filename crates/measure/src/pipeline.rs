@@ -115,7 +115,7 @@ pub fn compile(
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
-        word_buffers: !machine.issue.interlock,
+        word_buffers: machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
         exact: exact.map(<[Answer]>::to_vec),

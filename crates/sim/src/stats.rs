@@ -58,6 +58,9 @@ pub struct Stats {
     pub instructions: u64,
     pub bundles: u64,
     pub roles: Roles,
+    /// Cycles that table lookups took: a cycle in which something issues is
+    /// divided evenly among what does, a wait belongs to what is waited for.
+    pub lookup_cycles: f64,
     /// Conditional branches.
     pub branches_taken: u64,
     pub branches_untaken: u64,

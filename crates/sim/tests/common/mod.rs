@@ -152,7 +152,7 @@ pub fn toy() -> Machine {
         variants: vec![],
         tables: vec![],
         matrices: vec![],
-        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0 },
+        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0, explicit: false },
         core: None,
         branch: BranchModel { predictor: Predictor::None },
         memory: MemorySystem { icache: None, dcache: None, unaligned: true, banks: None },

@@ -26,7 +26,7 @@
 mod inductions;
 
 use super::body::From;
-use super::graph::{Edges, depths, edges, induction, latency};
+use super::graph::{Edges, depths, edges, induction, kept, latency};
 use super::place::{Ops, Sides};
 use super::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
@@ -376,7 +376,7 @@ impl<'a> Attempt<'a> {
                 lax || {
                     let more = |c: i64| crowd.iter().filter(|x| x.0 == side && (x.1..x.2).contains(&c)).count() as i64;
                     let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit[side];
-                    (s + latency(ops, p)..t).all(room)
+                    (s + kept(ops, p)..t).all(room)
                 }
             });
             let Some((s, (v, unit))) = fits else {
@@ -388,7 +388,7 @@ impl<'a> Attempt<'a> {
                 }
                 return None;
             };
-            crowd.push((side, s + latency(ops, p), t));
+            crowd.push((side, s + kept(ops, p), t));
             self.table.put(self.table.row(s), p, &ops.ops[p], v, unit);
             done.push((p, s, v));
         }
@@ -406,7 +406,7 @@ impl<'a> Attempt<'a> {
         // Its own value, seen backwards, ends where it lands.
         let life = self.lives[i];
         if life.open {
-            let landing = t + latency(ops, i);
+            let landing = t + kept(ops, i);
             if life.last - landing >= ii && !ops.initial.contains_key(&i) {
                 return None;
             }
@@ -449,8 +449,7 @@ pub fn keeps_orders(ops: &Ops, ii: i64, time: &[i64]) -> bool {
         op.reads.iter().all(|r| match r.1 {
             From::Node(p, d) => {
                 let read = time[i] + i64::from(d) * ii;
-                let landing = time[p] + latency(ops, p);
-                read >= landing && read < landing + ii
+                read >= time[p] + latency(ops, p) && read < time[p] + kept(ops, p) + ii
             }
             From::Outside(_) => true,
         })
