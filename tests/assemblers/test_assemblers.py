@@ -16,7 +16,7 @@ from pathlib import Path
 
 import c6x
 import pytest
-from printed import C6X, SPARC, Assembled, Calls, Emulated, Target, riscv
+from printed import C6X, IA32, SPARC, Assembled, Calls, Emulated, Target, riscv
 
 ciphermill = pytest.importorskip("ciphermill")
 
@@ -31,6 +31,7 @@ LONGEST = 2048
 TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
     "c6201": ("c6201", (), C6X),
     "c64x": ("c64x", (), C6X),
+    "core2": ("core2", (), IA32),
     "leon2": ("leon2", (), SPARC),
     "rv32": ("rv32", (), riscv()),
     "rv32-zb": (

@@ -156,7 +156,7 @@ impl Machine {
             "callee_saved": names(&abi.callee_saved),
             "call_preserved": names(&abi.call_preserved),
             "stack_pointer": name(&abi.stack_pointer),
-            "return_address": name(&abi.return_address),
+            "return_address": abi.return_address.as_ref().map(name),
             "scratch": names(&abi.scratch),
             "globals": names(&abi.globals),
             "stack_align": abi.stack_align,

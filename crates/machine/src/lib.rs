@@ -30,6 +30,7 @@ mod lex;
 mod linear;
 pub mod load;
 pub mod model;
+mod modes;
 mod operands;
 pub mod parse;
 pub mod print;

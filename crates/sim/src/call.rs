@@ -85,7 +85,14 @@ impl Simulator {
         let align = abi.stack_align.max(1);
         let top = STACK_TOP - abi.frame_reserve.next_multiple_of(align);
         self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(top);
-        self.state.pool.values[usize::from(abi.return_address.0)] = RETURN_TO;
+        match abi.return_address {
+            Some(r) => self.state.pool.values[usize::from(r.0)] = RETURN_TO,
+            None => {
+                let sp = top - word_bytes as u32;
+                self.state.memory.set_stack_word(sp, word_bytes, RETURN_TO);
+                self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(sp);
+            }
+        }
         self.state.windows.restart();
         self.map.lookup(u64::from(self.map.layout.func(func))).map_err(internal)
     }
@@ -105,7 +112,7 @@ impl Simulator {
         for &r in abi.callee_saved.iter().chain(&abi.call_preserved) {
             let kept = self.program.global_regs.iter().any(|&(g, _)| g == r);
             let info = &machine.regs[usize::from(r.0)];
-            let special = r == abi.stack_pointer || r == abi.return_address || info.zero || kept;
+            let special = r == abi.stack_pointer || Some(r) == abi.return_address || info.zero || kept;
             if !special && value(r) != POISON & mask(u32::from(machine.files[info.file].bits)) {
                 return Err(Stop::Internal(format!("{} did not preserve register {}", f.name, info.name)));
             }
