@@ -1,7 +1,8 @@
 # Everything stays in this checkout: .venv, target/ and build/.
 #
 #   make build   .venv/bin/ciphermill and the Python package in .venv
-#   make run     builds, then measures every cipher on every machine
+#   make run     builds, reproduces the studies, and writes report/index.html: they and every
+#                cipher on every machine
 #   make test    builds, then runs every test
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make fuzz    random programs against the reference interpreter, until stopped
@@ -31,8 +32,10 @@ $(VENV)/installed: python/requirements.txt
 build: $(VENV)/installed
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
+# Both keep what they have measured below build/cache: a second run takes seconds.
 run: build
-	@$(BIN)/ciphermill run all
+	@$(BIN)/ciphermill study all
+	@$(BIN)/ciphermill report
 
 test: build test-rust test-python
 	@echo

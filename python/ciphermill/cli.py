@@ -316,6 +316,27 @@ def study(
     raise typer.Exit(1 if any(result.faults() for result in results) else 0)
 
 
+@app.command("report")
+def report_(
+    out: Annotated[str, typer.Option("-o", metavar="FILE", help="Write the page there.")] = "report/index.html",
+    json: Json = False,
+) -> None:
+    """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
+    from pathlib import Path
+
+    from . import study as studies
+    from . import webreport
+
+    written = webreport.write(Path(out), [studies.find(n) for n in studies.names()], with_progress)
+    if json:
+        print_json(written.to_dict())
+    else:
+        print(written.sentence())
+    for fault in written.faults:
+        complain(f"{fault}\n{OUR_FAULT}")
+    raise typer.Exit(1 if written.faults else 0)
+
+
 @app.command()
 def sweep(
     grid: Annotated[str, typer.Argument(metavar="GRID", help="A grid of points, as docs/sweeps.md describes it.")],
