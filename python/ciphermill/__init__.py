@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._core import InputError, InternalError
     from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies
-    from .measurement import Measurement
+    from .measurement import Measurement, Measurements
 
 __all__ = [
     "CipherModule",
     "InputError",
     "InternalError",
     "Measurement",
+    "Measurements",
     "cipher",
     "ciphers",
     "extensions",
@@ -34,6 +35,7 @@ _HOME = {
     "InputError": "_core",
     "InternalError": "_core",
     "Measurement": "measurement",
+    "Measurements": "measurement",
 }
 
 
