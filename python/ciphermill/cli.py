@@ -441,6 +441,42 @@ def rtl(
 
 
 @app.command()
+def host(
+    cipher: Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.")],
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    bytes: Annotated[int, typer.Option(metavar="N", help="Message length.")] = 16384,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Samples, of which the median is shown.")] = 25,
+    native: Annotated[
+        str | None, typer.Option("--cc", metavar="CC", help="gcc, clang, zig or a path. Default: gcc and a clang.")
+    ] = None,
+    with_engine: Annotated[
+        str, typer.Option("--engine", help="perf (this computer's counters) or callgrind (instructions, exact).")
+    ] = "perf",
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Run the same C on this computer, under its own counters."""
+    from . import host as hosting
+    from .host import text
+    from .progress import with_progress
+
+    options = hosting.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, repeat=repeat, cc=native, engine=with_engine
+    )
+    document = hosting.run(cipher, variant, options, with_progress)
+    if not emit(document, hosting.records(document), json, csv, parquet):
+        print(text.text(document))
+    wrong = [row for row in document["rows"] if not row["verified"]]
+    for row in wrong:
+        complain(f"{cipher}, {text.label(row)}: not verified: {row['failure']}")
+    raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
     from . import _core
