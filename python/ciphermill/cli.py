@@ -14,21 +14,28 @@ from typing import Annotated, NoReturn
 import click
 import typer
 
+from . import completion
+
 app = typer.Typer(
     name="ciphermill",
     help="What a block or stream cipher costs on a processor you describe, and why.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 Machine = Annotated[
-    list[str], typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml; repeatable. Default: all.")
-]
+    list[str], typer.Option(
+        "--on", metavar="MACHINE", help="A machine by name, or your own .toml; repeatable. Default: all.",
+        autocompletion=completion.machines,
+    ),
+]  # fmt: skip
 With = Annotated[
-    list[str], typer.Option("--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.")
+    list[str],
+    typer.Option(
+        "--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.", autocompletion=completion.extensions
+    ),
 ]
 Without = Annotated[
     list[str], typer.Option("--without", metavar="NAME[,NAME]", help="Take instructions or extensions away.")
@@ -60,16 +67,30 @@ Jam = Annotated[
 Unrolled = Annotated[
     bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest on machines without interlock, else no.")
 ]
-CipherName = Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.")]
+CipherName = Annotated[
+    str,
+    typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),
+]
+OneMachine = Annotated[
+    str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+]
+Variant = Annotated[
+    str | None,
+    typer.Option(help="Which of the cipher's variants. Default: the manifest's.", autocompletion=completion.variants),
+]
 
 
 @app.command()
 def run(
     cipher: Annotated[
-        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.")
-    ],
+        str,
+        typer.Argument(
+            metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
+            autocompletion=completion.ciphers,
+        ),
+    ],  # fmt: skip
     on: Machine = [],
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -195,8 +216,8 @@ def with_gates(measurements: list, extensions: list[str]) -> list:
 @app.command()
 def explain(
     cipher: CipherName,
-    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    on: OneMachine,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -234,9 +255,9 @@ def explain(
 @app.command()
 def asm(
     cipher: CipherName,
-    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    on: OneMachine,
     out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -274,7 +295,9 @@ def asm(
 
 @app.command()
 def show(
-    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+    ],
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -331,7 +354,9 @@ def list_(
 
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.")] = "all",
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.", autocompletion=completion.studies)
+    ] = "all",
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -371,7 +396,7 @@ def new(
 @app.command()
 def audit(
     cipher: CipherName,
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    variant: Variant = None,
     key_bits: Annotated[
         int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has; 128 for a .c or .wasm.")
     ] = None,
@@ -393,7 +418,10 @@ def audit(
 
 @app.command()
 def rtl(
-    extension: Annotated[str, typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.")],
+    extension: Annotated[
+        str,
+        typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.", autocompletion=completion.extensions),
+    ],
     on: Annotated[
         str | None, typer.Option("--on", metavar="MACHINE", help="The machine they are read on. Default: one they fit.")
     ] = None,
@@ -442,13 +470,15 @@ def rtl(
 
 @app.command()
 def host(
-    cipher: Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.")],
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    cipher: Annotated[
+        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.", autocompletion=completion.ciphers)
+    ],
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
     bytes: Annotated[int, typer.Option(metavar="N", help="Message length.")] = 16384,
-    repeat: Annotated[int, typer.Option(metavar="N", help="Samples, of which the median is shown.")] = 25,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Samples, of which the median is shown.")] = 51,
     native: Annotated[
         str | None, typer.Option("--cc", metavar="CC", help="gcc, clang, zig or a path. Default: gcc and a clang.")
     ] = None,

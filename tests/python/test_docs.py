@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -72,12 +73,11 @@ def test_the_tutorial_s_extension_does_what_it_says(cli, write):
     text = (ROOT / "docs" / "tutorial.md").read_text()
     (extension,) = re.findall(r"```toml\n(\[extension\].*?)```", text, re.DOTALL)
     assert tomllib.loads(extension)
-    write("xorrot.toml", extension)
-    import json
+    write("rotate.toml", extension)
 
     def cycles(*more):
         answer = cli("run", "chacha20", "--on", "rv32", "--json", *more)
         assert answer.code == 0, answer
         return json.loads(answer.out)["measurements"][0]["cycles_per_block"]
 
-    assert cycles("--with", "./xorrot.toml") < cycles()
+    assert cycles("--with", "./rotate.toml") < cycles()

@@ -50,8 +50,9 @@ class Options:
     key_bits: int | None = None
     blocks: str | None = None
     bytes: int = 16384
-    repeat: int = 25
-    sample_ms: float = 2.0
+    repeat: int = 51
+    #: Short beside the time slice that other processes take, so that most samples are undisturbed.
+    sample_ms: float = 0.3
     cc: str | None = None
     engine: str = "perf"
 
@@ -269,7 +270,7 @@ def counters(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     code = next((why["code"] for name, why in refused.items()), None)
     match code:
         case 2 | 19 | 95:
-            why = "the kernel knows no hardware counters here (a virtual machine often has none)"
+            why = "the kernel has none to give (as in most virtual machines)"
         case 1 | 13:
             why = "the kernel forbids it; as root: sysctl kernel.perf_event_paranoid=2"
         case _:

@@ -56,7 +56,7 @@ def clock(row: dict[str, Any], key: str) -> tuple[float | None, str]:
 def counters(document: dict[str, Any]) -> str:
     found = document["counters"]
     if not found["available"]:
-        return f"No hardware counters: {found['why']}. Time and the time-stamp counter are measured, the clock is estimated."
+        return f"No hardware counters here: {found['why']}. Time and the time-stamp counter are measured, the clock is estimated."
     lacking = sorted(found["refused"])
     return f"Counted: {', '.join(found['events'])}." + (f" Not given: {', '.join(lacking)}." if lacking else "")
 
