@@ -54,8 +54,8 @@ pub enum Op {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Software {
-    TaskClock,
     PageFaults,
+    MinorFaults,
 }
 
 /// One event over one sample.
@@ -134,7 +134,7 @@ pub fn read(events: &[Event], samples: u32, mut work: impl FnMut()) -> Reading {
             };
             // Both times are of the group, all of whose counters run together or not at all.
             let now = [data.time_enabled(), data.time_running()].map(|t| t.map_or(0, |t| t.as_nanos() as u64));
-            let times = [now[0] - before[0], now[1] - before[1]];
+            let times = [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])];
             before = now;
             for (counter, counts) in counters.iter_mut().zip(&mut counts) {
                 if let Ok(counter) = counter
@@ -183,7 +183,7 @@ fn builder(event: &Event) -> perf_event::Builder<'static> {
         }),
         Event::Raw(config) => Builder::new(events::Raw::new(*config)),
         Event::Software(event) => Builder::new(match event {
-            Software::TaskClock => events::Software::TASK_CLOCK,
+            Software::MinorFaults => events::Software::PAGE_FAULTS_MIN,
             Software::PageFaults => events::Software::PAGE_FAULTS,
         }),
     }
@@ -211,18 +211,22 @@ mod tests {
             Event::Software(Software::PageFaults),
             // No processor has an event of this number.
             Event::Cache { which: Cache::L1i, op: Op::Write, miss: false },
-            Event::Software(Software::TaskClock),
+            Event::Software(Software::MinorFaults),
         ];
+        let begin = std::time::Instant::now();
         match read(&events, 3, || drop(std::hint::black_box(vec![1_u8; 1 << 20]))) {
             Reading::Refused(refusal) => assert!(!refusal.message.is_empty()),
             Reading::Counts(counts) => {
                 assert_eq!(counts.len(), 3);
                 assert_eq!(counts[0].as_ref().unwrap().len(), 3);
                 assert!(counts[1].as_ref().is_err_and(|refusal| refusal.code.is_some()));
-                let times = counts[2].as_ref().unwrap();
-                assert!(times.iter().all(|c| c.value.is_some_and(|ns| ns > 0.0)), "{times:?}");
+                // A megabyte that nobody had touched takes faults in every sample.
+                let faults = counts[2].as_ref().unwrap();
+                assert!(faults.iter().all(|c| c.value.is_some_and(|n| n > 0.0)), "{faults:?}");
                 // Each sample has times of its own, not those since the first.
-                assert!(times.iter().all(|c| c.enabled > 0 && c.running <= c.enabled), "{times:?}");
+                assert!(faults.iter().all(|c| c.enabled > 0 && c.running <= c.enabled), "{faults:?}");
+                let total: u64 = faults.iter().map(|c| c.enabled).sum();
+                assert!(u128::from(total) <= begin.elapsed().as_nanos(), "{faults:?}");
             }
         }
     }

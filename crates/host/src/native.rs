@@ -160,7 +160,7 @@ unsafe fn symbol<T: Copy>(library: &Library, job: &Job, name: &str) -> Result<T,
 
 fn unhex(what: &str, text: &str) -> Result<Vec<u8>, HostError> {
     let wrong = || HostError::Input(format!("{what}: not pairs of hexadecimal digits"));
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
+    if !text.bytes().all(|b| b.is_ascii_hexdigit()) || !text.len().is_multiple_of(2) {
         return Err(wrong());
     }
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).map_err(|_| wrong())).collect()
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(unhex("key", "00ff7a").unwrap(), [0, 255, 122]);
         assert_eq!(hex(&[0, 255, 122]), "00ff7a");
         for wrong in ["0", "zz", "+1", "é"] {
-            assert!(unhex("key", wrong).is_err() || wrong == "+1", "{wrong}");
+            assert!(unhex("key", wrong).is_err(), "{wrong}");
         }
     }
 
