@@ -7,6 +7,7 @@
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
+#   make docs    the documentation site in build/site (installs mkdocs in .venv)
 #   make wheel   a wheel in build/wheels that can be installed elsewhere
 #   make clean   removes all of it again
 
@@ -15,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-rtl fuzz readme wheel clean
+.PHONY: all build run test test-rust test-python test-rtl fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -60,6 +61,15 @@ fuzz:
 
 readme: build
 	$(BIN)/python tests/python/test_readme.py
+
+$(VENV)/documenting: python/requirements-docs.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-docs.txt
+	@touch $@
+
+# Fetches nothing: fonts, search and pages are all here.
+docs: build $(VENV)/documenting
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is build/site/index.html"
 
 wheel: $(VENV)/installed
 	$(BIN)/maturin build --release --out build/wheels

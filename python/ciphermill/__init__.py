@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._core import InputError, InternalError
     from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep
-    from .measurement import Measurement
+    from .measurement import Measurement, Measurements
     from .sweeps import Sweep
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "InputError",
     "InternalError",
     "Measurement",
+    "Measurements",
     "Sweep",
     "cipher",
     "ciphers",
@@ -37,6 +38,7 @@ _HOME = {
     "InputError": "_core",
     "InternalError": "_core",
     "Measurement": "measurement",
+    "Measurements": "measurement",
     "Sweep": "sweeps",
 }
 

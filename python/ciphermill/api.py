@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from . import _core, engine, library, manifest, paths
 from ._core import InputError
-from .measurement import Listing, Measurement
+from .measurement import Listing, Measurement, Measurements
 
 if TYPE_CHECKING:
     from .sweeps import Sweep
@@ -59,11 +59,11 @@ def run(
     optimal: bool = False,
     exact: bool = False,
     cc: str = "zig",
-) -> Measurement | list[Measurement]:
+) -> Measurement | Measurements:
     """Measure a cipher on a machine, as ``ciphermill run`` does.
 
     With one machine named the result is a Measurement; with a sequence of
-    them, or none (all there are), a list. ``set`` is a mapping such as
+    them, or none (all there are), Measurements, which is a list. ``set`` is a mapping such as
     ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``.
     """
     options = engine.Options(
@@ -86,7 +86,7 @@ def run(
     if isinstance(on, (str, Path)):
         return engine.measure(module, str(on), options)
     chosen = library.machine_names() if on is None else [str(machine) for machine in on]
-    return [engine.measure(module, machine, options) for machine in chosen]
+    return Measurements(engine.measure(module, machine, options) for machine in chosen)
 
 
 def sweep(

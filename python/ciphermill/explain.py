@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import report
+from . import report, tables
 from .measurement import Measurement
 
 WIDTH = 80
@@ -31,6 +31,15 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     for other in stretches[1:]:
         parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
     return "\n\n".join(part for part in parts if part)
+
+
+def records(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each instruction of each stretch, with the stretch's place."""
+    return [
+        {"stretch": i, "function": s.get("function"), "block": ",".join(map(str, s.get("blocks", ()))), **line}
+        for i, s in enumerate(explanation["stretches"])
+        for line in s["instructions"]
+    ]
 
 
 def bounds(m: Measurement) -> str:
@@ -84,7 +93,7 @@ def listing(s: Mapping[str, Any]) -> str:
         cycle = "" if line["cycle"] == last else str(line["cycle"])
         last = line["cycle"]
         rows.append((cycle, line["text"].replace("\t", " "), waits(s, line)))
-    return report.columns(("cycle", "instruction", "waits for"), rows, right=(0,))
+    return tables.text(("cycle", "instruction", "waits for"), rows, right=(0,))
 
 
 def waits(s: Mapping[str, Any], line: Mapping[str, Any]) -> str:

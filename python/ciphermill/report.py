@@ -12,7 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import tables
 from .measurement import Measurement
+from .tables import columns as columns
 
 if TYPE_CHECKING:
     from .sweeps import Sweep
@@ -87,6 +89,18 @@ def verdict(m: Measurement) -> str:
     return f"yes: output and memory equal the reference interpreter's; {vectors}"
 
 
+def summary(measurements: Sequence[Measurement]) -> str:
+    """What a long table says, in a sentence."""
+    wrong = [m for m in measurements if not m.verified]
+    fastest = min(measurements, key=lambda m: m.cycles_per_byte)
+    verified = (
+        emphasised(f"{len(wrong)} of {len(measurements)} measurements are NOT verified")
+        if wrong
+        else f"All {len(measurements)} measurements are verified"
+    )
+    return f"{verified}; the fewest cycles a byte are {fastest.cycles_per_byte:.2f}, of {title(fastest)}."
+
+
 def table(measurements: Sequence[Measurement]) -> str:
     """Several measurements, a line each."""
     head = ("cipher", "direction", "key", "machine", "cycles/block", "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
@@ -101,11 +115,11 @@ def table(measurements: Sequence[Measurement]) -> str:
             f"{m.mbit_per_s:.2f}",
             f"{m.bounds['lower']:.1f}",
             m.bottleneck,
-            "yes" if m.verified else emphasised("NO"),
+            "yes" if m.verified else "NO",
         )
         for m in measurements
     ]
-    return columns(head, rows, right=(2, 4, 5, 6, 7))
+    return tables.text(head, rows, right=(2, 4, 5, 6, 7), drop=(6, 7, 8, 5))
 
 
 def sweep(done: Sweep) -> str:
@@ -125,17 +139,6 @@ def sweep(done: Sweep) -> str:
     head = (*axes, "cycles/block", "bound", "lookups", "limited by")
     counts = f"{len(done)} points, {done.measured} measured now, {len(done.failures)} without a measurement"
     return columns(head, rows, right=range(len(axes), len(axes) + 3)) + f"\n\n{counts}"
-
-
-def columns(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns below a headline; those in ``right`` to the right."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-
-    def line(row: Sequence[str]) -> str:
-        cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))]
-        return "  ".join(cells).rstrip()
-
-    return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(row) for row in rows)])
 
 
 def number(value: float) -> str:

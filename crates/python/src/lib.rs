@@ -96,6 +96,14 @@ fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> 
     })
 }
 
+/// A native shared library under this computer's counters; request and answer are JSON.
+///
+/// It runs foreign machine code in this process.
+#[pyfunction]
+fn observe(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || ciphermill_host::observe_json(request).map_err(MeasureError::input))
+}
+
 /// A machine with its extensions and settings, resolved.
 #[pyfunction]
 fn describe_machine(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -141,6 +149,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
+    m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
