@@ -223,7 +223,7 @@ fn metrics(s: &Stats, width: u16) -> Metrics {
         wasted_work: 0.0,
         lookup_share: share(s.roles.lookup, s.instructions),
         lookup_slot_share: share(s.roles.lookup, s.cycles * u64::from(width.max(1))),
-        lookup_cycle_share: if s.cycles > 0 { s.lookup_cycles / s.cycles as f64 } else { 0.0 },
+        lookup_cycle_share: Some(if s.cycles > 0 { s.lookup_cycles / s.cycles as f64 } else { 0.0 }),
         overhead_share: share(s.roles.overhead, s.instructions),
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),

@@ -92,7 +92,8 @@ pub struct Metrics {
     pub lookup_slot_share: f64,
     /// Cycles that go to table lookups: each cycle is divided evenly among the
     /// instructions that issue in it, a wait for a table's entry counts whole.
-    pub lookup_cycle_share: f64,
+    /// Null where instructions overlap.
+    pub lookup_cycle_share: Option<f64>,
     /// Spills, reloads, saves and moves of the register allocator.
     pub overhead_share: f64,
     pub load_share: f64,
