@@ -54,6 +54,8 @@ pub struct Place<'p> {
     pub func: u32,
     pub block: u32,
     pub addr: u32,
+    /// Encoded size.
+    pub bytes: u32,
 }
 
 /// The whole program.
@@ -96,7 +98,7 @@ impl Code {
                 if instr.delay_slots > 0 {
                     return Err(format!("`{}` has delay slots, which a core that schedules at run time does not have", instr.name));
                 }
-                one.bytes = instr.bytes;
+                one.bytes = u8::try_from(place.bytes).map_err(|_| format!("`{}` has {} bytes", instr.name, place.bytes))?;
                 one.parts = d.instruction(inst).map_err(|e| format!("`{}`: {e}", instr.name))?;
                 one.jump = match instr.kind {
                     InstrKind::Branch => Jump::Conditional,

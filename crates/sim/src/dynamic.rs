@@ -53,7 +53,7 @@ impl Dynamic {
             if insts.len() > 1 {
                 return Err("a core that schedules at run time has one instruction in a bundle: `issue.width` must be 1".into());
             }
-            places.push(Place { inst: insts.first(), func: at.func, block: at.block, addr: at.addr });
+            places.push(Place { inst: insts.first(), func: at.func, block: at.block, addr: at.addr, bytes: at.bytes });
         }
         let lookup = |func: u32, operand: &Operand| {
             let blocks = &map.layout.blocks;

@@ -98,7 +98,7 @@ static PREDICTOR: &[Key] = &[
 static PART: &[Key] = &[
     need(
         "kind",
-        Kind::OneOf(&["taken", "not_taken", "backward_taken", "bimodal", "global", "gshare", "loop", "chooser"]),
+        Kind::OneOf(&["taken", "not_taken", "backward_taken", "bimodal", "global", "gshare", "local", "loop", "chooser"]),
         "what it looks at",
     ),
     may("entries", Kind::Int(1, 1 << 20), "entries, a power of two (1024)"),

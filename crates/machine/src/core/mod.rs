@@ -197,6 +197,9 @@ pub enum PartKind {
     Global { entries: u32, bits: u32, history: u32 },
     /// Counters by history exclusive-or address.
     Gshare { entries: u32, bits: u32, history: u32 },
+    /// Counters by the branch's own history, of which there are as many as
+    /// entries, each with counters of its own.
+    Local { entries: u32, bits: u32, history: u32 },
     /// Loops that turn the same number of times, up to `trips`; `sure` equal
     /// turns in a row are needed. Others are left to `otherwise`.
     Loop { entries: u32, trips: u32, sure: u32, otherwise: usize },

@@ -143,10 +143,17 @@ fn units(b: &Builder<'_>, t: &Tree) -> Result<Vec<UnitId>, FileError> {
 
 fn fusion(b: &Builder<'_>, t: &Tree) -> Result<Vec<MacroFusion>, FileError> {
     // An instruction that was taken out of the machine fuses with nothing.
-    let find = |n: &Node| n.as_str().and_then(|name| b.instr_names.get(name)).copied();
+    let find = |n: &Node| -> Vec<InstrId> {
+        let name = n.as_str().unwrap_or_default();
+        let fits = |other: &str| match name.strip_suffix('*') {
+            Some(prefix) => other.starts_with(prefix),
+            None => other == name,
+        };
+        b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect()
+    };
     let one = |n: &Node| {
         let t = n.as_table()?;
-        let all = |key: &str| nodes(t, key).iter().filter_map(find).collect();
+        let all = |key: &str| nodes(t, key).iter().flat_map(find).collect();
         Some(MacroFusion { first: all("first"), second: all("second") })
     };
     Ok(nodes(t, "macro_fusion").iter().filter_map(one).collect())
@@ -178,6 +185,7 @@ fn predictor(t: &Tree) -> Result<Predictor, FileError> {
             Some("backward_taken") => PartKind::Backward,
             Some("global") => PartKind::Global { entries, bits, history },
             Some("gshare") => PartKind::Gshare { entries, bits, history },
+            Some("local") => PartKind::Local { entries, bits, history: history.min(12) },
             Some("loop") => PartKind::Loop {
                 entries,
                 trips: int(p, "trips").unwrap_or(64),

@@ -25,6 +25,8 @@ enum Part {
     Global(Counters, u32),
     /// Address exclusive-or history.
     Gshare(Counters, u32),
+    /// A branch's own history, and counters for each.
+    Local(Vec<u32>, Counters, u32),
     Loop(Loops, usize),
     Chooser(Counters, [usize; 2]),
 }
@@ -50,6 +52,9 @@ impl Direction {
             PartKind::Bimodal { entries, bits } => Part::Bimodal(Counters::new(entries, bits)),
             PartKind::Global { entries, bits, history } => Part::Global(Counters::new(entries, bits), history),
             PartKind::Gshare { entries, bits, history } => Part::Gshare(Counters::new(entries, bits), history),
+            PartKind::Local { entries, bits, history } => {
+                Part::Local(vec![0; entries as usize], Counters::new(entries << history, bits), history)
+            }
             PartKind::Loop { entries, trips, sure, otherwise } => Part::Loop(Loops::new(entries, trips, sure), otherwise),
             PartKind::Chooser { entries, bits, parts } => Part::Chooser(Counters::new(entries, bits), parts),
         };
@@ -72,6 +77,10 @@ impl Direction {
                 Part::Bimodal(c) => c.high(addr),
                 Part::Global(c, bits) => c.high(low(self.history, *bits) | addr << bits),
                 Part::Gshare(c, bits) => c.high(addr ^ low(self.history, *bits)),
+                Part::Local(own, c, bits) => {
+                    let at = addr & (own.len() as u32 - 1);
+                    c.high(low(own[at as usize], *bits) | at << bits)
+                }
                 Part::Loop(l, otherwise) => l.guess(addr).unwrap_or(self.guesses[*otherwise]),
                 Part::Chooser(c, [a, b]) => self.guesses[if c.high(addr) { *b } else { *a }],
             };
@@ -89,6 +98,11 @@ impl Direction {
                 Part::Bimodal(c) => c.train(addr, taken),
                 Part::Global(c, bits) => c.train(low(history, *bits) | addr << *bits, taken),
                 Part::Gshare(c, bits) => c.train(addr ^ low(history, *bits), taken),
+                Part::Local(own, c, bits) => {
+                    let at = addr & (own.len() as u32 - 1);
+                    c.train(low(own[at as usize], *bits) | at << *bits, taken);
+                    own[at as usize] = own[at as usize] << 1 | u32::from(taken);
+                }
                 Part::Loop(l, _) => l.train(addr, taken),
                 Part::Chooser(c, [a, b]) => {
                     let right = [self.guesses[*a] == taken, self.guesses[*b] == taken];
@@ -146,6 +160,8 @@ mod tests {
         assert!(wrong(&mut bimodal, &pattern, 40, 50) >= 20);
         let mut global = predictor(vec![PartKind::Global { entries: 256, bits: 2, history: 8 }]);
         assert_eq!(wrong(&mut global, &pattern, 40, 50), 0);
+        let mut local = predictor(vec![PartKind::Local { entries: 16, bits: 2, history: 4 }]);
+        assert_eq!(wrong(&mut local, &pattern, 40, 50), 0);
         let mut gshare = predictor(vec![PartKind::Gshare { entries: 256, bits: 2, history: 8 }]);
         assert_eq!(wrong(&mut gshare, &pattern, 40, 50), 0);
     }
