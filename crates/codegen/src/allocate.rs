@@ -31,7 +31,7 @@ pub struct Registers {
 }
 
 /// An instruction's place for a value: a register or a spill slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     Reg(Reg),
     Slot(u32),

@@ -42,7 +42,8 @@ impl<'a> Frame<'a> {
         u32::from(self.machine.word_bits / 8)
     }
 
-    fn slot_offset(&self, slot: u32) -> i64 {
+    /// Of a spill slot, from the stack pointer.
+    pub fn slot_offset(&self, slot: u32) -> i64 {
         i64::from(self.machine.abi.frame_reserve + slot * self.word())
     }
 

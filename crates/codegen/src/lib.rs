@@ -19,6 +19,7 @@ pub mod align;
 pub mod allocate;
 pub mod check;
 pub mod constants;
+pub mod encodings;
 pub mod expand;
 pub mod facts;
 pub mod finish;
@@ -34,6 +35,7 @@ pub mod recognise;
 pub mod schedule;
 pub mod select;
 pub mod shape;
+pub mod spills;
 pub mod vcode;
 pub mod vliw;
 
@@ -116,6 +118,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let (recogniser, recognised) = recognise::Recogniser::new(m);
     let matcher = Matcher::with(m, recognised);
     let facts = Facts::new(m);
+    let encodings = encodings::Encodings::new(m);
+    let memory_forms = spills::two_address(m).then(|| spills::Memory::new(m));
     let mut funcs = Vec::with_capacity(ids.len());
     let mut loops = Vec::new();
     for id in ids {
@@ -168,9 +172,14 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         if options.level > 0 {
             schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
         }
-        let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
+        let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;
+        if let (Some(memory), true) = (&memory_forms, options.level > 0) {
+            let clobbered = &registers.clobbered;
+            spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
+        }
         let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
-        let finish = Finish { machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        let memory = memory_forms.as_ref();
+        let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,

@@ -88,6 +88,8 @@ pub fn select(
         vregs: HashMap::new(),
         best: HashMap::new(),
         latest: HashMap::new(),
+        current: func.entry,
+        read_here: HashMap::new(),
         folds_loads: matcher.folds_loads(),
         vfunc,
         out: Vec::new(),
@@ -138,6 +140,9 @@ struct Selector<'a> {
     best: HashMap<Value, (usize, Binds, u32)>,
     /// Of the block at hand: see [`Selector::latest`].
     latest: HashMap<Inst, usize>,
+    /// The block at hand, and how often each value was read in it so far.
+    current: Block,
+    read_here: HashMap<Value, u32>,
     /// Does the machine have instructions that take a load in?
     folds_loads: bool,
     vfunc: VFunc,
@@ -243,12 +248,23 @@ impl Selector<'_> {
     fn copies(&self, t: &Template, binds: &Binds) -> u32 {
         let overwritten = |i: &usize| match t.operands[*i].kind {
             OperandKind::Reg { def: true, used: true, .. } => match binds[*i] {
-                Some(Bind::Val(v)) => self.uses.get(&v).is_some_and(|&n| n > 1),
+                Some(Bind::Val(v)) => self.read_later(v),
                 _ => false,
             },
             _ => false,
         };
         if t.any_old { 0 } else { COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32 }
+    }
+
+    /// Is the value read behind the instruction that is being looked at?
+    fn read_later(&self, v: Value) -> bool {
+        let here = match self.func.values[v].def {
+            ValueDef::Inst(inst, _) => self.home.get(&inst) == Some(&self.current),
+            ValueDef::Param(block, _) => block == self.current,
+            ValueDef::Alias(_) => false,
+        };
+        let read = self.read_here.get(&v).copied().unwrap_or(0);
+        !here || self.uses.get(&v).is_some_and(|&n| n > read)
     }
 
     /// Cheapest of the templates `matches` accepts.
@@ -271,13 +287,25 @@ impl Selector<'_> {
         let data = &func.blocks[block];
         self.latest = if self.folds_loads { self.latest(block) } else { HashMap::new() };
         let places: HashMap<Inst, usize> = data.insts.iter().enumerate().map(|(i, &inst)| (inst, i)).collect();
+        (self.current, self.read_here) = (block, HashMap::new());
         for (at, &inst) in data.insts.iter().enumerate() {
             let op = func.insts[inst].op;
             let args = self.args(inst);
+            for &a in &args {
+                *self.read_here.entry(a).or_default() += 1;
+            }
             let this = &*self;
             let fold = |v: Value| this.foldable_at(v, block, at);
             let list = this.matcher.candidates(op);
-            let found = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &args, &fold));
+            let mut found = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &args, &fold));
+            // Which source is overwritten matters where one of them is.
+            if let (Op::Bin(o), true, &[a, b]) = (op, this.folds_loads, &args[..])
+                && o.commutes()
+                && let Some(turned) = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &[b, a], &fold))
+                && found.as_ref().is_none_or(|f| turned.2 < f.2)
+            {
+                found = Some(turned);
+            }
             if let Some(found) = found {
                 self.best.insert(func.result(inst), found);
             }
