@@ -386,6 +386,7 @@ def report_(
 
     from . import study as studies
     from . import webreport
+    from .progress import with_progress
 
     written = webreport.write(Path(out), [studies.find(n) for n in studies.names()], with_progress)
     if json:
@@ -415,6 +416,7 @@ def sweep(
     from . import report
     from . import sweeps
     from ._core import InputError
+    from .progress import with_progress
 
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least 1")

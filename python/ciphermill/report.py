@@ -49,7 +49,7 @@ def details(m: Measurement) -> str:
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
     rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items() if value]
-    rows += [("pipelined loop", pipelined(loop)) for loop in m.loops]
+    rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
