@@ -48,7 +48,7 @@ def details(m: Measurement) -> str:
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
-    rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items() if value]
+    rows += [(METRICS.get(key, key.replace("_", " ")), metric(key, value)) for key, value in m.metrics.items() if value]
     rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
@@ -57,6 +57,11 @@ def details(m: Measurement) -> str:
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
+
+
+def metric(key: str, value: float) -> str:
+    """A fraction in percent; misses per thousand instructions as they are."""
+    return f"{value:.2f}" if key.endswith("_mpki") else f"{100 * value:.1f} %"
 
 
 def pipelined(loop: dict[str, Any]) -> str:
@@ -71,6 +76,9 @@ METRICS = {
     "lookup_share": "table lookups",
     "lookup_slot_share": "slots for lookups",
     "lookup_cycle_share": "cycles for lookups",
+    "l1d_mpki": "data cache misses in 1000 instructions",
+    "l2_mpki": "L2 misses in 1000 instructions",
+    "branch_mpki": "mispredictions in 1000 instructions",
     "overhead_share": "spills and moves",
     "load_share": "loads",
     "store_share": "stores",

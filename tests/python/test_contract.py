@@ -44,6 +44,15 @@ def everything():
                     yield cipher, variant, key_bits, "encrypt", "single"
 
 
+def fraction(name: str, value: float) -> bool:
+    """Is it between 0 and 1? Misses per thousand instructions are no fractions;
+    and by its formula, which counts a compare and its branch as two micro-operations
+    retired and one dispatched, wasted work can be a little below 0."""
+    if name.endswith("_mpki"):
+        return 0 <= value <= 1000
+    return (-0.25 if name == "wasted_work" else 0) <= value <= 1
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_everything_is_verified_and_within_its_bounds(machine):
     def check(work):
@@ -67,7 +76,7 @@ def test_everything_is_verified_and_within_its_bounds(machine):
             and m.cycles_per_byte == pytest.approx(m.cycles_per_block / m.block_bytes)
             and m.mbit_per_s == pytest.approx(8 * m.clock_mhz / m.cycles_per_byte)
             and m.cpi == pytest.approx(m.cycles / m.instructions)
-            and all(value is None or 0 <= value <= 1 for value in m.metrics.values())
+            and all(value is None or fraction(name, value) for name, value in m.metrics.items())
         )
         return None if consistent else f"{cipher.name}/{variant} {direction}: inconsistent: {m.to_dict()}"
 
