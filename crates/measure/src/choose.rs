@@ -9,7 +9,7 @@
 use crate::MeasureError;
 use crate::compare::side_by_side;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Form};
+use crate::pipeline::{self, Compiled, Form};
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, Request};
 use crate::trips::trips;
@@ -31,6 +31,8 @@ pub struct Chosen {
     /// Turns of the loop over rounds that stand in one turn of the loop over
     /// blocks; 1 when it is a loop of its own.
     pub unroll: u32,
+    /// Where the context is to stand in memory; see [`Interface::at`].
+    pub context_at: Option<(u32, u32)>,
 }
 
 /// Choose and compile.
@@ -51,8 +53,8 @@ pub fn choose(
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = !machine.issue.interlock && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, None)?;
-        return Ok(Chosen { program, jam: 1, unroll: 1 });
+        let Compiled { program, context_at } = pipeline::compile(module.clone(), machine.clone(), request.level, None)?;
+        return Ok(Chosen { program, jam: 1, unroll: 1, context_at });
     }
     let profile = trips(module, interface, work, unit)?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
@@ -60,8 +62,10 @@ pub fn choose(
     let ctx_bytes = interface.ctx_bytes;
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref())?;
-        Ok(Chosen { program, jam: form.map_or(1, |f| f.jam), unroll: if form.is_some() { rounds } else { 1 } })
+        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref())?;
+        let Compiled { program, context_at } = compiled;
+        let (jam, unroll) = form.as_ref().map_or((1, 1), |f| (f.jam, rounds));
+        Ok(Chosen { program, jam, unroll, context_at })
     };
     let mut best: Option<(f64, Chosen)> = None;
     let mut compare = |form: Option<(u32, bool)>| -> Result<bool, MeasureError> {
@@ -125,6 +129,7 @@ fn trial(
     unit: u32,
 ) -> Result<f64, MeasureError> {
     let (shorter, longer) = (4 * form.jam, 8 * form.jam);
+    let interface = &interface.at(form.context_at);
     let mut cycles = [0; 2];
     for (blocks, cycles) in [shorter, longer].into_iter().zip(&mut cycles) {
         let outcome = side_by_side(wasm, &form.program, &Plan::new(interface, work, blocks * unit)?)?;
