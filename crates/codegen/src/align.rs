@@ -27,6 +27,11 @@ impl Low {
         Low::new(align.trailing_zeros(), 0)
     }
 
+    /// As `residue` modulo a power of two.
+    pub fn congruent(modulus: u32, residue: u32) -> Low {
+        Low::new(modulus.trailing_zeros(), residue)
+    }
+
     fn new(bits: u32, value: u32) -> Low {
         let bits = bits.min(32);
         Low { bits, value: if bits == 32 { value } else { value & ((1 << bits) - 1) } }
@@ -126,6 +131,12 @@ impl LowBits {
             return Low::constant(c as u32);
         }
         self.get(func, v).unwrap_or(Low::NOTHING)
+    }
+
+    /// How many low bits of a value are known, and what they are.
+    pub fn known_bits(&self, func: &Func, v: Value) -> (u32, u32) {
+        let low = self.known(func, v);
+        (low.bits, low.value)
     }
 
     /// Largest power of two, at most 8, that certainly divides `addr + offset`.

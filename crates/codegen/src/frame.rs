@@ -147,7 +147,7 @@ impl<'a> Frame<'a> {
             })
             .collect();
         let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
-        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, buffer: None, constant: false };
+        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, buffer: None, constant: false, banks: 0 };
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
     }

@@ -17,6 +17,7 @@
 
 pub mod align;
 pub mod allocate;
+pub mod banks;
 pub mod check;
 pub mod constants;
 pub mod encodings;
@@ -72,6 +73,14 @@ pub struct Options {
     /// Much independent work hides latency: code with fewer slots is better even
     /// if it takes longer. Which of the two is better depends on the machine.
     pub throughput: bool,
+    /// The exported function that all effort goes into: loops of others are
+    /// pipelined without a search for the best division between clusters.
+    /// Without one every function is meant.
+    pub focus: Option<String>,
+    /// `(exported function, parameter index, modulus, residue)`: where buffers
+    /// stand in memory of several blocks, modulo a power of two. Only speed
+    /// depends on it.
+    pub placed_params: Vec<(String, usize, u32, u32)>,
     /// `(exported function, number)`: so many of its first parameters point to
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
     /// counts for functions that the module does not call itself.
@@ -108,6 +117,12 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let pinned = pin_globals(&module, m);
     let overflow = reserve_overflow(&mut module);
     let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
+    let banks = m.memory.banks.as_ref().filter(|_| !m.issue.interlock);
+    if let (Some(banks), Some(id), false, Endian::Little) =
+        (banks, options.focus.as_ref().and_then(|name| module.export(name)), options.strict_traps, m.endian)
+    {
+        banks::copy_tables(&mut module, id, banks);
+    }
     let promised = align::param_facts(&module, &promises(&module, options));
     let proved = align::param_facts(&module, &HashMap::new());
 
@@ -156,6 +171,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let memory = select::Memory {
             buffers: if called.contains(&id) { 0 } else { promised_buffers(&module, id, options) },
             readonly: &readonly,
+            banks: banks.map(|banks| banks::Analysis::new(&func, banks, &placed(&module, options, id, &promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, &matcher, &pinned, &memory)?;
         let windowed = wants_window(&vfunc, m, &pinned);
@@ -165,7 +181,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             without_window(&mut vfunc, m);
         }
         let kernels = if m.issue.explicit && options.level > 0 {
-            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, exchange.as_mut())?
+            let search = options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
+            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, search, exchange.as_mut())?
         } else {
             Vec::new()
         };
@@ -323,6 +340,17 @@ fn copy_bytes(module: &mut Module) -> Vec<(u32, u32, u32)> {
 fn promises(module: &Module, options: &Options) -> HashMap<(FuncId, usize), u32> {
     let find = |(name, index, align): &(String, usize, u32)| Some(((module.export(name)?, *index), *align));
     options.aligned_params.iter().filter(|p| p.2.is_power_of_two()).filter_map(find).collect()
+}
+
+/// What is known of a function's parameters, with their places in memory.
+fn placed(module: &Module, options: &Options, id: FuncId, promised: &[align::Low]) -> Vec<align::Low> {
+    let mut low = promised.to_vec();
+    for (name, index, modulus, residue) in &options.placed_params {
+        if module.export(name) == Some(id) && modulus.is_power_of_two() {
+            low.iter_mut().skip(*index).take(1).for_each(|l| *l = align::Low::congruent(*modulus, *residue));
+        }
+    }
+    low
 }
 
 /// Does the function need a register window of its own?

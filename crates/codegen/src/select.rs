@@ -13,6 +13,7 @@
 
 use crate::CompileError;
 use crate::align::use_counts;
+use crate::banks::Analysis;
 use crate::lookups::Lookups;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Template};
@@ -43,6 +44,8 @@ pub struct Memory<'a> {
     pub buffers: usize,
     /// Ranges of linear memory that are never written.
     pub readonly: &'a [Range<u32>],
+    /// Where memory has banks.
+    pub banks: Option<Analysis<'a>>,
 }
 
 /// Select instructions for one legalised function.
@@ -80,6 +83,7 @@ pub fn select(
         lookups: Lookups::new(func),
         roots: provenance::roots(func, memory.buffers),
         readonly: memory.readonly,
+        banks: memory.banks.as_ref(),
         masks: (!memory.readonly.is_empty()).then(|| Masks::new(func)),
         uses: use_counts(func),
         home,
@@ -129,6 +133,7 @@ struct Selector<'a> {
     lookups: Lookups,
     roots: SecondaryMap<Value, Root>,
     readonly: &'a [Range<u32>],
+    banks: Option<&'a Analysis<'a>>,
     /// None where nothing is read-only.
     masks: Option<Masks>,
     uses: HashMap<Value, u32>,
@@ -523,7 +528,8 @@ impl Selector<'_> {
         };
         let constant =
             !store && m.space == Space::Linear && self.masks.as_ref().and_then(within).unwrap_or(false);
-        MemRef { space: m.space, store, base, offset, bytes: m.bytes, buffer, constant }
+        let banks = self.banks.map_or(0, |banks| banks.touched(self.func, m, addr));
+        MemRef { space: m.space, store, base, offset, bytes: m.bytes, buffer, constant, banks }
     }
 
     fn operand(&mut self, v: Value) -> VOp {

@@ -41,6 +41,8 @@ pub struct MemRef {
     pub buffer: Option<u8>,
     /// In data that is never written.
     pub constant: bool,
+    /// Banks of memory it may touch; none where the machine has none.
+    pub banks: crate::banks::Set,
 }
 
 impl MemRef {

@@ -10,7 +10,7 @@ fn node(reads: &[u32], writes: &[(u32, u32)]) -> Node {
 }
 
 fn access(store: bool, offset: i64, reads: &[u32], writes: &[(u32, u32)]) -> Node {
-    let mem = MemRef { space: Space::Linear, store, base: None, offset, bytes: 4, buffer: None, constant: false };
+    let mem = MemRef { space: Space::Linear, store, base: None, offset, bytes: 4, buffer: None, constant: false, banks: 0 };
     Node { mem: Some(mem), ..node(reads, writes) }
 }
 

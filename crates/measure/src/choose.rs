@@ -9,7 +9,7 @@
 use crate::MeasureError;
 use crate::compare::side_by_side;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Form};
+use crate::pipeline::{self, Compiled, Form};
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::trips::trips;
@@ -34,6 +34,8 @@ pub struct Chosen {
     /// blocks; 1 when it is a loop of its own.
     pub unroll: u32,
     pub form: FormOf,
+    /// Where the context is to stand in memory; see [`Interface::at`].
+    pub context_at: Option<(u32, u32)>,
 }
 
 /// Choose and compile.
@@ -55,8 +57,9 @@ pub fn choose(
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, None, exact)?;
-        return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN });
+        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, None, exact)?;
+        let Compiled { program, context_at } = compiled;
+        return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at });
     }
     let profile = trips(module, interface, work, unit)?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
@@ -65,8 +68,9 @@ pub fn choose(
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
         let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref(), exact)?;
-        Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of })
+        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref(), exact)?;
+        let Compiled { program, context_at } = compiled;
+        Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of, context_at })
     };
     if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
         return make(of.unrolled.then_some((of.jam, of.throughput)));
@@ -133,6 +137,7 @@ fn trial(
     unit: u32,
 ) -> Result<f64, MeasureError> {
     let (shorter, longer) = (4 * form.jam, 8 * form.jam);
+    let interface = &interface.at(form.context_at);
     let mut cycles = [0; 2];
     for (blocks, cycles) in [shorter, longer].into_iter().zip(&mut cycles) {
         let outcome = side_by_side(wasm, &form.program, &Plan::new(interface, work, blocks * unit)?)?;

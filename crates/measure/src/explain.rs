@@ -114,8 +114,9 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
     let (unit, (bytes, ..)) = message(&interface, request, work)?;
-    let plan = Plan::new(&interface, work, bytes)?;
-    let program = choose(wasm, &module, &interface, &machine, request, work, unit)?.program;
+    let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
+    let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
+    let program = chosen.program;
     let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
     let mut simulated = Simulated::new(&program, pages, plan.limit)?;
     prepare(&mut simulated, &plan).map_err(stopped)?;

@@ -25,6 +25,9 @@ pub struct Interface {
     pub block_bytes: u32,
     /// First address that the module does not use itself.
     pub heap_base: u32,
+    /// Where a context stands, as a residue modulo a power of two; anywhere
+    /// where nothing is said.
+    pub context_at: Option<(u32, u32)>,
     /// Names of all exported functions.
     pub exports: BTreeSet<String>,
 }
@@ -43,6 +46,11 @@ pub fn open(wasm: &[u8]) -> Result<(Module, Interface, Reference), MeasureError>
 }
 
 impl Interface {
+    /// The interface with its context at a certain place in memory.
+    pub fn at(&self, context_at: Option<(u32, u32)>) -> Interface {
+        Interface { context_at, ..self.clone() }
+    }
+
     /// Read a module's exports and ask it for its sizes.
     fn probe(module: &Module, target: &mut Reference) -> Result<Interface, MeasureError> {
         let exports: BTreeSet<String> = module.exports.iter().map(|(name, _)| name.clone()).collect();
@@ -76,7 +84,7 @@ impl Interface {
         };
         let ctx_bytes = stated("cm_ctx_bytes")?;
         let block_bytes = stated("cm_block_bytes")?;
-        Ok(Interface { kind, ctx_bytes, block_bytes, heap_base, exports })
+        Ok(Interface { kind, ctx_bytes, block_bytes, heap_base, context_at: None, exports })
     }
 
     /// Is there an exported function of that name?

@@ -46,7 +46,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
     for length in [bytes, shorter, longer] {
         if let Entry::Vacant(run) = runs.entry(length) {
-            run.insert(side_by_side(wasm, program, &Plan::new(&interface, work, length)?)?);
+            run.insert(side_by_side(wasm, program, &Plan::new(&interface.at(chosen.context_at), work, length)?)?);
         }
     }
     let whole = &runs[&bytes].stats;

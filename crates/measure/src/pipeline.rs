@@ -69,6 +69,13 @@ const UNROLL_BUDGET: u32 = 4000;
 /// Instructions of a branch that become selections.
 const IF_CONVERT: u32 = 16;
 
+/// A program, and where in memory its context should stand: `(modulus,
+/// residue)`, where that makes it faster.
+pub struct Compiled {
+    pub program: Program,
+    pub context_at: Option<(u32, u32)>,
+}
+
 /// Optimise a module for a machine and generate its code: as it stands, or
 /// with one function's loops unrolled; with what an exact scheduler has
 /// answered so far, if one is asked.
@@ -78,7 +85,7 @@ pub fn compile(
     level: u8,
     form: Option<&Form<'_>>,
     exact: Option<&[Answer]>,
-) -> Result<Program, MeasureError> {
+) -> Result<Compiled, MeasureError> {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
@@ -108,6 +115,7 @@ pub fn compile(
         ..ciphermill_opt::Options::default()
     };
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
+    let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
     // as from the C source alone.
@@ -117,13 +125,26 @@ pub fn compile(
         aligned_params: aligned_params(),
         word_buffers: machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
+        focus: form.map(|form| form.driver.to_owned()),
         buffers: buffers(),
         exact: exact.map(<[Answer]>::to_vec),
+        placed_params: form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect(),
     };
-    ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
+    let compiled = ciphermill_codegen::compile(&module, machine, &options);
+    compiled.map(|program| Compiled { program, context_at }).map_err(|e| match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),
     })
+}
+
+/// Where the context should stand for the border between two blocks of memory
+/// to divide its tables; the modulus is the size of all blocks.
+fn context_at(module: &Module, machine: &Machine, driver: &str) -> Option<(u32, u32)> {
+    let banks = machine.memory.banks.as_ref().filter(|b| b.blocks > 1 && !machine.issue.interlock)?;
+    let size = banks.blocks.checked_mul(banks.block_bytes).filter(|s| s.is_power_of_two())?;
+    let border = ciphermill_codegen::banks::border(&module.funcs[module.export(driver)?])?;
+    let at = banks.block_bytes.wrapping_sub(border) & (size - 1);
+    at.is_multiple_of(BUFFER_ALIGN).then_some((size, at))
 }
 
 /// Alignment in bytes of every buffer handed to a cipher; the plan keeps it

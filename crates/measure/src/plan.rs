@@ -59,16 +59,25 @@ pub struct Work {
 /// Addresses handed out one after the other.
 pub(crate) struct Space {
     next: u64,
+    /// The next buffer begins just there.
+    exact: bool,
     buffers: Vec<(&'static str, Range<u32>)>,
 }
 
 impl Space {
     pub(crate) fn new(heap_base: u32) -> Space {
-        Space { next: u64::from(heap_base), buffers: Vec::new() }
+        Space { next: u64::from(heap_base), exact: false, buffers: Vec::new() }
+    }
+
+    /// Go on to the next address of a residue modulo a power of two.
+    fn skip(&mut self, modulus: u32, residue: u32) {
+        let (modulus, residue) = (u64::from(modulus), u64::from(residue));
+        self.next += (residue + modulus - self.next % modulus) % modulus;
+        self.exact = true;
     }
 
     pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
-        let start = self.next.next_multiple_of(ALIGN);
+        let start = if std::mem::take(&mut self.exact) { self.next } else { self.next.next_multiple_of(ALIGN) };
         let end = start + u64::from(bytes);
         if end > MEMORY_LIMIT {
             return Err(MeasureError::input(format!(
@@ -93,6 +102,9 @@ impl Plan {
     /// for that many keys' bytes, a whole number of them).
     pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<Plan, MeasureError> {
         let mut space = Space::new(module.heap_base);
+        if let Some((modulus, residue)) = module.context_at {
+            space.skip(modulus, residue);
+        }
         let ctx = space.take("context", module.ctx_bytes)?;
         let key = space.take("key", work.key_bytes)?;
         let mut writes = vec![(key, inputs::bytes("key", work.key_bytes as usize))];
@@ -217,6 +229,7 @@ mod tests {
             ctx_bytes: 240,
             block_bytes: 16,
             heap_base: 0x11003,
+            context_at: None,
             exports: ["cm_ivsetup".to_owned()].into(),
         }
     }

@@ -16,6 +16,7 @@
 //! `[abi.link]`; elsewhere the call does so, and stands alone.
 
 use crate::CompileError;
+use crate::banks::{Set, meet};
 use crate::finish::{Finish, Laid, PInst, aimed, control};
 use crate::schedule::Node;
 use crate::vcode::VKind;
@@ -33,6 +34,8 @@ pub struct Row {
     paths: Vec<(UnitId, Reg)>,
     /// Registers read, and how many times.
     reads: Vec<(Reg, u16)>,
+    /// Banks of memory that each access may touch.
+    banks: Vec<Set>,
 }
 
 impl Row {
@@ -67,8 +70,12 @@ impl Row {
     }
 
     /// Place an instruction here, if one of its variants fits.
-    fn place(&mut self, machine: &Machine, inst: &Inst, variants: &[InstrId]) -> bool {
-        for &variant in variants {
+    fn place(&mut self, machine: &Machine, sided: &Sided) -> bool {
+        let (inst, banks) = (&sided.inst.inst, sided.inst.mem.map_or(0, |m| m.banks));
+        if self.banks.iter().any(|&b| meet(b, banks)) {
+            return false;
+        }
+        for &variant in &sided.variants {
             let Some(unit) = self.fits(machine, variant, &inst.operands) else { continue };
             if let Some(u) = unit {
                 match self.units.iter_mut().find(|x| x.0 == u) {
@@ -82,6 +89,7 @@ impl Row {
                 }
             }
             self.reads.extend(ported(&machine.instrs[usize::from(variant.0)], &inst.operands));
+            self.banks.extend((banks != 0).then_some(banks));
             self.insts.push(Inst { instr: variant, ..inst.clone() });
             return true;
         }
@@ -251,7 +259,7 @@ fn straight(
                 if rows.len() < at + behind {
                     rows.resize_with(at + behind, Row::default);
                 }
-                if rows[at].place(machine, &jump.inst.inst, &jump.variants) {
+                if rows[at].place(machine, jump) {
                     break;
                 }
                 at += 1;
@@ -269,7 +277,7 @@ fn in_order(machine: &Machine, insts: &[Sided], succs: &[Vec<Edge>], last: Optio
     for i in (0..insts.len()).filter(|&i| Some(i) != last) {
         let at = next.max(earliest[i]);
         rows.resize_with(at as usize + 1, Row::default);
-        rows[at as usize].place(machine, &insts[i].inst.inst, &insts[i].variants);
+        rows[at as usize].place(machine, &insts[i]);
         issue[i] = at;
         next = at + 1;
         for &(s, cycles) in &succs[i] {
@@ -311,7 +319,7 @@ fn list(
             let row = &mut rows[cycle as usize];
             let placed = waiting
                 .iter()
-                .position(|&i| earliest[i] <= cycle && row.place(machine, &insts[i].inst.inst, &insts[i].variants));
+                .position(|&i| earliest[i] <= cycle && row.place(machine, &insts[i]));
             let Some(at) = placed else { break };
             let i = waiting.remove(at);
             issue[i] = cycle;

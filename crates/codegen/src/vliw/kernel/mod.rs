@@ -73,12 +73,13 @@ pub struct Kernel {
 }
 
 /// Find the loops of a function that can be pipelined and replace each by a
-/// pseudo-instruction.
+/// pseudo-instruction; with a `thorough` search for who does what.
 pub fn pipeline(
     func: &mut VFunc,
     machine: &Machine,
     facts: &Facts,
     registers: &Registers,
+    thorough: bool,
     mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
     let free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
@@ -94,7 +95,7 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let Some(mut kernel) = best(&body, &sides, registers)? else { continue };
+        let Some(mut kernel) = best(&body, &sides, registers, thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
             kernel = exchange.improve(kernel, &body, &sides, registers)?;
         }
@@ -108,7 +109,12 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
     func.blocks[c.header as usize].params.clone()
 }
 
-fn best(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<Kernel>, CompileError> {
+fn best(
+    body: &Body,
+    sides: &Sides<'_>,
+    registers: &Registers,
+    thorough: bool,
+) -> Result<Option<Kernel>, CompileError> {
     let try_at = |body: &Body, at: &[At], to: i64| -> Result<Option<Kernel>, CompileError> {
         let ops = place::settle(body, sides, at)?;
         Ok(at_any_ii(body, &ops, sides, registers, to))
@@ -126,8 +132,12 @@ fn best(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<
         }
     }
     if sides.files.len() > 1 && !(even && found.is_some()) {
-        for mut at in [partition::spread(body, sides), apart] {
+        let tables = partition::by_table(body, sides).map(|given| partition::spread(body, sides, &given));
+        for mut at in tables.into_iter().chain([partition::spread(body, sides, &[]), apart]) {
             found = try_at(body, &at, limit(&found))?.or(found);
+            if !thorough {
+                continue;
+            }
             let mut cost = estimate(body, sides, &at)?;
             for which in 0..(TRIALS / body.nodes.len().max(1)).min(1000) {
                 let Some(new) = partition::moves(body, sides, &at, which * 7919) else { break };
@@ -150,13 +160,18 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileErr
     let outside = color::invariants(sides, &ops);
     let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
     let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
-    let plan = Plan::new(&ops);
+    let plan = Plan::new(&ops, apart(&ops, resource));
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
     };
     let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1));
     Ok(done.map_or(2 * wide, length).max(resource))
+}
+
+/// Is it cheap to keep accesses apart that would meet in a bank of memory?
+fn apart(ops: &Ops, res_mii: i64) -> bool {
+    table::bank_bound(ops) * 8 <= res_mii * 9
 }
 
 /// The first II at which schedule and registers work out.
@@ -172,7 +187,7 @@ fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, t
     let delay = machine.instrs[usize::from(body.skip.0)].delay_slots;
     let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
     let last = (first + graph::chain(ops) + ops.ops.len() as i64).min(to);
-    let plan = Plan::new(ops);
+    let plan = Plan::new(ops, apart(ops, res_mii));
     let at = |ii: i64| -> Option<Kernel> {
         for (stages, policy) in (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))) {
             // Where colouring falls short, the next attempt gets by with less.

@@ -77,14 +77,17 @@ pub struct Plan {
     lazy: Vec<bool>,
     edges: Edges,
     depth: Vec<i64>,
+    /// Accesses that would probably meet in a bank of memory stand in
+    /// different cycles.
+    apart: bool,
 }
 
 impl Plan {
-    pub fn new(ops: &Ops) -> Plan {
+    pub fn new(ops: &Ops, apart: bool) -> Plan {
         let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
         let edges = edges(ops, &lazy);
         let depth = depths(ops, &edges);
-        Plan { lazy, edges, depth }
+        Plan { lazy, edges, depth, apart }
     }
 }
 
@@ -167,7 +170,7 @@ impl<'a> Attempt<'a> {
             ops,
             plan,
             ii,
-            table: Table::new(sides, ops, ii),
+            table: Table::new(sides, ops, ii, plan.apart),
             time: vec![None; n],
             variant: vec![InstrId(0); n],
             lives,

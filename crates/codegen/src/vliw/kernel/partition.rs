@@ -8,7 +8,9 @@
 
 use super::body::{Body, From};
 use super::place::{At, Sides};
+use crate::vcode::VReg;
 use ciphermill_machine::InstrKind;
+use std::cmp::Reverse;
 
 /// Nodes that no block of the message goes into: their sources are values from
 /// outside, inductions and one another. A round key is loaded by such nodes,
@@ -132,7 +134,7 @@ pub fn apart(body: &Body, sides: &Sides<'_>) -> Vec<At> {
             None => sizes.push((c, 1)),
         }
     }
-    sizes.sort_by_key(|&(c, size)| (std::cmp::Reverse(size), c));
+    sizes.sort_by_key(|&(c, size)| (Reverse(size), c));
     let mut load = vec![0usize; sides.files.len()];
     let mut side_of = Vec::new();
     for &(c, size) in &sizes {
@@ -165,14 +167,15 @@ fn follow_readers(body: &Body, at: &mut [At]) {
             }
         }
         if votes.iter().any(|v| *v > 0) {
-            let side = (0..16).max_by_key(|&s| (votes[s], std::cmp::Reverse(s))).unwrap_or(0);
+            let side = (0..16).max_by_key(|&s| (votes[s], Reverse(s))).unwrap_or(0);
             at[i] = At { unit: side, result: side };
         }
     }
 }
 
-/// Each node where its operands are, and the sides evenly busy.
-pub fn spread(body: &Body, sides: &Sides<'_>) -> Vec<At> {
+/// Each node where its operands are, and the sides evenly busy. Nodes whose
+/// side is given keep it.
+pub fn spread(body: &Body, sides: &Sides<'_>, given: &[Option<usize>]) -> Vec<At> {
     let n = body.nodes.len();
     let mut at = vec![At { unit: 0, result: 0 }; n];
     let mut load = vec![0i64; sides.files.len()];
@@ -187,13 +190,96 @@ pub fn spread(body: &Body, sides: &Sides<'_>) -> Vec<At> {
                 }
             }
         }
-        let side = (0..score.len()).min_by_key(|&s| (score[s], s)).unwrap_or(0);
+        let least = (0..score.len()).min_by_key(|&s| (score[s], s)).unwrap_or(0);
+        let side = given.get(i).copied().flatten().unwrap_or(least);
         at[i] = At { unit: side, result: side };
         load[side] += 1;
         let least = load.iter().copied().min().unwrap_or(0);
         load.iter_mut().for_each(|l| *l -= least);
     }
     at
+}
+
+/// Sides for the accesses to memory, so that few values from outside are
+/// needed on both: each table with all its lookups, and the nodes that make
+/// their indices, on one side, tables in one block of memory together; the
+/// other addresses, each with its accesses, where most registers are left.
+/// Nothing is said of the rest. `None` where there are no two tables.
+pub fn by_table(body: &Body, sides: &Sides<'_>) -> Option<Vec<Option<usize>>> {
+    let count = sides.files.len();
+    let machine = sides.machine;
+    let indexed = |i: usize| {
+        let reads = &body.nodes[i].reads;
+        let load = machine.instrs[usize::from(body.nodes[i].inst.instr.0)].kind == InstrKind::Load;
+        let base = reads.iter().find_map(|r| if let From::Outside(v) = r.1 { Some(v) } else { None });
+        let index = reads.iter().find_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None });
+        if load { Some((base?, index?)) } else { None }
+    };
+    // Tables in the order of their blocks and of their first lookups.
+    let mut tables: Vec<(VReg, u64, usize)> = Vec::new();
+    for i in 0..body.nodes.len() {
+        let Some((base, _)) = indexed(i) else { continue };
+        match tables.iter_mut().find(|t| t.0 == base) {
+            Some(t) => t.2 += 1,
+            None => tables.push((base, body.nodes[i].mem.map_or(0, |m| m.banks), 1)),
+        }
+    }
+    if tables.len() < 2 || count < 2 {
+        return None;
+    }
+    tables.sort_by_key(|t| t.1);
+    let all: usize = tables.iter().map(|t| t.2).sum();
+    let mut before = 0;
+    let mut lookups = vec![0; count];
+    let mut side_of: Vec<(VReg, usize)> = Vec::new();
+    for &(base, _, n) in &tables {
+        let side = ((2 * before + n) * count / (2 * all)).min(count - 1);
+        before += n;
+        lookups[side] += n;
+        side_of.push((base, side));
+    }
+    let mut given: Vec<Option<usize>> = vec![None; body.nodes.len()];
+    let mut taken: Vec<usize> = (0..count).map(|s| side_of.iter().filter(|t| t.1 == s).count()).collect();
+    for i in 0..body.nodes.len() {
+        if let Some((base, index)) = indexed(i) {
+            given[i] = side_of.iter().find(|t| t.0 == base).map(|t| t.1);
+            given[index] = given[i];
+        }
+    }
+    // Addresses that are neither tables nor made in the loop.
+    let mut others: Vec<(From, Vec<usize>)> = Vec::new();
+    for (i, node) in body.nodes.iter().enumerate().filter(|(_, n)| n.mem.is_some()) {
+        let outer = |f: &From| matches!(f, From::Outside(_)) || matches!(f, From::Node(_, 1));
+        let mut from = node.reads.iter().map(|r| r.1).find(outer);
+        // An address that is another plus a constant goes with that one.
+        if from.is_none() {
+            let sources = node.reads.iter().filter_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None });
+            from = sources.flat_map(|p| &body.nodes[p].reads).map(|r| r.1).find(outer);
+        }
+        if let (Some(from), None) = (from, given[i]) {
+            match others.iter_mut().find(|o| o.0 == from) {
+                Some(o) => o.1.push(i),
+                None => others.push((from, vec![i])),
+            }
+        }
+    }
+    others.sort_by_key(|o| Reverse(o.1.len()));
+    for (from, nodes) in others {
+        let left = |s: usize| sides.pool[s].len().saturating_sub(taken[s]);
+        let side = (0..count).max_by_key(|&s| (left(s), Reverse(lookups[s]), Reverse(s))).unwrap_or(0);
+        taken[side] += 1;
+        lookups[side] += nodes.len();
+        if let From::Node(p, _) = from {
+            given[p] = Some(side);
+        }
+        nodes.iter().for_each(|&i| given[i] = Some(side));
+        for (i, node) in body.nodes.iter().enumerate() {
+            if node.tied && given[i].is_none() && node.reads.iter().any(|r| r.1 == from) {
+                given[i] = Some(side);
+            }
+        }
+    }
+    Some(given)
 }
 
 /// Changes to try on a partition, one after the other: a node on another side,

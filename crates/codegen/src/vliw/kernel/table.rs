@@ -6,7 +6,9 @@
 
 use super::body::From;
 use super::place::{Op, Ops, Sides};
+use crate::banks::{Set, meet};
 use ciphermill_machine::{Instr, InstrId, UnitId};
+use std::collections::BTreeMap;
 
 /// What the rows hold.
 pub struct Table<'a> {
@@ -20,12 +22,16 @@ pub struct Table<'a> {
     pub count: Vec<u16>,
     /// Operations in each row.
     held: Vec<Vec<usize>>,
+    /// Banks of memory that the accesses of each row may touch, by operation.
+    banks: Vec<Vec<(usize, Set)>>,
+    /// Are accesses kept apart that would probably meet in a bank?
+    apart: bool,
     /// How many want each unit, for choosing the one least wanted.
     demand: Vec<f64>,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(sides: &'a Sides<'a>, ops: &Ops, ii: i64) -> Table<'a> {
+    pub fn new(sides: &'a Sides<'a>, ops: &Ops, ii: i64, apart: bool) -> Table<'a> {
         let n = sides.machine.units.len();
         Table {
             sides,
@@ -35,6 +41,8 @@ impl<'a> Table<'a> {
             reads: vec![Vec::new(); ii as usize],
             count: vec![0; ii as usize],
             held: vec![Vec::new(); ii as usize],
+            banks: vec![Vec::new(); ii as usize],
+            apart,
             demand: demand(sides, ops),
         }
     }
@@ -51,6 +59,9 @@ impl<'a> Table<'a> {
             [] => None,
             units => Some(*units.iter().find(|u| self.units[row][**u] < machine.units[**u].count)?),
         };
+        if self.apart && self.banks[row].iter().any(|b| meet(b.1, banks(op))) {
+            return None;
+        }
         let most = machine.issue.register_reads;
         let crowded = |value: &From| {
             let all = self.reads[row].iter().chain(ported(instr, op).iter()).filter(|r| r.0 == *value).map(|r| r.1).sum::<u16>();
@@ -99,6 +110,9 @@ impl<'a> Table<'a> {
             }
         }
         self.reads[row].extend(ported(&self.sides.machine.instrs[usize::from(v.0)], op));
+        if banks(op) != 0 {
+            self.banks[row].push((i, banks(op)));
+        }
         self.count[row] += 1;
         self.held[row].push(i);
     }
@@ -120,7 +134,22 @@ impl<'a> Table<'a> {
         }
         self.count[row] -= 1;
         self.held[row].retain(|&x| x != i);
+        self.banks[row].retain(|x| x.0 != i);
     }
+}
+
+fn banks(op: &Op) -> Set {
+    op.inst.mem.map_or(0, |m| m.banks)
+}
+
+/// The most accesses of an iteration that no two of can stand in one cycle
+/// without probably meeting in a bank: those that may touch the same banks.
+pub fn bank_bound(ops: &Ops) -> i64 {
+    let mut counts: BTreeMap<Set, i64> = BTreeMap::new();
+    for op in ops.ops.iter().filter(|op| meet(banks(op), banks(op))) {
+        *counts.entry(banks(op)).or_default() += 1;
+    }
+    counts.into_values().max().unwrap_or(0)
 }
 
 /// The value that an operand carries over a path; none for one that is written.
