@@ -10,13 +10,15 @@ machine's rules.
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import tomllib
 from functools import cache
 from pathlib import Path
 
 import c6x
 import pytest
-from printed import C6X, IA32, SPARC, Assembled, Calls, Emulated, Target, riscv
+from printed import C6X, IA32, SPARC, Assembled, Calls, Emulated, Target, riscv, tool
 
 ciphermill = pytest.importorskip("ciphermill")
 
@@ -203,6 +205,20 @@ def test_feedback_unrolled(machine, cipher):
     for _ in range(turns):
         block = ciphermill.cipher(cipher).encrypt(key, block)
     assert program.run(calls) == [block]
+
+
+@pytest.mark.parametrize("cipher", ["rc6", "rijndael", "sosemanuk"])
+def test_sizes_of_instructions(tmp_path, cipher):
+    """Bytes of IA-32 code as the machine file has them and as GNU as encodes it."""
+    if shutil.which("as") is None:
+        pytest.skip("not installed: as")
+    text = assembly(cipher, None, "core2", ())
+    said = int(re.search(r"\((\d+) bytes of code\)", text)[1])
+    # Between functions the assembler fills up.
+    (tmp_path / "program.s").write_text(text.replace("\t.balign 16\n", ""))
+    tool(["as", "--32", "program.s", "-o", "program.o"], cwd=tmp_path)
+    sizes = tool(["size", "-A", "program.o"], cwd=tmp_path).decode()
+    assert int(re.search(r"^\.text\s+(\d+)", sizes, re.M)[1]) == said
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -18,6 +18,7 @@
 pub mod align;
 pub mod allocate;
 pub mod banks;
+pub mod branches;
 pub mod check;
 pub mod constants;
 pub mod encodings;
@@ -42,7 +43,7 @@ pub mod vliw;
 
 use allocate::Registers;
 use ciphermill_ir::{FuncId, GlobalId, Module, Type, bits};
-use ciphermill_machine::{Endian, Machine, Reg};
+use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
@@ -165,6 +166,9 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             overflow,
         };
         shape::pass_in_memory(&mut func, convention);
+        if m.codegen.select == Selection::Branch {
+            branches::lower(&mut func);
+        }
         legalise::legalise(&mut func, m, &matcher, options.throughput)?;
         masks::pair(&mut func, &matcher, u32::from(m.word_bits));
         shape::split_critical_edges(&mut func);
@@ -186,7 +190,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         } else {
             Vec::new()
         };
-        if options.level > 0 {
+        // A core that orders for itself is given code that keeps few values alive.
+        if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
         }
         let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;

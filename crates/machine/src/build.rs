@@ -100,6 +100,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         branch: crate::system::branch(top),
         memory: crate::system::memory(top)?,
         abi: crate::abi::abi(&b)?,
+        codegen: crate::system::codegen(top),
         asm: crate::system::asm(top)?,
         extensions: merged.extensions.clone(),
         sources: merged.sources.clone(),

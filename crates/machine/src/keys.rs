@@ -26,8 +26,15 @@ pub static MACHINE: &[Key] = &[
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
     need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
+    may("codegen", Kind::Table(CODEGEN), "choices of the machine's compilers"),
     need("asm", Kind::Table(ASM), "how the assembler wants things written"),
 ];
+
+static CODEGEN: &[Key] = &[may(
+    "select",
+    Kind::OneOf(&["straight", "branch"]),
+    "one of two values: by instructions that need no branch (the default), or by a branch",
+)];
 
 /// An extension file.
 pub static EXTENSION: &[Key] = &[

@@ -55,6 +55,7 @@ pub struct Machine {
     pub branch: BranchModel,
     pub memory: MemorySystem,
     pub abi: Abi,
+    pub codegen: Codegen,
     pub asm: AsmSyntax,
     /// Names of the extensions in effect, in the order given.
     pub extensions: Vec<String>,
@@ -390,6 +391,21 @@ pub enum WritePolicy {
     /// Every store goes to memory; a store miss allocates no line.
     Through,
     Back,
+}
+
+/// Choices of the code generator that a machine's compilers make differently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Codegen {
+    pub select: Selection,
+}
+
+/// How one of two values is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Selection {
+    /// By the cheapest instructions, or the rule that selects by a mask.
+    Straight,
+    /// By a branch.
+    Branch,
 }
 
 /// Calling convention and the roles of registers.

@@ -21,6 +21,11 @@ pub(crate) fn issue(top: &Tree) -> Issue {
     }
 }
 
+pub(crate) fn codegen(top: &Tree) -> Codegen {
+    let branches = top.table("codegen").and_then(|t| text(t, "select")) == Some("branch");
+    Codegen { select: if branches { Selection::Branch } else { Selection::Straight } }
+}
+
 pub(crate) fn branch(top: &Tree) -> BranchModel {
     let name = top.table("branch").and_then(|t| text(t, "predictor"));
     BranchModel { predictor: if name == Some("backward_taken") { Predictor::BackwardTaken } else { Predictor::None } }

@@ -176,6 +176,7 @@ pub fn toy() -> Machine {
             link: None,
             windows: None,
         },
+        codegen: Codegen { select: Selection::Straight },
         asm: AsmSyntax { reg_prefix: String::new(), comment: "#".into(), prologue: vec![] },
         extensions: vec![],
         sources: Default::default(),
