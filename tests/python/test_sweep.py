@@ -27,7 +27,7 @@ unroll = true
 with = ["addr-indirect", "addr-scaled"]
 set = { "issue.width" = [1, 2, 4, 8] }
 """
-QUICK = {"grid": {"cipher": ["rijndael", "rc6"], "on": "rv32", "bytes": 256, "set": {"timings.load.latency": [1, 2]}}}
+QUICK = {"grid": {"cipher": ["rijndael", "rc6"], "on": "rv32", "bytes": 256, "set": {"timings.load.latency": [1, 4]}}}
 
 
 def points(text: str) -> tuple:
@@ -100,7 +100,8 @@ def test_from_python_as_a_frame():
     table = done.to_polars()
     assert table.height == 4 and table["verified"].all()
     wide = table.pivot(on="timings.load.latency", index="cipher", values="cycles_per_block")
-    assert wide.columns == ["cipher", "1", "2"] and (wide["1"] < wide["2"]).all()
+    alone = [cm.run(c, on="rv32", bytes=256, set={"timings.load.latency": 4}).cycles_per_block for c in ("rijndael", "rc6")]
+    assert wide.columns == ["cipher", "1", "4"] and wide["4"].to_list() == alone
     assert table.filter(polars.col("cipher") == "rijndael")["metrics.lookup_share"].min() > 0.3
 
 

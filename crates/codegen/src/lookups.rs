@@ -23,12 +23,19 @@ pub struct Lookups {
 }
 
 impl Lookups {
-    pub fn new(func: &Func) -> Lookups {
+    /// `reads_table` says of a recognised function ([`Op::Apply`]) whether it
+    /// reads a table: such an instruction is a whole lookup, or several.
+    pub fn new(func: &Func, reads_table: &dyn Fn(u16) -> bool) -> Lookups {
         let mut insts = HashSet::new();
         let mut arithmetic = Vec::new();
         for &block in &func.layout {
             for &inst in &func.blocks[block].insts {
                 let data = &func.insts[inst];
+                if let Op::Apply(n) = data.op
+                    && reads_table(n)
+                {
+                    insts.insert(inst);
+                }
                 if let Op::Load(m) = data.op
                     && m.space != Space::Stack
                     && has_index(func, data.args[0], 4)

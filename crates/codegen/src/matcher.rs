@@ -103,6 +103,21 @@ impl Matcher {
         })
     }
 
+    /// Does a recognised function read tables of the machine's?
+    pub fn reads_table(&self, machine: &Machine, function: u16) -> bool {
+        use ciphermill_machine::sem::{Expr, Stmt};
+        let table = |s: &Stmt| {
+            let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = s else { return false };
+            let mut found = false;
+            value.walk(&mut |e| found |= matches!(e, Expr::Table { .. }));
+            found
+        };
+        self.templates.iter().any(|t| {
+            matches!(t.action, Action::Value(_, Pat::Apply(n, _)) if n == function)
+                && t.parts.iter().any(|p| machine.instrs[usize::from(p.instr.0)].semantics.iter().any(table))
+        })
+    }
+
     /// Templates whose root might be the operation.
     pub fn candidates(&self, op: Op) -> &[usize] {
         let dummy = || Box::new(Pat::Const(0));

@@ -80,7 +80,7 @@ pub fn select(
         machine,
         matcher,
         pinned,
-        lookups: Lookups::new(func),
+        lookups: Lookups::new(func, &|n| matcher.reads_table(machine, n)),
         roots: provenance::roots(func, memory.buffers),
         readonly: memory.readonly,
         banks: memory.banks.as_ref(),

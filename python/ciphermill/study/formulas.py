@@ -60,6 +60,27 @@ def quotient(dividend: float, divisor: float, *, times: float = 1) -> float:
     return times * dividend / divisor
 
 
+def part(cycles: float, share: float, unit: float) -> float:
+    """The part of a bar that a share of its cycles takes, where ``unit`` cycles
+    are 100 (Fiskiran and Lee 2001, Figure 1: normalised to MARS = 100)."""
+    return 100 * cycles * share / unit
+
+
+def rest(cycles: float, share: float, unit: float) -> float:
+    """What `part` leaves of the bar."""
+    return 100 * cycles * (1 - share) / unit
+
+
+def total(*values: float) -> float:
+    """Sum of several cells (a bar of Fiskiran and Lee 2001, Figure 1)."""
+    return math.fsum(values)
+
+
+def largest(*values: float) -> float:
+    """The largest of several cells (Fiskiran and Lee 2001, abstract: "exceeding 2x")."""
+    return max(values)
+
+
 def rank(value: float, column: Sequence[float]) -> float:
     """Place of a value when the largest comes first, 1 for the largest."""
     return 1 + sum(other > value for other in column)
@@ -78,6 +99,10 @@ ALL: dict[str, Formula] = {
     "seconds": Formula(seconds),
     "mean": Formula(mean),
     "quotient": Formula(quotient),
+    "part": Formula(part),
+    "rest": Formula(rest),
+    "total": Formula(total),
+    "largest": Formula(largest),
     "rank": Formula(rank, comparable=False),
     "correlation": Formula(correlation, comparable=False),
 }
