@@ -7,10 +7,11 @@
 
 use crate::backends::Simulated;
 use crate::choose::choose;
+use crate::class::class;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::open;
-use crate::kernel::{Kernel, Step, Wait};
+use crate::kernel::{Edge, Kernel, Step, Wait};
 use crate::measure::{message, work};
 use crate::pipeline;
 use crate::plan::Plan;
@@ -88,6 +89,8 @@ pub struct Line {
     pub text: String,
     /// `lookup`, `overhead` or `other`.
     pub role: &'static str,
+    /// The kind of operation ([`crate::class`]).
+    pub class: &'static str,
     /// Cycles that nothing issued before it.
     pub stalled: u64,
     /// `operand`, `unit`, `order` or `nothing`: what fixed its cycle.
@@ -97,6 +100,22 @@ pub struct Line {
     pub producer: Option<usize>,
     /// Cycles by which it could have been earlier but for units, or for nothing.
     pub slack: Option<u64>,
+    /// All values it needs from instructions of the stretch.
+    pub needs: Vec<Need>,
+}
+
+/// A value made by one instruction of the stretch for another.
+#[derive(Clone, Debug, Serialize)]
+pub struct Need {
+    /// Number of the instruction that makes it.
+    pub from: usize,
+    pub register: String,
+    /// Cycles from its issue to the value.
+    pub latency: u64,
+    /// Cycles that the value was there before it was used.
+    pub slack: u64,
+    /// Passes ago that it was made.
+    pub passes: u64,
 }
 
 /// Stretches with less of the cycles are not shown.
@@ -258,6 +277,13 @@ fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
         Wait::Nothing(slack) => ("nothing", None, None, slack),
     };
     let unit = |u: usize| machine.units[u].name.clone();
+    let need = |e: &Edge| Need {
+        from: e.from,
+        register: name(e.reg),
+        latency: e.latency,
+        slack: e.slack,
+        passes: e.distance,
+    };
     Line {
         cycle: node.time,
         unit: if let [u] = node.instr.units[..] { Some(unit(u)) } else { None },
@@ -274,6 +300,8 @@ fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
         register,
         producer,
         slack,
+        class: class(node.instr),
+        needs: kernel.needs(n).map(need).collect(),
     }
 }
 

@@ -42,15 +42,15 @@ pub enum Wait {
 }
 
 /// A dependence through a register.
-struct Edge {
-    from: usize,
+pub struct Edge {
+    pub from: usize,
     to: usize,
-    reg: Reg,
-    latency: u64,
+    pub reg: Reg,
+    pub latency: u64,
     /// Cycles between the value's arrival and its use.
-    slack: u64,
+    pub slack: u64,
     /// Passes from the write to the use.
-    distance: u64,
+    pub distance: u64,
 }
 
 /// One cycle's worth of code on its way: a bundle, and the cycles lost behind
@@ -140,10 +140,15 @@ impl<'a> Kernel<'a> {
         self.edges = edges;
     }
 
+    /// The values that an instruction needs from others of the stretch.
+    pub fn needs(&self, n: usize) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(move |e| e.to == n)
+    }
+
     /// What an instruction waited for.
     pub fn wait(&self, n: usize) -> Wait {
         let node = &self.nodes[n];
-        let last = self.edges.iter().filter(|e| e.to == n).min_by_key(|e| e.slack);
+        let last = self.needs(n).min_by_key(|e| e.slack);
         if self.machine.issue.interlock {
             return match last {
                 _ if node.stalled == 0 => Wait::Order,

@@ -27,6 +27,7 @@ mod backends;
 mod bottleneck;
 mod bounds;
 mod choose;
+mod class;
 mod compare;
 mod core;
 mod error;

@@ -4,6 +4,7 @@
     commentary.py  what a study's folder says about its outcome
     evidence.py    what stands behind each number
     figures.py     the figures, by way of Altair; drawing.py makes them SVG
+    kernels.py     schedules of loops, packed
     page.py        puts all of it into the shape of the templates
     templates/     the page: HTML, style, script
 
@@ -13,7 +14,9 @@ Measurements are made, or found kept, by the same code as in
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -58,14 +61,17 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     # Said before the work, not after it.
     if out.is_dir():
         raise InputError(f"-o {out}: a folder; name a file, for instance {out / 'index.html'}")
-    from . import commentary, page, survey
+    from . import commentary, kernels, page, survey
 
     comments = [commentary.load(study) for study in studies]
     asked = survey.work()
     answers = measuring.measure_all([*(work for study in studies for work in study.work()), *asked], progress)
     solved = [results.solve(study, answers) for study in studies]
     compared = [(work, answers[measuring.key(work)]) for work in asked]
-    content = page.Content(compared, list(zip(solved, comments, strict=True)))
+    loops = list({measuring.key(k): k for comment in comments for k in comment.kernels}.values())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        explained = list(progress(pool.map(kernels.explain, loops), len(loops)))
+    content = page.Content(compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)))
     text = page.render(content).encode()
     try:
         paths.write_atomically(out, text)

@@ -16,7 +16,7 @@ from ..measurement import Measurement
 from ..study.layout import Table
 from ..study.measure import Missing
 from ..study.results import Cell, Result
-from . import colours, drawing, figures, numbers
+from . import colours, drawing, figures, kernels, numbers
 from .commentary import Commentary
 from .evidence import Book
 from .figures import Figure
@@ -50,7 +50,9 @@ def render(content: Content) -> str:
         version=_core.version(),
         start=start,
         studies=studies,
-        kernels=[],
+        kernels=[kernels.view(asked, found, f"kernel-{i}") for i, (asked, found) in enumerate(content.kernels)],
+        classes=kernels.CLASSES,
+        script_json=script_json,
         data=script_json(data),
         vega=drawing.vega(),
         themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),

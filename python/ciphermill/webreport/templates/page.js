@@ -40,6 +40,9 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
   }
 
+  // For the page's other scripts.
+  window.page = { make, unpack, facts };
+
   // ------------------------------------------------------------------ evidence
 
   const dialog = $("#evidence"), body = $("#evidence-body"), title = $("#evidence-h");
