@@ -70,7 +70,7 @@ def grid(s: Mapping[str, Any]) -> str:
     if not units or len(cycles) == len({*cycles}):
         return ""
     crossing = {u["unit"] for u in s["units"] if u["path"] and u["unit"].startswith("x")}
-    room = max(4, (WIDTH - 5) // len(units) - 2)
+    room = max(4, (tables.room(WIDTH) - 5) // len(units) - 2)
     fields: dict[int, dict[str, str]] = {cycle: {} for cycle in range(s["cycles"])}
     for line in s["instructions"]:
         if line["unit"] is not None:
@@ -113,4 +113,4 @@ def waits(s: Mapping[str, Any], line: Mapping[str, Any]) -> str:
 def wrapped(sentences: str) -> str:
     import textwrap
 
-    return textwrap.fill(sentences, WIDTH)
+    return textwrap.fill(sentences, tables.room(WIDTH))

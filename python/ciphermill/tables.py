@@ -37,6 +37,15 @@ def text(head: Sequence[str], rows: Rows, right: Iterable[int] = (), drop: Seque
     return drawn(head, rows, right, drop, console.width, colour)
 
 
+def room(plain: int) -> int:
+    """The columns there are: those of the terminal, or ``plain`` where there is none."""
+    if not sys.stdout.isatty():
+        return plain
+    import shutil
+
+    return max(40, shutil.get_terminal_size((plain, 24)).columns)
+
+
 def drawn(head: Sequence[str], rows: Rows, right: Iterable[int], drop: Sequence[int], width: int, colour: bool) -> str:
     """A table no wider than ``width``, drawn by rich."""
     from rich import box

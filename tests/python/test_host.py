@@ -235,3 +235,12 @@ def test_text_without_any_figure():
     assert said.startswith("x/y encrypt, 128-bit key on this computer (P): no figure")
     assert "gcc -O2: NOT VERIFIED: it crashed" in said
     assert said.endswith("The nearest simulated machine is core2: ciphermill run x --on core2.")
+
+
+@needs_gcc
+def test_code_that_never_ends(write, monkeypatch):
+    endless = "#ifdef __wasm__\n#define NATIVE 0\n#else\n#define NATIVE 0; for (;;) __asm__ volatile(\"\")\n#endif\n"
+    monkeypatch.setattr(host, "PATIENCE", 1)
+    monkeypatch.setattr(toolchain, "SETTINGS", (("-O2",),))
+    document = host.run(str(write("mine.c", endless + WRONG)), None, host.Options(cc="gcc", repeat=3))
+    assert [row["failure"] for row in document["rows"]] == ["the native code had not ended after 1 seconds"]

@@ -290,3 +290,38 @@ def test_the_walk_through_works(cli, write, tmp_path):
     assert cli("rtl", "tea.toml", "--verilog-only", "-o", "hardware").code == 0
     assert (tmp_path / "hardware" / "op_teamix.v").read_text() == module[0]
     assert cli("rtl", "present8.toml", "--verilog-only").code == 0
+
+
+#: What a report says, without asking Yosys.
+FIGURES = {"gates": 812.5, "depth": 9, "cmos": 900.0, "unit_gates": 1000, "flip_flops": 0, "memory_bits": 0}
+
+
+def document(*rows: dict) -> dict:
+    return {"extensions": ["small"], "machine": "rv32", "yosys": "0.60", "instructions": list(rows), "units": []}
+
+
+def test_the_answer_begins_with_what_it_costs():
+    row = {"name": "nibble", **FIGURES, "proved": True}
+    first, *_ = rtl.text(document(row)).splitlines()
+    assert first == (
+        "small, 1 instruction on rv32: all proved equal to their semantics; the largest, nibble, takes 812 gates at a depth of 9."
+    )
+    wrong = {**row, "name": "other", "proved": False, "counterexample": {"rs1": 3}}
+    assert rtl.text(document(row, wrong)).startswith("small, 2 instructions on rv32: 1 WRONG")
+    unproved = {k: v for k, v in row.items() if k != "proved"}
+    assert "not proved; the largest" in rtl.text(document(unproved))
+    plain = {**document({"name": "nibble", "module": "op_nibble", "needs": []}), "yosys": None}
+    assert rtl.text(plain).startswith("small, 1 instruction on rv32: Verilog only")
+    assert [r["kind"] for r in rtl.records(document(row))] == ["instruction"]
+
+
+def test_gates_of_what_a_measurement_was_made_with(monkeypatch):
+    from ciphermill import InputError, cli
+    from ciphermill.measurement import Measurement
+
+    made = document({"name": "a", **FIGURES}, {"name": "b", **FIGURES}, {"name": "c", "refused": "it loads"})
+    monkeypatch.setattr(rtl, "report", lambda extensions, options: (made, {}))
+    (measured,) = cli.with_gates([Measurement({"cipher": "x"})], ["small"])
+    assert measured.to_dict() == {"cipher": "x", "gates": 1625.0}
+    with pytest.raises(InputError, match="nothing was added"):
+        cli.with_gates([], [])

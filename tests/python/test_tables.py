@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
-import os
-import pty
-import struct
-import subprocess
 import sys
-import termios
 
 import pytest
+import terminal
 
 import ciphermill as cm
 from ciphermill import InputError, tables
@@ -131,23 +126,7 @@ def test_two_documents_do_not_fit_one_output(refused):
 
 def on_a_terminal(*arguments, columns, **environment):
     """What a command writes to a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    clean = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
-    with subprocess.Popen(
-        [sys.executable, "-m", "ciphermill", *arguments], stdout=theirs, stderr=subprocess.DEVNULL,
-        env={**clean, "TERM": "xterm", **environment},
-    ) as process:  # fmt: skip
-        os.close(theirs)
-        out = b""
-        try:
-            while chunk := os.read(ours, 65536):
-                out += chunk
-        except OSError:  # the other side has been closed
-            pass
-    os.close(ours)
-    assert process.returncode == 0
-    return out.decode().replace("\r\n", "\n")
+    return terminal.written([sys.executable, "-m", "ciphermill", *arguments], "stdout", columns, **environment)
 
 
 def test_a_terminal():

@@ -38,6 +38,9 @@ from .vectors import Wrong
 
 ENGINES = ("perf", "callgrind")
 
+#: Seconds after which native code is taken to go on for ever.
+PATIENCE = 600
+
 #: Above this part of the median the spread is worth a warning.
 UNSTABLE = 0.05
 
@@ -167,9 +170,11 @@ class Work:
             "variant": self.module.variant.name, "direction": self.direction, "key_bits": self.key_bits,
         }  # fmt: skip
         request = json.dumps({"job": job, "check": check, "expected": self.expected, "timed": groups is not None})
-        done = subprocess.run(
-            [sys.executable, "-m", "ciphermill.host.child"], input=request, capture_output=True, text=True, check=False
-        )
+        command = [sys.executable, "-m", "ciphermill.host.child"]
+        try:
+            done = subprocess.run(command, input=request, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Wrong(f"the native code had not ended after {PATIENCE} seconds") from None
         if done.returncode:
             why = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
             said = done.stderr.strip().splitlines()

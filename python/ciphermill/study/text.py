@@ -1,4 +1,4 @@
-"""Studies as text for people: tables that fit 80 columns.
+"""Studies as text for people: tables that fit 80 columns, or the terminal there is.
 
 A table wider than that is cut into several below each other, each with the
 rows' names. On a terminal they are drawn by rich, otherwise plain.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import textwrap
 
-from ..report import columns
+from ..tables import columns, room
 from .layout import Column, Row, Table
 from .results import Cell, Result
 
@@ -23,7 +23,7 @@ def show(results: list[Result]) -> None:
         return
     from rich.console import Console
 
-    console = Console(width=min(WIDTH, Console().width), highlight=False)
+    console = Console(width=room(WIDTH), highlight=False)
     for result in results:
         for piece in pieces(result):
             console.print(drawn(*piece) if isinstance(piece, tuple) else piece, markup=False)
@@ -76,7 +76,7 @@ def grids(result: Result, table: Table) -> list[tuple[list[str], list[list[str]]
     out, start = [], 0
     while start < len(groups):
         end, width = start, label
-        while end < len(groups) and (end == start or width + 2 + len(groups[end][0]) <= WIDTH):
+        while end < len(groups) and (end == start or width + 2 + len(groups[end][0]) <= room(WIDTH)):
             width += 2 + len(groups[end][0])
             end += 1
         chosen = groups[start:end]
@@ -136,7 +136,7 @@ def number(value: float | None, none: str) -> str:
 
 
 def wrapped(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), WIDTH)
+    return textwrap.fill(" ".join(text.split()), room(WIDTH))
 
 
 def plain(heads: list[str], rows: list[list[str]]) -> str:
