@@ -186,7 +186,7 @@ impl Finish<'_> {
         p.inst.instr = form.instr;
         p.inst.space = Space::Stack;
         let bytes = self.machine.word_bits / 8;
-        p.mem = Some(MemRef { space: Space::Stack, store: false, base: None, offset, bytes, buffer: None, constant: false });
+        p.mem = Some(MemRef { space: Space::Stack, store: false, base: None, offset, bytes, buffer: None, constant: false, banks: 0 });
         Ok(p)
     }
 

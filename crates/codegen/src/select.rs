@@ -584,7 +584,7 @@ impl Selector<'_> {
     /// on the stack.
     fn return_slot(&self, store: bool) -> Option<MemRef> {
         let bytes = self.machine.word_bits / 8;
-        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, buffer: None, constant: false };
+        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, buffer: None, constant: false, banks: 0 };
         self.machine.abi.return_address.is_none().then_some(slot)
     }
 

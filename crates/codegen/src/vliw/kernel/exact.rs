@@ -264,7 +264,7 @@ fn taken(
     let ii = i64::from(answer.ii);
     let chosen = answer.alternative.iter().zip(ways).map(|(&a, ways)| ways.get(a).map(|w| w.0).ok_or_else(strange));
     let variant: Vec<InstrId> = chosen.collect::<Result<_, _>>()?;
-    let mut table = Table::new(sides, ops, ii);
+    let mut table = Table::new(sides, ops, ii, false);
     for (i, op) in ops.ops.iter().enumerate() {
         let row = table.row(answer.time[i]);
         let Some(unit) = table.free(row, op, variant[i]) else { return Ok(None) };
