@@ -146,6 +146,7 @@ def request(
         "jam": options.jam,
         "unroll": options.unroll,
         "exact": exact,
+        "whole": options.exact,
         "vectors": vectors(module, direction, key_bits) if judged else None,
         "origin": module.origin,
     })  # fmt: skip

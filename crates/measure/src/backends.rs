@@ -3,6 +3,7 @@
 use crate::error::MeasureError;
 use crate::plan::Call;
 use crate::target::{Halt, Target};
+use ciphermill_ooo::Sampling;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats};
@@ -67,6 +68,13 @@ impl Simulated {
             .export(call.export)
             .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
+    }
+
+    /// Time only windows from now on, on machines with such a core.
+    pub fn sample(&mut self, sampling: Option<Sampling>) {
+        if let Some(core) = self.sim.pipeline() {
+            core.sample(sampling);
+        }
     }
 
     /// Let the core follow the longest chain of dependences from now on.

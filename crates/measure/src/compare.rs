@@ -9,6 +9,7 @@ use crate::error::MeasureError;
 use crate::plan::Plan;
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
+use ciphermill_ooo::Sampling;
 use ciphermill_program::Program;
 use ciphermill_sim::Stats;
 
@@ -27,6 +28,14 @@ pub struct Outcome {
 /// When the module itself traps (the request is at fault), or the simulated
 /// machine stops where the reference does not (we are).
 pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outcome, MeasureError> {
+    sampled(wasm, program, plan, None)
+}
+
+/// The same, with only windows timed when there is a `sampling`.
+///
+/// # Errors
+/// As [`side_by_side`].
+pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sampling>) -> Result<Outcome, MeasureError> {
     let mut judge = reference(wasm, plan.limit)?;
     judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
     let pages = judge.memory().len() as u64 / PAGE_BYTES;
@@ -38,6 +47,7 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
 
     let mut machine = Simulated::new(program, pages as u32, plan.limit)?;
     prepare(&mut machine, plan).map_err(stopped)?;
+    machine.sample(sampling);
     machine.reset();
     let results = run(&mut machine, &plan.measured).map_err(stopped)?;
     let failure = if results != expected {

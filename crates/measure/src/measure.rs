@@ -3,7 +3,7 @@
 use crate::bottleneck::{self, share};
 use crate::bounds;
 use crate::choose::{Chosen, choose};
-use crate::compare::{Outcome, side_by_side};
+use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
@@ -14,6 +14,7 @@ use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::resource;
 use crate::sizes;
 use ciphermill_machine::Machine;
+use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
 use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
@@ -37,6 +38,11 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 
     let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
+    let sampling = sampling(&machine, request, bytes);
+    let (shorter, longer) = match sampling {
+        Some(_) => (STEADY / 2 / unit * unit, STEADY / unit * unit),
+        None => (shorter, longer),
+    };
     let (shorter, longer) = plan::whole_turns(unit * chosen.jam, shorter, longer);
     let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
@@ -46,7 +52,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
     for length in [bytes, shorter, longer] {
         if let Entry::Vacant(run) = runs.entry(length) {
-            run.insert(side_by_side(wasm, program, &Plan::new(&interface.at(chosen.context_at), work, length)?)?);
+            let sampling = sampling.filter(|_| length == bytes);
+            run.insert(sampled(wasm, program, &Plan::new(&interface.at(chosen.context_at), work, length)?, sampling)?);
         }
     }
     let whole = &runs[&bytes].stats;
@@ -122,6 +129,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         ilp: share(counted.map_or(whole.instructions, |c| c.get("uops_dispatched")), whole.cycles),
         events: machine.core.as_ref().zip(counted).map(|(core, c)| core::events(core, c)).unwrap_or_default(),
         metrics: counted.map_or_else(|| metrics(whole, machine.issue.width), |c| core::metrics(c, whole)),
+        sampling: counted.and_then(|c| c.sample),
         cpi_stack: counted.map(core::cpi_stack).unwrap_or_default(),
         breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
@@ -134,6 +142,19 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         stack_bytes: whole.stack_bytes,
         provenance: provenance(wasm, request, &machine, &work, bytes),
     })
+}
+
+/// Messages longer than this are sampled where the core schedules at run time,
+/// and the steady state is that of a message of [`STEADY`] bytes, simulated whole.
+const SAMPLE_FROM: u32 = 4 << 20;
+const STEADY: u32 = 1 << 20;
+
+/// Windows of two in a hundred instructions: with the regular code of ciphers
+/// the confidence interval of some dozens of them is well below a hundredth.
+const SAMPLING: Sampling = Sampling { period: 500_000, warm: 2_000, window: 8_000 };
+
+fn sampling(machine: &Machine, request: &Request, bytes: u32) -> Option<Sampling> {
+    (machine.core.is_some() && bytes > SAMPLE_FROM && !request.whole).then_some(SAMPLING)
 }
 
 /// What is asked for, checked against what the module is and exports.

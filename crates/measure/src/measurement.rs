@@ -50,6 +50,11 @@ pub struct Measurement {
     /// Counters under the vendor's names; empty where the machine names none.
     pub events: BTreeMap<String, u64>,
     pub metrics: Metrics,
+    /// Set when only windows of the message were timed: how many, and half the
+    /// 95 % confidence interval of everything that has to do with cycles, as
+    /// a part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<ciphermill_ooo::Sample>,
     /// Cycles per instruction by cause, which sum to `cpi`; empty where the
     /// machine does not schedule at run time.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

@@ -105,6 +105,9 @@ pub struct Request {
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,
+    /// Never sample, however long the message is.
+    #[serde(default)]
+    pub whole: bool,
     /// None for a cipher without vectors (a user's own).
     #[serde(default)]
     pub vectors: Option<VectorReport>,

@@ -60,6 +60,7 @@ fn request(machine_name: &str) -> Request {
         jam: None,
         unroll: None,
         exact: None,
+        whole: false,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,

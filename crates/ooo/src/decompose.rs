@@ -261,6 +261,11 @@ impl<'a> Decomposer<'a> {
                 self.uops[i].fused = false;
             }
         }
+        for i in first..self.uops.len().saturating_sub(1) {
+            if self.uops[i].fused {
+                self.uops[i].stations += self.uops[i + 1].stations;
+            }
+        }
         let pairs = self.uops[first..].iter().filter(|u| u.fused).count();
         let count = self.uops.len() - first;
         parts.count = u8::try_from(count).map_err(|_| format!("`{}` is {count} micro-operations", w.instr.name))?;
@@ -285,6 +290,7 @@ impl<'a> Decomposer<'a> {
             sources: self.list_sources(&sources),
             results: self.list_results(&results),
             fused: false,
+            stations: 1,
             ..branch
         };
         self.uops.push(fused);
@@ -317,7 +323,7 @@ impl<'a> Decomposer<'a> {
             .collect();
         let sources = self.list_sources(&regs);
         let results = self.list_results(results);
-        self.uops.push(Uop { kind, fused: false, ports: mask, class, busy, latency, sources, results });
+        self.uops.push(Uop { kind, fused: false, stations: u8::from(kind != Kind::Nothing), ports: mask, class, busy, latency, sources, results });
         Ok(())
     }
 

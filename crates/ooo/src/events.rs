@@ -14,7 +14,7 @@
 //! | `l2_lines_in` | lines brought into the second cache, prefetched ones too |
 //! | `l2_accesses`, `l2_misses` | what the first caches missed or prefetched; those of them that had to come from memory |
 //! | `dtlb_misses` | page walks |
-//! | `branch_recovery_stalls` | cycles in which instructions were there after a wrong guess and renaming waited for the branch to retire |
+//! | `branch_recovery_stalls` | where renaming waits for that: cycles from the discovery of a wrong guess until the branch and all that is older have retired |
 //! | `uops_renamed`, `uops_dispatched` | micro-operations with those of wrong paths; a fused pair counts once when it is renamed and twice when it starts |
 //! | `uops_retired` | retired micro-operations, the halves of a fused pair each |
 //! | `uops_retired_fused` | retired micro-operations, a fused pair once |
@@ -27,6 +27,7 @@
 //! | `macro_fused` | retired pairs of instructions that were one micro-operation |
 //! | `prefetches` | lines fetched before they were asked for |
 
+use crate::sample::Sample;
 use ciphermill_machine::core::Event;
 use serde::Serialize;
 
@@ -111,6 +112,8 @@ pub struct Counts {
     pub retire_width: u64,
     /// Retired micro-operations' cycles of ports, by set of ports.
     pub work: Vec<(u32, u64)>,
+    /// Set when only windows of the run were timed.
+    pub sample: Option<Sample>,
     /// Micro-operations that started on each port, wrong paths included.
     pub starts: Vec<(String, u64)>,
 }

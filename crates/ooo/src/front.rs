@@ -145,6 +145,16 @@ impl Front {
         self.cycle
     }
 
+    /// The instruction cache learns of a fetch that takes no time.
+    #[inline(always)]
+    pub fn warm(&mut self, addr: u32, now: u64, memory: &mut Memory) {
+        let line = memory.line(addr);
+        if line != self.line {
+            self.line = line;
+            memory.fetch(addr, now);
+        }
+    }
+
     /// Decode an instruction that was fetched and that makes so many
     /// micro-operations, a fused pair counted once: the earliest cycle for its renaming.
     #[inline(always)]
@@ -152,8 +162,8 @@ impl Front {
         let mut at = (fetched + self.fetch_stages).max(self.decode_cycle);
         let width = self.renamed.len();
         if slots > 0 && slots as usize <= width {
-            let last = (self.place + slots as usize - 1) % width;
-            at = at.max(self.renamed[last]);
+            let last = self.place + slots as usize - 1;
+            at = at.max(self.renamed[if last >= width { last - width } else { last }]);
         }
         if at > self.decode_cycle {
             (self.decode_cycle, self.decoder) = (at, 0);

@@ -31,7 +31,7 @@
 //! the branch has ended; those micro-operations take places and ports like
 //! others and are thrown away.
 //!
-//! [`events`] defines what is counted and to what every cycle is charged;
+//! Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
 //! [`chain`] bounds the cycles from below by dependences.
 
 pub mod chain;
@@ -44,8 +44,10 @@ pub mod mem;
 pub mod pipeline;
 pub mod ports;
 pub mod predict;
+pub mod sample;
 pub mod uop;
 
 pub use code::{Code, NONE, Place};
 pub use events::{Cause, Counts};
 pub use pipeline::{Access, Pipeline};
+pub use sample::{Sample, Sampling};

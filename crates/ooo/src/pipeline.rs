@@ -12,10 +12,12 @@ use crate::log::{Log, Row};
 use crate::mem::stores::{Found, Store, Stores};
 use crate::mem::{Level, Memory};
 use crate::ports::Calendar;
+use crate::sample::{Phase, Sample, Sampler, Sampling};
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
-use crate::uop::{Kind, Uop};
+use crate::uop::{Kind, Lists, Uop};
 use ciphermill_machine::Machine;
 use ciphermill_machine::core::{Core, Disambiguation, Event};
+use std::sync::Arc;
 
 /// An access to memory, in program order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,6 +57,53 @@ struct Tally {
     violations: u64,
     btb: u64,
     macro_fused: u64,
+    /// Instructions that were given cycles.
+    timed: u64,
+}
+
+impl Tally {
+    /// The counts that exist only where micro-operations are given cycles.
+    fn timed(&mut self) -> [&mut u64; 12] {
+        [
+            &mut self.cycles,
+            &mut self.recovery,
+            &mut self.renamed,
+            &mut self.dispatched,
+            &mut self.retired,
+            &mut self.slots,
+            &mut self.wrong_path,
+            &mut self.forwarded,
+            &mut self.failed,
+            &mut self.violations,
+            &mut self.macro_fused,
+            &mut self.timed,
+        ]
+    }
+}
+
+/// What has been counted in the windows of a sampled run.
+struct Windows {
+    sampler: Sampler,
+    /// Counts at the start of the window, and sums over those before.
+    before: Marks,
+    sums: Marks,
+}
+
+/// Counts that belong to cycles.
+#[derive(Clone, Default)]
+struct Marks {
+    tally: Tally,
+    places: [u64; Cause::ALL.len()],
+    work: Vec<u64>,
+    starts: Vec<u64>,
+}
+
+/// What fetch did behind a jump.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guess {
+    Right,
+    /// It went to this instruction instead; `NONE`: nowhere.
+    Wrong(u32),
 }
 
 /// A micro-operation's fate.
@@ -67,7 +116,7 @@ struct Done {
 
 /// The core's state.
 pub struct Pipeline {
-    code: Code,
+    code: Arc<Code>,
     core: Core,
     front: Front,
     calendar: Calendar,
@@ -89,7 +138,6 @@ pub struct Pipeline {
     read_now: Vec<u16>,
     /// Nothing is renamed before.
     recover: u64,
-    recovering: bool,
     /// In order: the last start.
     last_start: u64,
     /// The last place for retiring that was taken: cycle and number in it.
@@ -106,6 +154,7 @@ pub struct Pipeline {
     work: Vec<u64>,
     base: crate::mem::Counts,
     base_walks: u64,
+    windows: Option<Box<Windows>>,
     chains: Option<Chains>,
     pub log: Option<Log>,
     /// Bits of an address below the size of every instruction.
@@ -136,7 +185,6 @@ impl Pipeline {
             renamed_now: 0,
             read_now: Vec::new(),
             recover: 0,
-            recovering: false,
             last_start: 0,
             retire_cycle: 0,
             retire_place: 0,
@@ -152,10 +200,11 @@ impl Pipeline {
             work: vec![0; code.ports.classes.len()],
             base: crate::mem::Counts::default(),
             base_walks: 0,
+            windows: None,
             chains: None,
             log: None,
             pc_shift: if sizes == 0 { 0 } else { sizes.trailing_zeros().min(2) },
-            code,
+            code: Arc::new(code),
             core: core.clone(),
         }
     }
@@ -170,13 +219,110 @@ impl Pipeline {
         self.chains.as_ref().map_or(0, |c| c.longest)
     }
 
+    /// Time only windows of what runs from now on; None: everything.
+    pub fn sample(&mut self, sampling: Option<Sampling>) {
+        self.windows = sampling.map(|s| Box::new(Windows { sampler: Sampler::new(s), before: Marks::default(), sums: Marks::default() }));
+    }
+
+    /// Counts that belong to cycles, as they stand.
+    fn marks(&self) -> Marks {
+        Marks { tally: self.tally, places: self.places, work: self.work.clone(), starts: self.calendar.starts.to_vec() }
+    }
+
+    /// So many instructions have passed in a sampled run.
+    #[inline(always)]
+    fn pass(&mut self, instructions: u64) {
+        if let Some(windows) = &mut self.windows
+            && let Some(phase) = windows.sampler.pass(instructions)
+        {
+            self.enter(phase);
+        }
+    }
+
+    fn enter(&mut self, phase: Phase) {
+        let now = self.marks();
+        match phase {
+            Phase::Before => return self.refill(),
+            Phase::Within => {}
+            Phase::Between => {
+                let Some(windows) = &mut self.windows else { return };
+                let mut passed = now.clone();
+                let mut before = windows.before.clone();
+                let places: u64 = now.places.iter().zip(&before.places).map(|(a, b)| a - b).sum();
+                let sums = windows.sums.tally.timed().into_iter().zip(passed.tally.timed().into_iter().zip(before.tally.timed()));
+                sums.for_each(|(sum, (now, before))| *sum += *now - *before);
+                windows.sums.work.resize(now.work.len(), 0);
+                windows.sums.starts.resize(now.starts.len(), 0);
+                let add = |sums: &mut [u64], now: &[u64], before: &[u64]| {
+                    sums.iter_mut().zip(now.iter().zip(before)).for_each(|(s, (a, b))| *s += a - b);
+                };
+                add(&mut windows.sums.places, &now.places, &before.places);
+                add(&mut windows.sums.work, &now.work, &before.work);
+                add(&mut windows.sums.starts, &now.starts, &before.starts);
+                let timed = now.tally.timed - windows.before.tally.timed;
+                let cycles = places as f64 / f64::from(self.core.retire.width);
+                windows.sampler.windows.push((cycles, timed as f64));
+            }
+        }
+        if let Some(windows) = &mut self.windows {
+            windows.before = now;
+        }
+    }
+
+    /// Timing starts again on an empty pipeline.
+    fn refill(&mut self) {
+        self.begin();
+        self.retire_place = 0;
+    }
+
+    /// Do the instructions that come get cycles?
+    fn times(&self) -> bool {
+        self.windows.as_ref().is_none_or(|w| w.sampler.phase != Phase::Between)
+    }
+
+    /// How it was sampled, if it was.
+    pub fn sampled(&self) -> Option<Sample> {
+        self.windows.as_ref().map(|w| w.sampler.sample(self.tally.instructions))
+    }
+
+    /// A straight run of code that is not timed: what caches and predictors
+    /// learn of it, and what of it is counted all the same.
+    fn warm(&mut self, first: u32, count: u32, taken: bool, next: u32, accesses: &[Access]) {
+        let code = self.code.clone();
+        let mut at = 0;
+        let now = self.calendar.now();
+        for n in first..first + count {
+            let inst = &code.insts[n as usize];
+            if inst.bytes == 0 {
+                continue;
+            }
+            self.tally.instructions += 1;
+            self.front.warm(inst.addr + u32::from(inst.bytes) - 1, now, &mut self.memory);
+            let pc = inst.addr >> self.pc_shift;
+            let (loads, stores) = (usize::from(inst.parts.loads), usize::from(inst.parts.stores));
+            for (k, access) in accesses.iter().skip(at).take(loads + stores).enumerate() {
+                let last = access.addr.wrapping_add(access.bytes - 1);
+                self.memory.data(pc, access.addr, now, k >= loads);
+                if self.memory.line(last) != self.memory.line(access.addr) {
+                    self.memory.data(pc, last, now, k >= loads);
+                }
+            }
+            self.tally.loads += loads as u64;
+            self.tally.stores += stores as u64;
+            at += loads + stores;
+            if inst.jump != Jump::No && n + 1 == first + count {
+                self.judge(n, inst, taken, next);
+            }
+        }
+    }
+
     /// A call begins: on an empty pipeline, with all registers there.
     pub fn begin(&mut self) {
         let at = self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1;
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
         self.values.fill(Value { at, retired: at, cause: Cause::Base });
-        (self.recover, self.recovering, self.last_start, self.renamed_now) = (at, false, at, 0);
+        (self.recover, self.last_start, self.renamed_now) = (at, at, 0);
         self.read_now.clear();
         (self.begun, self.retire_cycle, self.retire_place) = (at, at, u64::MAX);
     }
@@ -184,7 +330,7 @@ impl Pipeline {
     /// The call has ended, and its last instruction has retired.
     pub fn end(&mut self) {
         let width = u64::from(self.core.retire.width);
-        if self.retire_place == u64::MAX {
+        if self.retire_place == u64::MAX || self.windows.is_some() {
             return;
         }
         self.tally.cycles += self.retire_cycle + 1 - self.begun;
@@ -200,33 +346,44 @@ impl Pipeline {
     /// # Errors
     /// When the accesses are not those that the instructions make.
     pub fn run(&mut self, first: u32, count: u32, taken: bool, next: u32, accesses: &[Access]) -> Result<(), String> {
+        let before = self.tally.instructions;
+        if !self.times() {
+            self.warm(first, count, taken, next, accesses);
+            self.pass(self.tally.instructions - before);
+            return Ok(());
+        }
+        let code = self.code.clone();
         let mut at = 0;
         let mut n = first;
         let end = first + count;
         while n < end {
-            let inst = self.code.insts[n as usize];
+            let inst = &code.insts[n as usize];
             let pair = inst.pairs && n + 1 < end;
-            let parts = if pair { self.code.insts[n as usize + 1].pair } else { inst.parts };
+            let parts = if pair { &code.insts[n as usize + 1].pair } else { &inst.parts };
             let needs = usize::from(parts.loads + parts.stores);
             let Some(made) = accesses.get(at..at + needs) else {
                 return Err(format!("the instruction at {:#x} made fewer accesses than its semantics say", inst.addr));
             };
             at += needs;
             if inst.bytes > 0 {
-                self.instruction(n, &inst, pair, made, taken && n + 1 + u32::from(pair) == end, next);
+                self.instruction(&code, n, pair, made, taken && n + 1 + u32::from(pair) == end, next);
             }
             n += 1 + u32::from(pair);
         }
         if at != accesses.len() {
             return Err(format!("{} accesses to memory where the semantics say {at}", accesses.len()));
         }
+        self.pass(self.tally.instructions - before);
         Ok(())
     }
 
-    fn instruction(&mut self, n: u32, inst: &Inst1, pair: bool, accesses: &[Access], taken: bool, next: u32) {
-        let second = if pair { self.code.insts[n as usize + 1] } else { *inst };
-        let parts = if pair { second.pair } else { inst.parts };
+    #[inline(always)]
+    fn instruction(&mut self, code: &Code, n: u32, pair: bool, accesses: &[Access], taken: bool, next: u32) {
+        let inst = &code.insts[n as usize];
+        let second = if pair { &code.insts[n as usize + 1] } else { inst };
+        let parts = if pair { &second.pair } else { &inst.parts };
         self.tally.instructions += 1 + u64::from(pair);
+        self.tally.timed += 1 + u64::from(pair);
         self.tally.macro_fused += u64::from(pair);
         let mut fetched = self.front.fetch(inst.addr, u32::from(inst.bytes), Some(&mut self.memory));
         if pair {
@@ -241,15 +398,14 @@ impl Pipeline {
         let (mut i, to) = (parts.first as usize, parts.first as usize + usize::from(parts.count));
         let mut outcome = 0;
         let mut restart = 0;
+        let split = !self.core.store.data_units.is_empty();
         while i < to {
-            let uop = self.code.uops[i];
-            let both = uop.fused && i + 1 < to;
-            let last = i + usize::from(both);
-            let (renamed, late) = self.rename(i, last, decoded, why, u64::MAX);
+            let uop = &code.uops[i];
+            let last = i + usize::from(uop.fused && i + 1 < to);
+            let (renamed, late) = self.rename(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
             let mut done = Done { start: 0, end: 0, cause: Cause::Base };
             let mut finished = false;
-            for k in i..=last {
-                let uop = self.code.uops[k];
+            for uop in &code.uops[i..=last] {
                 let access = match uop.kind {
                     Kind::Load => {
                         load += 1;
@@ -261,12 +417,11 @@ impl Pipeline {
                     }
                     _ => None,
                 };
-                let (one, again) = self.execute(inst, &uop, access.copied(), renamed, late);
+                let (one, again) = self.execute(&code.lists, inst, uop, access.copied(), renamed, late);
                 restart = restart.max(again);
                 if one.end >= done.end {
                     done = one;
                 }
-                let split = !self.core.store.data_units.is_empty();
                 let data = uop.kind == Kind::StoreData || (uop.kind == Kind::StoreAddress && !split);
                 if data {
                     self.store.data = one.start;
@@ -275,7 +430,7 @@ impl Pipeline {
                 self.tally.retired += 1;
                 self.work[usize::from(uop.class)] += u64::from(uop.busy);
                 if let Some(chains) = &mut self.chains {
-                    chains.add(&self.code.lists, &uop, access.map(|a| (a.addr, a.bytes)), data);
+                    chains.add(&code.lists, uop, access.map(|a| (a.addr, a.bytes)), data);
                 }
                 if let Some(log) = &mut self.log {
                     log.push(Row { number: n, kind: uop.kind, fetched, decoded, renamed, start: one.start, end: one.end, retired: 0, wrong: false });
@@ -285,16 +440,18 @@ impl Pipeline {
             if let Some(log) = &mut self.log {
                 log.retire(last + 1 - i, retired);
             }
-            for k in i..=last {
-                let uop = self.code.uops[k];
-                for r in self.code.lists.results(&uop) {
-                    self.values[usize::from(r.reg)].retired = retired;
+            if self.core.rename.retired_reads > 0 {
+                for uop in &code.uops[i..=last] {
+                    for r in code.lists.results(uop) {
+                        self.values[usize::from(r.reg)].retired = retired;
+                    }
                 }
-                if uop.kind == Kind::Load {
-                    self.load_queue[self.load_at] = retired;
-                    self.load_at = (self.load_at + 1) % self.load_queue.len();
-                    self.tally.loads += 1;
-                }
+            }
+            // A load never stands second in a pair.
+            if uop.kind == Kind::Load {
+                self.load_queue[self.load_at] = retired;
+                self.load_at = if self.load_at + 1 == self.load_queue.len() { 0 } else { self.load_at + 1 };
+                self.tally.loads += 1;
             }
             if finished {
                 self.commit(inst, retired);
@@ -306,27 +463,23 @@ impl Pipeline {
         }
         if second.jump != Jump::No {
             let number = n + u32::from(pair);
-            self.branch(number, &second, taken, next, outcome);
+            self.branch(number, second, taken, next, outcome);
         }
         if restart > 0 {
             self.front.redirect(restart, Cause::Forward);
         }
     }
 
-    /// Rename micro-operations `first..=last`, which take one place: the
-    /// cycle, and why it was not earlier. Not at or after `until`.
+    /// Rename micro-operations that take one place: the cycle, and why it was
+    /// not earlier. Not at or after `until`.
     #[inline(always)]
-    fn rename(&mut self, first: usize, last: usize, decoded: u64, why: Cause, until: u64) -> (u64, Cause) {
-        let uop = self.code.uops[first];
+    fn rename(&mut self, lists: &Lists, uops: &[Uop], decoded: u64, why: Cause, until: u64) -> (u64, Cause) {
+        let uop = &uops[0];
         let mut late = why;
         let mut at = decoded;
         if at < self.recover {
-            if self.recovering {
-                self.tally.recovery += self.recover.saturating_sub(at.max(self.calendar.now()));
-            }
             (at, late) = (self.recover, Cause::Mispredict);
         }
-        self.recovering = false;
         at = at.max(self.calendar.now());
         let mut floor = self.rob[self.rob_at] + 1;
         if uop.kind == Kind::Load {
@@ -349,7 +502,7 @@ impl Pipeline {
             self.renamed_now = 0;
             self.read_now.clear();
         }
-        let needs = (first..=last).filter(|&k| self.code.uops[k].kind != Kind::Nothing).count() as u32;
+        let needs = u32::from(uop.stations);
         while self.calendar.waiting > 0 && self.calendar.waiting + needs > self.core.reservation_stations {
             self.calendar.step();
             (self.renamed_now, late) = (0, Cause::Window);
@@ -358,11 +511,11 @@ impl Pipeline {
                 return (until, late);
             }
         }
-        if self.core.rename.retired_reads > 0 && !self.reads_fit(first, last) {
+        if self.core.rename.retired_reads > 0 && !self.reads_fit(lists, uops) {
             self.calendar.step();
             (self.renamed_now, late) = (0, Cause::ReadPorts);
             self.read_now.clear();
-            self.reads_fit(first, last);
+            self.reads_fit(lists, uops);
         }
         self.renamed_now += 1;
         self.tally.renamed += 1;
@@ -373,11 +526,11 @@ impl Pipeline {
 
     /// Do the retired registers it reads fit into this cycle? Then they are
     /// read. The first micro-operation of a cycle always fits.
-    fn reads_fit(&mut self, first: usize, last: usize) -> bool {
+    fn reads_fit(&mut self, lists: &Lists, uops: &[Uop]) -> bool {
         let now = self.calendar.now();
         let before = self.read_now.len();
-        for k in first..=last {
-            for &r in self.code.lists.sources(&self.code.uops[k]) {
+        for uop in uops {
+            for &r in lists.sources(uop) {
                 if self.values[usize::from(r)].retired <= now && !self.read_now.contains(&r) {
                     self.read_now.push(r);
                 }
@@ -392,9 +545,9 @@ impl Pipeline {
 
     /// When the operands are there, and which of them came last.
     #[inline(always)]
-    fn operands(&self, uop: &Uop) -> (u64, Cause) {
+    fn operands(&self, lists: &Lists, uop: &Uop) -> (u64, Cause) {
         let (mut ready, mut cause) = (0, Cause::Frontend);
-        for &r in self.code.lists.sources(uop) {
+        for &r in lists.sources(uop) {
             let v = &self.values[usize::from(r)];
             if v.at > ready {
                 (ready, cause) = (v.at, v.cause);
@@ -406,13 +559,13 @@ impl Pipeline {
     /// Start a micro-operation renamed in a cycle; and, where a load was wrong
     /// to pass a store, the cycle in which fetch starts again.
     #[inline(always)]
-    fn execute(&mut self, inst: &Inst1, uop: &Uop, access: Option<Access>, renamed: u64, late: Cause) -> (Done, u64) {
+    fn execute(&mut self, lists: &Lists, inst: &Inst1, uop: &Uop, access: Option<Access>, renamed: u64, late: Cause) -> (Done, u64) {
         let earliest = renamed + u64::from(self.core.rename.stages);
-        let (ready, slow) = self.operands(uop);
+        let (ready, slow) = self.operands(lists, uop);
         if uop.kind == Kind::Nothing {
             // Its result is there as soon as its source.
             let at = ready.max(renamed);
-            self.results(uop, at, None, slow);
+            self.results(lists, uop, at, None, slow);
             return (Done { start: at, end: at, cause: late }, 0);
         }
         let (mut from, mut cause) = if ready > earliest { (ready, slow) } else { (earliest, late) };
@@ -435,14 +588,14 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(inst, uop, access, start, guess, cause),
+            (Kind::Load, Some(access)) => self.load(lists, inst, uop, access, start, guess, cause),
             (Kind::StoreAddress, Some(access)) => {
                 self.store = Store { addr: access.addr, bytes: access.bytes, address: start + 1, data: start, drained: 0 };
                 self.addresses_known = self.addresses_known.max(start + 1);
                 (Done { start, end: start + 1, cause }, 0)
             }
             _ => {
-                self.results(uop, start, None, Cause::Dependences);
+                self.results(lists, uop, start, None, Cause::Dependences);
                 (Done { start, end: start + u64::from(uop.latency), cause }, 0)
             }
         }
@@ -450,8 +603,8 @@ impl Pipeline {
 
     /// Results from a start, with their own latencies or all at once.
     #[inline(always)]
-    fn results(&mut self, uop: &Uop, start: u64, all: Option<u64>, cause: Cause) {
-        for r in self.code.lists.results(uop) {
+    fn results(&mut self, lists: &Lists, uop: &Uop, start: u64, all: Option<u64>, cause: Cause) {
+        for r in lists.results(uop) {
             let at = all.unwrap_or(start + u64::from(r.latency));
             self.values[usize::from(r.reg)] = Value { at, retired: u64::MAX, cause };
         }
@@ -471,7 +624,8 @@ impl Pipeline {
         (inst.addr >> self.pc_shift) as usize & (self.waits.len() - 1)
     }
 
-    fn load(&mut self, inst: &Inst1, uop: &Uop, access: Access, start: u64, passed: bool, mut cause: Cause) -> (Done, u64) {
+    #[allow(clippy::too_many_arguments)]
+    fn load(&mut self, lists: &Lists, inst: &Inst1, uop: &Uop, access: Access, start: u64, passed: bool, mut cause: Cause) -> (Done, u64) {
         let load = &self.core.load;
         let (latency, forward) = (u64::from(load.latency), u64::from(load.forward_latency));
         let failed = u64::from(load.failed_forward_cycles);
@@ -529,7 +683,7 @@ impl Pipeline {
             }
         };
         let from = if matches!(cause, Cause::L2 | Cause::Memory | Cause::Translation | Cause::Forward) { cause } else { Cause::L1 };
-        self.results(uop, start, Some(end), from);
+        self.results(lists, uop, start, Some(end), from);
         (Done { start, end, cause }, again)
     }
 
@@ -564,33 +718,30 @@ impl Pipeline {
         cycle
     }
 
-    fn branch(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32, outcome: u64) {
+    /// What the predictors say of a jump, and what they learn.
+    #[inline(always)]
+    fn judge(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32) -> Guess {
         let pc = inst.addr >> self.pc_shift;
         self.tally.branches += 1;
-        let address = |code: &Code, n: u32| code.insts.get(n as usize).map_or(0, |i| i.addr);
-        match inst.jump {
-            Jump::No => {}
+        let guess = match inst.jump {
+            Jump::No => return Guess::Right,
             Jump::Conditional => {
                 self.tally.conditional += 1;
                 let guess = self.direction.guess(pc, inst.target <= number);
                 self.direction.learn(pc, taken);
-                if guess != taken {
-                    self.tally.conditional_wrong += 1;
-                    let wrong = if guess { inst.target } else { number + 1 };
-                    self.mispredicted(wrong, outcome);
-                } else if taken {
-                    self.follow(number, inst);
-                } else {
-                    self.front.untaken(number);
+                if guess == taken {
+                    return Guess::Right;
                 }
+                self.tally.conditional_wrong += 1;
+                Guess::Wrong(if guess { inst.target } else { number + 1 })
             }
-            Jump::Direct => self.follow(number, inst),
+            Jump::Direct => Guess::Right,
             Jump::Call => {
                 self.returns.push(inst.addr + u32::from(inst.bytes));
-                self.follow(number, inst);
+                Guess::Right
             }
             Jump::CallIndirect | Jump::Indirect | Jump::Return => {
-                let target = address(&self.code, next);
+                let target = self.code.insts.get(next as usize).map_or(0, |i| i.addr);
                 let history = self.direction.history();
                 let guess = match (inst.jump, self.core.predictor.return_stack) {
                     (Jump::Return, 1..) => self.returns.pop().unwrap_or(0),
@@ -599,22 +750,28 @@ impl Pipeline {
                 if inst.jump == Jump::CallIndirect {
                     self.returns.push(inst.addr + u32::from(inst.bytes));
                 }
-                if guess == target || next == NONE {
-                    self.follow_to(number, NONE, pc);
-                } else {
-                    self.mispredicted(NONE, outcome);
-                }
+                if guess == target || next == NONE { Guess::Right } else { Guess::Wrong(NONE) }
             }
+        };
+        if guess != Guess::Right {
+            self.tally.mispredicted += 1;
+        }
+        guess
+    }
+
+    fn branch(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32, outcome: u64) {
+        match self.judge(number, inst, taken, next) {
+            Guess::Wrong(wrong) => self.mispredicted(wrong, outcome),
+            Guess::Right if taken || inst.jump != Jump::Conditional => {
+                let known = matches!(inst.jump, Jump::Conditional | Jump::Direct | Jump::Call);
+                self.follow(number, if known { inst.target } else { NONE }, inst.addr >> self.pc_shift);
+            }
+            Guess::Right => self.front.untaken(number),
         }
     }
 
     /// Fetch follows a taken branch to its target.
-    fn follow(&mut self, number: u32, inst: &Inst1) {
-        let pc = inst.addr >> self.pc_shift;
-        self.follow_to(number, inst.target, pc);
-    }
-
-    fn follow_to(&mut self, number: u32, target: u32, pc: u32) {
+    fn follow(&mut self, number: u32, target: u32, pc: u32) {
         let known = self.btb.knows(pc);
         self.tally.btb += u64::from(!known);
         let back = (target <= number).then(|| {
@@ -626,14 +783,13 @@ impl Pipeline {
 
     /// Fetch goes wrong after a branch, until its outcome is known.
     fn mispredicted(&mut self, wrong: u32, outcome: u64) {
-        self.tally.mispredicted += 1;
         if wrong != NONE {
             self.wrong_path(wrong, outcome);
         }
         self.front.redirect(outcome, Cause::Mispredict);
         if self.core.retire.recovers {
             self.recover = self.retire_cycle + 1;
-            self.recovering = true;
+            self.tally.recovery += self.retire_cycle.saturating_sub(outcome);
         } else {
             self.recover = outcome;
         }
@@ -644,12 +800,13 @@ impl Pipeline {
     /// Loads there take the first cache's latency and change no cache; branches
     /// are guessed, and teach nobody; behind a computed jump or a return nothing is fetched.
     fn wrong_path(&mut self, from: u32, until: u64) {
+        let code = self.code.clone();
         self.saved.clone_from(&self.values);
         let kept = (self.rob_at, self.load_at, self.last_start, self.addresses_known);
         self.front.turn_away();
         let mut n = from;
         let mut taken_places = 0;
-        'path: while let Some(inst) = self.code.insts.get(n as usize).copied() {
+        'path: while let Some(inst) = code.insts.get(n as usize) {
             if inst.bytes == 0 {
                 n += 1;
                 continue;
@@ -664,24 +821,23 @@ impl Pipeline {
             }
             let (mut i, to) = (inst.parts.first as usize, inst.parts.first as usize + usize::from(inst.parts.count));
             while i < to {
-                let last = i + usize::from(self.code.uops[i].fused && i + 1 < to);
+                let last = i + usize::from(code.uops[i].fused && i + 1 < to);
                 if taken_places == self.rob.len() {
                     break 'path;
                 }
-                let (renamed, _) = self.rename(i, last, decoded, Cause::Mispredict, until);
+                let (renamed, _) = self.rename(&code.lists, &code.uops[i..=last], decoded, Cause::Mispredict, until);
                 if renamed >= until {
                     break 'path;
                 }
                 taken_places += 1;
                 self.rob[self.rob_at] = 0;
                 self.rob_at = if self.rob_at + 1 == self.rob.len() { 0 } else { self.rob_at + 1 };
-                for k in i..=last {
-                    let uop = self.code.uops[k];
+                for uop in &code.uops[i..=last] {
                     if uop.kind == Kind::Load {
                         self.load_queue[self.load_at] = 0;
                         self.load_at = (self.load_at + 1) % self.load_queue.len();
                     }
-                    self.start_wrong(n, &uop, fetched, decoded, renamed, until);
+                    self.start_wrong(&code.lists, uop, Row { number: n, kind: uop.kind, fetched, decoded, renamed, start: 0, end: 0, retired: until, wrong: true });
                 }
                 i = last + 1;
             }
@@ -708,10 +864,11 @@ impl Pipeline {
     }
 
     /// A micro-operation that will be thrown away: it starts if it can before that.
-    fn start_wrong(&mut self, number: u32, uop: &Uop, fetched: u64, decoded: u64, renamed: u64, until: u64) {
-        let (ready, _) = self.operands(uop);
+    fn start_wrong(&mut self, lists: &Lists, uop: &Uop, row: Row) {
+        let (renamed, until) = (row.renamed, row.retired);
+        let (ready, _) = self.operands(lists, uop);
         if uop.kind == Kind::Nothing {
-            self.results(uop, ready.max(renamed), None, Cause::Base);
+            self.results(lists, uop, ready.max(renamed), None, Cause::Base);
             return;
         }
         let mut from = ready.max(renamed + u64::from(self.core.rename.stages));
@@ -724,17 +881,16 @@ impl Pipeline {
         };
         if start >= until {
             self.calendar.wait_until(until);
-            self.results(uop, 0, Some(u64::MAX / 2), Cause::Base);
+            self.results(lists, uop, 0, Some(u64::MAX / 2), Cause::Base);
             return;
         }
         self.calendar.take(port, uop.busy, start);
         self.last_start = start;
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;
-        self.results(uop, start, None, Cause::Base);
+        self.results(lists, uop, start, None, Cause::Base);
         if let Some(log) = &mut self.log {
-            let end = start + u64::from(uop.latency);
-            log.push(Row { number, kind: uop.kind, fetched, decoded, renamed, start, end, retired: until, wrong: true });
+            log.push(Row { start, end: start + u64::from(uop.latency), ..row });
         }
     }
 
@@ -744,13 +900,21 @@ impl Pipeline {
         self.places = [0; Cause::ALL.len()];
         self.work.fill(0);
         self.calendar.starts = [0; 32];
+        if let Some(windows) = &mut self.windows {
+            windows.sums = Marks::default();
+            windows.sampler.windows.clear();
+        }
         self.base = self.memory.counts;
         self.base_walks = self.memory.walks();
     }
 
     /// Everything counted since the last reset.
     pub fn counts(&self) -> Counts {
-        let (t, m, b) = (&self.tally, &self.memory.counts, &self.base);
+        let marks = match &self.windows {
+            Some(windows) => self.scaled(&windows.sums),
+            None => self.marks(),
+        };
+        let (t, m, b) = (&marks.tally, &self.memory.counts, &self.base);
         let of = |name: &str| match name {
             "cycles" => t.cycles,
             "instructions" => t.instructions,
@@ -787,11 +951,30 @@ impl Pipeline {
         };
         Counts {
             events: Event::NAMES.iter().map(|n| of(n)).collect(),
-            places: self.places.to_vec(),
+            places: marks.places.to_vec(),
             retire_width: u64::from(self.core.retire.width),
-            work: self.code.ports.classes.iter().copied().zip(self.work.iter().copied()).filter(|w| w.0 != 0).collect(),
-            starts: self.code.ports.names.iter().cloned().zip(self.calendar.starts).collect(),
+            sample: self.sampled(),
+            work: self.code.ports.classes.iter().copied().zip(marks.work.iter().copied()).filter(|w| w.0 != 0).collect(),
+            starts: self.code.ports.names.iter().cloned().zip(marks.starts.iter().copied()).collect(),
         }
+    }
+
+    /// Sums over windows, times all instructions over theirs.
+    fn scaled(&self, sums: &Marks) -> Marks {
+        let (all, timed) = (self.tally.instructions, sums.tally.timed.max(1));
+        let scale = |n: u64| (u128::from(n) * u128::from(all) / u128::from(timed)) as u64;
+        let mut out = Marks { tally: self.tally, ..sums.clone() };
+        let mut from = sums.tally;
+        for (to, from) in out.tally.timed().into_iter().zip(from.timed()) {
+            *to = scale(*from);
+        }
+        out.places.iter_mut().chain(&mut out.work).chain(&mut out.starts).for_each(|n| *n = scale(*n));
+        // All places of whole cycles: what rounding lost is in the base.
+        let width = u64::from(self.core.retire.width);
+        let places: u64 = out.places.iter().sum();
+        out.tally.cycles = places.div_ceil(width);
+        out.places[Cause::Base as usize] += out.tally.cycles * width - places;
+        out
     }
 
     /// The core that this is.

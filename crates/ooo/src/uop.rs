@@ -30,6 +30,8 @@ pub struct Uop {
     pub kind: Kind,
     /// It and the next one are one until they start.
     pub fused: bool,
+    /// Reservation stations that it needs, with the other one of its pair.
+    pub stations: u8,
     /// Ports it may start on.
     pub ports: u32,
     /// Number of that set of ports among those that occur.

@@ -18,7 +18,7 @@ struct Stride {
 
 impl Strides {
     pub fn new(entries: u32) -> Strides {
-        Strides { entries: vec![Stride::default(); entries as usize] }
+        Strides { entries: vec![Stride::default(); if entries == 0 { 0 } else { entries.next_power_of_two() as usize }] }
     }
 
     /// The address that the load will ask for next, if it has gone in equal
@@ -28,7 +28,7 @@ impl Strides {
         if self.entries.is_empty() {
             return None;
         }
-        let at = pc as usize % self.entries.len();
+        let at = pc as usize & (self.entries.len() - 1);
         let e = &mut self.entries[at];
         if e.tag != pc {
             *e = Stride { tag: pc, last: addr, step: 0, sure: 0 };

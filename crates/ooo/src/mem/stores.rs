@@ -29,6 +29,8 @@ pub enum Found {
 /// hundred word addresses, the number of the last store to such a word.
 pub struct Stores {
     ring: Vec<Store>,
+    /// Places that count, the last so many.
+    buffers: u64,
     count: u64,
     filter: Vec<u64>,
 }
@@ -37,24 +39,34 @@ const FILTER: usize = 1024;
 
 impl Stores {
     pub fn new(buffers: u32) -> Stores {
-        Stores { ring: vec![Store::default(); buffers.max(1) as usize], count: 0, filter: vec![0; FILTER] }
+        let buffers = buffers.max(1);
+        let ring = vec![Store::default(); buffers.next_power_of_two() as usize];
+        Stores { ring, buffers: u64::from(buffers), count: 0, filter: vec![0; FILTER] }
+    }
+
+    #[inline(always)]
+    fn at(&self, number: u64) -> usize {
+        number as usize & (self.ring.len() - 1)
     }
 
     /// When the place that the next store needs is free.
     pub fn free(&self) -> u64 {
-        self.ring[self.count as usize % self.ring.len()].drained
+        match self.count.checked_sub(self.buffers) {
+            Some(n) => self.ring[self.at(n)].drained,
+            None => 0,
+        }
     }
 
     /// The time at which the last store is in the cache.
     pub fn last_drained(&self) -> u64 {
         match self.count {
             0 => 0,
-            n => self.ring[(n - 1) as usize % self.ring.len()].drained,
+            n => self.ring[self.at(n - 1)].drained,
         }
     }
 
     pub fn push(&mut self, store: Store) {
-        let at = self.count as usize % self.ring.len();
+        let at = self.at(self.count);
         self.ring[at] = store;
         self.count += 1;
         for word in store.addr >> 2..=(store.addr.wrapping_add(store.bytes - 1)) >> 2 {
@@ -65,7 +77,7 @@ impl Stores {
     /// The youngest store that has bytes of a load which starts at `start`.
     #[inline(always)]
     pub fn find(&self, addr: u32, bytes: u32, start: u64) -> Found {
-        let oldest = self.count.saturating_sub(self.ring.len() as u64);
+        let oldest = self.count.saturating_sub(self.buffers);
         let (a, b) = (addr >> 2, addr.wrapping_add(bytes - 1) >> 2);
         if self.filter[a as usize % FILTER] <= oldest && self.filter[b as usize % FILTER] <= oldest {
             return Found::Nothing;
@@ -75,7 +87,7 @@ impl Stores {
 
     fn search(&self, addr: u32, bytes: u32, start: u64, oldest: u64) -> Found {
         for n in (oldest..self.count).rev() {
-            let s = &self.ring[n as usize % self.ring.len()];
+            let s = &self.ring[self.at(n)];
             if s.drained <= start {
                 break;
             }
