@@ -5,8 +5,9 @@
 # four arguments, address and length of output, unused; a function of 0 ends
 # the table. Arguments travel in eax, edx, ecx, ebx. Output goes to file
 # descriptor 1. Exit codes: 0 done, 2 a function moved the stack pointer, 3 a
-# write failed, 4 a function lost a register that it has to keep.
-	.text
+# write failed, 4 a function lost a register that it has to keep. The code has
+# a section of its own: what runs in .text is the program's.
+	.section .start,"ax",@progbits
 	.globl _start
 	.weak cm_start
 _start:

@@ -207,6 +207,36 @@ def test_feedback_unrolled(machine, cipher):
     assert program.run(calls) == [block]
 
 
+@pytest.mark.parametrize("cipher", ["rc6", "serpent"])
+def test_retired_instructions(assembled, cipher):
+    """QEMU, an instruction at a time, executes as many as the simulator retires."""
+    missing = IA32.missing()
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    from ciphermill import engine
+    from ciphermill.manifest import find
+
+    blocks = 4
+    module = engine.module(find(cipher))
+    measured = engine.measure(module, "core2", engine.Options(bytes=16 * blocks))
+    program = assembled("core2", cipher, ciphermill.cipher(cipher).variant)
+
+    def executed(calls: Calls) -> int:
+        program.run(calls)
+        size = tool(["size", "-A", "program.o"], cwd=program.folder).decode()
+        end = 0xE0000000 + int(re.search(r"^\.text\s+(\d+)", size, re.M)[1]) - 1
+        options = ["-singlestep", "-d", "exec,nochain", "-dfilter", f"0xe0000000..{end:#x}", "-D", "log"]
+        tool(["qemu-i386", *options, "./program"], cwd=program.folder, timeout=120)
+        return sum(line.startswith("Trace") for line in (program.folder / "log").open())
+
+    calls = Calls()
+    context, out = calls.buffer(16384), calls.buffer(16 * blocks)
+    calls.call("cm_keysetup", context, calls.buffer(bytes(16)), 16)
+    before = executed(calls)
+    calls.call("cm_encrypt_blocks", context, calls.buffer(bytes(16 * blocks)), out, blocks)
+    assert executed(calls) - before == measured.instructions
+
+
 @pytest.mark.parametrize("cipher", ["rc6", "rijndael", "sosemanuk"])
 def test_sizes_of_instructions(tmp_path, cipher):
     """Bytes of IA-32 code as the machine file has them and as GNU as encodes it."""

@@ -23,8 +23,10 @@ pub struct Encodings<'a> {
 impl<'a> Encodings<'a> {
     pub fn new(machine: &'a Machine) -> Encodings<'a> {
         let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
+        // Most machines have one size of instructions, or one for each meaning.
+        let compact = machine.instrs.iter().any(|i| !i.sizes.is_empty());
         let with_immediate = |i: &Instr| i.operands.iter().any(|o| matches!(o.kind, OperandKind::Imm { .. }));
-        for (i, instr) in machine.instrs.iter().enumerate().filter(|(_, i)| with_immediate(i)) {
+        for (i, instr) in machine.instrs.iter().enumerate().filter(|(_, i)| compact && with_immediate(i)) {
             let names: Vec<&str> = instr.operands.iter().map(|o| o.name.as_str()).collect();
             let key = format!("{names:?} {} {}", instr.asm, written(machine, instr, &|_| None));
             alike.entry(key).or_default().push(i);
