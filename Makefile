@@ -4,6 +4,7 @@
 #   make run     builds, reproduces the studies, and writes report/index.html: they and every
 #                cipher on every machine
 #   make test    builds, then runs every test
+#   make test-browser  tests the report in Chromium (installs Playwright in .venv)
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
@@ -16,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-rtl fuzz readme docs wheel clean
+.PHONY: all build run test test-rust test-python test-browser test-rtl fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -50,6 +51,15 @@ test-rust:
 
 test-python: build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
+
+$(VENV)/browsing: python/requirements-browser.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.txt
+	@touch $@
+
+# Needs a Chromium (Debian: apt-get install chromium). Once Playwright is there,
+# `make test` runs these tests too.
+test-browser: build $(VENV)/browsing
+	$(BIN)/python -m pytest --quiet tests/browser
 
 # Some minutes, and a first run that compiles Yosys: not part of `make test`.
 test-rtl: build

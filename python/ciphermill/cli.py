@@ -227,6 +227,7 @@ def explain(
     without: Without = [],
     set: Set = [],
     cc: Compiler = "zig",
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")] = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -244,6 +245,12 @@ def explain(
     with waiting("measuring"):
         measurement = engine.measure(module, on, options)
         explanation = engine.explanation(module, on, options)
+    if html is not None:
+        from pathlib import Path
+
+        from . import webreport
+
+        webreport.write_schedule(Path(html), measurement, explanation)
     document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
     if not emit(document, explaining.records(explanation), json, csv, parquet):
         print(explaining.text(measurement, explanation))

@@ -2,84 +2,40 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html.parser
 import json
 import re
 
 import pytest
+import small_page
 
-from ciphermill import _core, kept, study
+from ciphermill import _core, kept, paths
 from ciphermill.measurement import Measurement
-from ciphermill.study import layout, measure, results
-from ciphermill.webreport import colours, commentary, evidence, page
+from ciphermill.study import layout
+from ciphermill.webreport import colours, commentary, evidence, kernels, page
 
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("jinja2", reason="jinja2 is not installed (pip install 'ciphermill[report]')")
 
-STUDY = """\
-[study]
-title = "A study <of> two"
-paper = "P & Q"
-settings = { on = "rv32", bytes = 64 }
-
-[[table]]
-name = "t"
-title = "A table"
-columns = [
-  { key = "cycles", label = "speed", unit = "cycles", figure = "cycles", measure = "cycles_per_block", summary = true },
-  { key = "size", label = "size", unit = "bytes", figure = "size", measure = "code_bytes" },
-  { key = "rate", label = "rate", unit = "Mbit/s", formula = "rate", of = ["cycles"], constants = { bits = 128, mhz = 200 } },
-  { key = "other", label = "elsewhere", unit = "cycles", figure = "other", quoted = true, measure = "cycles_per_block", settings = { on = "nowhere" } },
-]
-rows = [
-  { key = "a", label = "First", figures = "t.a", settings = { cipher = "rc6" } },
-  { key = "b", label = "Second", figures = "t.b", settings = { cipher = "present" } },
-]
-"""
-FIGURES = """\
-[t]
-a = { cycles = 100, size = 900, other = 50 }
-b = { cycles = 400, size = 500, other = 70 }
-"""
-REPORT = """\
-agrees = "Much."
-[[pareto]]
-title = "Size against speed"
-table = "t"
-x = "size"
-y = "cycles"
-[[kernel]]
-cipher = "rc6"
-on = "rv32"
-"""
-
-
 @pytest.fixture
-def folder(write, monkeypatch, tmp_path):
-    """A study's folder where studies are looked for."""
+def commented(monkeypatch, tmp_path):
+    """Read the small study with another commentary."""
 
-    def make(report: str = REPORT):
-        write("studies/small/figures.toml", FIGURES)
-        write("studies/small/study.toml", STUDY)
-        write("studies/small/report.toml", report)
-        monkeypatch.setattr(study.paths, "STUDIES", tmp_path / "studies")
-        layout.load.cache_clear()
-        return layout.load(tmp_path / "studies" / "small")
+    def make(report: str) -> commentary.Commentary:
+        place = small_page.folder(tmp_path, report)
+        monkeypatch.setattr(paths, "STUDIES", place.parent)
+        return commentary.load(layout.load(place))
 
     return make
 
 
 @pytest.fixture
-def content(folder):
-    """What a page is made of: a study of two measurements, and a small start page."""
-    small = folder()
-    asked = [{"cipher": c, "variant": None, "on": "rv32", "direction": "encrypt", "key_bits": 128, "blocks": "multi", "bytes": 64}
-             for c in ("rc6", "present")]  # fmt: skip
-    named = [{**a, "variant": v} for a, v in zip(asked, ("plain", "table"), strict=True)]
-    answers = measure.measure_all([*small.work(), *named], lambda items, total: items)
-    survey = [(a, answers[measure.key(a)]) for a in named] + [({**named[0], "on": "leon2"}, measure.Missing("out of order"))]
-    return page.Content(survey, [(results.solve(small, answers), commentary.load(small))])
+def content(tmp_path, monkeypatch):
+    """What a page is made of: a study of two ciphers, and a small start page."""
+    return small_page.content(tmp_path, monkeypatch)
 
 
 class Reader(html.parser.HTMLParser):
@@ -105,8 +61,10 @@ class Reader(html.parser.HTMLParser):
         if not self.open:
             self.words.append(text)
         elif self.open[-1] == "script":
-            name = next(a for t, a in reversed(self.tags) if t == "script").get("id", "")
-            self.scripts[name] = self.scripts.get(name, "") + text
+            attributes = next(a for t, a in reversed(self.tags) if t == "script")
+            name = attributes.get("id") or attributes.get("class", "")
+            # Of those with only a class, the first.
+            self.scripts.setdefault(name, text)
 
 
 def test_the_page_stands_alone_and_its_tables_need_no_script(content):
@@ -145,7 +103,7 @@ def test_every_number_has_its_evidence(content):
     rate = next(c for c in data["cells"] if c["label"] == "Second, rate")
     assert [data["cells"][i]["label"] for i in rate["formula"]["of"]] == ["Second, speed"]
     buttons = [a for t, a in reader.tags if t == "button" and "data-evidence" in a]
-    assert len(buttons) == 2 and all(int(a["data-evidence"]) < len(data["evidence"]) for a in buttons)
+    assert len(buttons) == 5 and all(int(a["data-evidence"]) < len(data["evidence"]) for a in buttons)
 
 
 def test_the_command_gets_the_number_again(content, cli):
@@ -163,6 +121,21 @@ def test_a_command_has_all_that_was_asked():
     assert evidence.command(asked) == words
 
 
+def test_a_loop_is_packed_whole(content):
+    reader = Reader(page.render(content))
+    ((_, explanation),) = content.kernels
+    said = explanation["stretches"][0]
+    drawn = json.loads(gzip.decompress(base64.b64decode(reader.scripts["packed"])))
+    assert drawn["cycles"] == said["cycles"] and len(drawn["lines"]) == len(said["instructions"])
+    for line, instruction in zip(drawn["lines"], said["instructions"], strict=True):
+        assert (line[0], line[2]) == (instruction["cycle"], instruction["text"].replace("\t", " "))
+        for (maker, register, latency, slack, passes), need in zip(line[-1], instruction["needs"], strict=True):
+            assert need == {"from": maker, "register": register, "latency": latency, "slack": slack, "passes": passes}
+            assert latency + slack == instruction["cycle"] - said["instructions"][maker]["cycle"] + passes * said["cycles"]
+    assert kernels.CLASSES[drawn["lines"][0][3]] == said["instructions"][0]["class"]
+    assert said["why"] in " ".join(reader.words)
+
+
 def test_figures_are_valid_vega_lite(content, monkeypatch):
     specs = []
     monkeypatch.setattr(page.drawing, "svg", lambda spec, name: specs.append(spec) or "<svg></svg>")
@@ -173,7 +146,7 @@ def test_figures_are_valid_vega_lite(content, monkeypatch):
         (altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart).from_dict(spec)
 
 
-def test_the_front_is_what_nothing_beats(content):
+def test_the_front_is_what_nothing_beats():
     from ciphermill.webreport import figures
 
     points = [{"label": n, "x": x, "y": y} for n, x, y in (("a", 1, 9), ("b", 2, 5), ("c", 3, 6), ("d", 4, 5), ("e", 5, 1))]
@@ -196,9 +169,9 @@ def test_text_on_any_ground_can_be_read(ground):
         ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: y: table 't' has no column 'b'; it has cycles"),
     ],
 )
-def test_a_wrong_commentary_is_refused(folder, report, message):
+def test_a_wrong_commentary_is_refused(commented, report, message):
     with pytest.raises(_core.InputError, match=re.escape(message)):
-        commentary.load(folder(report))
+        commented(report)
 
 
 def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_path):

@@ -15,7 +15,7 @@ Measurements are made, or found kept, by the same code as in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -59,8 +59,7 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     """
     check_installed()
     # Said before the work, not after it.
-    if out.is_dir():
-        raise InputError(f"-o {out}: a folder; name a file, for instance {out / 'index.html'}")
+    _check(out, "-o")
     from . import commentary, kernels, page, survey
 
     comments = [commentary.load(study) for study in studies]
@@ -73,14 +72,37 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
         explained = list(progress(pool.map(kernels.explain, loops), len(loops)))
     content = page.Content(compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)))
     text = page.render(content).encode()
-    try:
-        paths.write_atomically(out, text)
-    except OSError as error:
-        raise InputError(f"-o {out}: {error.strerror}") from None
+    _put(out, text, "-o")
     faults = [fault for result in solved for fault in result.faults()]
     faults += [m.reason for _, m in compared if isinstance(m, measuring.Missing) and m.fault]
     made = sum(isinstance(answer, Measurement) for answer in answers.values())
     return Written(out, len(text), len(studies), made, list(dict.fromkeys(faults)))
+
+
+def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str, Any]) -> None:
+    """Write a page with one program's schedules (``ciphermill explain --html``).
+
+    Raises InputError when a package is missing or ``out`` cannot be written.
+    """
+    check_installed()
+    from . import page
+
+    names = ("cipher", "variant", "direction", "key_bits", "blocks", "with", "without", "set")
+    asked = {"on": measurement.machine, **{name: measurement[name] for name in names}}
+    _check(out, "--html")
+    _put(out, page.render(page.Content([], [], [(asked, explanation)])).encode(), "--html")
+
+
+def _check(out: Path, option: str) -> None:
+    if out.is_dir():
+        raise InputError(f"{option} {out}: a folder; name a file, for instance {out / 'index.html'}")
+
+
+def _put(out: Path, text: bytes, option: str) -> None:
+    try:
+        paths.write_atomically(out, text)
+    except OSError as error:
+        raise InputError(f"{option} {out}: {error.strerror}") from None
 
 
 def check_installed() -> None:

@@ -57,7 +57,7 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "results": {name: m[name] for name in RESULTS if m.get(name) is not None},
         "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float)},
         "events": dict(m.get("events") or {}),
-        "metrics": {k: v for k, v in m.metrics.items() if v},
+        "metrics": {k: v for k, v in m.metrics.items() if isinstance(v, int | float) and v},
         "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
         "loops": list(m.get("loops") or ()),
     }

@@ -43,7 +43,7 @@ def render(content: Content) -> str:
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"figure": numbers.figure, "ratio": numbers.ratio}
     book, cells = Book(), []
-    start = overview(content.survey, book)
+    start = overview(content.survey, book) if content.survey else None
     studies = [study(result, comment, book, cells) for result, comment in content.studies]
     data = {"evidence": book.records, "cells": cells}
     return environment.get_template("page.html").render(
@@ -54,7 +54,7 @@ def render(content: Content) -> str:
         classes=kernels.CLASSES,
         script_json=script_json,
         data=script_json(data),
-        vega=drawing.vega(),
+        vega=drawing.vega() if start or studies else "",
         themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),
     )
 

@@ -69,7 +69,7 @@
       ...block("Loops, software-pipelined", e.loops.length ? make("ul", {}, e.loops.map((l) => make("li", {},
         `II ${l.ii} (units ${l.res_mii}, recurrence ${l.rec_mii}), ${l.stages} stages${l.proved_optimal ? ", proved the least" : ""}`))) : null),
       ...block("Events", some(e.events) && entries(e.events)),
-      ...block("Metrics", some(e.metrics) && entries(e.metrics, (v) => (v <= 1 ? share(v) : number(v)))),
+      ...block("Metrics", some(e.metrics) && facts(Object.entries(e.metrics).map(([k, v]) => [words(k), /pki$/.test(k) || v > 1 ? number(v) : share(v)]))),
       ...block("Cycles spent on", some(e.breakdown) && entries(e.breakdown, (v) => `${number(v)} (${share(v / spent)})`)),
       ...block("Where it comes from", facts([
         ["verified", e.verified ? `output and memory equal the reference interpreter's; ${e.vectors ?? "no"} official vectors` : "NO"],
@@ -131,48 +131,51 @@
 
   // ------------------------------------------------------------------ the start page
 
-  const form = $("#filters"), heat = $("#heat"), rows = $$("tbody tr", heat);
+  // A page of schedules alone has none.
+  if ($("#heat")) {
+    const form = $("#filters"), heat = $("#heat"), rows = $$("tbody tr", heat);
 
-  function filter() {
-    const wanted = new FormData(form);
-    const text = wanted.get("text").trim().toLowerCase();
-    const machines = new Set(wanted.getAll("machine"));
-    $$("[data-machine]", heat).forEach((c) => (c.hidden = !machines.has(c.dataset.machine)));
-    let count = 0;
-    for (const row of rows) {
-      const cells = $$("td[data-value]", row).filter((c) => !c.hidden);
-      const limited = cells.filter((c) => !wanted.get("limit") || c.dataset.limit === wanted.get("limit"));
-      cells.forEach((c) => c.classList.toggle("faint", !limited.includes(c)));
-      row.hidden = !(
-        `${row.dataset.name} ${row.dataset.title}`.toLowerCase().includes(text) &&
-        (!wanted.get("kind") || row.dataset.kind === wanted.get("kind")) &&
-        (!wanted.get("default") || "default" in row.dataset) &&
-        (!wanted.get("constant") || "constant" in row.dataset) &&
-        (!wanted.get("limit") || limited.length > 0)
-      );
-      count += !row.hidden;
+    function filter() {
+      const wanted = new FormData(form);
+      const text = wanted.get("text").trim().toLowerCase();
+      const machines = new Set(wanted.getAll("machine"));
+      $$("[data-machine]", heat).forEach((c) => (c.hidden = !machines.has(c.dataset.machine)));
+      let count = 0;
+      for (const row of rows) {
+        const cells = $$("td[data-value]", row).filter((c) => !c.hidden);
+        const limited = cells.filter((c) => !wanted.get("limit") || c.dataset.limit === wanted.get("limit"));
+        cells.forEach((c) => c.classList.toggle("faint", !limited.includes(c)));
+        row.hidden = !(
+          `${row.dataset.name} ${row.dataset.title}`.toLowerCase().includes(text) &&
+          (!wanted.get("kind") || row.dataset.kind === wanted.get("kind")) &&
+          (!wanted.get("default") || "default" in row.dataset) &&
+          (!wanted.get("constant") || "constant" in row.dataset) &&
+          (!wanted.get("limit") || limited.length > 0)
+        );
+        count += !row.hidden;
+      }
+      $("#shown").textContent = `${count} of ${rows.length} programs`;
     }
-    $("#shown").textContent = `${count} of ${rows.length} programs`;
-  }
 
-  function sort(head, by) {
-    const up = head.getAttribute("aria-sort") !== "ascending";
-    $$("th[aria-sort]", heat).forEach((th) => th.removeAttribute("aria-sort"));
-    head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const value = (row) => (by === "name" ? row.dataset.name : Number($(`td[data-machine="${CSS.escape(by)}"]`, row)?.dataset.value ?? Infinity));
-    const order = (a, b) => (by === "name" ? a.localeCompare(b) : a === b ? 0 : a - b);
-    rows.sort((a, b) => (up ? 1 : -1) * order(value(a), value(b)));
-    $("tbody", heat).append(...rows);
-  }
+    function sort(head, by) {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      $$("th[aria-sort]", heat).forEach((th) => th.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      const value = (row) => (by === "name" ? row.dataset.name : Number($(`td[data-machine="${CSS.escape(by)}"]`, row)?.dataset.value ?? Infinity));
+      const order = (a, b) => (by === "name" ? a.localeCompare(b) : a === b ? 0 : a - b);
+      rows.sort((a, b) => (up ? 1 : -1) * order(value(a), value(b)));
+      $("tbody", heat).append(...rows);
+    }
 
-  for (const head of $$("th[data-sort]", heat)) {
-    head.replaceChildren(make("button", { type: "button", onclick: () => sort(head, head.dataset.sort) }, head.textContent));
+    for (const head of $$("th[data-sort]", heat)) {
+      head.replaceChildren(make("button", { type: "button", onclick: () => sort(head, head.dataset.sort) }, head.textContent));
+    }
+    form.hidden = false;
+    form.addEventListener("input", filter);
+    form.addEventListener("reset", () => setTimeout(filter));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    filter();
   }
-  form.hidden = false;
-  form.addEventListener("input", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
-  form.addEventListener("submit", (event) => event.preventDefault());
-  filter();
 
   // ------------------------------------------------------------------ light and dark
 
@@ -216,6 +219,8 @@
     const narrow = figure.clientWidth < 480 ? { legend: { ...look.legend, columns: 1 } } : {};
     await window.vegaEmbed(target, spec, { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", config: { ...look, ...narrow }, tooltip: { theme: dark() ? "dark" : "light" } });
     place.classList.add("alive");
+    // No longer one picture: it has a menu and points to ask.
+    place.setAttribute("role", "group");
     place.replaceChildren(target);
     alive.add(figure);
   }
