@@ -180,8 +180,8 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
         raise InputError(f"--parquet {path}: {error.strerror or error}") from None
 
 
-def needed(package: str):
-    """An optional package, or an error that says how to get it."""
+def needed(package: str, extra: str = "tables"):
+    """An optional package, or an error that says how to get it: alone, or with the extra that has it."""
     from importlib import import_module
 
     try:
@@ -189,5 +189,5 @@ def needed(package: str):
     except ImportError:
         raise InputError(
             f"this needs the Python package {package}, which is not installed; "
-            f"pip install 'ciphermill[tables]' (or {package} alone)"
+            f"pip install 'ciphermill[{extra}]' (or {package} alone)"
         ) from None

@@ -191,7 +191,9 @@ def test_code_that_is_wrong_has_no_figures(cli, write, case):
 
 @needs_gcc
 @needs_valgrind
-def test_callgrind_counts_the_call_and_nothing_else(xor_cipher):
+def test_callgrind_counts_the_call_and_nothing_else(xor_cipher, monkeypatch):
+    monkeypatch.setattr(toolchain, "PORTABLE", (("-O2",),))
+
     def instructions(length):
         document = host.run(str(xor_cipher), None, host.Options(cc="gcc", engine="callgrind", bytes=length))
         return [row["instructions"] for row in document["rows"]]

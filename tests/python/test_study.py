@@ -92,7 +92,11 @@ def test_cells(folder):
 
 def test_text(folder):
     assert text.text(solved(folder(), rc6=160.0, rijndael=200.5)) == """\
-s: T
+s: 0 of 6 figures of ours are within 10 % of the paper's; ours over the paper's
+is between 0.50 (Second, speed) and 2.00 (Second, gain); 2 figures of the paper
+have none of ours beside them, each says why.
+
+T
 P
 
 A table

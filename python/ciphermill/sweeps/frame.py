@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .._core import InputError
+from ..tables import needed
 from .grid import flat
 
 #: Groups of numbers in a measurement; their columns are ``group.name``.
@@ -16,11 +16,7 @@ GROUPS = ("metrics", "breakdown", "bounds")
 
 
 def polars() -> Any:
-    try:
-        import polars
-    except ImportError:
-        raise InputError("tables of sweeps need polars, which is not installed: pip install 'ciphermill[sweep]'") from None
-    return polars
+    return needed("polars", "sweep")
 
 
 def row(point: Mapping[str, Any], measurement: Mapping[str, Any] | None, failure: str | None) -> dict[str, Any]:
