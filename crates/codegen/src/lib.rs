@@ -180,7 +180,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
         }
         let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
-        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
+        let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
+        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
         let finish = Finish { machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
