@@ -24,18 +24,27 @@ pub struct Frame<'a> {
     pub windowed: bool,
     has_calls: bool,
     saved: Vec<Reg>,
+    /// Words at the frame's beginning that pipelined loops keep values in.
+    kept: u32,
     slots: u32,
     pub bytes: u32,
 }
 
 impl<'a> Frame<'a> {
-    pub fn new(machine: &'a Machine, matcher: &'a Matcher, windowed: bool, has_calls: bool, a: &Allocated) -> Frame<'a> {
+    pub fn new(
+        machine: &'a Machine,
+        matcher: &'a Matcher,
+        windowed: bool,
+        has_calls: bool,
+        kept: u32,
+        a: &Allocated,
+    ) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
         let save_return = has_calls && !windowed && abi.return_address.is_some();
-        let own = word * (a.slots + a.saved.len() as u32 + u32::from(save_return));
+        let own = word * (kept + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
-        Frame { machine, matcher, windowed, has_calls, saved: a.saved.clone(), slots: a.slots, bytes }
+        Frame { machine, matcher, windowed, has_calls, saved: a.saved.clone(), kept, slots: a.slots, bytes }
     }
 
     fn word(&self) -> u32 {
@@ -44,7 +53,7 @@ impl<'a> Frame<'a> {
 
     /// Of a spill slot, from the stack pointer.
     pub fn slot_offset(&self, slot: u32) -> i64 {
-        i64::from(self.machine.abi.frame_reserve + slot * self.word())
+        i64::from(self.machine.abi.frame_reserve + (self.kept + slot) * self.word())
     }
 
     /// Registers saved by this frame, with the offsets of their places.
@@ -200,7 +209,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Operand indices of the stored value (None for a load) and of the base.
-fn access_operands(semantics: &[Stmt]) -> Option<(Option<usize>, usize)> {
+pub fn access_operands(semantics: &[Stmt]) -> Option<(Option<usize>, usize)> {
     let base = |e: &Expr| match e {
         Expr::Bin { a, b, .. } => match (&**a, &**b) {
             (Expr::Operand(i), _) | (_, Expr::Operand(i)) => Some(*i),

@@ -199,7 +199,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             let clobbered = &registers.clobbered;
             spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
         }
-        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, &allocated);
+        let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
+        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
         let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {

@@ -101,6 +101,7 @@ fn inst(k: &Kernel, i: usize) -> Result<Inst, CompileError> {
         .enumerate()
         .map(|(o, x)| match x {
             VOp::Imm(v) => Ok(Operand::Imm(*v)),
+            VOp::Phys(r) => Ok(Operand::Reg(*r)),
             VOp::Block(b) => Ok(Operand::Block(*b)),
             _ => register(o).map(Operand::Reg).ok_or_else(missing),
         })

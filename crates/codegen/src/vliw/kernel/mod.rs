@@ -27,6 +27,7 @@ pub mod graph;
 pub mod modulo;
 pub mod partition;
 pub mod place;
+pub mod spill;
 pub mod table;
 
 use crate::CompileError;
@@ -43,17 +44,23 @@ use place::{At, Ops, Sides};
 /// loop of any length can enter.
 const STAGES: i64 = 2;
 /// What is tried at each II.
-const POLICIES: [Policy; 4] = [
-    Policy { frugal: false, reserve: 0, wait: None, hope: 8 },
-    Policy { frugal: true, reserve: 0, wait: None, hope: 8 },
-    Policy { frugal: true, reserve: 0, wait: Some(99), hope: 1 },
-    Policy { frugal: false, reserve: 1, wait: None, hope: 1 },
+const POLICIES: [Policy; 6] = [
+    Policy { frugal: false, reserve: 0, wait: None, hope: 8, seed: 0 },
+    Policy { frugal: true, reserve: 0, wait: None, hope: 8, seed: 0 },
+    Policy { frugal: true, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
+    Policy { frugal: false, reserve: 1, wait: None, hope: 1, seed: 0 },
+    Policy { frugal: true, reserve: 3, wait: None, hope: 1, seed: 0 },
+    Policy { frugal: false, reserve: 4, wait: None, hope: 0, seed: 0 },
 ];
 /// Schedules of one length that are tried with fewer registers each time.
 const ATTEMPTS: usize = 5;
 /// Operations scheduled while partitions of a body that hangs together are
 /// tried: a large body gets fewer trials.
 const TRIALS: usize = 100_000;
+/// Loops of more instructions may be worth values in the frame.
+const LARGE: usize = 200;
+/// Operations scheduled while a schedule that was found is being shortened.
+const REFINEMENTS: usize = 200_000;
 
 /// A pipelined loop.
 #[derive(Clone, Debug)]
@@ -65,6 +72,9 @@ pub struct Kernel {
     /// would not be taken.
     pub skip: InstrId,
     pub loop_depth: u8,
+    /// Values that are in the frame while the loop runs, and the offsets of
+    /// their words from the stack pointer.
+    pub kept: Vec<(VReg, i64)>,
     /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
@@ -95,11 +105,12 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let Some(mut kernel) = best(&body, &sides, registers, thorough)? else { continue };
+        let kept = kernels.iter().map(|k: &Kernel| k.kept.len()).sum();
+        let Some((mut kernel, own)) = best(&body, &sides, registers, kept, thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
-            kernel = exchange.improve(kernel, &body, &sides, registers)?;
+            kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }
-        replace(func, &c, &body, &kernel, kernels.len(), registers);
+        replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
         kernels.push(kernel);
     }
 }
@@ -113,29 +124,88 @@ fn best(
     body: &Body,
     sides: &Sides<'_>,
     registers: &Registers,
+    kept: usize,
     thorough: bool,
-) -> Result<Option<Kernel>, CompileError> {
-    let try_at = |body: &Body, at: &[At], to: i64| -> Result<Option<Kernel>, CompileError> {
-        let ops = place::settle(body, sides, at)?;
-        Ok(at_any_ii(body, &ops, sides, registers, to))
-    };
+) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let machine = sides.machine;
+    let loops = Loops { sides, registers };
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
-    let mut found: Option<Kernel> = None;
-    let limit = |found: &Option<Kernel>| found.as_ref().map_or(i64::MAX, |k| k.schedule.ii - 1);
-    let apart = partition::apart(body, sides);
-    let even = partition::balanced(&apart, sides);
-    if even {
-        found = try_at(body, &apart, i64::MAX)?;
-        if let Some(separate) = partition::separate(body) {
-            let apart = partition::apart(&separate, sides);
-            found = try_at(&separate, &apart, limit(&found))?.or(found);
+    let mut first: Option<Found> = None;
+    loops.divide(body, &[], thorough, i64::MAX, &mut first)?;
+    let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
+    let mut all: Vec<Found> = first.into_iter().collect();
+    if thorough && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
+        let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
+        for values in spill::candidates(body, machine) {
+            let mut next = None;
+            if let Some((body, kept)) = spill::spill(body, machine, &values, offset) {
+                loops.divide(&body, &kept, false, to.saturating_add(to / 8), &mut next)?;
+            }
+            all.extend(next);
         }
     }
-    if sides.files.len() > 1 && !(even && found.is_some()) {
-        let tables = partition::by_table(body, sides).map(|given| partition::spread(body, sides, &given));
-        for mut at in tables.into_iter().chain([partition::spread(body, sides, &[]), apart]) {
-            found = try_at(body, &at, limit(&found))?.or(found);
-            if !thorough {
+    if thorough {
+        let least = all.iter().map(|f| f.kernel.schedule.ii).min().unwrap_or(0);
+        all.retain(|f| f.kernel.schedule.ii <= least + least / 16);
+        let each = REFINEMENTS / all.len().max(1);
+        all.iter_mut().try_for_each(|found| loops.refine(found, each))?;
+    }
+    let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
+    Ok(found.map(|f| (Kernel { res_mii, rec_mii, kept: f.kept, ..f.kernel }, f.body)))
+}
+
+/// A kernel, and the division between sides that it was found with.
+struct Found {
+    kernel: Kernel,
+    body: Body,
+    at: Vec<At>,
+    /// Sides that are not to be changed.
+    given: Vec<Option<usize>>,
+    /// What it was found with.
+    policy: Policy,
+    /// Values in the frame.
+    kept: Vec<(VReg, i64)>,
+}
+
+/// What all schedules of a function's loops share.
+struct Loops<'a> {
+    sides: &'a Sides<'a>,
+    registers: &'a Registers,
+}
+
+impl Loops<'_> {
+    /// Try divisions of a body between the sides, some of whose values are in
+    /// the frame, for a kernel of at most so many cycles.
+    fn divide(
+        &self,
+        body: &Body,
+        kept: &[(VReg, i64)],
+        thorough: bool,
+        most: i64,
+        found: &mut Option<Found>,
+    ) -> Result<(), CompileError> {
+        let sides = self.sides;
+        let try_at = |body: &Body, at: &[At], given: &[Option<usize>], found: &mut Option<Found>| {
+            self.try_at(body, at, given, kept, most, found)
+        };
+        let apart = partition::apart(body, sides);
+        let even = partition::balanced(&apart, sides);
+        if even {
+            try_at(body, &apart, &[], found)?;
+            if let Some(separate) = partition::separate(body) {
+                try_at(&separate, &partition::apart(&separate, sides), &[], found)?;
+            }
+        }
+        if sides.files.len() < 2 || even && found.is_some() {
+            return Ok(());
+        }
+        if let Some(given) = partition::by_table(body, sides) {
+            try_at(body, &partition::spread(body, sides, &given), &given, found)?;
+        }
+        let by_table = found.is_some();
+        for mut at in [partition::spread(body, sides, &[]), apart] {
+            try_at(body, &at, &[], found)?;
+            if !thorough || by_table {
                 continue;
             }
             let mut cost = estimate(body, sides, &at)?;
@@ -146,10 +216,123 @@ fn best(
                     (at, cost) = (new, price);
                 }
             }
-            found = try_at(body, &at, limit(&found))?.or(found);
+            try_at(body, &at, &[], found)?;
         }
+        Ok(())
     }
-    Ok(found.map(|k| Kernel { res_mii, rec_mii, ..k }))
+
+    /// Look for a kernel that is shorter than the one found, with a division
+    /// between sides.
+    fn try_at(
+        &self,
+        body: &Body,
+        at: &[At],
+        given: &[Option<usize>],
+        kept: &[(VReg, i64)],
+        most: i64,
+        found: &mut Option<Found>,
+    ) -> Result<(), CompileError> {
+        let ops = place::settle(body, self.sides, at)?;
+        let to = found.as_ref().map_or(most, |f| f.kernel.schedule.ii - 1);
+        if let Some((kernel, policy)) = self.at_any_ii(body, &ops, to) {
+            let (body, at, given, kept) = (body.clone(), at.to_vec(), given.to_vec(), kept.to_vec());
+            *found = Some(Found { kernel, body, at, given, policy, kept });
+        }
+        Ok(())
+    }
+
+    /// Shorten a kernel: other divisions near its own, and other orders among
+    /// operations that are equally urgent, or nearly.
+    fn refine(&self, found: &mut Found, operations: usize) -> Result<(), CompileError> {
+        let n = found.body.nodes.len();
+        for k in 1..=(operations / n.max(1)).min(400) as u64 {
+            let mut at = found.at.clone();
+            for m in 0..k % 4 {
+                let which = modulo::mix(k, m) as usize % (3 * n);
+                at = partition::moves(&found.body, self.sides, &at, which).unwrap_or(at);
+            }
+            let stays = |(i, g): (usize, &Option<usize>)| g.is_none_or(|s| at[i].unit == s);
+            if !found.given.iter().enumerate().all(stays) {
+                continue;
+            }
+            let ops = place::settle(&found.body, self.sides, &at)?;
+            let Some(room) = self.room(&found.body, &ops) else { continue };
+            let policy = if k % 2 == 0 { Policy::any(k) } else { Policy { seed: k, ..found.policy } };
+            let stages = if k % 5 == 0 { STAGES + 1 - found.kernel.schedule.stages } else { found.kernel.schedule.stages };
+            let mut step = 1;
+            loop {
+                let ii = found.kernel.schedule.ii - step;
+                if ii < room.first {
+                    break;
+                }
+                let Some(kernel) = self.attempt(&found.body, &ops, &room, ii, policy, stages) else { break };
+                (found.kernel, found.policy) = (kernel, policy);
+                found.at.clone_from(&at);
+                step *= 2;
+            }
+            if found.kernel.schedule.ii <= room.first {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bounds and registers for schedules of certain operations; none where
+    /// values from outside leave no register.
+    fn room(&self, body: &Body, ops: &Ops) -> Option<Room> {
+        let res_mii = graph::res_mii(self.sides, ops);
+        let rec_mii = graph::rec_mii(ops);
+        let outside = color::invariants(self.sides, ops);
+        let limits: Vec<i64> = self.sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
+        if limits.iter().any(|l| *l < 2) {
+            return None;
+        }
+        let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
+        let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
+        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(ops, apart(ops, res_mii)) })
+    }
+
+    /// The first II at which schedule and registers work out.
+    fn at_any_ii(&self, body: &Body, ops: &Ops, to: i64) -> Option<(Kernel, Policy)> {
+        let room = self.room(body, ops)?;
+        let last = (room.first + graph::chain(ops) + ops.ops.len() as i64).min(to);
+        let at = |ii: i64| {
+            let mut all = (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p)));
+            all.find_map(|(stages, policy)| Some((self.attempt(body, ops, &room, ii, policy, stages)?, policy)))
+        };
+        // Where the most cycles are too few, fewer will hardly do.
+        let longest = if room.first <= last { at(last) } else { None }?;
+        search(room.first, last - 1, at).or(Some(longest))
+    }
+
+    /// Schedule and colour at one II. Where colouring falls short, the next
+    /// schedule gets by with less.
+    fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
+        let mut limits = room.limits.clone();
+        for _ in 0..ATTEMPTS {
+            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages)?;
+            match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
+                Ok(registers) => {
+                    let (skip, loop_depth) = (body.skip, body.loop_depth);
+                    let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
+                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, least: 0 });
+                }
+                Err(short) => limits[short.side] -= short.by as i64,
+            }
+        }
+        None
+    }
+}
+
+/// What schedules of certain operations have to keep to.
+struct Room {
+    res_mii: i64,
+    rec_mii: i64,
+    /// The least II.
+    first: i64,
+    /// Registers of each side that values from outside leave.
+    limits: Vec<i64>,
+    plan: Plan,
 }
 
 /// Length of one iteration with the registers there are, for comparing
@@ -172,49 +355,6 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileErr
 /// Is it cheap to keep accesses apart that would meet in a bank of memory?
 fn apart(ops: &Ops, res_mii: i64) -> bool {
     table::bank_bound(ops) * 8 <= res_mii * 9
-}
-
-/// The first II at which schedule and registers work out.
-fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, to: i64) -> Option<Kernel> {
-    let machine = sides.machine;
-    let res_mii = graph::res_mii(sides, ops);
-    let rec_mii = graph::rec_mii(ops);
-    let outside = color::invariants(sides, ops);
-    let limits: Vec<i64> = (0..sides.files.len()).map(|s| sides.pool[s].len() as i64 - outside[s]).collect();
-    if limits.iter().any(|l| *l < 2) {
-        return None;
-    }
-    let delay = machine.instrs[usize::from(body.skip.0)].delay_slots;
-    let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-    let last = (first + graph::chain(ops) + ops.ops.len() as i64).min(to);
-    let plan = Plan::new(ops, apart(ops, res_mii));
-    let at = |ii: i64| -> Option<Kernel> {
-        for (stages, policy) in (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))) {
-            // Where colouring falls short, the next attempt gets by with less.
-            let mut limits = limits.clone();
-            for _ in 0..ATTEMPTS {
-                let Some(schedule) = modulo::schedule(sides, ops, &plan, ii, policy, &limits, stages) else { break };
-                match color::color(sides, ops, &schedule, &registers.allocatable) {
-                    Ok(registers) => {
-                        let (skip, loop_depth) = (body.skip, body.loop_depth);
-                        return Some(Kernel {
-                            ops: ops.clone(),
-                            schedule,
-                            registers,
-                            skip,
-                            loop_depth,
-                            res_mii,
-                            rec_mii,
-                            least: 0,
-                        });
-                    }
-                    Err(short) => limits[short.side] -= short.by as i64,
-                }
-            }
-        }
-        None
-    };
-    search(first, last, at)
 }
 
 /// The least number between two at which an attempt succeeds, taking success
@@ -243,7 +383,7 @@ fn search<T>(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<T>) -> Opt
 }
 
 /// The loop's block becomes one instruction and a jump.
-fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index: usize, registers: &Registers) {
+fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index: usize, registers: &Registers, machine: &Machine) {
     let mut inst = VInst::new(VKind::Kernel, registers.nop, &[VOp::Imm(index as i64)], 0);
     let mut before = Vec::new();
     // The same value in several registers: a copy for each but the first.
@@ -275,6 +415,9 @@ fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index:
         }
     }
     func.vregs = vregs;
+    for &(v, offset) in &kernel.kept {
+        before.extend(spill::instruction(machine, machine.abi.ops.store, offset, v));
+    }
     let header = &mut func.blocks[c.header as usize];
     for (copy, v) in copies {
         let mut mov = VInst::new(VKind::Normal, registers.mov.0, &[], 0);

@@ -60,6 +60,37 @@ pub struct Policy {
     /// Of the operations that could stand in a cycle, so many are taken to do
     /// so when registers are counted.
     pub hope: i64,
+    /// Not 0: the lengths of ways back are changed a little, each number in a
+    /// way of its own.
+    pub seed: u64,
+}
+
+impl Policy {
+    /// One of all there are.
+    pub fn any(seed: u64) -> Policy {
+        let choice = |n: u64, of: u64| mix(seed, 1000 + n) % of;
+        Policy {
+            frugal: choice(0, 2) == 0,
+            reserve: [0, 0, 1, 3][choice(1, 4) as usize],
+            wait: [None, Some(2), Some(6), Some(99)][choice(2, 4) as usize],
+            hope: 1 << choice(3, 4),
+            seed,
+        }
+    }
+
+    /// What is added to the length of an operation's way.
+    fn noise(self, i: usize) -> i64 {
+        if self.seed == 0 { 0 } else { (mix(self.seed, i as u64) % (2 + self.seed % 7)) as i64 }
+    }
+}
+
+/// A number that looks random, from two (the finaliser of splitmix64, Steele
+/// et al., OOPSLA 2014).
+pub fn mix(a: u64, b: u64) -> u64 {
+    let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(b.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 /// A value while it is being followed backwards.
@@ -249,13 +280,14 @@ impl<'a> Attempt<'a> {
             if t < self.lowest {
                 return None;
             }
-            let depth = &self.plan.depth;
+            let policy = self.policy;
+            let depth = |i: usize| self.plan.depth[i] + policy.noise(i);
             let mut candidates: Vec<usize> = self.ready.iter().copied().filter(|&i| self.late[i] >= t).collect();
             if self.policy.frugal {
                 let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
-                candidates.sort_by_cached_key(|&i| (gain(i), Reverse(depth[i]), i));
+                candidates.sort_by_cached_key(|&i| (gain(i), Reverse(depth(i)), i));
             } else {
-                candidates.sort_unstable_by_key(|&i| (Reverse(depth[i]), i));
+                candidates.sort_by_cached_key(|&i| (Reverse(depth(i)), i));
             }
             for i in candidates {
                 if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
@@ -266,6 +298,10 @@ impl<'a> Attempt<'a> {
                 }
             }
             t -= 1;
+            // What still waits must be early enough for all that comes before.
+            if self.ready.iter().any(|&i| self.lowest + self.plan.depth[i] > t) {
+                return None;
+            }
         }
         Some(())
     }

@@ -98,6 +98,11 @@ fn wrong(sides: &Sides<'_>, inst: &VInst, v: InstrId, side: &dyn Fn(usize) -> Op
     let mut out = Vec::new();
     for (o, op) in inst.ops.iter().enumerate() {
         let OperandKind::Reg { file, .. } = instr.operands[o].kind else { continue };
+        if let VOp::Phys(r) = op
+            && sides.machine.regs[usize::from(r.0)].file != file
+        {
+            out.push((o, sides.of_file(file).unwrap_or(0)));
+        }
         if !matches!(op, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }) {
             continue;
         }
@@ -165,6 +170,10 @@ struct Settler<'a> {
 impl Settler<'_> {
     fn node(&mut self, node: &Node, at: At, alone: &dyn Fn(From) -> bool, all: &[At]) -> Result<(), CompileError> {
         let mut inst = node.inst.clone();
+        // A certain register as an operand decides the unit's side.
+        let certain = inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
+        let side = certain.and_then(|r| self.sides.of_file(self.sides.machine.regs[usize::from(r.0)].file));
+        let at = At { unit: side.unwrap_or(at.unit), ..at };
         let mut reads: Vec<(usize, Read)> = node
             .reads
             .iter()

@@ -1,0 +1,241 @@
+//! Values kept in memory while a loop runs.
+//!
+//! A pointer that the loop reads twice in an iteration occupies a register
+//! throughout. In the frame it occupies one only from a reload to the readers
+//! that follow soon after. An induction is loaded where it is read, and stored
+//! when it has advanced.
+
+use super::body::{Body, From, Node};
+use crate::frame::access_operands;
+use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
+use ciphermill_ir::Space;
+use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
+use ciphermill_program::Role;
+use std::collections::BTreeSet;
+
+/// Readers that stand no farther behind the first one share its reload.
+const NEAR: usize = 16;
+
+/// What can be kept in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spilled {
+    /// A value from outside.
+    Outside(VReg),
+    /// A node that is a function of its own last result.
+    Induction(usize),
+}
+
+/// Inductions that are addresses, then values from outside that are addresses
+/// of nothing but accesses at fixed offsets: the ones that are read seldom.
+pub fn candidates(body: &Body, machine: &Machine) -> Vec<Vec<Spilled>> {
+    let mut inductions = BTreeSet::new();
+    let mut outside: BTreeSet<VReg> = BTreeSet::new();
+    let mut busy: BTreeSet<VReg> = BTreeSet::new();
+    for node in &body.nodes {
+        let access = node.mem.is_some();
+        let indexed = node.reads.iter().filter(|r| matches!(r.1, From::Node(_, 0))).count() > 0;
+        let load = machine.instrs[usize::from(node.inst.instr.0)].kind == InstrKind::Load;
+        for &(_, from) in &node.reads {
+            match from {
+                From::Node(p, 1) if access && own(body, p) => {
+                    inductions.insert(p);
+                }
+                From::Outside(v) if access && !(load && indexed) => {
+                    outside.insert(v);
+                }
+                From::Outside(v) if access => {
+                    busy.insert(v);
+                }
+                _ => {}
+            }
+        }
+    }
+    let first: Vec<Spilled> = inductions.into_iter().map(Spilled::Induction).collect();
+    let mut both = first.clone();
+    both.extend(outside.difference(&busy).map(|&v| Spilled::Outside(v)));
+    let mut out = vec![first, both];
+    out.dedup();
+    out.retain(|list| !list.is_empty());
+    out
+}
+
+/// Is a node a function of its own last result and values from outside?
+fn own(body: &Body, p: usize) -> bool {
+    let known = |r: &(usize, From)| matches!(r.1, From::Outside(_)) || r.1 == From::Node(p, 1);
+    let node = &body.nodes[p];
+    node.writes.is_some() && node.reads.iter().all(known) && body.initial.contains_key(&p)
+}
+
+/// The body with some values in memory, each in a word of its own from
+/// `offset` of the stack pointer on; and what is to be stored there before the
+/// loop. `None` where the machine's load and store do not reach.
+pub fn spill(body: &Body, machine: &Machine, values: &[Spilled], offset: i64) -> Option<(Body, Vec<(VReg, i64)>)> {
+    let mut out = body.clone();
+    let mut before = Vec::new();
+    for (k, &value) in values.iter().enumerate() {
+        let offset = offset + k as i64 * i64::from(machine.word_bits / 8);
+        let (initial, store) = match value {
+            Spilled::Outside(v) => (v, None),
+            // Nodes are numbered anew with each value: found by its register.
+            Spilled::Induction(p) => {
+                let v = *body.initial.get(&p)?;
+                (v, out.initial.iter().find(|x| *x.1 == v).map(|x| *x.0))
+            }
+        };
+        out = one(&out, machine, initial, store, offset)?;
+        before.push((initial, offset));
+    }
+    Some((out, before))
+}
+
+fn one(body: &Body, machine: &Machine, outside: VReg, induction: Option<usize>, offset: i64) -> Option<Body> {
+    let meant = match induction {
+        Some(p) => From::Node(p, 1),
+        None => From::Outside(outside),
+    };
+    let mut out = Body { nodes: Vec::new(), ..body.clone() };
+    let mut index = Vec::with_capacity(body.nodes.len());
+    let mut loads: Vec<usize> = Vec::new();
+    let mut since = 0;
+    let mut stored = None;
+    // Reads of the iteration before: node, place, node of the body.
+    let mut later = Vec::new();
+    for (i, node) in body.nodes.iter().enumerate() {
+        let reads = node.reads.iter().any(|r| r.1 == meant);
+        if reads && (loads.is_empty() || i - since > NEAR) {
+            since = i;
+            loads.push(out.nodes.len());
+            out.nodes.push(access(machine, machine.abi.ops.load, offset, None)?);
+        }
+        let at = out.nodes.len();
+        index.push(at);
+        let mut node = node.clone();
+        for (k, (_, from)) in node.reads.iter_mut().enumerate() {
+            match *from {
+                _ if *from == meant => *from = From::Node(*loads.last()?, 0),
+                From::Node(p, 0) => *from = From::Node(index[p], 0),
+                From::Node(p, _) => later.push((at, k, p)),
+                From::Outside(_) => {}
+            }
+        }
+        out.nodes.push(node);
+        if Some(i) == induction {
+            stored = Some(at + 1);
+            out.nodes.push(access(machine, machine.abi.ops.store, offset, Some(From::Node(at, 0)))?);
+        }
+    }
+    for (n, k, p) in later {
+        out.nodes[n].reads[k].1 = From::Node(index[p], 1);
+    }
+    out.initial = body.initial.iter().filter(|x| Some(*x.0) != induction).map(|(&n, &v)| (index[n], v)).collect();
+    out.live_out = body.live_out.iter().map(|&(n, v)| (index[n], v)).collect();
+    out.memory = body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)).collect();
+    if let Some(s) = stored {
+        for &l in &loads {
+            out.memory.push((l, s, 0, 0));
+            out.memory.push((s, l, 1, 1));
+        }
+    }
+    Some(out)
+}
+
+/// A load from a word of the frame, or a store of a value to it.
+fn access(machine: &Machine, instr: InstrId, offset: i64, value: Option<From>) -> Option<Node> {
+    let desc = &machine.instrs[usize::from(instr.0)];
+    let inst = instruction(machine, instr, offset, VReg(0))?;
+    let reads = value.map(|from| Some((access_operands(&desc.semantics)?.0?, from)));
+    let written = |o: &usize| matches!(inst.ops[*o], VOp::Def(_));
+    let writes = (0..inst.ops.len()).find(written).map(|o| (o, desc.latency));
+    let reads = match reads {
+        Some(read) => vec![read?],
+        None => Vec::new(),
+    };
+    Some(Node { mem: inst.mem, inst, reads, writes, tied: false })
+}
+
+/// A load or store of a register at an offset of the stack pointer.
+pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) -> Option<VInst> {
+    let desc = &machine.instrs[usize::from(instr.0)];
+    let (_, base) = access_operands(&desc.semantics)?;
+    let mut ops = Vec::new();
+    for (o, operand) in desc.operands.iter().enumerate() {
+        ops.push(match operand.kind {
+            OperandKind::Reg { .. } if o == base => VOp::Phys(machine.abi.stack_pointer),
+            OperandKind::Reg { def: true, .. } => VOp::Def(value),
+            OperandKind::Reg { .. } => VOp::Use(value),
+            OperandKind::Imm { min, max, .. } if (min..=max).contains(&offset) => VOp::Imm(offset),
+            _ => return None,
+        });
+    }
+    let mut inst = VInst::new(VKind::Normal, instr, &ops, 0);
+    inst.role = Role::Overhead;
+    inst.mem = Some(MemRef {
+        space: Space::Stack,
+        store: desc.kind == InstrKind::Store,
+        base: None,
+        offset,
+        bytes: machine.word_bits / 8,
+        buffer: None,
+        constant: false,
+        banks: 0,
+    });
+    Some(inst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Spilled, candidates, instruction, spill};
+    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use crate::vliw::kernel::body::{Body, From, Node};
+    use ciphermill_machine::{InstrId, Machine};
+    use std::path::Path;
+
+    fn machine() -> Machine {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
+    }
+
+    /// `x = load p; p = p + 4`, and the branch, which reads nothing here.
+    fn body(m: &Machine) -> Body {
+        let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
+        let mut load = instruction(m, m.abi.ops.load, 0, VReg(1)).unwrap();
+        load.ops[0] = VOp::Use(VReg(0));
+        let add = VInst::new(VKind::Normal, named("add_imm"), &[VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(2))], 0);
+        let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
+        let node = |inst: VInst, reads, writes| Node { mem: inst.mem, inst, reads, writes, tied: false };
+        Body {
+            nodes: vec![
+                node(load, vec![(0, From::Node(1, 1))], Some((2, 5))),
+                node(add, vec![(1, From::Node(1, 1))], Some((2, 1))),
+                node(branch, vec![], None),
+            ],
+            initial: [(1, VReg(0))].into_iter().collect(),
+            live_out: vec![(1, VReg(2))],
+            skip: named("b"),
+            exit: (0, vec![]),
+            loop_depth: 1,
+            memory: vec![],
+        }
+    }
+
+    #[test]
+    fn a_pointer_goes_to_the_frame_and_back() {
+        let m = machine();
+        let body = body(&m);
+        assert_eq!(candidates(&body, &m), [vec![Spilled::Induction(1)]]);
+        let (spilled, before) = spill(&body, &m, &[Spilled::Induction(1)], 8).unwrap();
+        // Reload, load, add, store, branch; one reload serves both readers.
+        assert_eq!(before, [(VReg(0), 8)]);
+        let instrs: Vec<InstrId> = spilled.nodes.iter().map(|n| n.inst.instr).collect();
+        let (load, store) = (m.abi.ops.load, m.abi.ops.store);
+        assert_eq!(instrs, [load, load, body.nodes[1].inst.instr, store, body.nodes[2].inst.instr]);
+        assert_eq!(spilled.nodes[1].reads, [(0, From::Node(0, 0))]);
+        assert_eq!(spilled.nodes[2].reads, [(1, From::Node(0, 0))]);
+        assert_eq!(spilled.nodes[3].reads[0].1, From::Node(2, 0));
+        assert!(spilled.initial.is_empty());
+        assert_eq!(spilled.live_out, [(2, VReg(2))]);
+        assert_eq!(spilled.memory, [(0, 3, 0, 0), (3, 0, 1, 1)]);
+        // Out of the load's reach.
+        assert!(spill(&body, &m, &[Spilled::Induction(1)], 4096).is_none());
+    }
+}
