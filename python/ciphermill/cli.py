@@ -51,6 +51,9 @@ Jam = Annotated[
 Unrolled = Annotated[
     bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest on machines without interlock, else no.")
 ]
+Aligned = Annotated[
+    bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
+]
 CipherName = Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.")]
 
 
@@ -67,6 +70,7 @@ def run(
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -80,7 +84,7 @@ def run(
     from . import engine, library, manifest, report
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()
@@ -176,6 +180,7 @@ def explain(
     blocks: BlocksMode = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -187,7 +192,7 @@ def explain(
     from . import explain as explaining
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
@@ -213,6 +218,7 @@ def asm(
     blocks: BlocksMode = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -228,7 +234,7 @@ def asm(
     from . import engine, manifest
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)

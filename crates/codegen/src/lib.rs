@@ -97,7 +97,14 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let mut module = module.clone();
     let m = &*machine;
     supported(m)?;
-    let pinned = pin_globals(&module, m);
+    let mut pinned = pin_globals(&module, m);
+    let in_registers = pinned.clone();
+    let (recogniser, recognised) = recognise::Recogniser::new(m);
+    let mut configured = recognise::configure::Configured::default();
+    if !options.strict_traps {
+        configured = recognise::configure::configure(&mut module, m, &recogniser);
+    }
+    pinned.extend(&configured.rows);
     let overflow = reserve_overflow(&mut module);
     let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
     let promised = align::param_facts(&module, &promises(&module, options));
@@ -107,7 +114,6 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(&module);
-    let (recogniser, recognised) = recognise::Recogniser::new(m);
     let matcher = Matcher::with(m, recognised);
     let facts = Facts::new(m);
     let mut funcs = Vec::with_capacity(ids.len());
@@ -116,7 +122,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let mut func = module.funcs[id].clone();
         // Strict traps are for programs whose every load counts.
         if !options.strict_traps {
-            recogniser.run(&mut func, &module.data);
+            recogniser.run(&mut func, &module.data, configured.matrices.get(&id));
         }
         let only: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
         let cx = expand::Context {
@@ -179,7 +185,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     }
 
     let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
-    let global_regs = pinned.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
+    let global_regs = in_registers.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
     Ok(Program {
         machine,
         funcs,

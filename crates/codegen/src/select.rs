@@ -99,7 +99,15 @@ pub fn select(
 
 /// A register move, its operands in the order the machine file has them.
 pub(crate) fn mov(machine: &Machine, to: VOp, from: VOp, loc: u32) -> VInst {
-    let mov = machine.abi.ops.mov;
+    let mov = match to {
+        // A register that no ordinary move reaches has an instruction of its own.
+        VOp::Phys(r) => {
+            let file = machine.regs[usize::from(r.0)].file;
+            let state = machine.files.get(file).is_some_and(|f| f.state);
+            state.then(|| crate::recognise::configure::writer(machine, file)).flatten().unwrap_or(machine.abi.ops.mov)
+        }
+        _ => machine.abi.ops.mov,
+    };
     let defines = |o: &ciphermill_machine::Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
     let ops = machine.instrs[mov.0 as usize].operands.iter().map(|o| if defines(o) { to } else { from });
     VInst::new(VKind::Normal, mov, &ops.collect::<SmallVec<[VOp; 4]>>(), loc)

@@ -51,7 +51,7 @@ pub fn choose(
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = !machine.issue.interlock && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, None)?;
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, None)?;
         return Ok(Chosen { program, jam: 1, unroll: 1 });
     }
     let profile = trips(module, interface, work, unit)?;
@@ -60,7 +60,7 @@ pub fn choose(
     let ctx_bytes = interface.ctx_bytes;
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref())?;
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, form.as_ref())?;
         Ok(Chosen { program, jam: form.map_or(1, |f| f.jam), unroll: if form.is_some() { rounds } else { 1 } })
     };
     let mut best: Option<(f64, Chosen)> = None;

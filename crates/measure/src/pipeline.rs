@@ -69,11 +69,13 @@ const UNROLL_BUDGET: u32 = 4000;
 const IF_CONVERT: u32 = 16;
 
 /// Optimise a module for a machine and generate its code: as it stands, or
-/// with one function's loops unrolled.
+/// with one function's loops unrolled. `aligned`: words are read and written
+/// where the buffers' alignment allows it, whatever the C source says.
 pub fn compile(
     mut module: Module,
     machine: Arc<Machine>,
     level: u8,
+    aligned: bool,
     form: Option<&Form<'_>>,
 ) -> Result<Program, MeasureError> {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
@@ -107,12 +109,12 @@ pub fn compile(
     ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
-    // as from the C source alone.
+    // as from the C source alone, unless the request says otherwise.
     let options = ciphermill_codegen::Options {
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
-        word_buffers: !machine.issue.interlock,
+        word_buffers: aligned || !machine.issue.interlock,
         throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
     };

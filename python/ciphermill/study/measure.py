@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from .. import engine, library, manifest, paths
+from .. import engine, library, manifest, paths, rtl, yosys
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 
@@ -47,6 +47,8 @@ def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], 
 
 def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
     """One measurement, or why there is none."""
+    if "hardware" in asked:
+        return hardware(asked["hardware"])
     for name, there, what in (
         (asked["on"], library.machine_names(), "machine"),
         (asked["cipher"], manifest.names(), "cipher"),
@@ -62,6 +64,19 @@ def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
         return Missing(str(error).splitlines()[0])
     except InternalError as error:
         return Missing(str(error).splitlines()[0], fault=True)
+
+
+def hardware(name: str) -> Measurement | Missing:
+    """What a unit of ``rtl/units.toml`` costs; nothing without Yosys."""
+    entry = next((entry for entry in rtl.units() if entry["name"] == name), None)
+    if entry is None:
+        return Missing(f"rtl/units.toml has no unit {name}")
+    try:
+        made = rtl.unit(entry, {}, rtl.Options(prove=False))
+        provenance = {"kind": "synthesised", "yosys": yosys.version(), "unit": name}
+        return Measurement({**made, "verified": True, "provenance": provenance})
+    except InputError as error:
+        return Missing(str(error).splitlines()[0])
 
 
 def options(asked: Mapping[str, Any]) -> engine.Options:
