@@ -394,6 +394,45 @@ def rtl(
 
 
 @app.command()
+def discover(
+    cipher: CipherName,
+    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    inputs: Annotated[int, typer.Option("--inputs", metavar="N", help="Registers an instruction may read.")] = 2,
+    outputs: Annotated[int, typer.Option("--outputs", metavar="M", help="Registers it may write.")] = 1,
+    gates: Annotated[float | None, typer.Option("--gates", metavar="G", help="Gates it may cost. Default: any number.")] = None,
+    tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
+    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    json: Json = False,
+) -> None:
+    """Find instructions that a cipher would like to have: what they save, what they cost."""
+    from pathlib import Path
+
+    from . import discover as discovering
+    from . import engine, manifest
+
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
+    )
+    limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
+    module = engine.module(manifest.find(cipher), variant, cc)
+    document = discovering.discover(module, on, options, limits)
+    if json:
+        print_json(document)
+    else:
+        print(discovering.text(document))
+    if out is not None:
+        discovering.write(document, Path(out))
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
     from . import _core

@@ -184,6 +184,11 @@ impl Selector<'_> {
             && self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
     }
 
+    /// Is the value computed in this block, by an operation that may be repeated?
+    fn computed(&self, v: Value, block: Block) -> bool {
+        self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+    }
+
     fn args(&self, inst: Inst) -> SmallVec<[Value; 3]> {
         self.func.insts[inst].args.iter().map(|&a| self.func.resolve(a)).collect()
     }
@@ -204,7 +209,7 @@ impl Selector<'_> {
             let t = &self.matcher.templates[i];
             if let Some(binds) = matches(t) {
                 let cost = self.total(t, &binds, block);
-                if best.as_ref().is_none_or(|b| cost < b.2) {
+                if best.as_ref().is_none_or(|b| cost < b.2 || (cost == b.2 && t.deep)) {
                     best = Some((i, binds, cost));
                 }
             }
@@ -221,7 +226,10 @@ impl Selector<'_> {
             let this = &*self;
             let fold = |v: Value| this.foldable(v, block);
             let list = this.matcher.candidates(op);
-            let found = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &args, &fold));
+            let shared = |v: Value| this.computed(v, block);
+            let found = this.cheapest(list, block, |t| {
+                this.matcher.value(func, t, op, &args, if t.deep { &shared } else { &fold })
+            });
             if let Some(found) = found {
                 self.best.insert(func.result(inst), found);
             }

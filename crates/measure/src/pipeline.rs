@@ -78,6 +78,13 @@ pub fn compile(
     aligned: bool,
     form: Option<&Form<'_>>,
 ) -> Result<Program, MeasureError> {
+    optimise(&mut module, &machine, level, form)?;
+    let options = generation(&machine, level, aligned, form);
+    ciphermill_codegen::compile(&module, machine, &options).map_err(refused)
+}
+
+/// Optimise a module for a machine: the first half of [`compile`].
+pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<&Form<'_>>) -> Result<(), MeasureError> {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
@@ -95,8 +102,8 @@ pub fn compile(
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
-        software_division: !ciphermill_codegen::divides(&machine),
-        index_form: if ciphermill_codegen::scales_index(&machine) {
+        software_division: !ciphermill_codegen::divides(machine),
+        index_form: if ciphermill_codegen::scales_index(machine) {
             ciphermill_opt::IndexForm::ExtractThenScale
         } else {
             ciphermill_opt::IndexForm::ShiftThenMask
@@ -106,22 +113,30 @@ pub fn compile(
         unroll,
         ..ciphermill_opt::Options::default()
     };
-    ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
+    ciphermill_opt::optimise(module, &options).map_err(MeasureError::internal)
+}
+
+/// How code is generated: the second half.
+pub fn generation(machine: &Machine, level: u8, aligned: bool, form: Option<&Form<'_>>) -> ciphermill_codegen::Options {
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
     // as from the C source alone, unless the request says otherwise.
-    let options = ciphermill_codegen::Options {
+    ciphermill_codegen::Options {
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
         word_buffers: aligned || !machine.issue.interlock,
         throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
-    };
-    ciphermill_codegen::compile(&module, machine, &options).map_err(|e| match e {
+    }
+}
+
+/// What the code generator could not do, laid at the right door.
+pub fn refused(e: ciphermill_codegen::CompileError) -> MeasureError {
+    match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),
-    })
+    }
 }
 
 /// Alignment in bytes of every buffer handed to a cipher; the plan keeps it

@@ -124,6 +124,7 @@ fn template(
         unaligned: false,
         fixed: immediates.to_vec(),
         any_old,
+        deep: false,
     }
 }
 
@@ -246,7 +247,8 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
     for (n, atom) in atoms.iter().enumerate() {
         let values = &machine.tables[atom.table].values;
         let entry = |x: usize| {
-            let sum = |i: usize| (form.rows[i] >> (TABLE_COLUMNS + 8 * n)) as u64 & 0xff & values[x];
+            let mask = ciphermill_ir::ops::mask(atom.bits);
+            let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & values[x];
             let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
             if n == 0 { word ^ form.constant } else { word }
         };
@@ -260,11 +262,13 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
 }
 
 /// A table looked up with a byte of a register.
-#[derive(PartialEq, Eq)]
 struct Atom {
     table: usize,
     source: usize,
     byte: u8,
+    /// Where its output stands among the columns, and of how many bits it is.
+    column: usize,
+    bits: u32,
 }
 
 struct Eval<'a> {
@@ -305,7 +309,7 @@ impl Eval<'_> {
     fn lookup(&mut self, table: usize, index: &Expr) -> Option<Form> {
         let data = self.machine.tables.get(table)?;
         let index = self.form(index)?;
-        if data.values.len() != 256 || data.bits > 8 {
+        if data.values.len() != 256 || usize::from(data.bits) > WORD {
             return None;
         }
         let first = index.rows[0].trailing_zeros() as usize;
@@ -315,13 +319,18 @@ impl Eval<'_> {
         if index != Form::source(first, 0xff) {
             return None;
         }
-        let atom = Atom { table, source: first / WORD, byte: (first % WORD / 8) as u8 };
-        let n = self.atoms.iter().position(|a| *a == atom).unwrap_or(self.atoms.len());
-        if n == self.atoms.len() {
-            self.atoms.push(atom);
-        }
-        let column = TABLE_COLUMNS + 8 * n;
-        (column < 128).then(|| Form::source(column, ciphermill_ir::ops::mask(u32::from(data.bits)) as u32))
+        let (source, byte, bits) = (first / WORD, (first % WORD / 8) as u8, u32::from(data.bits));
+        let same = |a: &&Atom| (a.table, a.source, a.byte) == (table, source, byte);
+        let column = match self.atoms.iter().find(same) {
+            Some(there) => there.column,
+            None => {
+                let column = self.atoms.last().map_or(TABLE_COLUMNS, |a| a.column + a.bits as usize);
+                self.atoms.push(Atom { table, source, byte, column, bits });
+                column
+            }
+        };
+        let fits = column + bits as usize <= 128;
+        fits.then(|| Form::source(column, ciphermill_ir::ops::mask(bits) as u32))
     }
 }
 
