@@ -1,11 +1,13 @@
 # Everything stays in this checkout: .venv, target/ and build/.
 #
 #   make build   .venv/bin/ciphermill and the Python package in .venv
-#   make run     builds, then measures every cipher on every machine
+#   make run     builds, reproduces the studies, and writes report/index.html: they and every
+#                cipher on every machine
 #   make test    builds, then runs every test
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
+#   make docs    the documentation site in build/site (installs mkdocs in .venv)
 #   make wheel   a wheel in build/wheels that can be installed elsewhere
 #   make clean   removes all of it again
 
@@ -14,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-rtl fuzz readme wheel clean
+.PHONY: all build run test test-rust test-python test-rtl fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -31,8 +33,10 @@ $(VENV)/installed: python/requirements.txt
 build: $(VENV)/installed
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
+# Both keep what they have measured below build/cache: a second run takes seconds.
 run: build
-	@$(BIN)/ciphermill run all
+	@$(BIN)/ciphermill study all
+	@$(BIN)/ciphermill report
 
 test: build test-rust test-python
 	@echo
@@ -45,7 +49,7 @@ test-rust:
 	cargo test --release --package ciphermill-differential --locked --quiet
 
 test-python: build
-	$(BIN)/python -m pytest --quiet
+	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
 
 # Some minutes, and a first run that compiles Yosys: not part of `make test`.
 test-rtl: build
@@ -57,6 +61,15 @@ fuzz:
 
 readme: build
 	$(BIN)/python tests/python/test_readme.py
+
+$(VENV)/documenting: python/requirements-docs.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-docs.txt
+	@touch $@
+
+# Fetches nothing: fonts, search and pages are all here.
+docs: build $(VENV)/documenting
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the site is build/site/index.html"
 
 wheel: $(VENV)/installed
 	$(BIN)/maturin build --release --out build/wheels

@@ -14,26 +14,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import InputError, InternalError
-    from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies
-    from .measurement import Measurement
+    from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep
+    from .measurement import Measurement, Measurements
+    from .sweeps import Sweep
 
 __all__ = [
     "CipherModule",
     "InputError",
     "InternalError",
     "Measurement",
+    "Measurements",
+    "Sweep",
     "cipher",
     "ciphers",
     "extensions",
     "machines",
     "run",
     "studies",
+    "sweep",
 ]
 
 _HOME = {
     "InputError": "_core",
     "InternalError": "_core",
     "Measurement": "measurement",
+    "Measurements": "measurement",
+    "Sweep": "sweeps",
 }
 
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import _core, engine, library, manifest, paths
 from ._core import InputError
-from .measurement import Listing, Measurement
+from .measurement import Listing, Measurement, Measurements
+
+if TYPE_CHECKING:
+    from .sweeps import Sweep
 
 
 def ciphers() -> Listing:
@@ -56,11 +60,11 @@ def run(
     optimal: bool = False,
     exact: bool = False,
     cc: str = "zig",
-) -> Measurement | list[Measurement]:
+) -> Measurement | Measurements:
     """Measure a cipher on a machine, as ``ciphermill run`` does.
 
     With one machine named the result is a Measurement; with a sequence of
-    them, or none (all there are), a list. ``set`` is a mapping such as
+    them, or none (all there are), Measurements, which is a list. ``set`` is a mapping such as
     ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``.
     """
     options = engine.Options(
@@ -84,7 +88,25 @@ def run(
     if isinstance(on, (str, Path)):
         return engine.measure(module, str(on), options)
     chosen = library.machine_names() if on is None else [str(machine) for machine in on]
-    return [engine.measure(module, machine, options) for machine in chosen]
+    return Measurements(engine.measure(module, machine, options) for machine in chosen)
+
+
+def sweep(
+    grid: str | Path | Mapping[str, object],
+    *,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+) -> Sweep:
+    """Measure every point of a grid, as ``ciphermill sweep`` does.
+
+    ``grid`` is a file, or what one would say: ``{"grid": [{"cipher": [...],
+    "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
+    ``measurements``, ``to_polars()`` and ``to_parquet(path)``.
+    """
+    from .sweeps import run
+
+    return run(grid, store=store, workers=workers, cluster=cluster)
 
 
 def _names(value: str | Iterable[str]) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, paths, report
+from . import _core, engine, paths, tables
 from .manifest import Cipher
 
 #: Line tables. (zig takes a plain -g after -g0 for nothing.)
@@ -101,7 +101,7 @@ def text(audit: dict[str, Any]) -> str:
     ]
     where = "line" if len(findings) == 1 else "lines"
     head = f"{name} is not clean: {len(findings)} {where} where key or message decide ({', '.join(parts)})."
-    return f"{head}\n\n{report.columns(('depends', 'function', 'where', 'source'), rows)}"
+    return f"{head}\n\n{tables.text(('depends', 'function', 'where', 'source'), rows)}"
 
 
 def _place(finding: dict[str, Any]) -> str:

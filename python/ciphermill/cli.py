@@ -14,21 +14,28 @@ from typing import Annotated, NoReturn
 import click
 import typer
 
+from . import completion
+
 app = typer.Typer(
     name="ciphermill",
     help="What a block or stream cipher costs on a processor you describe, and why.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 Machine = Annotated[
-    list[str], typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml; repeatable. Default: all.")
-]
+    list[str], typer.Option(
+        "--on", metavar="MACHINE", help="A machine by name, or your own .toml; repeatable. Default: all.",
+        autocompletion=completion.machines,
+    ),
+]  # fmt: skip
 With = Annotated[
-    list[str], typer.Option("--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.")
+    list[str],
+    typer.Option(
+        "--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.", autocompletion=completion.extensions
+    ),
 ]
 Without = Annotated[
     list[str], typer.Option("--without", metavar="NAME[,NAME]", help="Take instructions or extensions away.")
@@ -37,6 +44,15 @@ Set = Annotated[
     list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change any number in the machine file, for instance clock_mhz=50.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a row for each result.")]
+Parquet = Annotated[str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")]
+Baseline = Annotated[
+    str | None, typer.Option("--compare", metavar="FILE", help="A document --json wrote earlier: exit with 1 when something got worse.")
+]
+Tolerance = Annotated[
+    list[str],
+    typer.Option("--tolerance", metavar="[METRIC=]AMOUNT", help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0."),
+]
 Compiler = Annotated[
     str, typer.Option("--cc", metavar="CC", help="zig (the clang that comes along), system, or the path of a clang.")
 ]
@@ -54,16 +70,30 @@ Unrolled = Annotated[
 Aligned = Annotated[
     bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
 ]
-CipherName = Annotated[str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.")]
+CipherName = Annotated[
+    str,
+    typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),
+]
+OneMachine = Annotated[
+    str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+]
+Variant = Annotated[
+    str | None,
+    typer.Option(help="Which of the cipher's variants. Default: the manifest's.", autocompletion=completion.variants),
+]
 
 
 @app.command()
 def run(
     cipher: Annotated[
-        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.")
-    ],
+        str,
+        typer.Argument(
+            metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
+            autocompletion=completion.ciphers,
+        ),
+    ],  # fmt: skip
     on: Machine = [],
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -78,16 +108,28 @@ def run(
     optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
     cc: Compiler = "zig",
+    baseline: Baseline = None,
+    tolerance: Tolerance = [],
+    gates: Annotated[bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")] = False,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there.")
+    ] = None,
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
-    from . import engine, library, manifest, report
+    from . import compare, engine, library, manifest, report
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()
+    accepted = compare.tolerances(tolerance)
+    if baseline is not None:
+        # A baseline that cannot be read is said before the work, not after it.
+        compare.read(baseline, "measurements")
     machines = split(on) or library.machine_names()
     if cipher == "all":
         chosen = [(c, v) for c in map(manifest.find, manifest.names()) for v in ([variant] if variant else c.variants)]
@@ -98,15 +140,28 @@ def run(
     measurements = [answer for answer in answers if not isinstance(answer, Exception)]
     if not measurements:
         raise answers[0]
-    if json:
-        print_json(report.document(measurements))
-    elif len(work) == 1:
-        print(f"{report.sentence(measurements[0])}\n\n{report.details(measurements[0])}")
-    else:
-        if len(work) <= 4:
-            print("".join(f"{report.sentence(m)}\n" for m in measurements))
-        print(report.table(measurements))
-    status = 0
+    if gates:
+        measurements = with_gates(measurements, options.with_)
+    document = report.document(measurements)
+    compared = None
+    if baseline is not None:
+        compared = compare.measurements(baseline, measurements, accepted)
+        document["comparison"] = compared.to_dict()
+    if benchmark is not None:
+        write_json(compare.benchmark(measurements), benchmark, "--benchmark-json")
+    if not emit(document, document["measurements"], json, csv, parquet):
+        if compared is not None:
+            print(f"{compare.text(compared)}\n")
+        if len(work) == 1:
+            print(f"{report.sentence(measurements[0])}\n\n{report.details(measurements[0])}")
+        elif len(work) <= 4:
+            print("\n".join(f"{report.sentence(m)}" for m in measurements), end="\n\n")
+            print(report.table(measurements))
+        else:
+            print(f"{report.summary(measurements)}\n\n{report.table(measurements)}")
+    status = 1 if compared is not None and compared.worse else 0
+    if status and (json or csv):
+        complain(compare.sentence(compared))
     for (c, v, machine), answer in zip(work, answers, strict=True):
         if isinstance(answer, Exception):
             complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
@@ -128,6 +183,7 @@ def measure_all(work: list, options) -> list:
 
     from . import engine
     from ._core import InputError, InternalError
+    from .progress import waiting, with_progress
 
     def one(item):
         cipher, variant, machine = item
@@ -140,41 +196,32 @@ def measure_all(work: list, options) -> list:
             return error
 
     if len(work) == 1:
-        return [one(work[0])]
+        with waiting("measuring"):
+            return [one(work[0])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(with_progress(pool.map(kept, work), len(work)))
 
 
-def with_progress(results, total: int):
-    """Yield results; a bar on stderr once it takes longer than a second."""
-    if not sys.stderr.isatty():
-        yield from results
-        return
-    import time
+def with_gates(measurements: list, extensions: list[str]) -> list:
+    """Measurements with the gates of the extensions they were made with."""
+    from . import rtl
+    from ._core import InputError
+    from .measurement import Measurement
+    from .progress import waiting
 
-    start, bar = time.monotonic(), None
-    try:
-        for result in results:
-            if bar is None and time.monotonic() - start > 1:
-                from rich.console import Console
-                from rich.progress import Progress
-
-                bar = Progress(console=Console(stderr=True), transient=True)
-                task = bar.add_task("measuring", total=total)
-                bar.start()
-            yield result
-            if bar is not None:
-                bar.advance(task)
-    finally:
-        if bar is not None:
-            bar.stop()
+    if not extensions:
+        raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
+    with waiting("synthesising"):
+        document, _ = rtl.report(extensions, rtl.Options(prove=False))
+    total = sum(row.get("gates", 0) for row in document["instructions"])
+    return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]
 
 
 @app.command()
 def explain(
     cipher: CipherName,
-    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    on: OneMachine,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -186,21 +233,24 @@ def explain(
     set: Set = [],
     cc: Compiler = "zig",
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
     from . import engine, manifest
     from . import explain as explaining
+    from .progress import waiting
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
-    measurement = engine.measure(module, on, options)
-    explanation = engine.explanation(module, on, options)
-    if json:
-        print_json({"schema": 1, "measurement": measurement.to_dict(), **explanation})
-    else:
+    with waiting("measuring"):
+        measurement = engine.measure(module, on, options)
+        explanation = engine.explanation(module, on, options)
+    document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
+    if not emit(document, explaining.records(explanation), json, csv, parquet):
         print(explaining.text(measurement, explanation))
     if not measurement.verified:
         complain(f"{measurement.cipher} on {on}: not verified: {measurement.failure}\n{OUR_FAULT}")
@@ -210,9 +260,9 @@ def explain(
 @app.command()
 def asm(
     cipher: CipherName,
-    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    on: OneMachine,
     out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
@@ -251,7 +301,9 @@ def asm(
 
 @app.command()
 def show(
-    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+    ],
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -274,9 +326,11 @@ def show(
 def list_(
     what: Annotated[str, typer.Argument(metavar="[ciphers|machines|extensions|studies]", help="Default: all of them.")] = "all",
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """List what there is to choose from."""
-    from . import api, report
+    from . import api, tables
     from ._core import InputError
     from .suggest import did_you_mean
 
@@ -284,42 +338,116 @@ def list_(
     if what != "all" and what not in kinds:
         raise InputError(f"no list of {what!r}{did_you_mean(what, kinds)}; there are {', '.join(kinds)}")
     chosen = kinds if what == "all" else {what: kinds[what]}
-    if json:
-        print_json(chosen[what]() if what != "all" else {kind: entries() for kind, entries in kinds.items()})
+    counted = {"studies": "study", "ciphers": "cipher", "machines": "machine", "extensions": "extension"}
+    found = {kind: entries() for kind, entries in chosen.items()}
+    records = [{"what": counted[kind], **entry} for kind, entries in found.items() for entry in entries]
+    if emit(found if what == "all" else found[what], records, json, csv, parquet):
         return
-    parts = []
-    for kind, entries in chosen.items():
+    there = ", ".join(f"{len(entries)} {kind if len(entries) != 1 else counted[kind]}" for kind, entries in found.items())
+    parts = [f"{there}; measure with ciphermill run CIPHER --on MACHINE [--with EXTENSION]."] if what == "all" else []
+    for kind, entries in found.items():
         if kind == "ciphers":
             rows = [
                 (c["name"], c["title"], ", ".join(map(str, c["key_bits"])), ", ".join(v["name"] for v in c["variants"]))
-                for c in entries()
+                for c in entries
             ]
-            parts.append(report.columns(("cipher", "", "key bits", "variants"), rows))
+            parts.append(tables.text(("cipher", "", "key bits", "variants"), rows))
         else:
-            rows = [(e["name"], e.get("title", "")) for e in entries()]
-            singular = {"studies": "study"}.get(kind, kind.removesuffix("s"))
-            parts.append(report.columns((singular, ""), rows))
+            rows = [(e["name"], e.get("title", "")) for e in entries]
+            parts.append(tables.text((counted[kind], ""), rows))
     print("\n\n".join(parts))
 
 
 @app.command()
 def study(
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.")] = "all",
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.", autocompletion=completion.studies)
+    ] = "all",
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """Print a paper's tables with ours beside, and the ratio."""
     from . import study as studies
+    from .progress import with_progress
     from .study import text
 
     chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
     results = studies.run(chosen, with_progress)
-    if json:
-        print_json(studies.document(results))
-    else:
+    document = studies.document(results)
+    if not emit(document, studies.records(document), json, csv, parquet):
         text.show(results)
     for fault in (fault for result in results for fault in result.faults()):
         complain(f"{fault}\n{OUR_FAULT}")
     raise typer.Exit(1 if any(result.faults() for result in results) else 0)
+
+
+@app.command("report")
+def report_(
+    out: Annotated[str, typer.Option("-o", metavar="FILE", help="Write the page there.")] = "report/index.html",
+    json: Json = False,
+) -> None:
+    """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
+    from pathlib import Path
+
+    from . import study as studies
+    from . import webreport
+    from .progress import with_progress
+
+    written = webreport.write(Path(out), [studies.find(n) for n in studies.names()], with_progress)
+    if json:
+        print_json(written.to_dict())
+    else:
+        print(written.sentence())
+    for fault in written.faults:
+        complain(f"{fault}\n{OUR_FAULT}")
+    raise typer.Exit(1 if written.faults else 0)
+
+
+@app.command()
+def sweep(
+    grid: Annotated[str, typer.Argument(metavar="GRID", help="A grid of points, as docs/sweeps.md describes it.")],
+    store: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here.")
+    ] = None,
+    parquet: Annotated[str | None, typer.Option(metavar="FILE", help="Write the whole table there as Parquet.")] = None,
+    csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write the whole table there as CSV.")] = None,
+    json: Json = False,
+) -> None:
+    """Measure every point of a grid; what has been measured is kept, and not measured again."""
+    from . import report
+    from . import sweeps
+    from ._core import InputError
+    from .progress import with_progress
+
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers {workers}: at least 1")
+    if parquet is not None or csv is not None:
+        from .sweeps.frame import polars
+
+        # Now, and not after an hour's work.
+        polars()
+    done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, progress=with_progress)
+    for write, path in (("write_parquet", parquet), ("write_csv", csv)):
+        if path is not None:
+            try:
+                getattr(done.to_polars(), write)(path)
+            except OSError as error:
+                raise InputError(f"{path}: {error.strerror or error}") from None
+    if json:
+        print_json(report.document(done.measurements))
+    else:
+        print(report.sweep(done))
+    for n, failure in done.failures.items():
+        complain(f"{sweeps.title(done.grid.points[n])}: {failure.splitlines()[0]}")
+    if done.faults:
+        complain(OUR_FAULT)
+        raise typer.Exit(1)
+    raise typer.Exit(2 if done.failures else 0)
 
 
 @app.command()
@@ -342,29 +470,32 @@ def new(
 @app.command()
 def audit(
     cipher: CipherName,
-    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants. Default: the manifest's.")] = None,
+    variant: Variant = None,
     key_bits: Annotated[
         int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has; 128 for a .c or .wasm.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when something depends on a secret.")] = False,
     cc: Compiler = "zig",
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """List the branches and memory addresses that depend on key or message, by source line."""
     from . import audit as auditing
     from . import manifest
 
     result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
-    if json:
-        print_json(result)
-    else:
+    if not emit(result, result["findings"], json, csv, parquet):
         print(auditing.text(result))
     raise typer.Exit(1 if strict and result["findings"] else 0)
 
 
 @app.command()
 def rtl(
-    extension: Annotated[str, typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.")],
+    extension: Annotated[
+        str,
+        typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.", autocompletion=completion.extensions),
+    ],
     on: Annotated[
         str | None, typer.Option("--on", metavar="MACHINE", help="The machine they are read on. Default: one they fit.")
     ] = None,
@@ -373,24 +504,80 @@ def rtl(
         bool, typer.Option("--plain-tables", help="Tables as case statements, never hand-written modules.")
     ] = False,
     verilog_only: Annotated[bool, typer.Option("--verilog-only", help="Only Verilog: no synthesis, no proof.")] = False,
+    baseline: Baseline = None,
+    tolerance: Tolerance = [],
     json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
 ) -> None:
     """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
     from pathlib import Path
 
+    from . import compare
     from . import rtl as making
+    from .progress import waiting
 
     options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
-    document, files = making.report(split([extension]), options)
+    accepted = compare.tolerances(tolerance)
+    if baseline is not None:
+        compare.read(baseline, "instructions")
+    with waiting("synthesising"):
+        document, files = making.report(split([extension]), options)
     if out is not None:
         making.write(files, Path(out))
-    if json:
-        print_json(document)
-    else:
+    compared = None
+    if baseline is not None:
+        compared = compare.instructions(baseline, document["instructions"], accepted)
+        document["comparison"] = compared.to_dict()
+    if not emit(document, making.records(document), json, csv, parquet):
+        if compared is not None:
+            print(f"{compare.text(compared)}\n")
         print(making.text(document))
     if not making.right(document):
         complain(f"{extension}: a module is not what its semantics say\n{OUR_FAULT}")
         raise typer.Exit(1)
+    if compared is not None and compared.worse:
+        if json or csv:
+            complain(compare.sentence(compared))
+        raise typer.Exit(1)
+
+
+@app.command()
+def host(
+    cipher: Annotated[
+        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.", autocompletion=completion.ciphers)
+    ],
+    variant: Variant = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    bytes: Annotated[int, typer.Option(metavar="N", help="Message length.")] = 16384,
+    repeat: Annotated[int, typer.Option(metavar="N", help="Samples, of which the median is shown.")] = 51,
+    native: Annotated[
+        str | None, typer.Option("--cc", metavar="CC", help="gcc, clang, zig or a path. Default: gcc and a clang.")
+    ] = None,
+    with_engine: Annotated[
+        str, typer.Option("--engine", help="perf (this computer's counters) or callgrind (instructions, exact).")
+    ] = "perf",
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Run the same C on this computer, under its own counters."""
+    from . import host as hosting
+    from .host import text
+    from .progress import with_progress
+
+    options = hosting.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, repeat=repeat, cc=native, engine=with_engine
+    )
+    document = hosting.run(cipher, variant, options, with_progress)
+    if not emit(document, hosting.records(document), json, csv, parquet):
+        print(text.text(document))
+    wrong = [row for row in document["rows"] if not row["verified"]]
+    for row in wrong:
+        complain(f"{cipher}, {text.label(row)}: not verified: {row['failure']}")
+    raise typer.Exit(1 if wrong else 0)
 
 
 @app.command()
@@ -460,6 +647,37 @@ def common(
 def split(values: list[str]) -> list[str]:
     """``["a,b", "c"]`` as ``["a", "b", "c"]``."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]
+
+
+def emit(document: object, records: list, json: bool, csv: bool, parquet: str | None) -> bool:
+    """Results as data, in the forms asked for; False when text is wanted on standard output."""
+    from ._core import InputError
+
+    if json and csv:
+        raise InputError("--json and --csv both go to standard output; ask for one of them")
+    if csv or parquet is not None:
+        from . import tables
+
+        if parquet is not None:
+            tables.parquet(records, parquet)
+        if csv:
+            sys.stdout.write(tables.csv(records))
+    if json:
+        print_json(document)
+    return json or csv
+
+
+def write_json(value: object, path: str, option: str) -> None:
+    import json
+    from pathlib import Path
+
+    from . import paths
+    from ._core import InputError
+
+    try:
+        paths.write_atomically(Path(path), json.dumps(value, indent=2).encode() + b"\n")
+    except OSError as error:
+        raise InputError(f"{option} {path}: {error.strerror}") from None
 
 
 def print_json(value: object) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import _core, compile, exports, library, paths
+from . import _core, compile, exact, exports, library, paths
 from .manifest import Cipher, Variant
 from .measurement import Measurement
 
@@ -47,8 +47,6 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
-        if self.optimal:
-            raise _core.InputError("--optimal: exact scheduling is not supported yet; leave --optimal out")
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def module(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> Modul
 def measure(module: Module, machine: str, options: Options) -> Measurement:
     """One measurement. Raises InputError, or InternalError when we are at fault."""
     options.check()
-    asked = request(module, machine, options)
+    asked = request(module, machine, options, exact=exactly(module, machine, options))
     answer = _core.measure(module.wasm, asked)
     if options.repeat and _core.measure(module.wasm, asked) != answer:
         raise _core.InternalError(
@@ -97,17 +95,42 @@ def measure(module: Module, machine: str, options: Options) -> Measurement:
 def explanation(module: Module, machine: str, options: Options) -> dict[str, Any]:
     """The hottest stretches of the program that would be measured, cycle by cycle."""
     options.check()
-    return json.loads(_core.explain(module.wasm, request(module, machine, options)))
+    asked = request(module, machine, options, exact=exactly(module, machine, options))
+    return json.loads(_core.explain(module.wasm, asked))
 
 
 def assembly(module: Module, machine: str, options: Options) -> str:
     """The whole program as assembly text for that machine's assembler."""
     options.check()
-    return _core.assemble(module.wasm, request(module, machine, options, judged=False))
+    asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
+    return _core.assemble(module.wasm, asked)
 
 
-def request(module: Module, machine: str, options: Options, *, judged: bool = True) -> str:
-    """What the core is asked for a measurement, as JSON; with the vectors' verdict if it is to be `judged`."""
+def exactly(module: Module, machine: str, options: Options) -> dict[str, Any] | None:
+    """What an exact scheduler says of the program's loops, if it is to be asked."""
+    if not options.optimal:
+        return None
+
+    def loops(so_far: Mapping[str, Any]) -> dict[str, Any]:
+        asked = request(module, machine, options, judged=False, exact=so_far)
+        return json.loads(_core.problems(module.wasm, asked))
+
+    return exact.answers(loops)
+
+
+def request(
+    module: Module,
+    machine: str,
+    options: Options,
+    *,
+    judged: bool = True,
+    exact: Mapping[str, Any] | None = None,
+) -> str:
+    """What the core is asked for a measurement, as JSON.
+
+    With the vectors' verdict if it is to be `judged`, and with what an exact
+    scheduler said of the loops.
+    """
     cipher = module.cipher
     key_bits = options.key_bits or default_key_bits(cipher)
     cipher.check_key_bits(key_bits)
@@ -124,6 +147,7 @@ def request(module: Module, machine: str, options: Options, *, judged: bool = Tr
         "jam": options.jam,
         "unroll": options.unroll,
         "aligned": options.aligned,
+        "exact": exact,
         "vectors": vectors(module, direction, key_bits) if judged else None,
         "origin": module.origin,
     })  # fmt: skip

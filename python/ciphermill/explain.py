@@ -6,10 +6,10 @@ The core says what stands where and why; here it only becomes text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import report
+from . import report, tables
 from .measurement import Measurement
 
 WIDTH = 80
@@ -30,7 +30,17 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     ]
     for other in stretches[1:]:
         parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
+    parts.append(maps(explanation.get("maps", ())))
     return "\n\n".join(part for part in parts if part)
+
+
+def records(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each instruction of each stretch, with the stretch's place."""
+    return [
+        {"stretch": i, "function": s.get("function"), "block": ",".join(map(str, s.get("blocks", ()))), **line}
+        for i, s in enumerate(explanation["stretches"])
+        for line in s["instructions"]
+    ]
 
 
 def bounds(m: Measurement) -> str:
@@ -43,6 +53,20 @@ def bounds(m: Measurement) -> str:
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))
     rows.append(("measured", report.number(m.cycles_per_block), ""))
     return report.columns(rows[0], rows[1:], right=(1,))
+
+
+def maps(found: Sequence[Mapping[str, Any]]) -> str:
+    """Matrices over GF(2) and constant tables of the cipher, each with the
+    instruction that computes it, or why none does."""
+    if not found:
+        return ""
+    title = "Matrices and tables in the cipher"
+    lines = [f"{title}\n{'-' * len(title)}"]
+    for m in found:
+        times = f", {m['places']} times" if m["places"] > 1 else ""
+        verdict = f"`{m['instruction']}` does it" if m["instruction"] else m["missed"]
+        lines.append(wrapped(f"{m['function']}{times}: {m['what']}. {verdict[0].upper()}{verdict[1:]}."))
+    return "\n".join(lines)
 
 
 def heading(s: Mapping[str, Any]) -> str:
@@ -84,7 +108,7 @@ def listing(s: Mapping[str, Any]) -> str:
         cycle = "" if line["cycle"] == last else str(line["cycle"])
         last = line["cycle"]
         rows.append((cycle, line["text"].replace("\t", " "), waits(s, line)))
-    return report.columns(("cycle", "instruction", "waits for"), rows, right=(0,))
+    return tables.text(("cycle", "instruction", "waits for"), rows, right=(0,))
 
 
 def waits(s: Mapping[str, Any], line: Mapping[str, Any]) -> str:

@@ -23,6 +23,22 @@ class Measurement(Mapping):
 
         return copy.deepcopy(self._data)
 
+    def to_polars(self):
+        """A polars DataFrame of one row; nested values become columns such as ``bounds.lower``.
+
+        Needs the extra ``ciphermill[tables]``, else raises InputError.
+        """
+        return Measurements([self]).to_polars()
+
+    def to_pandas(self):
+        """A pandas DataFrame of one row, with the columns of :meth:`to_polars`."""
+        return Measurements([self]).to_pandas()
+
+    def _repr_html_(self) -> str:
+        from .html import measurement
+
+        return measurement(self)
+
     def __getattr__(self, name: str) -> Any:
         try:
             return object.__getattribute__(self, "_data")[name]
@@ -53,6 +69,30 @@ class Measurement(Mapping):
             f"<Measurement {self.cipher}/{self.variant} {self.direction} on {self.machine}: "
             f"{self.cycles_per_block:.1f} cycles a block, {state}>"
         )
+
+
+class Measurements(list):
+    """Several measurements: a list that can become a table."""
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [m.to_dict() for m in self]
+
+    def to_polars(self):
+        """A polars DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
+        from . import tables
+
+        return tables.polars(self.to_dicts())
+
+    def to_pandas(self):
+        """A pandas DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
+        from . import tables
+
+        return tables.pandas(self.to_dicts())
+
+    def _repr_html_(self) -> str:
+        from .html import measurements
+
+        return measurements(self)
 
 
 class Entry(dict):

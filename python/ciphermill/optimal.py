@@ -21,6 +21,9 @@ A problem:
 ``nodes``
     operations, each with
 
+    ``before_end``
+        it issues so many cycles before the end of the first stage, that is in
+        cycle ``ii - before_end``; anywhere when left out
     ``optional``
         it need not run (a copy between files); false when left out
     ``latency``
@@ -97,7 +100,9 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
     solver.parameters.random_seed = 1
     solver.parameters.num_workers = 1
     solver.parameters.linearization_level = 0
-    solver.parameters.max_time_in_seconds = seconds
+    # Time as the solver counts it, not as the clock does: the same problem is
+    # given up at the same point on any machine.
+    solver.parameters.max_deterministic_time = seconds
     status = solver.solve(model.cp)
     took = round(time.monotonic() - start, 3)
     if status == cp_model.INFEASIBLE:
@@ -108,18 +113,17 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
 
 
 def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
-    """As `solve`, with decided problems kept below the cache folder."""
+    """As `solve`, with results kept below the cache folder."""
     from . import paths
 
     text = json.dumps(problem, sort_keys=True, separators=(",", ":"))
-    digest = hashlib.sha256(f"{VERSION}\0{text}".encode()).hexdigest()[:40]
+    digest = hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
     path = paths.cache() / "schedules" / f"{digest}.json"
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):
         result = solve(problem, seconds)
-        if result["status"] != UNKNOWN:
-            paths.write_atomically(path, json.dumps(result).encode())
+        paths.write_atomically(path, json.dumps(result).encode())
         return result
 
 
@@ -205,6 +209,8 @@ class Model:
             stage = cp.new_int_var(0, self.problem["stages"] - 1, f"stage {n}")
             when = cp.new_int_var(0, self.horizon - 1, f"time {n}")
             cp.add(when == ii * stage + sum(s * x for s, x in enumerate(slot)))
+            if node.get("before_end") is not None:
+                cp.add(when == ii - node["before_end"])
             self.at.append(at)
             self.alternative.append(chosen)
             self.slot.append(slot)

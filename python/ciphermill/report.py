@@ -10,9 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from . import tables
 from .measurement import Measurement
+from .tables import columns as columns
+
+if TYPE_CHECKING:
+    from .sweeps import Sweep
 
 
 def title(m: Measurement) -> str:
@@ -44,6 +49,7 @@ def details(m: Measurement) -> str:
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
     rows += [(METRICS.get(key, key.replace("_", " ")), f"{100 * value:.1f} %") for key, value in m.metrics.items() if value]
+    rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
@@ -53,8 +59,18 @@ def details(m: Measurement) -> str:
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
 
+def pipelined(loop: dict[str, Any]) -> str:
+    """An initiation interval, and how far it is from the least."""
+    stages = "1 stage" if loop["stages"] == 1 else f"{loop['stages']} stages"
+    if loop["proved_optimal"]:
+        return f"II {loop['ii']} in {stages}: no schedule is shorter"
+    return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open"
+
+
 METRICS = {
     "lookup_share": "table lookups",
+    "lookup_slot_share": "slots for lookups",
+    "lookup_cycle_share": "cycles for lookups",
     "overhead_share": "spills and moves",
     "load_share": "loads",
     "store_share": "stores",
@@ -73,6 +89,18 @@ def verdict(m: Measurement) -> str:
     return f"yes: output and memory equal the reference interpreter's; {vectors}"
 
 
+def summary(measurements: Sequence[Measurement]) -> str:
+    """What a long table says, in a sentence."""
+    wrong = [m for m in measurements if not m.verified]
+    fastest = min(measurements, key=lambda m: m.cycles_per_byte)
+    verified = (
+        emphasised(f"{len(wrong)} of {len(measurements)} measurements are NOT verified")
+        if wrong
+        else f"All {len(measurements)} measurements are verified"
+    )
+    return f"{verified}; the fewest cycles a byte are {fastest.cycles_per_byte:.2f}, of {title(fastest)}."
+
+
 def table(measurements: Sequence[Measurement]) -> str:
     """Several measurements, a line each."""
     head = ("cipher", "direction", "key", "machine", "cycles/block", "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
@@ -87,22 +115,30 @@ def table(measurements: Sequence[Measurement]) -> str:
             f"{m.mbit_per_s:.2f}",
             f"{m.bounds['lower']:.1f}",
             m.bottleneck,
-            "yes" if m.verified else emphasised("NO"),
+            "yes" if m.verified else "NO",
         )
         for m in measurements
     ]
-    return columns(head, rows, right=(2, 4, 5, 6, 7))
+    return tables.text(head, rows, right=(2, 4, 5, 6, 7), drop=(6, 7, 8, 5))
 
 
-def columns(head: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows in aligned columns below a headline; those in ``right`` to the right."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+def sweep(done: Sweep) -> str:
+    """A line a point: what varies in the grid, and the main figures."""
+    from .sweeps.grid import flat
 
-    def line(row: Sequence[str]) -> str:
-        cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))]
-        return "  ".join(cells).rstrip()
-
-    return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(row) for row in rows)])
+    axes = done.grid.axes() or ["cipher"]
+    rows = []
+    for n, (point, m) in enumerate(done.results):
+        settings = flat(point)
+        cells = [str(settings.get(axis, "")) for axis in axes]
+        if m is None:
+            rows.append((*cells, "", "", "", "failed" if n in done.failures else "missing"))
+        else:
+            share = f"{100 * m.metrics['lookup_share']:.0f} %"
+            rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
+    head = (*axes, "cycles/block", "bound", "lookups", "limited by")
+    counts = f"{len(done)} points, {done.measured} measured now, {len(done.failures)} without a measurement"
+    return columns(head, rows, right=range(len(axes), len(axes) + 3)) + f"\n\n{counts}"
 
 
 def number(value: float) -> str:

@@ -134,6 +134,14 @@ def units() -> list[dict[str, Any]]:
     return tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
 
 
+def entry(name: str) -> dict[str, Any]:
+    """A hand-written unit by name. Raises InputError when there is none."""
+    for unit in units():
+        if unit["name"] == name:
+            return unit
+    raise InputError(f"rtl/units.toml has no unit {name}")
+
+
 def covering(extensions: list[str]) -> Iterator[dict[str, Any]]:
     """Units that do something of one of the extensions."""
     asked = {Path(name).stem for name in extensions}
@@ -185,21 +193,46 @@ def write(files: dict[str, str], folder: Path) -> None:
         raise InputError(f"-o {paths.shown(folder)}: {error.strerror}") from None
 
 
+#: Columns of figures, and those that a narrow terminal can do without.
+TABLE = ((1, 2, 3, 4, 5, 6), (3, 4, 6, 5))
+
+
+def records(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each instruction and each unit."""
+    rows = [{"kind": "instruction", **row} for row in document["instructions"]]
+    return rows + [{"kind": "unit", **row} for row in document["units"]]
+
+
+def sentence(document: dict[str, Any]) -> str:
+    """What it costs and whether it is right, in words."""
+    made = [row for row in document["instructions"] if "refused" not in row]
+    several = "" if len(made) == 1 else "s"
+    what = f"{', '.join(document['extensions'])}, {len(made)} instruction{several} on {document['machine']}"
+    if document["yosys"] is None:
+        return f"{what}: Verilog only, nothing synthesised and nothing proved."
+    if faulty := list(wrong(document)):
+        return f"{what}: {len(faulty)} WRONG, the hardware is not what the semantics say."
+    most = max(made, key=lambda row: row["gates"], default=None)
+    largest = f"; the largest, {most['name']}, takes {most['gates']:.0f} gates at a depth of {most['depth']}" if most else ""
+    proved = all("proved" in row for row in made)
+    return f"{what}: {'all proved equal to their semantics' if proved else 'not proved'}{largest}."
+
+
 def text(document: dict[str, Any]) -> str:
     """The document as tables."""
-    from . import report as tables
+    from . import tables
 
-    parts = []
+    parts = [sentence(document)]
     head = ("", "gates", "depth", "CMOS", "unit gates", "flip-flops", "LUTs", "proof")
     refused = [row for row in document["instructions"] if "refused" in row]
     made = [row for row in document["instructions"] if "refused" not in row]
     if document["yosys"] is None:
         rows = [(row["name"], row["module"], ", ".join(row["needs"])) for row in made]
-        parts.append(tables.columns(("instruction", "module", "needs"), rows))
+        parts.append(tables.text(("instruction", "module", "needs"), rows))
     elif made:
-        parts.append(tables.columns(("instruction", *head[1:]), [figures(row, row["name"]) for row in made]))
+        parts.append(tables.text(("instruction", *head[1:]), [figures(row, row["name"]) for row in made], *TABLE))
     if document["units"] and document["yosys"] is not None:
-        parts.append(tables.columns(("unit", *head[1:]), [figures(u, u["name"]) for u in document["units"]]))
+        parts.append(tables.text(("unit", *head[1:]), [figures(u, u["name"]) for u in document["units"]], *TABLE))
         parts.append("\n".join(f"{u['name']}: {u['title']}" for u in document["units"]))
         if published := [line for u in document["units"] for line in comparison(u)]:
             parts.append("\n".join(published))

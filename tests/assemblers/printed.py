@@ -70,6 +70,17 @@ SPARC = Target(
 )
 
 
+#: Code of the host's own kind, still under QEMU: it lets memory begin at address 0.
+IA32 = Target(
+    assembler=("as", "--32"),
+    linker=("ld", "-m", "elf_i386"),
+    emulator=("qemu-i386",),
+    start="start_ia32.s",
+    set_register="movl ${value}, %{register}",
+    big_endian=False,
+)
+
+
 #: No tools of others: the emulator in `c6x/`.
 C6X = Target(assembler=(), linker=(), emulator=(), start="", set_register="", big_endian=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -23,6 +24,10 @@ METRICS = {
 BOTTLENECKS = {"units", "dependences", "registers", "branches", "memory", "frontend"}
 
 MACHINES = cm.machines().names
+#: Each machine measures one in so many of all there is, a different part each,
+#: so that everything is measured on some machines in every run. All of it on
+#: all of them takes an hour: CIPHERMILL_EVERYTHING=1.
+SHARE = 1 if os.environ.get("CIPHERMILL_EVERYTHING") else 4
 
 
 def everything():
@@ -66,8 +71,9 @@ def test_everything_is_verified_and_within_its_bounds(machine):
         )
         return None if consistent else f"{cipher.name}/{variant} {direction}: inconsistent: {m.to_dict()}"
 
+    mine = list(everything())[MACHINES.index(machine) % SHARE :: SHARE]
     with ThreadPoolExecutor() as pool:
-        faults = [fault for fault in pool.map(check, everything()) if fault]
+        faults = [fault for fault in pool.map(check, mine) if fault]
     assert not faults, "\n".join(faults)
 
 

@@ -11,6 +11,7 @@ import zipfile
 import pytest
 from samples import ROOT
 
+import ciphermill
 from ciphermill import paths
 
 pytestmark = pytest.mark.skipif(paths.checkout() is None, reason="runs from a checkout only")
@@ -34,6 +35,16 @@ def test_the_wheel_carries_its_data(wheel):
         assert {f"ciphermill/data/{name}" for name in here} <= names
 
 
+def test_the_wheel_is_for_every_python(wheel):
+    """One wheel for all Pythons from 3.11 on, with its licences, and what needs no Rust to run."""
+    assert "-cp311-abi3-" in wheel.name
+    names = set(zipfile.ZipFile(wheel).namelist())
+    (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
+    assert {f"{info}/licenses/LICENSE-MIT", f"{info}/licenses/LICENSE-APACHE"} <= names
+    assert {"ciphermill/host/processors.toml", "ciphermill/host/callgrind.c"} <= names
+    assert not [name for name in names if name.endswith((".rs", ".pyc"))]
+
+
 def test_it_works_from_anywhere(wheel, tmp_path):
     home = tmp_path / "home"
     site = tmp_path / "site"
@@ -53,3 +64,46 @@ def test_it_works_from_anywhere(wheel, tmp_path):
     assert any((home / ".cache" / "ciphermill").rglob("*.wasm"))
     assert {p.name for p in home.iterdir()} == {".cache"}
     assert {p.name for p in (home / ".cache").iterdir()} == {"ciphermill"}
+
+
+def test_the_citation_is_of_this_version():
+    """Read without a YAML parser: it is flat but for the authors."""
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+    facts = dict(line.split(": ", 1) for line in lines if ": " in line and not line.startswith((" ", "-", "#")))
+    assert facts["cff-version"] == "1.2.0" and facts["type"] == "software"
+    assert facts["version"] == ciphermill.__version__
+    assert facts["title"].strip('"') == "ciphermill" and "message" in facts
+    assert any(line.startswith("authors:") for line in lines)
+
+
+def test_version(cli):
+    answer = cli("--version")
+    assert (answer.code, answer.out) == (0, f"ciphermill {ciphermill.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("run rijn", ["rijndael"]),
+        ("run rijndael --on leo", ["leon2"]),
+        ("run rijndael --on leon2,rv3", ["leon2,rv32"]),
+        ("run rijndael --variant bit", ["bitsliced"]),
+        ("run aes --with zkn", ["zknd", "zkne"]),
+        ("expl", ["explain"]),
+    ],
+)
+def test_completion(cli, words, expected):
+    """What bash would be told, for a line that ends in the middle of a word."""
+    line = f"ciphermill {words}"
+    answer = cli(_CIPHERMILL_COMPLETE="complete_bash", COMP_WORDS=line, COMP_CWORD=str(len(line.split()) - 1))
+    assert answer.code == 0, answer
+    assert answer.out.split() == expected
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_the_shell(cli, shell):
+    answer = cli("--show-completion", shell)
+    if answer.code == 2:
+        # Without a shell above it, typer takes no name here but asks the process tree.
+        answer = cli(_CIPHERMILL_COMPLETE=f"source_{shell}")
+    assert answer.code == 0 and "_CIPHERMILL_COMPLETE" in answer.out, answer

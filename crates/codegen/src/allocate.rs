@@ -7,9 +7,11 @@
 
 use crate::CompileError;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
-use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_machine::sem::{Dest, Stmt};
+use ciphermill_machine::{Instr, InstrId, Machine, Reg};
 use regalloc2::{
-    Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, PReg, PRegSet, RegClass, RegallocOptions,
+    Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, OperandConstraint, OperandKind, OperandPos,
+    PReg, PRegSet, RegClass, RegallocOptions,
 };
 use std::collections::BTreeSet;
 
@@ -29,7 +31,7 @@ pub struct Registers {
 }
 
 /// An instruction's place for a value: a register or a spill slot.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Place {
     Reg(Reg),
     Slot(u32),
@@ -67,6 +69,8 @@ struct View<'a> {
     clobbers: PRegSet,
     all: PRegSet,
     results: Vec<PRegSet>,
+    /// What each instruction's semantics write beside its operands.
+    destroyed: Vec<PRegSet>,
 }
 
 fn vreg(v: VReg) -> regalloc2::VReg {
@@ -77,30 +81,29 @@ fn vreg(v: VReg) -> regalloc2::VReg {
 /// own operands in order (a tied pair gives two), then fixed uses, then fixed
 /// definitions.
 ///
-/// An operand that only certain registers can be is asked for in the first of
-/// them.
+/// An operand that only certain registers can be is asked for in them where
+/// they are the first of all, and else in the first of them.
 fn operands(inst: &VInst, machine: &Machine, preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
     let mut out = Vec::new();
     let only = &machine.instrs[usize::from(inst.instr.0)].only;
     for (i, op) in inst.ops.iter().enumerate() {
-        let certain = only.iter().find(|o| o.0 == i).and_then(|o| o.1.first());
-        match (op, certain) {
-            (VOp::Use(v), Some(&r)) => {
-                out.push(Operand::reg_fixed_use(vreg(*v), preg(r)));
-                continue;
+        let wanted = match only.iter().find(|o| o.0 == i).map(|o| &o.1[..]) {
+            None | Some([]) => OperandConstraint::Reg,
+            Some(list) if list.len() > 1 && list.len().is_power_of_two() && leading(list, preg) => {
+                OperandConstraint::Limit(list.len())
             }
-            (VOp::Def(v), Some(&r)) => {
-                out.push(Operand::reg_fixed_def(vreg(*v), preg(r)));
-                continue;
-            }
-            _ => {}
-        }
+            Some([first, ..]) => OperandConstraint::FixedReg(preg(*first)),
+        };
+        let place = |v: VReg, kind, at, wanted| Operand::new(vreg(v), wanted, kind, at);
         match op {
-            VOp::Use(v) => out.push(Operand::reg_use(vreg(*v))),
-            VOp::Def(v) => out.push(Operand::reg_def(vreg(*v))),
+            VOp::Use(v) => out.push(place(*v, OperandKind::Use, OperandPos::Early, wanted)),
+            VOp::Def(v) => out.push(place(*v, OperandKind::Def, OperandPos::Late, wanted)),
             VOp::Tied { used, def } => {
-                out.push(Operand::reg_use(vreg(*used)));
-                out.push(Operand::reg_reuse_def(vreg(*def), out.len() - 1));
+                out.push(place(*used, OperandKind::Use, OperandPos::Early, wanted));
+                match wanted {
+                    OperandConstraint::FixedReg(_) => out.push(place(*def, OperandKind::Def, OperandPos::Late, wanted)),
+                    _ => out.push(Operand::reg_reuse_def(vreg(*def), out.len() - 1)),
+                }
             }
             _ => {}
         }
@@ -108,6 +111,11 @@ fn operands(inst: &VInst, machine: &Machine, preg: &dyn Fn(Reg) -> PReg) -> Vec<
     out.extend(inst.fixed_uses.iter().map(|&(v, r)| Operand::reg_fixed_use(vreg(v), preg(r))));
     out.extend(inst.fixed_defs.iter().map(|&(v, r)| Operand::reg_fixed_def(vreg(v), preg(r))));
     out
+}
+
+/// Are these the registers that the allocator numbers from 0 on?
+fn leading(list: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> bool {
+    list.iter().all(|&r| preg(r).hw_enc() < list.len())
 }
 
 impl regalloc2::Function for View<'_> {
@@ -148,7 +156,7 @@ impl regalloc2::Function for View<'_> {
         let mut set = match self.at(inst).kind {
             VKind::Call => self.clobbers,
             VKind::Kernel => self.all,
-            _ => return PRegSet::empty(),
+            _ => return self.destroyed[inst.index()],
         };
         set.intersect_from(self.results[inst.index()].invert());
         set
@@ -182,7 +190,8 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
     let reg = |p: PReg| Reg(first + p.hw_enc() as u16);
 
     let set = |list: &[Reg]| list.iter().fold(PRegSet::empty(), |s, &r| s.with(preg(r)));
-    let view = view(func, machine, &preg, set(&registers.clobbered), set(&registers.allocatable));
+    let allocatable = &registers.allocatable;
+    let view = view(func, machine, &preg, allocatable, set(&registers.clobbered), set(allocatable));
     let (saved, free): (Vec<Reg>, Vec<Reg>) =
         registers.allocatable.iter().copied().partition(|r| registers.callee_saved.contains(r));
     let env = MachineEnv {
@@ -250,7 +259,23 @@ impl Ord for Place {
     }
 }
 
-fn view<'a>(func: &'a VFunc, machine: &Machine, preg: &dyn Fn(Reg) -> PReg, clobbers: PRegSet, all: PRegSet) -> View<'a> {
+/// Allocatable registers that an instruction writes without having them as operands.
+fn destroyed(instr: &Instr, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> PRegSet {
+    let fixed = instr.semantics.iter().filter_map(|s| match s {
+        Stmt::Assign { dest: Dest::Fixed(r), .. } => Some(*r),
+        _ => None,
+    });
+    fixed.filter(|r| allocatable.contains(r)).fold(PRegSet::empty(), |s, r| s.with(preg(r)))
+}
+
+fn view<'a>(
+    func: &'a VFunc,
+    machine: &Machine,
+    preg: &dyn Fn(Reg) -> PReg,
+    allocatable: &[Reg],
+    clobbers: PRegSet,
+    all: PRegSet,
+) -> View<'a> {
     let n = func.blocks.len();
     let mut v = View {
         func,
@@ -264,11 +289,14 @@ fn view<'a>(func: &'a VFunc, machine: &Machine, preg: &dyn Fn(Reg) -> PReg, clob
         clobbers,
         all,
         results: Vec::new(),
+        destroyed: Vec::new(),
     };
+    let destroyed: Vec<PRegSet> = machine.instrs.iter().map(|i| destroyed(i, allocatable, preg)).collect();
     for (b, block) in func.blocks.iter().enumerate() {
         for (i, inst) in block.insts.iter().enumerate() {
             v.insts.push((b, i));
             v.operands.push(operands(inst, machine, preg));
+            v.destroyed.push(destroyed[usize::from(inst.instr.0)]);
             v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
         }
         v.starts.push(v.insts.len());

@@ -24,6 +24,11 @@ impl Facts {
         Facts { fixed: machine.instrs.iter().map(fixed).collect() }
     }
 
+    /// Registers that an instruction writes without having them as operands.
+    pub fn fixed_writes(&self, instr: ciphermill_machine::InstrId) -> impl Iterator<Item = Reg> + '_ {
+        self.fixed[usize::from(instr.0)].writes.iter().map(|w| w.0)
+    }
+
     /// The scheduler's view of an instruction before allocation. Virtual
     /// registers are numbered above the physical ones.
     pub fn virtual_node(&self, machine: &Machine, inst: &VInst) -> Node {

@@ -10,9 +10,11 @@
 use crate::CompileError;
 use crate::allocate::{Allocated, Place, Step};
 use crate::check::check;
+use crate::encodings::Encodings;
 use crate::facts::Facts;
 use crate::frame::Frame;
 use crate::schedule;
+use crate::spills::{Memory, Part};
 use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
@@ -76,6 +78,9 @@ pub struct Finish<'a> {
     pub frame: &'a Frame<'a>,
     /// Pipelined loops, by number.
     pub kernels: &'a [crate::vliw::kernel::Kernel],
+    /// Instructions that read a stack slot instead of a register, where there are any.
+    pub memory: Option<&'a Memory>,
+    pub encodings: &'a Encodings<'a>,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
 }
@@ -91,6 +96,9 @@ impl Finish<'_> {
         for block in &mut blocks {
             let body = std::mem::take(&mut block.body);
             block.body = self.reorder(body, &block.end)?;
+            if let (End::Branch { branch, .. }, true) = (&block.end, self.schedule) {
+                self.encodings.spared(&mut block.body, &branch.inst);
+            }
         }
         let blocks = self.lay_out(blocks)?;
         Ok(Func {
@@ -117,7 +125,7 @@ impl Finish<'_> {
             let vinst = &vblock.insts[index];
             match vinst.kind {
                 VKind::Params => body.extend(self.frame.prologue()?),
-                VKind::Normal | VKind::Call => body.push(physical(vinst, places)?),
+                VKind::Normal | VKind::Call => body.push(self.placed(vinst, places)?),
                 VKind::Kernel => {
                     let mut p = self.frame.inst(self.machine.abi.ops.nop, &[], 0);
                     p.kind = VKind::Kernel;
@@ -149,6 +157,39 @@ impl Finish<'_> {
         }
         let end = end.ok_or_else(|| CompileError::Internal(format!("block {b} of `{}` has no end", func.name)))?;
         Ok(PBlock { body, end, loop_depth: vblock.loop_depth })
+    }
+
+    /// The instruction with its places, one of which may be a stack slot.
+    fn placed(&self, v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
+        let Some((n, slot)) = places.iter().enumerate().find_map(|(n, p)| if let Place::Slot(s) = p { Some((n, *s)) } else { None })
+        else {
+            return physical(v, places);
+        };
+        // Any register will do for the operand that the form does without.
+        let sp = self.machine.abi.stack_pointer;
+        let mut registers = places.to_vec();
+        registers[n] = Place::Reg(sp);
+        let mut p = physical(v, &registers)?;
+        let operand = v.ops.iter().enumerate().filter(|(_, o)| matches!(o, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }));
+        let counted = operand.flat_map(|(i, o)| std::iter::repeat_n(i, if matches!(o, VOp::Tied { .. }) { 2 } else { 1 }));
+        let form = counted.into_iter().nth(n).and_then(|k| self.memory?.form(v.instr, k));
+        let form = form.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
+        let offset = self.frame.slot_offset(slot);
+        let old = std::mem::take(&mut p.inst.operands);
+        p.inst.operands = form
+            .operands
+            .iter()
+            .map(|part| match part {
+                Part::Same(i) => old[*i],
+                Part::Base => Operand::Reg(sp),
+                Part::Displacement => Operand::Imm(offset),
+            })
+            .collect();
+        p.inst.instr = form.instr;
+        p.inst.space = Space::Stack;
+        let bytes = self.machine.word_bits / 8;
+        p.mem = Some(MemRef { space: Space::Stack, store: false, base: None, offset, bytes, buffer: None, constant: false });
+        Ok(p)
     }
 
     /// Draw what one side of a branch begins with in front of it, where the other
@@ -299,14 +340,16 @@ impl Finish<'_> {
         loop_depth: u8,
         out: &mut Laid,
     ) -> Result<(), CompileError> {
-        if !self.machine.issue.interlock {
+        if self.machine.issue.explicit {
             return crate::vliw::pack::emit(self, body, end, loop_depth, out);
         }
         let insts = match end {
             None => self.calls(body),
             Some(end) => self.ended(body, end, slots),
         };
-        out.blocks.push(Block { bundles: bundles(insts), loop_depth });
+        let mut bundles = bundles(insts);
+        bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
+        out.blocks.push(Block { bundles, loop_depth });
         Ok(())
     }
 

@@ -32,7 +32,7 @@ impl<'a> Frame<'a> {
     pub fn new(machine: &'a Machine, matcher: &'a Matcher, windowed: bool, has_calls: bool, a: &Allocated) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
-        let save_return = has_calls && !windowed;
+        let save_return = has_calls && !windowed && abi.return_address.is_some();
         let own = word * (a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
         Frame { machine, matcher, windowed, has_calls, saved: a.saved.clone(), slots: a.slots, bytes }
@@ -42,14 +42,15 @@ impl<'a> Frame<'a> {
         u32::from(self.machine.word_bits / 8)
     }
 
-    fn slot_offset(&self, slot: u32) -> i64 {
+    /// Of a spill slot, from the stack pointer.
+    pub fn slot_offset(&self, slot: u32) -> i64 {
         i64::from(self.machine.abi.frame_reserve + slot * self.word())
     }
 
     /// Registers saved by this frame, with the offsets of their places.
     fn saves(&self) -> Vec<(Reg, i64)> {
         let abi = &self.machine.abi;
-        let ra = (self.has_calls && !self.windowed).then_some(abi.return_address);
+        let ra = abi.return_address.filter(|_| self.has_calls && !self.windowed);
         self.saved.iter().copied().chain(ra).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
     }
 

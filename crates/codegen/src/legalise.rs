@@ -559,7 +559,7 @@ impl Env for Constants<'_> {
         match self.0.get(index).copied()?? {
             Bind::Imm(v) => Some(v),
             Bind::Zero(_) => Some(0),
-            Bind::Val(_) => None,
+            Bind::Val(_) | Bind::Load(_) => None,
         }
     }
 }

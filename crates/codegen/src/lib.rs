@@ -19,6 +19,7 @@ pub mod align;
 pub mod allocate;
 pub mod check;
 pub mod constants;
+pub mod encodings;
 pub mod expand;
 pub mod facts;
 pub mod finish;
@@ -35,12 +36,14 @@ pub mod recognise;
 pub mod schedule;
 pub mod select;
 pub mod shape;
+pub mod spills;
 pub mod vcode;
 pub mod vliw;
 
 use allocate::Registers;
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
+use ciphermill_program::exact::Answer;
 use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
@@ -50,6 +53,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
 use vcode::VFunc;
+use vliw::kernel::exact::Exchange;
 
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +76,9 @@ pub struct Options {
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
     /// counts for functions that the module does not call itself.
     pub buffers: Vec<(String, usize)>,
+    /// Pipelined loops are also written out as problems for an exact scheduler;
+    /// here are its answers so far, in the order of those problems.
+    pub exact: Option<Vec<Answer>>,
 }
 
 #[derive(Debug, Error)]
@@ -94,6 +101,7 @@ pub enum CompileError {
 /// When the machine and the rules lack an operation, or a checker finds a
 /// fault; never a wrong program.
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
     let m = &*machine;
     let front = front::Front::new(module, m, options)?;
     let (module, pinned) = (&front.module, &front.pinned);
@@ -101,6 +109,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(module);
     let facts = Facts::new(m);
+    let encodings = encodings::Encodings::new(m);
+    let memory_forms = spills::two_address(m).then(|| spills::Memory::new(m));
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
     for id in module.funcs.keys() {
@@ -116,24 +126,34 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         if !windowed {
             without_window(&mut vfunc, m);
         }
-        let kernels = if !m.issue.interlock && options.level > 0 {
-            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers)?
+        let kernels = if m.issue.explicit && options.level > 0 {
+            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, exchange.as_mut())?
         } else {
             Vec::new()
         };
         if options.level > 0 {
             schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
         }
-        let allocated = allocate::allocate(&vfunc, m, &registers, true)?;
+        let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;
+        if let (Some(memory), true) = (&memory_forms, options.level > 0) {
+            let clobbered = &registers.clobbered;
+            spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
+        }
         let frame = Frame::new(m, &front.matcher, windowed, vfunc.has_calls, &allocated);
-        let finish = Finish { machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        let memory = memory_forms.as_ref();
+        let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,
             res_mii: k.res_mii as u32,
             rec_mii: k.rec_mii as u32,
             stages: k.schedule.stages as u32,
+            least: k.least as u32,
         }));
+        if let Some(exchange) = &mut exchange {
+            let mine = exchange.problems.iter_mut().rev().take(kernels.len());
+            mine.for_each(|p| p.func = funcs.len() as u32);
+        }
         let mut done = finish.func(&vfunc, &allocated)?;
         let sig = &module.funcs[id].sig;
         (done.params, done.results) = (sig.params.len(), sig.results.len());
@@ -156,6 +176,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         arg_overflow: front.overflow,
         global_regs,
         loops,
+        problems: exchange.map_or(Vec::new(), |e| e.problems),
     })
 }
 
@@ -171,6 +192,10 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
         (
             !m.issue.interlock && m.abi.link.is_none(),
             "issue.interlock = false: calls on an exposed pipeline need [abi.link]; add it, or set interlock to true",
+        ),
+        (
+            m.issue.explicit && m.abi.windows.is_some(),
+            "issue.width: bundles of several instructions are not made for machines with register windows; set it to 1",
         ),
     ];
     match lacking.iter().find(|l| l.0) {
@@ -193,8 +218,8 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
     direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
 }
 
-/// Does some load of the machine scale its index register? Where none does, an
-/// index is better cut out of a word already scaled.
+/// Does some load or addition of the machine scale an index register? Where none
+/// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
@@ -205,6 +230,7 @@ pub fn scales_index(machine: &Machine) -> bool {
     }
     pattern::templates(machine).iter().any(|t| match &t.action {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
+        pattern::Action::Value(_, p @ pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
         _ => false,
     })
 }

@@ -3,10 +3,17 @@
 //! A load is a table lookup when its address contains an *index*: a value cut
 //! out of another (a byte, a halfword, a masked field) rather than a counter.
 //! The instructions that cut out, scale and add the index belong to the lookup
-//! as long as nothing else uses their result. This is the accounting of
+//! as long as nothing but lookups uses their result. This is the accounting of
 //! Fiskiran and Lee (ICCD 2001): extract, scale, add, load.
+//!
+//! It is done on the last form that the program has before instructions are
+//! selected, so that no transformation comes between: what unrolling, jamming
+//! and the rewriting of addresses have made is what is looked at. A selected
+//! instruction has the role of the operation whose value it makes; where an
+//! instruction covers several, that is the last of them. Scheduling and
+//! allocation only move instructions; what they add is overhead.
 
-use crate::align::{is_narrow, use_counts};
+use crate::align::is_narrow;
 use ciphermill_ir::{BinOp, Func, Inst, Op, Space, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -17,8 +24,8 @@ pub struct Lookups {
 
 impl Lookups {
     pub fn new(func: &Func) -> Lookups {
-        let uses = use_counts(func);
         let mut insts = HashSet::new();
+        let mut arithmetic = Vec::new();
         for &block in &func.layout {
             for &inst in &func.blocks[block].insts {
                 let data = &func.insts[inst];
@@ -27,15 +34,52 @@ impl Lookups {
                     && has_index(func, data.args[0], 4)
                 {
                     insts.insert(inst);
-                    claim(func, data.args[0], &uses, &mut insts);
+                    collect(func, data.args[0], &mut arithmetic);
                 }
             }
         }
-        Lookups { insts }
+        let users = users(func);
+        // A value that several lookups use is theirs once all of them are known.
+        loop {
+            let before = insts.len();
+            for &inst in &arithmetic {
+                let mine = |u: &Option<Inst>| u.is_some_and(|u| insts.contains(&u) && addresses(func, u, inst));
+                if users.get(&func.result(inst)).is_some_and(|list| list.iter().all(mine)) {
+                    insts.insert(inst);
+                }
+            }
+            if insts.len() == before {
+                return Lookups { insts };
+            }
+        }
     }
 
     pub fn contains(&self, inst: Inst) -> bool {
         self.insts.contains(&inst)
+    }
+}
+
+/// Who uses each value; `None` is a terminator.
+fn users(func: &Func) -> HashMap<Value, Vec<Option<Inst>>> {
+    let mut users: HashMap<Value, Vec<Option<Inst>>> = HashMap::new();
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            for &a in &func.insts[inst].args {
+                users.entry(func.resolve(a)).or_default().push(Some(inst));
+            }
+        }
+        func.blocks[block].term.for_each_value(|v| users.entry(func.resolve(v)).or_default().push(None));
+    }
+    users
+}
+
+/// Does the user take the value as part of an address? A table entry that is
+/// the index into the next table has been looked up all the same.
+fn addresses(func: &Func, user: Inst, value: Inst) -> bool {
+    let data = &func.insts[user];
+    match data.op {
+        Op::Load(_) => func.resolve(data.args[0]) == func.result(value),
+        _ => true,
     }
 }
 
@@ -56,8 +100,9 @@ fn has_index(func: &Func, v: Value, depth: u32) -> bool {
     }
 }
 
-/// Claim the address arithmetic that only this lookup uses.
-fn claim(func: &Func, v: Value, uses: &HashMap<Value, u32>, insts: &mut HashSet<Inst>) {
+/// The address arithmetic between a lookup and the data its index is cut from,
+/// users before what they use.
+fn collect(func: &Func, v: Value, out: &mut Vec<Inst>) {
     let v = func.resolve(v);
     let Some(inst) = func.def_inst(v) else { return };
     let data = &func.insts[inst];
@@ -65,12 +110,13 @@ fn claim(func: &Func, v: Value, uses: &HashMap<Value, u32>, insts: &mut HashSet<
         data.op,
         Op::Bin(BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::ShrU | BinOp::And)
     );
-    if address && uses.get(&v) == Some(&1) && insts.insert(inst) {
+    if address && !out.contains(&inst) {
+        out.push(inst);
         // Below the extraction stands the data itself, which is not ours.
         let extraction = matches!(data.op, Op::Bin(BinOp::And | BinOp::ShrU));
         for &a in &data.args {
             if !extraction || is_narrow(func, a) || shifted_field(func, a) {
-                claim(func, a, uses, insts);
+                collect(func, a, out);
             }
         }
     }

@@ -7,7 +7,7 @@
 //! from its address operand and an addition of zero is free.
 
 use crate::pattern::{Action, Pat, Template, fits, solve, templates};
-use ciphermill_ir::{BinOp, Func, MemAccess, Op, Space, Value};
+use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Space, Value};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -20,9 +20,11 @@ pub enum Bind {
     Imm(i64),
     /// The register that reads as zero.
     Zero(Reg),
+    /// Stands behind the operands: a load that the pattern takes in.
+    Load(Inst),
 }
 
-/// One binding for each operand of the template.
+/// One binding for each operand of the template, and one for a load inside it.
 pub type Binds = SmallVec<[Option<Bind>; 6]>;
 
 /// A machine's templates, found by what their root computes.
@@ -71,6 +73,24 @@ impl Matcher {
         self.zero.get(&file).copied()
     }
 
+    /// Does some template take a load in, as part of another operation?
+    pub fn folds_loads(&self) -> bool {
+        fn inside(p: &Pat) -> bool {
+            match p {
+                Pat::Load { .. } => true,
+                Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => inside(a) || inside(b),
+                Pat::Un(_, a) => inside(a),
+                Pat::Select(c, a, b) => inside(c) || inside(a) || inside(b),
+                _ => false,
+            }
+        }
+        self.templates.iter().any(|t| match &t.action {
+            Action::Value(_, Pat::Load { addr, .. }) => inside(addr),
+            Action::Value(_, p) | Action::Branch { cond: p, .. } => inside(p),
+            Action::Store { addr, value, .. } => inside(addr) || inside(value),
+        })
+    }
+
     /// Can the machine load (or else store) so many bytes at any address?
     pub fn anywhere(&self, bytes: u8, store: bool) -> bool {
         self.templates.iter().any(|t| {
@@ -99,6 +119,9 @@ impl Matcher {
     }
 
     /// Match a value template against an operation and its operands.
+    ///
+    /// A load may be taken in where `fold` says so of its value: whether it can
+    /// be made as late as the operation is the caller's to know.
     pub fn value(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Value(_, pat) = &t.action else { return None };
         if let Op::Load(m) = op
@@ -207,6 +230,16 @@ impl Matcher {
                     };
                 }
                 match func.def_inst(v) {
+                    Some(inst) if matches!(pat, Pat::Load { .. }) => {
+                        let data = &func.insts[inst];
+                        let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
+                        let end = operands.len();
+                        matches!(data.op, Op::Load(_))
+                            && fold(v)
+                            && binds.get(end).is_some_and(Option::is_none)
+                            && self.node(func, pat, data.op, &args, operands, fold, binds)
+                            && bind(binds, end, Bind::Load(inst))
+                    }
                     Some(inst) if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) => {
                         let data = &func.insts[inst];
                         let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
@@ -231,6 +264,10 @@ impl Matcher {
     /// Match an address pattern with `addr + offset`; `offset` is taken as a
     /// signed number of 32 bits.
     fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+        if let (Pat::Imm(i), Some(c)) = (pat, func.as_const(func.resolve(addr))) {
+            let whole = (c as u32).wrapping_add(offset);
+            return fits(&operands[*i], u64::from(whole), 32).is_some_and(|imm| bind(binds, *i, Bind::Imm(imm)));
+        }
         if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat {
             for (p, q) in [(x, y), (y, x)] {
                 if let Pat::Imm(i) = **q
@@ -271,7 +308,7 @@ fn reaches(t: &Template, m: MemAccess) -> bool {
 }
 
 fn no_binds(t: &Template) -> Binds {
-    let mut binds = SmallVec::from_elem(None, t.operands.len());
+    let mut binds = SmallVec::from_elem(None, t.operands.len() + 1);
     for &(i, imm) in &t.fixed {
         binds[i] = Some(Bind::Imm(imm));
     }

@@ -33,6 +33,9 @@ use std::ops::Range;
 /// [`Template::cost`]: most are made once, outside the loop.
 const CONSTANT_COST: u32 = 4;
 
+/// Cost of keeping a value that a two-address instruction overwrites.
+const COPY_COST: u32 = 12;
+
 /// What is promised about memory.
 pub struct Memory<'a> {
     /// So many of the function's first parameters point to buffers that do not
@@ -84,6 +87,10 @@ pub fn select(
         needed: HashSet::new(),
         vregs: HashMap::new(),
         best: HashMap::new(),
+        latest: HashMap::new(),
+        current: func.entry,
+        read_here: HashMap::new(),
+        folds_loads: matcher.folds_loads(),
         vfunc,
         out: Vec::new(),
     };
@@ -139,6 +146,13 @@ struct Selector<'a> {
     vregs: HashMap<Value, VReg>,
     /// Cheapest cover of a value's operation: template, bindings, cost.
     best: HashMap<Value, (usize, Binds, u32)>,
+    /// Of the block at hand: see [`Selector::latest`].
+    latest: HashMap<Inst, usize>,
+    /// The block at hand, and how often each value was read in it so far.
+    current: Block,
+    read_here: HashMap<Value, u32>,
+    /// Does the machine have instructions that take a load in?
+    folds_loads: bool,
     vfunc: VFunc,
     out: Vec<VInst>,
 }
@@ -187,6 +201,36 @@ impl Selector<'_> {
     /// Is the value computed in this block, by an operation that may be repeated?
     fn computed(&self, v: Value, block: Block) -> bool {
         self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+}
+
+    /// The same, or a load that may happen as late as the instruction at `at`.
+    fn foldable_at(&self, v: Value, block: Block, at: usize) -> bool {
+        if self.foldable(v, block) {
+            return true;
+        }
+        self.uses.get(&v) == Some(&1)
+            && !self.needed.contains(&v)
+            && self.func.def_inst(v).and_then(|i| self.latest.get(&i)).is_some_and(|&latest| at <= latest)
+    }
+
+    /// For each load of a block, the place of the last instruction that it can
+    /// be made at: nothing between may write what it reads.
+    fn latest(&self, block: Block) -> HashMap<Inst, usize> {
+        let insts = &self.func.blocks[block].insts;
+        let mut out = HashMap::new();
+        for (i, &inst) in insts.iter().enumerate() {
+            let data = &self.func.insts[inst];
+            let Op::Load(m) = data.op else { continue };
+            let mine = self.mem_ref(m, data.args[0], false);
+            let writes = |other: &Inst| match self.func.insts[*other].op {
+                Op::Store(s) => self.mem_ref(s, self.func.insts[*other].args[0], true).conflicts(&mine),
+                Op::Call(_) | Op::CallPtr(_) => true,
+                _ => false,
+            };
+            let last = insts[i + 1..].iter().position(writes).map_or(usize::MAX, |n| i + 1 + n);
+            out.insert(inst, last);
+        }
+        out
     }
 
     fn args(&self, inst: Inst) -> SmallVec<[Value; 3]> {
@@ -197,9 +241,43 @@ impl Selector<'_> {
         let leaf = |b: &Option<Bind>| match b {
             Some(Bind::Val(v)) if self.func.as_const(*v).is_some() => CONSTANT_COST,
             Some(Bind::Val(v)) if self.foldable(*v, block) => self.best.get(v).map_or(0, |b| b.2),
+            Some(Bind::Val(v)) if self.loaded_for_this(*v, block) => self.best.get(v).map_or(0, |b| b.2),
             _ => 0,
         };
-        t.cost + binds.iter().map(leaf).sum::<u32>()
+        t.cost + binds.iter().map(leaf).sum::<u32>() + self.copies(t, binds)
+    }
+
+    /// A load that only one operation here uses, which might take it in.
+    fn loaded_for_this(&self, v: Value, block: Block) -> bool {
+        self.folds_loads
+            && self.uses.get(&v) == Some(&1)
+            && self.func.def_inst(v).is_some_and(|i| {
+                self.home.get(&i) == Some(&block) && matches!(self.func.insts[i].op, Op::Load(_))
+            })
+    }
+
+    /// Cost of the moves that save a value from being overwritten: most of them
+    /// vanish with register allocation, if the value has no other user.
+    fn copies(&self, t: &Template, binds: &Binds) -> u32 {
+        let overwritten = |i: &usize| match t.operands[*i].kind {
+            OperandKind::Reg { def: true, used: true, .. } => match binds[*i] {
+                Some(Bind::Val(v)) => self.read_later(v),
+                _ => false,
+            },
+            _ => false,
+        };
+        if t.any_old { 0 } else { COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32 }
+    }
+
+    /// Is the value read behind the instruction that is being looked at?
+    fn read_later(&self, v: Value) -> bool {
+        let here = match self.func.values[v].def {
+            ValueDef::Inst(inst, _) => self.home.get(&inst) == Some(&self.current),
+            ValueDef::Param(block, _) => block == self.current,
+            ValueDef::Alias(_) => false,
+        };
+        let read = self.read_here.get(&v).copied().unwrap_or(0);
+        !here || self.uses.get(&v).is_some_and(|&n| n > read)
     }
 
     /// Cheapest of the templates `matches` accepts.
@@ -220,16 +298,31 @@ impl Selector<'_> {
     fn block(&mut self, block: Block, at: u32) -> Result<VBlock, CompileError> {
         let func = self.func;
         let data = &func.blocks[block];
-        for &inst in &data.insts {
+        self.latest = if self.folds_loads { self.latest(block) } else { HashMap::new() };
+        let places: HashMap<Inst, usize> = data.insts.iter().enumerate().map(|(i, &inst)| (inst, i)).collect();
+        (self.current, self.read_here) = (block, HashMap::new());
+        for (at, &inst) in data.insts.iter().enumerate() {
             let op = func.insts[inst].op;
             let args = self.args(inst);
+            for &a in &args {
+                *self.read_here.entry(a).or_default() += 1;
+            }
             let this = &*self;
-            let fold = |v: Value| this.foldable(v, block);
+            let fold = |v: Value| this.foldable_at(v, block, at);
             let list = this.matcher.candidates(op);
-            let shared = |v: Value| this.computed(v, block);
-            let found = this.cheapest(list, block, |t| {
-                this.matcher.value(func, t, op, &args, if t.deep { &shared } else { &fold })
-            });
+            let shared = |v: Value| this.computed(v, block) || this.foldable_at(v, block, at);
+            let choice = |t: &Template, args: &[Value]| {
+                this.matcher.value(func, t, op, args, if t.deep { &shared } else { &fold })
+            };
+            let mut found = this.cheapest(list, block, |t| choice(t, &args));
+            // Which source is overwritten matters where one of them is.
+            if let (Op::Bin(o), true, &[a, b]) = (op, this.folds_loads, &args[..])
+                && o.commutes()
+                && let Some(turned) = this.cheapest(list, block, |t| choice(t, &[b, a]))
+                && found.as_ref().is_none_or(|f| turned.2 < f.2)
+            {
+                found = Some(turned);
+            }
             if let Some(found) = found {
                 self.best.insert(func.result(inst), found);
             }
@@ -252,7 +345,7 @@ impl Selector<'_> {
             match func.insts[inst].op {
                 Op::Store(m) => {
                     let this = &*self;
-                    let fold = |v: Value| this.foldable(v, block);
+                    let fold = |v: Value| this.foldable_at(v, block, places[&inst]);
                     let found = this
                         .cheapest(&this.matcher.stores, block, |t| this.matcher.store(func, t, m, &args, &fold))
                         .ok_or_else(|| self.no_instruction(inst))?;
@@ -325,7 +418,7 @@ impl Selector<'_> {
     /// A template that branches when `cond` is not zero (or is, if `negate`).
     fn condition(&self, cond: Value, block: Block, negate: bool) -> Option<(usize, Binds)> {
         let cond = self.func.resolve(cond);
-        let fold = |v: Value| self.foldable(v, block);
+        let fold = |v: Value| self.foldable_at(v, block, usize::MAX);
         let branches = &self.matcher.branches;
         let mut best: Option<(usize, Binds, u32)> = None;
         // The comparison itself, if it stands in this block (its operands are
@@ -492,9 +585,18 @@ impl Selector<'_> {
                 VInst::new(VKind::Call, abi.ops.call_indirect, &self.fill(abi.ops.call_indirect, None, &[target]), data.loc)
             }
         };
+        call.mem = self.return_slot(true);
         call.fixed_uses = fixed_uses;
         call.fixed_defs = data.results.iter().zip(&abi.results).map(|(&v, &r)| (self.vreg(v), r)).collect();
         self.out.push(call);
+    }
+
+    /// Where a call puts the return address and a return finds it, if that is
+    /// on the stack.
+    fn return_slot(&self, store: bool) -> Option<MemRef> {
+        let bytes = self.machine.word_bits / 8;
+        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, buffer: None, constant: false };
+        self.machine.abi.return_address.is_none().then_some(slot)
     }
 
     /// Operands of a fixed-form instruction: its label, its registers in
@@ -525,6 +627,9 @@ impl Selector<'_> {
         let matcher = self.matcher;
         let t = &matcher.templates[i];
         let insts = self.expand(t, binds, result, None)?;
+        let folded = self.folded(binds);
+        let mem = mem.or(folded.map(|f| f.0));
+        let role = if folded.is_some_and(|f| f.1 == Role::Lookup) { Role::Lookup } else { role };
         for mut inst in insts {
             let kind = self.machine.instrs[inst.instr.0 as usize].kind;
             if matches!(kind, ciphermill_machine::InstrKind::Load | ciphermill_machine::InstrKind::Store) {
@@ -535,6 +640,14 @@ impl Selector<'_> {
             self.out.push(inst);
         }
         Ok(())
+    }
+
+    /// What a load taken in by the pattern reads, and whom it works for.
+    fn folded(&self, binds: &Binds) -> Option<(MemRef, Role)> {
+        let inst = binds.iter().find_map(|b| if let Some(Bind::Load(i)) = b { Some(*i) } else { None })?;
+        let data = &self.func.insts[inst];
+        let Op::Load(m) = data.op else { return None };
+        Some((self.mem_ref(m, data.args[0], false), self.role(inst)))
     }
 
     fn expand(
@@ -560,6 +673,8 @@ impl Selector<'_> {
                 Some(c) => VOp::Const(c),
                 None => VOp::Use(vregs[&v]),
             },
+            // No operand: expansion never looks at it.
+            Bind::Load(_) => VOp::Imm(0),
         };
         let mut known = HashMap::new();
         let mut values: Vec<Value> = vregs.into_keys().collect();
@@ -602,9 +717,12 @@ impl Selector<'_> {
                 vblock.inverse = self.inverse(*cond, block, !negated, &insts, fall);
                 vblock.succs = vec![(taken, vec![]), (fall, vec![])];
                 let last = insts.len() - 1;
+                let folded = self.folded(&binds);
                 for (n, mut inst) in insts.into_iter().enumerate() {
                     if n == last {
                         inst.kind = VKind::Branch;
+                    } else if self.machine.instrs[inst.instr.0 as usize].kind == ciphermill_machine::InstrKind::Load {
+                        inst.mem = folded.map(|f| f.0);
                     }
                     self.out.push(inst);
                 }
@@ -613,6 +731,7 @@ impl Selector<'_> {
                 let uses = values.iter().zip(&abi.callee_results).map(|(&v, &r)| (self.in_register(v), r)).collect();
                 let mut inst = VInst::new(VKind::Return, abi.ops.ret, &self.fill(abi.ops.ret, None, &[]), 0);
                 inst.fixed_uses = uses;
+                inst.mem = self.return_slot(false);
                 self.out.push(inst);
             }
             Terminator::Trap(code) => {

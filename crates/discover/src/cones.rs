@@ -86,7 +86,7 @@ fn cones(
     inputs: usize,
 ) -> Vec<BTreeSet<Value>> {
     let mut search = Search { func, users, here, most: inputs, found: Vec::new(), steps: 0 };
-    search.take(BTreeSet::from([root]), BTreeSet::new(), root);
+    search.take(BTreeSet::from([root]), BTreeSet::new());
     search.found.retain(|nodes| nodes.len() > 1);
     search.found
 }
@@ -101,9 +101,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Go on from a subgraph to which `last` was added; `fixed` are values that
-    /// stay inputs.
-    fn take(&mut self, nodes: BTreeSet<Value>, fixed: BTreeSet<Value>, _last: Value) {
+    /// Go on from a subgraph; `fixed` are values that stay inputs.
+    fn take(&mut self, nodes: BTreeSet<Value>, fixed: BTreeSet<Value>) {
         self.steps += 1;
         if self.steps > MOST_STEPS || self.found.len() >= MOST_CONES {
             return;
@@ -134,10 +133,10 @@ impl Search<'_> {
         if nodes.len() < MOST_NODES {
             let mut more = nodes.clone();
             more.insert(next);
-            self.take(more, fixed.clone(), next);
+            self.take(more, fixed.clone());
         }
         fixed.insert(next);
-        self.take(nodes, fixed, next);
+        self.take(nodes, fixed);
     }
 }
 

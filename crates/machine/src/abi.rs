@@ -26,7 +26,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         callee_saved: regs("callee_saved")?,
         call_preserved: regs("call_preserved")?,
         stack_pointer: register(b, t, "stack_pointer", whole)?,
-        return_address: register(b, t, "return_address", whole)?,
+        return_address: t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?,
         scratch: regs("scratch")?,
         globals: regs("globals")?,
         stack_align: int(t, "stack_align").unwrap_or(4),
@@ -35,6 +35,11 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
     };
+    let mut abi = abi;
+    if let Some(most) = int::<usize>(t, "registers") {
+        abi.allocatable.truncate(most);
+        abi.scratch.truncate(1 + most - abi.allocatable.len());
+    }
     let place = |key: &str| t.get(key).map_or(&whole.place, |n| &n.place);
     if !abi.stack_align.is_power_of_two() {
         return Err(place("stack_align").error("must be a power of two"));
@@ -114,10 +119,10 @@ fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
         add_imm: get(
             "add_imm",
             "`rd = rs + imm`",
-            &|i| matches!(value(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b)),
+            &|i| matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b)),
         )?,
         add: get("add", "`rd = rs1 + rs2`", &|i| {
-            matches!(value(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
+            matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
                 if matches!((&**a, &**b), (Expr::Operand(_), Expr::Operand(_))))
         })?,
         load: get(
@@ -144,6 +149,18 @@ fn value(i: &Instr) -> Option<&Expr> {
         [Stmt::Assign { dest: Dest::Operand(_), value }] => Some(value),
         _ => None,
     }
+}
+
+/// The same where registers that are no operands are written too: the stack
+/// pointer is moved where no flags are awaited.
+fn beside_flags(i: &Instr) -> Option<&Expr> {
+    let mut values = i.semantics.iter().filter_map(|s| match s {
+        Stmt::Assign { dest: Dest::Fixed(_), .. } => None,
+        Stmt::Assign { dest: Dest::Operand(_), value } => Some(Some(value)),
+        _ => Some(None),
+    });
+    let found = values.next()?;
+    found.filter(|_| values.next().is_none())
 }
 
 fn base_imm(a: &Expr, b: &Expr) -> bool {

@@ -96,6 +96,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         endian: if text(head, "endian") == Some("big") { Endian::Big } else { Endian::Little },
         clock_mhz: head.get("clock_mhz").and_then(Node::as_number).unwrap_or(1.0),
         issue: crate::system::issue(top),
+        core: crate::core::read::core(&b)?,
         branch: crate::system::branch(top),
         memory: crate::system::memory(top)?,
         abi: crate::abi::abi(&b)?,
@@ -199,7 +200,7 @@ impl Builder<'_> {
                 if self.reg_names.insert(reg.clone(), Reg(id)).is_some() {
                     return Err(node.place.error(format!("two registers are called `{reg}`")));
                 }
-                self.regs.push(RegInfo { name: reg.clone(), file, zero: zero == Some(reg.as_str()) });
+                self.regs.push(RegInfo { name: reg.clone(), file, zero: zero == Some(reg.as_str()), views: Vec::new() });
             }
             if let Some(node) = t.get("zero")
                 && !names.iter().any(|(n, _)| Some(n.as_str()) == zero)
@@ -209,6 +210,15 @@ impl Builder<'_> {
                 return Err(
                     error.mend_opt(did_you_mean(zero.unwrap_or_default(), names.iter().map(|(n, _)| n.as_str())))
                 );
+            }
+            for view in t.table("views").into_iter().flat_map(Tree::iter) {
+                let parts = operands::expand(view.node.as_list().unwrap_or_default())?;
+                if parts.len() > names.len() {
+                    return Err(view.place.error(format!("`{name}` has fewer registers than this view names")));
+                }
+                for (info, (part, _)) in self.regs[first..].iter_mut().zip(parts) {
+                    info.views.push((view.key.clone(), part));
+                }
             }
             let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
@@ -328,7 +338,17 @@ impl Builder<'_> {
         let mnemonic = text(t, "mnemonic").unwrap_or(name);
         let families = self.families(timing)?;
         let clustered = families.iter().any(|f| matches!(f, Family::Each(..)));
-        let asm = operands::template(asm_node, mnemonic, &operands, clustered).map_err(|e| {
+        let (own, only) = operands::places(self, format.get("operands"), t.get("operands"), &operands);
+        let implied: Vec<usize> = only.iter().filter(|o| o.1.len() == 1).map(|o| o.0).collect();
+        let views = |kind: &OperandKind, view: &str| match kind {
+            OperandKind::Reg { file, .. } => {
+                let first = usize::from(self.files[*file].first.0);
+                self.regs[first].views.iter().any(|v| v.0 == view)
+            }
+            OperandKind::Imm { .. } => view == "pow2",
+            OperandKind::Label => false,
+        };
+        let asm = operands::template(asm_node, mnemonic, &operands, clustered, &implied, &views).map_err(|e| {
             e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str()))))
         })?;
 
@@ -345,7 +365,7 @@ impl Builder<'_> {
         if (delay_slots > 0 || annul) && !transfers {
             return Err(wrong("only a branch, jump or call has delay slots".to_owned()));
         }
-        let (own, only) = operands::places(self, format.get("operands"), t.get("operands"), &operands);
+        let sizes = self.sizes(format, t, &operands)?;
         let one = |f: &Family| if let Family::One(u) = f { Some(*u) } else { None };
         let brought = self.merged.brought.get(&format!("instructions.{name}")).and_then(|by| by.first());
         let instr = Instr {
@@ -359,6 +379,7 @@ impl Builder<'_> {
             only,
             issue_cycles: int(timing, "issue_cycles").unwrap_or(1),
             unit_cycles: int(timing, "unit_cycles").unwrap_or(1),
+            uops: int(timing, "uops").unwrap_or(1),
             latency: int(timing, "latency").unwrap_or(1),
             dest_latency: self.dest_latency(timing, &operands, &semantics)?,
             taken_cycles: int(timing, "taken_cycles").unwrap_or(0),
@@ -366,6 +387,8 @@ impl Builder<'_> {
             delay_slots,
             annul,
             bytes,
+            short_bytes: int(t, "short_bytes").or(int(format, "short_bytes")),
+            sizes,
             kind,
             timing: timing_node.as_str().unwrap_or_default().to_owned(),
             extension: brought.map(String::as_str).or(text(t, "extension")).map(str::to_owned),
@@ -378,6 +401,33 @@ impl Builder<'_> {
             temps,
         };
         Ok(self.variants(instr, &families, &own))
+    }
+
+    /// What makes the encoding longer or shorter.
+    fn sizes(&self, format: &Tree, t: &Tree, operands: &[Operand]) -> Result<Vec<SizeRule>, FileError> {
+        let mut out = Vec::new();
+        for (key, bytes) in [("longer", 1), ("shorter", -1)] {
+            let entries = [format, t].into_iter().filter_map(|t| t.table(key)).flat_map(Tree::iter);
+            for entry in entries {
+                let Some(operand) = operands.iter().position(|o| o.name == entry.key) else {
+                    let error = entry.place.error(format!("`{}` is no operand here", entry.key));
+                    return Err(error.mend_opt(did_you_mean(&entry.key, operands.iter().map(|o| o.name.as_str()))));
+                };
+                let mut rule = SizeRule { operand, regs: Vec::new(), values: Vec::new(), bytes };
+                for node in entry.node.as_list().unwrap_or_default() {
+                    let name = node.as_str().unwrap_or_default();
+                    match (self.reg_names.get(name), name.parse()) {
+                        (Some(&r), _) => rule.regs.push(r),
+                        (None, Ok(v)) => rule.values.push(v),
+                        (None, Err(_)) => {
+                            return Err(node.place.error(format!("`{name}` is neither a register nor a number")));
+                        }
+                    }
+                }
+                out.push(rule);
+            }
+        }
+        Ok(out)
     }
 
     fn dest_latency(&self, timing: &Tree, operands: &[Operand], stmts: &[Stmt]) -> Result<Vec<(Dest, u32)>, FileError> {

@@ -123,7 +123,7 @@ impl Machine {
             "compounds": compounds,
             "tables": tables,
             "rules": self.rules.iter().map(|r| json!({"name": r.name})).collect::<Vec<_>>(),
-            "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "source": self.source("issue")},
+            "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "explicit": self.issue.explicit, "source": self.source("issue")},
             "branch": {"predictor": match self.branch.predictor { Predictor::None => "none", Predictor::BackwardTaken => "backward_taken" }},
             "memory": {
                 "unaligned": self.memory.unaligned,
@@ -156,7 +156,7 @@ impl Machine {
             "callee_saved": names(&abi.callee_saved),
             "call_preserved": names(&abi.call_preserved),
             "stack_pointer": name(&abi.stack_pointer),
-            "return_address": name(&abi.return_address),
+            "return_address": abi.return_address.as_ref().map(name),
             "scratch": names(&abi.scratch),
             "globals": names(&abi.globals),
             "stack_align": abi.stack_align,

@@ -13,6 +13,7 @@ pub static MACHINE: &[Key] = &[
     ),
     need("units", Kind::Map("unit", UNIT), "functional units: a count, or a table"),
     need("formats", FORMATS, "operands, assembly and size shared by instructions"),
+    may("modes", MODES, "operands that are written in several ways: addresses, short and long immediates"),
     need("timings", TIMINGS, "units and cycles shared by instructions"),
     need("instructions", INSTRUCTIONS, "the instruction set, one line each"),
     may("compounds", COMPOUNDS, "sequences of instructions that together mean one line"),
@@ -21,6 +22,7 @@ pub static MACHINE: &[Key] = &[
     may("classes", Kind::Map("class", &Kind::Texts), "operand kinds that only certain registers of one file fit"),
     may("clusters", Kind::Table(CLUSTERS), "register files with units of their own, and the paths between them"),
     need("issue", Kind::Table(ISSUE), "how instructions issue"),
+    may("core", Kind::Table(crate::core::keys::CORE), "a core that schedules at run time; without it `issue` says all"),
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
     need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
@@ -49,6 +51,8 @@ pub static RULES: &[Key] = &[may("rule", Kind::Tables(RULE), "identities between
 
 const SOURCES: Kind = Kind::Map("path", &Kind::Text);
 const FORMATS: Kind = Kind::Map("format", &Kind::Table(FORMAT));
+const MODES: Kind = Kind::Map("mode", &Kind::Map("form", &Kind::Table(FORM)));
+const SIZES: Kind = Kind::Map("operand", &Kind::Texts);
 const TIMINGS: Kind = Kind::Map("timing", &Kind::Table(TIMING));
 const INSTRUCTIONS: Kind = Kind::Map("instruction", &Kind::Table(INSTRUCTION));
 const COMPOUNDS: Kind = Kind::Map("compound", &Kind::Table(COMPOUND));
@@ -81,6 +85,7 @@ static REGISTERS: &[Key] = &[
     may("count", Kind::Int(1, 1024), "how many, named by `prefix` and a number"),
     may("prefix", Kind::Text, "what numbered registers are called (the file's name when left out)"),
     need("bits", Kind::Int(1, 64), "width in bits"),
+    may("views", Kind::Map("view", &Kind::Texts), "names of parts of the registers, in order, for the assembly: `{rd.b}`"),
     may("zero", Kind::Text, "the register that always reads zero"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
     may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
@@ -103,8 +108,20 @@ static FORMAT: &[Key] = &[
     may("operands", OPERANDS, "name to kind: a register file, `simmN`, `uimmN`, `label`, or a table of limits"),
     may("asm", Kind::Text, "assembly: `{name}` is the mnemonic, `{x}` operand x"),
     may("bytes", Kind::Int(1, 16), "encoded size in bytes"),
+    may("short_bytes", Kind::Int(1, 16), "size of a jump to within 128 bytes of its end"),
+    may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
+    may("shorter", SIZES, "the same for a byte shorter"),
     may("delay_slots", Kind::Int(0, 15), "branches: instructions after it that execute before the target (0)"),
     may("annul", Kind::Bool, "branches: the delay slot is skipped when not taken (false)"),
+];
+
+static FORM: &[Key] = &[
+    may("operands", OPERANDS, "what the form consists of, in order"),
+    need("value", Kind::Text, "what it stands for in the semantics"),
+    need("asm", Kind::Text, "how it is written"),
+    need("bytes", Kind::Int(0, 16), "bytes it adds to the instruction"),
+    may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
+    may("shorter", SIZES, "the same for a byte shorter"),
 ];
 
 static TIMING: &[Key] = &[
@@ -117,6 +134,7 @@ static TIMING: &[Key] = &[
         Kind::Map("register, register file or operand", &Kind::Int(1, 10_000)),
         "latency of single results that differ",
     ),
+    may("uops", Kind::Int(1, 64), "on machines with `[core]`: micro-operations of the computing part (1)"),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
 ];
@@ -129,6 +147,9 @@ static INSTRUCTION: &[Key] = &[
     may("mnemonic", Kind::Text, "what the assembler calls it (its name)"),
     may("asm", Kind::Text, "assembly instead of the format's"),
     may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
+    may("short_bytes", Kind::Int(1, 16), "instead of the format's"),
+    may("longer", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
+    may("shorter", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
     may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
@@ -201,6 +222,11 @@ static ISSUE: &[Key] = &[
         "cycles lost when a register written in the cycle before crosses between clusters (0)",
     ),
     may("register_reads", Kind::Int(0, 64), "times that one register can be read in a cycle (0: any number)"),
+    may(
+        "explicit",
+        Kind::Bool,
+        "the compiler says which instructions issue together (true where width is above 1 or nothing interlocks)",
+    ),
 ];
 
 static BRANCH: &[Key] = &[need(
@@ -214,6 +240,9 @@ static MEMORY: &[Key] = &[
     may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
+    may("l2", Kind::Table(crate::core::keys::L2), "on machines with `[core]`: the cache behind both"),
+    may("dram", Kind::Table(crate::core::keys::DRAM), "on machines with `[core]`: memory behind all caches"),
+    may("dtlb", Kind::Table(crate::core::keys::DTLB), "on machines with `[core]`: buffer of page translations; without it all are known"),
 ];
 
 static BANKS: &[Key] = &[
@@ -244,8 +273,9 @@ static ABI: &[Key] = &[
     may("callee_saved", Kind::Texts, "of those, what a function hands back as it found it"),
     may("call_preserved", Kind::Texts, "preserved by a call without anyone saving it (windows)"),
     need("stack_pointer", Kind::Text, "the stack pointer"),
-    need("return_address", Kind::Text, "where a call leaves the return address"),
+    may("return_address", Kind::Text, "where a call leaves the return address (on the stack)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
+    may("registers", Kind::Int(8, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
     may("globals", Kind::Texts, "hold the first mutable globals for the whole program"),
     need("stack_align", Kind::Int(1, 4096), "the stack pointer is a multiple of this many bytes"),
     may("frame_reserve", Kind::Int(0, 4096), "bytes at the stack pointer that the convention reserves (0)"),

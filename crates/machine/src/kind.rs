@@ -10,7 +10,14 @@ use std::collections::BTreeSet;
 
 /// Work out what an instruction is.
 pub(crate) fn kind(operands: &[Operand], stmts: &[Stmt]) -> Result<InstrKind, String> {
-    let assigns = stmts.iter().any(|s| matches!(s, Stmt::Assign { .. }));
+    // A call keeps an address of its own, in a register or in memory.
+    let keeps = stmts.iter().any(|s| {
+        let mut here = false;
+        if let Stmt::Assign { value, .. } | Stmt::Store { value, .. } = s {
+            value.walk(&mut |e| here |= matches!(e, Expr::Pc));
+        }
+        here
+    });
     let stores = stmts.iter().any(|s| matches!(s, Stmt::Store { .. }));
     let gotos: Vec<_> = stmts
         .iter()
@@ -31,10 +38,10 @@ pub(crate) fn kind(operands: &[Operand], stmts: &[Stmt]) -> Result<InstrKind, St
     }
     if let Some((cond, target)) = gotos.first() {
         let label = matches!(target, Expr::Imm(i) if matches!(operands[*i].kind, OperandKind::Label));
-        if stores {
+        if stores && !keeps {
             return Err("a branch cannot store".to_owned());
         }
-        return match (cond.is_some(), label, assigns) {
+        return match (cond.is_some(), label, keeps) {
             (true, true, _) => Ok(InstrKind::Branch),
             (true, false, _) => Err("a conditional `goto` needs an operand of kind `label` as its target".to_owned()),
             (false, true, false) => Ok(InstrKind::Jump),

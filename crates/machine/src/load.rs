@@ -80,6 +80,7 @@ pub fn load(request: &Request) -> Result<Machine, FileError> {
     if let Some(table) = tree.as_table() {
         check(table, keys::MACHINE, "", true, &tree)?;
     }
+    merged.tree = crate::modes::expand(&tree, &merged.removed)?;
     let mut machine = crate::build::machine(&merged)?;
     machine.rules = crate::rules::parse(&request.rules, machine.word_bits)?;
     machine.hash = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();

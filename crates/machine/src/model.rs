@@ -50,6 +50,8 @@ pub struct Machine {
     /// Matrices over GF(2) named in semantics.
     pub matrices: Vec<Arc<BitMatrix>>,
     pub issue: Issue,
+    /// Set where the machine schedules at run time.
+    pub core: Option<crate::core::Core>,
     pub branch: BranchModel,
     pub memory: MemorySystem,
     pub abi: Abi,
@@ -84,6 +86,8 @@ pub struct RegInfo {
     pub file: FileId,
     /// Reads as zero, ignores writes.
     pub zero: bool,
+    /// Names of parts of it, by view, for the assembler.
+    pub views: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -122,6 +126,9 @@ pub struct Instr {
     pub issue_cycles: u32,
     /// Cycles during which the unit it runs on takes no other instruction.
     pub unit_cycles: u32,
+    /// Micro-operations of its computing part, where the machine has a core
+    /// that makes some.
+    pub uops: u32,
     /// Cycles from issue until a register written by it can be read by an
     /// instruction that issues then: 1 = by the next cycle's instruction.
     pub latency: u32,
@@ -135,8 +142,12 @@ pub struct Instr {
     pub delay_slots: u8,
     /// Branches: the delay slot is skipped when the branch is not taken.
     pub annul: bool,
-    /// Encoded size in bytes.
+    /// Encoded size in bytes, before `sizes`.
     pub bytes: u8,
+    /// Size of a jump whose target is near.
+    pub short_bytes: Option<u8>,
+    /// Operands that change the encoded size.
+    pub sizes: Vec<SizeRule>,
     pub kind: InstrKind,
     /// Paths between clusters or to memory that it takes besides its unit, with
     /// the operand that travels on it.
@@ -157,6 +168,15 @@ pub struct Instr {
     /// May the selector choose it by matching? (False for instructions that
     /// only compounds and the frame code use.)
     pub selectable: bool,
+}
+
+/// The encoding is so many bytes longer when the operand is one of these.
+#[derive(Clone, Debug)]
+pub struct SizeRule {
+    pub operand: usize,
+    pub regs: Vec<Reg>,
+    pub values: Vec<i64>,
+    pub bytes: i8,
 }
 
 /// What an instruction is, worked out from its semantics.
@@ -280,6 +300,9 @@ pub struct Issue {
     pub cross_stall: u32,
     /// How many times one register can be read in a cycle; 0: any number.
     pub register_reads: u16,
+    /// What issues together stands together in the program: the compiler makes
+    /// bundles, and writes loops so that they have something to hold.
+    pub explicit: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -387,7 +410,9 @@ pub struct Abi {
     /// Preserved by a call without anyone saving them (the window).
     pub call_preserved: Vec<Reg>,
     pub stack_pointer: Reg,
-    pub return_address: Reg,
+    /// Where a call leaves the return address; None: on the stack, the stack
+    /// pointer lowered by a word.
+    pub return_address: Option<Reg>,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
     /// Registers that hold the first mutable globals (the C stack pointer)

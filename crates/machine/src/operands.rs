@@ -154,7 +154,18 @@ pub(crate) fn check_used(operands: &[Operand], stmts: &[Stmt]) -> Result<(), Str
 /// it, and every `{x}` must be an operand.
 ///
 /// With `unit`, `{unit}` may stand in it, for the unit of each variant.
-pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand], unit: bool) -> Result<String, FileError> {
+///
+/// `{x.view}` prints the part of a register that `views` of its file names, and
+/// `{x.pow2}` two to the power of an immediate. An operand that can only be one
+/// register (`implied`) need not occur.
+pub(crate) fn template(
+    node: &Node,
+    mnemonic: &str,
+    operands: &[Operand],
+    unit: bool,
+    implied: &[usize],
+    views: &dyn Fn(&OperandKind, &str) -> bool,
+) -> Result<String, FileError> {
     let text = node.as_str().unwrap_or_default();
     let mut out = String::new();
     let mut seen = vec![false; operands.len()];
@@ -170,6 +181,12 @@ pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand], unit: 
             out.push_str(mnemonic);
         } else if name == "unit" && unit {
             out.push_str("{unit}");
+        } else if let Some((whole, view)) = name.split_once('.')
+            && let Some(i) = operands.iter().position(|o| o.name == whole)
+            && views(&operands[i].kind, view)
+        {
+            seen[i] = true;
+            out.push_str(&rest[open..=open + close]);
         } else if let Some(i) = operands.iter().position(|o| o.name == name) {
             seen[i] = true;
             out.push_str(&rest[open..=open + close]);
@@ -182,8 +199,8 @@ pub(crate) fn template(node: &Node, mnemonic: &str, operands: &[Operand], unit: 
     if out.contains(['\n', '\r']) || mnemonic.contains(['{', '}']) {
         return Err(node.place.error("assembly is one line, and a mnemonic has no braces"));
     }
-    match operands.iter().zip(seen).find(|(_, seen)| !seen) {
-        Some((o, _)) => Err(node.place.error(format!("operand `{}` does not appear in the assembly `{text}`", o.name))),
+    match operands.iter().zip(seen).enumerate().find(|(i, (_, seen))| !seen && !implied.contains(i)) {
+        Some((_, (o, _))) => Err(node.place.error(format!("operand `{}` does not appear in the assembly `{text}`", o.name))),
         None => Ok(out),
     }
 }

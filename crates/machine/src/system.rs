@@ -11,7 +11,10 @@ fn flag(table: Option<&Tree>, key: &str) -> bool {
 
 pub(crate) fn issue(top: &Tree) -> Issue {
     let t = top.table("issue");
-    Issue { width: t.and_then(|t| int(t, "width")).unwrap_or(1), interlock: flag(t, "interlock"),
+    let width = t.and_then(|t| int(t, "width")).unwrap_or(1);
+    let interlock = flag(t, "interlock");
+    let explicit = t.and_then(|t| t.get("explicit")).and_then(Node::as_bool).unwrap_or(width > 1 || !interlock);
+    Issue { width, interlock, explicit,
         packet_bytes: t.and_then(|t| int(t, "packet_bytes")).unwrap_or(0),
         cross_stall: t.and_then(|t| int(t, "cross_stall")).unwrap_or(0),
         register_reads: t.and_then(|t| int(t, "register_reads")).unwrap_or(0),
@@ -44,6 +47,12 @@ fn banks(node: &Node) -> Result<Option<Banks>, FileError> {
 /// A cache that is not enabled is checked all the same: `--set` may enable it.
 fn cache(node: &Node) -> Result<Option<Cache>, FileError> {
     let Some(t) = node.as_table() else { return Ok(None) };
+    let cache = geometry(node, t)?;
+    Ok(flag(Some(t), "enabled").then_some(cache))
+}
+
+/// Sizes and policies of a cache, enabled or not.
+pub(crate) fn geometry(node: &Node, t: &Tree) -> Result<Cache, FileError> {
     let cache = Cache {
         bytes: int(t, "bytes").unwrap_or(0),
         ways: int(t, "ways").unwrap_or(1),
@@ -67,7 +76,7 @@ fn cache(node: &Node) -> Result<Option<Cache>, FileError> {
         return Err(error
             .mend(format!("{} would do", way.saturating_mul((cache.bytes / way.max(1)).max(1).next_power_of_two()))));
     }
-    Ok(flag(Some(t), "enabled").then_some(cache))
+    Ok(cache)
 }
 
 pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {

@@ -69,6 +69,18 @@ impl Simulated {
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
     }
 
+    /// Let the core follow the longest chain of dependences from now on.
+    pub fn follow_chains(&mut self) {
+        if let Some(core) = self.sim.pipeline() {
+            core.follow_chains();
+        }
+    }
+
+    /// Its cycles; 0 on machines without such a core.
+    pub fn longest_chain(&mut self) -> u64 {
+        self.sim.pipeline().map_or(0, |core| core.longest_chain())
+    }
+
     /// How often each bundle of each block ran since the last reset:
     /// `[function][block][bundle]`.
     pub fn bundle_counts(&self) -> Vec<Vec<Vec<u64>>> {

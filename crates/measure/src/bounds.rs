@@ -15,6 +15,7 @@
 //! chain that repeats is the same in every block once the first has passed.
 
 use crate::backends::Simulated;
+use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Plan, Work};
@@ -49,6 +50,9 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
         machine.dataflow(last, &ends(&plan, work.direction))
     };
     let one = flow(1)?;
+    if program.machine.core.is_some() {
+        return Ok(Heights { critical_path: one.between.unwrap_or(0) as f64, recurrence: chains(program, module, work, unit)? });
+    }
     let recurrence = match work.direction {
         // Calls of a key set-up are separate runs: nothing carries over.
         Direction::Keysetup => one.critical_path as f64,
@@ -59,6 +63,24 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
     };
     // A result that does not depend on the block takes no chain from it.
     Ok(Heights { critical_path: one.between.unwrap_or(0) as f64, recurrence })
+}
+
+/// The recurrence on a machine that schedules at run time, whose core follows
+/// the chains of its micro-operations itself.
+fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Result<f64, MeasureError> {
+    let longest = |blocks: u32| -> Result<f64, MeasureError> {
+        let plan = Plan::new(module, work, blocks * unit)?;
+        let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
+        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
+        prepare(&mut machine, &plan).map_err(stopped)?;
+        machine.follow_chains();
+        run(&mut machine, &plan.measured).map_err(stopped)?;
+        Ok(machine.longest_chain() as f64)
+    };
+    match work.direction {
+        Direction::Keysetup => longest(1),
+        _ => Ok((longest(SLOPE.1)? - longest(SLOPE.0)?) / f64::from(SLOPE.1 - SLOPE.0)),
+    }
 }
 
 /// What a call transforms and where the result goes: the block into another,

@@ -11,7 +11,7 @@ use crate::compare::side_by_side;
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Form};
 use crate::plan::{self, Plan, Work};
-use crate::request::{Blocks, Direction, Request};
+use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::trips::trips;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
@@ -23,6 +23,8 @@ const JAMS: [u32; 2] = [1, 2];
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
+const PLAIN: FormOf = FormOf { unrolled: false, jam: 1, throughput: false };
+
 /// The program to be measured and its form.
 pub struct Chosen {
     pub program: Program,
@@ -31,6 +33,7 @@ pub struct Chosen {
     /// Turns of the loop over rounds that stand in one turn of the loop over
     /// blocks; 1 when it is a loop of its own.
     pub unroll: u32,
+    pub form: FormOf,
 }
 
 /// Choose and compile.
@@ -48,21 +51,26 @@ pub fn choose(
     unit: u32,
 ) -> Result<Chosen, MeasureError> {
     check(request, interface)?;
+    let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
-    let statically = !machine.issue.interlock && request.level > 1 && work.direction != Direction::Keysetup;
+    let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, None)?;
-        return Ok(Chosen { program, jam: 1, unroll: 1 });
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, None, exact)?;
+        return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN });
     }
     let profile = trips(module, interface, work, unit)?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let driver = plan::driver(work.direction, work.blocks);
     let ctx_bytes = interface.ctx_bytes;
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
+        let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, form.as_ref())?;
-        Ok(Chosen { program, jam: form.map_or(1, |f| f.jam), unroll: if form.is_some() { rounds } else { 1 } })
+        let program = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, form.as_ref(), exact)?;
+        Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of })
     };
+    if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
+        return make(of.unrolled.then_some((of.jam, of.throughput)));
+    }
     let mut best: Option<(f64, Chosen)> = None;
     let mut compare = |form: Option<(u32, bool)>| -> Result<bool, MeasureError> {
         let chosen = make(form)?;

@@ -46,7 +46,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     for ((func, _, to), n) in edges {
         *counts.entry((func, to)).or_default() += n;
     }
-    let options = pipeline::generation(&machine, request.level, request.aligned, None);
+    let options = pipeline::generation(&machine, request.level, request.aligned, None, None);
     let front = ciphermill_codegen::front::Front::new(&module, &machine, &options).map_err(pipeline::refused)?;
     let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
     let funcs = funcs.map_err(pipeline::refused)?;

@@ -43,6 +43,16 @@ pub fn discover(wasm: &[u8], request: &str, inputs: usize, most: usize) -> Resul
     text(&crate::discover::discover(wasm, &parse(request)?, limits)?)
 }
 
+/// The pipelined loops of a [`crate::Request`] as problems for an exact
+/// scheduler, with the form of the code.
+///
+/// # Errors
+/// As [`crate::measure`]; and for a request that is not one.
+pub fn problems(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    let (form, loops) = crate::measure::problems(wasm, &parse(request)?)?;
+    text(&json!({"form": form, "loops": loops}))
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

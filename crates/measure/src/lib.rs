@@ -28,6 +28,7 @@ mod bottleneck;
 mod bounds;
 mod choose;
 mod compare;
+mod core;
 mod discover;
 mod error;
 mod explain;

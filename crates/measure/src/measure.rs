@@ -2,17 +2,19 @@
 
 use crate::bottleneck::{self, share};
 use crate::bounds;
-use crate::choose::choose;
+use crate::choose::{Chosen, choose};
 use crate::compare::{Outcome, side_by_side};
+use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
-use crate::request::{Blocks, Direction, Request};
+use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::resource;
 use crate::sizes;
 use ciphermill_machine::Machine;
+use ciphermill_program::exact::LoopProblem;
 use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
@@ -55,15 +57,23 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let failure = runs.values().find_map(|r| r.failure.clone()).or(vectors_failed);
 
     let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
-    let resource = resource::bound(&machine, &counts);
+    let dynamic = machine.core.as_ref().zip(steady.counts());
+    let resource = match &dynamic {
+        Some((core, slope)) => core::resource(core, slope),
+        None => resource::bound(&machine, &counts),
+    };
     let heights = bounds::heights(program, &interface, work, unit)?;
+    let bound = resource.cycles.max(heights.recurrence);
     let bounds = Bounds {
         resource: resource.cycles,
         recurrence: heights.recurrence,
         critical_path: heights.critical_path,
-        lower: resource.cycles.max(heights.recurrence),
-        classes: resource::classes(&machine, &counts),
-        units: resource::shares(&machine, &counts),
+        lower: match &dynamic {
+            Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
+            None => bound,
+        },
+        classes: dynamic.as_ref().map_or_else(|| resource::classes(&machine, &counts), |d| core::classes(&d.1)),
+        units: dynamic.as_ref().map_or_else(|| resource::shares(&machine, &counts), |d| core::shares(&d.1)),
     };
     // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
     if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {
@@ -74,7 +84,15 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     }
     let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
     let blocks_run = f64::from(bytes) / f64::from(unit);
-    let limit = bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run);
+    let limit = match (&machine.core, &whole.core) {
+        (Some(core), Some(counts)) => {
+            let none = ciphermill_ooo::Counts::default();
+            let all = core::resource(core, &core::Slope { from: &none, to: counts, blocks: 1.0 });
+            core::bottleneck(counts, whole, &all)
+        }
+        _ => bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run),
+    };
+    let counted = whole.core.as_ref();
     let cycles_per_byte = cycles_per_block / f64::from(unit);
 
     Ok(Measurement {
@@ -92,7 +110,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
         jam: chosen.jam,
         unroll: chosen.unroll,
-        aligned: request.aligned || !machine.issue.interlock,
+        aligned: request.aligned || machine.issue.explicit,
         verified: failure.is_none(),
         failure,
         cycles: whole.cycles,
@@ -100,12 +118,13 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
         instructions: whole.instructions,
-        uops: whole.instructions,
+        uops: counted.map_or(whole.instructions, |c| c.get("uops_retired")),
         cpi: share(whole.cycles, whole.instructions),
-        ilp: share(whole.instructions, whole.cycles),
-        events: BTreeMap::new(),
-        metrics: metrics(whole),
-        breakdown: breakdown(whole),
+        ilp: share(counted.map_or(whole.instructions, |c| c.get("uops_dispatched")), whole.cycles),
+        events: machine.core.as_ref().zip(counted).map(|(core, c)| core::events(core, c)).unwrap_or_default(),
+        metrics: counted.map_or_else(|| metrics(whole, machine.issue.width), |c| core::metrics(c, whole)),
+        cpi_stack: counted.map(core::cpi_stack).unwrap_or_default(),
+        breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
         loops: loops(program, whole),
         bottleneck: limit.word,
@@ -175,7 +194,23 @@ impl Steady<'_> {
     }
 }
 
-fn metrics(s: &Stats) -> Metrics {
+impl<'a> Steady<'a> {
+    /// The counts of a core that schedules at run time.
+    fn counts(&self) -> Option<core::Slope<'a>> {
+        let (from, to) = (self.from.core.as_ref()?, self.to.core.as_ref()?);
+        Some(core::Slope { from, to, blocks: self.blocks })
+    }
+}
+
+/// A slope of cycles between two messages can be below the same slope of a
+/// bound by what the window hides at their ends: the cycles in which it drains.
+/// Within that, the smaller of the two is the bound.
+fn within_window(bound: f64, cycles: f64, core: &ciphermill_machine::core::Core, blocks: f64) -> f64 {
+    let window = f64::from(core.reorder_buffer + core.load.latency + core.store.buffers);
+    if bound > cycles && bound - cycles <= window / blocks.max(1.0) { cycles } else { bound }
+}
+
+fn metrics(s: &Stats, width: u16) -> Metrics {
     let hit = |c: CacheStats| 1.0 - share(c.read_misses + c.write_misses, c.reads + c.writes);
     let branches = s.branches_taken + s.branches_untaken + s.jumps;
     Metrics {
@@ -188,9 +223,12 @@ fn metrics(s: &Stats) -> Metrics {
         stall_ratio: share(s.stalls.total(), s.cycles),
         wasted_work: 0.0,
         lookup_share: share(s.roles.lookup, s.instructions),
+        lookup_slot_share: share(s.roles.lookup, s.cycles * u64::from(width.max(1))),
+        lookup_cycle_share: Some(if s.cycles > 0 { s.lookup_cycles / s.cycles as f64 } else { 0.0 }),
         overhead_share: share(s.roles.overhead, s.instructions),
         load_share: share(s.loads, s.instructions),
         store_share: share(s.stores, s.instructions),
+        ..Metrics::default()
     }
 }
 
@@ -204,7 +242,8 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         res_mii: l.res_mii,
         rec_mii: l.rec_mii,
         stages: l.stages,
-        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii),
+        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
+        least: l.least.max(l.res_mii).max(l.rec_mii),
     };
     list.into_iter().map(one).collect()
 }
@@ -221,12 +260,15 @@ fn breakdown(s: &Stats) -> Breakdown {
         window: s.stalls.window,
         bank: s.stalls.bank,
         cross: s.stalls.cross,
+        frontend: 0,
+        full: 0,
     }
 }
 
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
     let form = (request.jam, request.unroll, request.aligned);
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}", request.level);
+    let exact = if request.exact.is_some() { " exact" } else { "" };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),
@@ -245,10 +287,30 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// The program a request would measure.
+///
+/// # Errors
+/// As [`measure`].
 pub fn program(wasm: &[u8], request: &Request) -> Result<Program, MeasureError> {
+    Ok(chosen(wasm, request)?.program)
+}
+
+/// The pipelined loops of a request as problems for an exact scheduler, and the
+/// form of the code that they stand in.
+///
+/// # Errors
+/// As [`measure`]; and for a request that asks no exact scheduler.
+pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProblem>), MeasureError> {
+    if request.exact.is_none() {
+        return Err(MeasureError::internal("a request for problems says nothing of an exact scheduler"));
+    }
+    let chosen = chosen(wasm, request)?;
+    Ok((chosen.form, chosen.program.problems))
+}
+
+fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
-    Ok(choose(wasm, &module, &interface, &machine, request, work, unit)?.program)
+    choose(wasm, &module, &interface, &machine, request, work, unit)
 }

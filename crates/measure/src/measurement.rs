@@ -52,6 +52,10 @@ pub struct Measurement {
     /// Counters under the vendor's names; empty where the machine names none.
     pub events: BTreeMap<String, u64>,
     pub metrics: Metrics,
+    /// Cycles per instruction by cause, which sum to `cpi`; empty where the
+    /// machine does not schedule at run time.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub cpi_stack: BTreeMap<&'static str, f64>,
     /// Cycles by what they went to; they sum to `cycles`.
     pub breakdown: Breakdown,
     pub bounds: Bounds,
@@ -83,12 +87,35 @@ pub struct Metrics {
     pub stall_ratio: f64,
     /// Work thrown away after a wrong guess.
     pub wasted_work: f64,
-    /// Instructions that serve table lookups.
+    /// Instructions that serve table lookups: that cut out, scale and add the
+    /// index, and load.
     pub lookup_share: f64,
+    /// Issue slots that such instructions take, of all slots of all cycles.
+    pub lookup_slot_share: f64,
+    /// Cycles that go to table lookups: each cycle is divided evenly among the
+    /// instructions that issue in it, a wait for a table's entry counts whole.
+    /// Null where instructions overlap.
+    pub lookup_cycle_share: Option<f64>,
     /// Spills, reloads, saves and moves of the register allocator.
     pub overhead_share: f64,
     pub load_share: f64,
     pub store_share: f64,
+    /// On machines with an out-of-order core, where `l1d_hit`, `l1i_hit` and
+    /// `l2_hit` are one less lines brought in per instruction: misses per access.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l1d_miss_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l2_miss_ratio: Option<f64>,
+    /// Misses, and wrong guesses, per thousand instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l1d_mpki: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l2_mpki: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch_mpki: Option<f64>,
+    /// Of the micro-operations that started, those of a wrong path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong_path_share: Option<f64>,
 }
 
 /// Cycles of the message by cause.
@@ -106,6 +133,16 @@ pub struct Breakdown {
     pub bank: u64,
     /// Registers that crossed between clusters in the cycle after their write.
     pub cross: u64,
+    /// Machines with a core that schedules at run time: instructions came late.
+    #[serde(skip_serializing_if = "none")]
+    pub frontend: u64,
+    /// There: reorder buffer, stations or buffers were full.
+    #[serde(skip_serializing_if = "none")]
+    pub full: u64,
+}
+
+fn none(n: &u64) -> bool {
+    *n == 0
 }
 
 /// Lower bounds in cycles per block.
@@ -138,6 +175,9 @@ pub struct Loop {
     pub rec_mii: u32,
     pub stages: u32,
     pub proved_optimal: bool,
+    /// No schedule is known to be possible below this II: the larger of the two
+    /// bounds, or what an exact scheduler proved. The gap to `ii` is open.
+    pub least: u32,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

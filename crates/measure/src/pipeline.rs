@@ -6,6 +6,7 @@ use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
 use ciphermill_opt::{LoopTrips, Unroll};
 use ciphermill_program::Program;
+use ciphermill_program::exact::Answer;
 use std::sync::Arc;
 
 /// Name of the file of identities, which stands among the machines.
@@ -69,7 +70,8 @@ const UNROLL_BUDGET: u32 = 4000;
 const IF_CONVERT: u32 = 16;
 
 /// Optimise a module for a machine and generate its code: as it stands, or
-/// with one function's loops unrolled. `aligned`: words are read and written
+/// with one function's loops unrolled; with what an exact scheduler has
+/// answered so far, if one is asked. `aligned`: words are read and written
 /// where the buffers' alignment allows it, whatever the C source says.
 pub fn compile(
     mut module: Module,
@@ -77,9 +79,10 @@ pub fn compile(
     level: u8,
     aligned: bool,
     form: Option<&Form<'_>>,
+    exact: Option<&[Answer]>,
 ) -> Result<Program, MeasureError> {
     optimise(&mut module, &machine, level, form)?;
-    let options = generation(&machine, level, aligned, form);
+    let options = generation(&machine, level, aligned, form, exact);
     ciphermill_codegen::compile(&module, machine, &options).map_err(refused)
 }
 
@@ -117,7 +120,13 @@ pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<
 }
 
 /// How code is generated: the second half.
-pub fn generation(machine: &Machine, level: u8, aligned: bool, form: Option<&Form<'_>>) -> ciphermill_codegen::Options {
+pub fn generation(
+    machine: &Machine,
+    level: u8,
+    aligned: bool,
+    form: Option<&Form<'_>>,
+    exact: Option<&[Answer]>,
+) -> ciphermill_codegen::Options {
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
     // as from the C source alone, unless the request says otherwise.
@@ -125,9 +134,10 @@ pub fn generation(machine: &Machine, level: u8, aligned: bool, form: Option<&For
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
-        word_buffers: aligned || !machine.issue.interlock,
+        word_buffers: aligned || machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
         buffers: buffers(),
+        exact: exact.map(<[Answer]>::to_vec),
     }
 }
 

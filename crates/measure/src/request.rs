@@ -1,6 +1,7 @@
 //! What can be asked for. Comes in as JSON from Python, so every field is
 //! named as the command line names it.
 
+use ciphermill_program::exact::Answer;
 use serde::{Deserialize, Serialize};
 
 /// What the cipher does in the measured run.
@@ -106,6 +107,9 @@ pub struct Request {
     /// are anyway.
     #[serde(default)]
     pub aligned: bool,
+    /// An exact scheduler is asked about pipelined loops; what it said so far.
+    #[serde(default)]
+    pub exact: Option<Exact>,
     /// None for a cipher without vectors (a user's own).
     #[serde(default)]
     pub vectors: Option<VectorReport>,
@@ -115,6 +119,29 @@ pub struct Request {
     /// How the module came to be (compiler, flags), for the record.
     #[serde(default)]
     pub origin: serde_json::Value,
+}
+
+/// How the measured function's loops are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FormOf {
+    /// Rounds unrolled; otherwise they are loops, and the rest does not count.
+    pub unrolled: bool,
+    /// Blocks carried through it together.
+    pub jam: u32,
+    /// Instructions are chosen for few slots, not for short chains.
+    pub throughput: bool,
+}
+
+/// Answers hold for the loops of one form of the program.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exact {
+    /// The form that the problems were written for; None: choose one.
+    #[serde(default)]
+    pub form: Option<FormOf>,
+    #[serde(default)]
+    pub answers: Vec<Answer>,
 }
 
 fn full() -> u8 {

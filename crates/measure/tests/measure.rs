@@ -59,6 +59,7 @@ fn request(machine_name: &str) -> Request {
     Request {
         jam: None,
         unroll: None,
+        exact: None,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,

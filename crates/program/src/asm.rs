@@ -60,9 +60,13 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, tail)) = after.split_once('}') else { break };
         out.push_str(before);
+        let (name, view) = name.split_once('.').map_or((name, None), |(n, v)| (n, Some(v)));
         let index = instr.operands.iter().position(|o| o.name == name);
         match index.and_then(|i| inst.operands.get(i)) {
-            Some(&Operand::Reg(r)) => out.push_str(&register(program, r)),
+            Some(&Operand::Reg(r)) => out.push_str(&register(program, r, view)),
+            Some(Operand::Imm(x)) if view == Some("pow2") => {
+                let _ = write!(out, "{}", 1u64.checked_shl(*x as u32).unwrap_or(0));
+            }
             Some(Operand::Imm(x)) => {
                 let _ = write!(out, "{x}");
             }
@@ -80,8 +84,14 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
     out
 }
 
-fn register(program: &Program, r: Reg) -> String {
-    let name = program.machine.regs.get(usize::from(r.0)).map_or("<register>", |r| &r.name);
+/// The register's name, or that of the part which `view` means.
+fn register(program: &Program, r: Reg, view: Option<&str>) -> String {
+    let info = program.machine.regs.get(usize::from(r.0));
+    let part = |i: &'_ ciphermill_machine::RegInfo| {
+        let found = i.views.iter().find(|v| Some(v.0.as_str()) == view);
+        found.map_or_else(|| i.name.clone(), |v| v.1.clone())
+    };
+    let name = info.map_or_else(|| "<register>".to_owned(), part);
     format!("{}{name}", program.machine.asm.reg_prefix)
 }
 
@@ -313,6 +323,7 @@ mod tests {
             arg_overflow: 16,
             global_regs: vec![],
             loops: vec![],
+            problems: vec![],
         }
     }
 

@@ -11,6 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub mod asm;
+pub mod exact;
 pub mod layout;
 
 /// What one operand of an instruction is. Stands at the place the
@@ -47,6 +48,21 @@ pub struct Inst {
     pub role: Role,
     /// Offset in the WebAssembly module; 0 for none.
     pub loc: u32,
+}
+
+impl Inst {
+    /// Encoded size in bytes with these operands; of a jump, wherever its
+    /// target is. Jumps to near targets may be shorter ([`layout`]).
+    pub fn bytes(&self, machine: &Machine) -> u32 {
+        let instr = &machine.instrs[usize::from(self.instr.0)];
+        let changed = instr.sizes.iter().filter(|s| match self.operands.get(s.operand) {
+            Some(Operand::Reg(r)) => s.regs.contains(r),
+            Some(Operand::Imm(v)) => s.values.contains(v),
+            _ => false,
+        });
+        let total: i32 = i32::from(instr.bytes) + changed.map(|s| i32::from(s.bytes)).sum::<i32>();
+        total.max(0) as u32
+    }
 }
 
 /// Instructions that issue in the same cycle, in slot order. On a scalar
@@ -111,6 +127,8 @@ pub struct Program {
     pub global_regs: Vec<(Reg, u64)>,
     /// Software-pipelined loops, with the function each stands in.
     pub loops: Vec<PipelinedLoop>,
+    /// The same loops as problems for an exact scheduler, where that was asked.
+    pub problems: Vec<exact::LoopProblem>,
 }
 
 /// How a loop was software-pipelined, all in cycles.
@@ -126,6 +144,9 @@ pub struct PipelinedLoop {
     pub rec_mii: u32,
     /// Iterations under way at once.
     pub stages: u32,
+    /// An exact scheduler found that there is no schedule below this II; 0 when
+    /// none was asked.
+    pub least: u32,
 }
 
 impl Program {
@@ -135,7 +156,7 @@ impl Program {
 
     /// Bytes of all encoded instructions.
     pub fn code_bytes(&self) -> u64 {
-        let size = |i: &Inst| u64::from(self.machine.instrs[i.instr.0 as usize].bytes);
-        self.funcs.iter().flat_map(|f| &f.blocks).flat_map(|b| &b.bundles).flat_map(|b| &b.insts).map(size).sum()
+        let layout = layout::Layout::new(self);
+        layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum()
     }
 }

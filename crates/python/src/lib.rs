@@ -69,6 +69,12 @@ fn discover(py: Python<'_>, wasm: &[u8], request: &str, inputs: usize, most: usi
     guarded(py, || core::json::discover(wasm, request, inputs, most))
 }
 
+/// The pipelined loops of a request's program as scheduling problems; JSON.
+#[pyfunction]
+fn problems(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::problems(wasm, request))
+}
+
 /// Run official vectors on the reference interpreter.
 #[pyfunction]
 fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
@@ -94,6 +100,14 @@ fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> 
         let report = ciphermill_audit::audit(wasm, &key_bits, &iv_bits).map_err(MeasureError::input)?;
         serde_json::to_string(&report).map_err(MeasureError::internal)
     })
+}
+
+/// A native shared library under this computer's counters; request and answer are JSON.
+///
+/// It runs foreign machine code in this process.
+#[pyfunction]
+fn observe(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || ciphermill_host::observe_json(request).map_err(MeasureError::input))
 }
 
 /// A machine with its extensions and settings, resolved.
@@ -137,10 +151,12 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(speed, m)?)?;
     m.add_function(wrap_pyfunction!(explain, m)?)?;
     m.add_function(wrap_pyfunction!(discover, m)?)?;
+    m.add_function(wrap_pyfunction!(problems, m)?)?;
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
+    m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;

@@ -45,6 +45,7 @@ impl Simulator {
         let run = match &mut self.core {
             Core::Interlocked(engine) => engine.call(program, map, state, entry, fuel),
             Core::Exposed(stepper) => stepper.call(program, map, state, entry, fuel, &mut NoWatch),
+            Core::Dynamic(dynamic) => dynamic.call(program, map, state, entry, fuel),
         };
         let results = self.leave(func, run.map(|_| ()));
         if let Core::Exposed(stepper) = &mut self.core {
@@ -84,7 +85,14 @@ impl Simulator {
         let align = abi.stack_align.max(1);
         let top = STACK_TOP - abi.frame_reserve.next_multiple_of(align);
         self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(top);
-        self.state.pool.values[usize::from(abi.return_address.0)] = RETURN_TO;
+        match abi.return_address {
+            Some(r) => self.state.pool.values[usize::from(r.0)] = RETURN_TO,
+            None => {
+                let sp = top - word_bytes as u32;
+                self.state.memory.set_stack_word(sp, word_bytes, RETURN_TO);
+                self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(sp);
+            }
+        }
         self.state.windows.restart();
         self.map.lookup(u64::from(self.map.layout.func(func))).map_err(internal)
     }
@@ -104,7 +112,7 @@ impl Simulator {
         for &r in abi.callee_saved.iter().chain(&abi.call_preserved) {
             let kept = self.program.global_regs.iter().any(|&(g, _)| g == r);
             let info = &machine.regs[usize::from(r.0)];
-            let special = r == abi.stack_pointer || r == abi.return_address || info.zero || kept;
+            let special = r == abi.stack_pointer || Some(r) == abi.return_address || info.zero || kept;
             if !special && value(r) != POISON & mask(u32::from(machine.files[info.file].bits)) {
                 return Err(Stop::Internal(format!("{} did not preserve register {}", f.name, info.name)));
             }

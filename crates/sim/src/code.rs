@@ -49,10 +49,7 @@ impl CodeMap {
             for (b, block) in func.blocks.iter().enumerate() {
                 let mut addr = layout.blocks[f][b];
                 for (i, bundle) in block.bundles.iter().enumerate() {
-                    let mut bytes = 0;
-                    for inst in &bundle.insts {
-                        bytes += u32::from(program.machine.instrs[usize::from(inst.instr.0)].bytes);
-                    }
+                    let bytes = layout.sizes[f][b][i];
                     addr = begins(addr, bytes, program.machine.issue.packet_bytes);
                     // An empty bundle shares its address with the next one; a
                     // block's start is meant before anything else.

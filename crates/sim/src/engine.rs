@@ -277,6 +277,7 @@ impl Engine {
                 let (times, Some((cost, _))) = (node.counts[exit], timing.exits[exit]) else { continue };
                 s.issue_cycles += times * cost.issue;
                 s.stalls.load_wait += times * cost.load_wait;
+                s.lookup_cycles += (times * cost.lookup_wait) as f64;
                 s.stalls.operand_wait += times * cost.operand_wait;
                 s.stalls.unit += times * cost.unit;
                 s.stalls.branch += times * cost.branch;
@@ -306,6 +307,8 @@ pub fn add_bundles(s: &mut Stats, program: &Program, map: &CodeMap, counts: &[u6
         s.bundles += times;
         s.instructions += times * bundle.insts.len() as u64;
         s.per_func[map.bundles[n].func as usize] += times * bundle.insts.len() as u64;
+        let lookups = bundle.insts.iter().filter(|i| i.role == Role::Lookup).count();
+        s.lookup_cycles += times as f64 * lookups as f64 / bundle.insts.len().max(1) as f64;
         for inst in &bundle.insts {
             s.per_instr[usize::from(inst.instr.0)] += times;
             match inst.role {

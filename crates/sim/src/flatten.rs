@@ -160,7 +160,7 @@ impl<'a> Flattener<'a> {
                 self.emit(Op::Mark, 0, n as u16, 0);
             }
             let mut cx = Ctx { inst, pc, lets: vec![None; instr.temps] };
-            pc += u64::from(instr.bytes);
+            pc += u64::from(inst.bytes(self.machine));
             let alone = bundle.insts.len() == 1 && !delayed;
             for (k, stmt) in instr.semantics.iter().enumerate() {
                 match stmt {

@@ -30,14 +30,24 @@
 use crate::uses::{dest_of, latency, statement_reads};
 use ciphermill_machine::sem::Stmt;
 use ciphermill_machine::{InstrKind, Machine, OperandKind, Predictor, Reg, UnitId};
-use ciphermill_program::{Bundle, Operand};
+use ciphermill_program::{Bundle, Operand, Role};
+
+/// What makes a value, as far as waiting for it is accounted for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Maker {
+    #[default]
+    Other,
+    Load,
+    /// A load that is a table lookup.
+    Lookup,
+}
 
 /// What the timing rules need to know of a bundle.
 #[derive(Clone, Debug, Default)]
 pub struct BundleTiming {
     pub reads: Vec<Reg>,
-    /// Register, latency, and whether a load makes it.
-    pub writes: Vec<(Reg, u32, bool)>,
+    /// Register, latency, and what makes it.
+    pub writes: Vec<(Reg, u32, Maker)>,
     /// For each instruction that needs one: the unit classes that do, and how
     /// long it keeps its unit.
     pub units: Vec<(Vec<UnitId>, u32)>,
@@ -67,7 +77,12 @@ impl BundleTiming {
                     Stmt::Assign { dest, .. } => {
                         let reg = dest_of(inst, dest)?;
                         if writable(machine, reg) {
-                            t.writes.push((reg, latency(instr, dest), instr.kind == InstrKind::Load));
+                            let maker = match (instr.kind, inst.role) {
+                                (InstrKind::Load, Role::Lookup) => Maker::Lookup,
+                                (InstrKind::Load, _) => Maker::Load,
+                                _ => Maker::Other,
+                            };
+                            t.writes.push((reg, latency(instr, dest), maker));
                         }
                     }
                     Stmt::WindowSave => t.window = 1,
@@ -146,6 +161,8 @@ pub struct Cost {
     /// One for each bundle issued.
     pub issue: u64,
     pub load_wait: u64,
+    /// Of `load_wait`, what table lookups were waited for.
+    pub lookup_wait: u64,
     pub operand_wait: u64,
     pub unit: u64,
     pub branch: u64,
@@ -160,8 +177,8 @@ impl Cost {
 /// What is still in the pipeline, relative to the next possible issue.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Hazards {
-    /// Register, cycles until ready (at least 1), made by a load.
-    regs: Vec<(u16, u32, bool)>,
+    /// Register, cycles until ready (at least 1), what makes it.
+    regs: Vec<(u16, u32, Maker)>,
     /// Unit, cycles until free (at least 1): one entry for each busy one.
     units: Vec<(u16, u32)>,
 }
@@ -254,13 +271,13 @@ impl Pipes {
 /// Times runs of bundles.
 pub struct Timer<'m> {
     machine: &'m Machine,
-    ready: Vec<(u64, bool)>,
+    ready: Vec<(u64, Maker)>,
     pipes: Pipes,
 }
 
 impl<'m> Timer<'m> {
     pub fn new(machine: &'m Machine) -> Timer<'m> {
-        Timer { machine, ready: vec![(0, false); machine.regs.len()], pipes: Pipes::new(machine) }
+        Timer { machine, ready: vec![(0, Maker::Other); machine.regs.len()], pipes: Pipes::new(machine) }
     }
 
     /// Cycles of a run that is entered in state `entry` and left by `exit`,
@@ -280,9 +297,9 @@ impl<'m> Timer<'m> {
     }
 
     fn enter(&mut self, entry: &Hazards) {
-        self.ready.fill((0, false));
-        for &(r, at, load) in &entry.regs {
-            self.ready[usize::from(r)] = (u64::from(at), load);
+        self.ready.fill((0, Maker::Other));
+        for &(r, at, maker) in &entry.regs {
+            self.ready[usize::from(r)] = (u64::from(at), maker);
         }
         for class in &mut self.pipes.free {
             class.fill(0);
@@ -295,14 +312,17 @@ impl<'m> Timer<'m> {
     }
 
     fn issue(&mut self, b: &BundleTiming, next: u64, cost: &mut Cost) -> u64 {
-        let (mut t, mut load) = (next, false);
+        let (mut t, mut for_what) = (next, Maker::Other);
         for r in &b.reads {
-            let (at, by_load) = self.ready[usize::from(r.0)];
-            if at > t || (at == t && at > next && by_load) {
-                (t, load) = (at, by_load);
+            let (at, maker) = self.ready[usize::from(r.0)];
+            if at > t || (at == t && at > next && maker != Maker::Other && for_what == Maker::Other) {
+                (t, for_what) = (at, maker);
             }
         }
-        *(if load { &mut cost.load_wait } else { &mut cost.operand_wait }) += t - next;
+        *(if for_what == Maker::Other { &mut cost.operand_wait } else { &mut cost.load_wait }) += t - next;
+        if for_what == Maker::Lookup {
+            cost.lookup_wait += t - next;
+        }
         if !b.units.is_empty() {
             let ready = t;
             while !self.pipes.take(&b.units, t) {
@@ -315,8 +335,8 @@ impl<'m> Timer<'m> {
             cost.unit += t - ready;
         }
         self.turn(b.window);
-        for &(r, latency, by_load) in &b.writes {
-            self.ready[usize::from(r.0)] = (t + u64::from(latency), by_load);
+        for &(r, latency, maker) in &b.writes {
+            self.ready[usize::from(r.0)] = (t + u64::from(latency), maker);
         }
         cost.issue += 1;
         cost.unit += u64::from(b.issue_cycles) - 1;
@@ -335,15 +355,15 @@ impl<'m> Timer<'m> {
             self.ready[usize::from(t.0)] = self.ready[usize::from(f.0)];
         }
         for r in w.locals.iter().chain(from) {
-            self.ready[usize::from(r.0)] = (0, false);
+            self.ready[usize::from(r.0)] = (0, Maker::Other);
         }
     }
 
     fn leave(&self, now: u64) -> Hazards {
         let mut h = Hazards::default();
-        for (r, &(at, load)) in self.ready.iter().enumerate() {
+        for (r, &(at, maker)) in self.ready.iter().enumerate() {
             if at > now {
-                h.regs.push((r as u16, (at - now) as u32, load));
+                h.regs.push((r as u16, (at - now) as u32, maker));
             }
         }
         for (class, units) in self.pipes.free.iter().enumerate() {

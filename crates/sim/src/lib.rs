@@ -1,4 +1,5 @@
-//! The simulator of static-issue machines: scalar, in-order, VLIW.
+//! The simulator: programs run and timed, on scalar, in-order, VLIW and
+//! out-of-order machines.
 //!
 //! A program runs on a machine exactly as its machine file says, with two
 //! results: the machine's memory and registers afterwards (what a program
@@ -18,6 +19,8 @@
 //! * Machines with an exposed pipeline run on [`step`], bundle by bundle: a result is not in
 //!   its register before its latency has passed, and code that reads too early
 //!   gets the old value, as on the hardware.
+//! * Machines that schedule at run time run on [`dynamic`], which executes the
+//!   same superblocks and tells crate `ooo` what ran.
 //! * [`dataflow`] runs the same program on an infinitely wide machine, for the
 //!   bounds that measurements are compared with.
 //!
@@ -32,6 +35,7 @@
 pub mod cache;
 pub mod code;
 pub mod dataflow;
+pub mod dynamic;
 pub mod engine;
 pub mod exec;
 pub mod flatten;
@@ -55,6 +59,7 @@ pub use stats::{Roles, Stalls, Stats};
 use ciphermill_ir::TrapCode;
 use ciphermill_program::Program;
 use code::CodeMap;
+use dynamic::Dynamic;
 use engine::Engine;
 use exec::State;
 use memory::Memory;
@@ -109,6 +114,7 @@ pub enum Stop {
 enum Core {
     Interlocked(Box<Engine>),
     Exposed(Box<Stepper>),
+    Dynamic(Box<Dynamic>),
 }
 
 /// A machine with a program in it.
@@ -139,7 +145,9 @@ impl Simulator {
             let tables = machine.tables.iter().map(|t| t.values.clone()).collect();
             let matrices = map.matrices.iter().map(|m| m.byte_tables()).collect();
             let state = State { pool, memory, windows: Windows::new(machine), tables, matrices };
-            let core = if machine.issue.interlock {
+            let core = if let Some(model) = &machine.core {
+                Core::Dynamic(Box::new(Dynamic::new(&program, &map, model)?))
+            } else if machine.issue.interlock {
                 Core::Interlocked(Box::new(Engine::new(&program, &map, options.caches)?))
             } else {
                 Core::Exposed(Box::new(Stepper::new(&program, &map, options.caches)?))
@@ -179,6 +187,7 @@ impl Simulator {
         let mut s = match &self.core {
             Core::Interlocked(engine) => engine.stats(&self.program, &self.map),
             Core::Exposed(stepper) => stepper.stats(&self.program, &self.map),
+            Core::Dynamic(dynamic) => dynamic.stats(&self.program, &self.map),
         };
         let w = &self.state.windows;
         (s.window_overflows, s.window_underflows) = (w.overflows, w.underflows);
@@ -195,9 +204,18 @@ impl Simulator {
         match &mut self.core {
             Core::Interlocked(engine) => engine.reset(),
             Core::Exposed(stepper) => stepper.reset(),
+            Core::Dynamic(dynamic) => dynamic.reset(),
         }
         (self.state.windows.overflows, self.state.windows.underflows) = (0, 0);
         self.state.memory.lowest_stack = u64::from(ciphermill_program::layout::STACK_TOP);
+    }
+
+    /// The core of a machine that schedules at run time.
+    pub fn pipeline(&mut self) -> Option<&mut ciphermill_ooo::Pipeline> {
+        match &mut self.core {
+            Core::Dynamic(dynamic) => Some(&mut dynamic.pipeline),
+            _ => None,
+        }
     }
 
     /// How often each bundle of each block was executed:
@@ -206,6 +224,7 @@ impl Simulator {
         let counts = match &self.core {
             Core::Interlocked(engine) => engine.bundle_counts(&self.map),
             Core::Exposed(stepper) => stepper.bundle_counts(),
+            Core::Dynamic(dynamic) => dynamic.bundle_counts(&self.map),
         };
         let mut counts = counts.into_iter();
         let blocks = |f: &ciphermill_program::Func, counts: &mut std::vec::IntoIter<u64>| {

@@ -228,6 +228,12 @@ impl Memory {
         (offset + bytes <= self.system.len()).then(|| fetch(&self.system, offset, bytes))
     }
 
+    /// Write a word of the stack at its address, for a caller from outside.
+    pub fn set_stack_word(&mut self, addr: u32, bytes: usize, value: u64) {
+        let at = (addr - STACK_BASE) as usize;
+        put(&mut self.stack, at, bytes, value);
+    }
+
     /// Write a word of the system area; false outside it.
     pub fn set_system_word(&mut self, offset: usize, bytes: usize, value: u64) -> bool {
         let inside = offset + bytes <= self.system.len();

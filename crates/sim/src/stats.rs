@@ -58,6 +58,9 @@ pub struct Stats {
     pub instructions: u64,
     pub bundles: u64,
     pub roles: Roles,
+    /// Cycles that table lookups took: a cycle in which something issues is
+    /// divided evenly among what does, a wait belongs to what is waited for.
+    pub lookup_cycles: f64,
     /// Conditional branches.
     pub branches_taken: u64,
     pub branches_untaken: u64,
@@ -73,6 +76,9 @@ pub struct Stats {
     pub per_instr: Vec<u64>,
     /// Instructions executed in each function.
     pub per_func: Vec<u64>,
+    /// On machines that schedule at run time: what their core counted.
+    /// `issue_cycles` are then all cycles, and no stalls are told apart here.
+    pub core: Option<ciphermill_ooo::Counts>,
     /// Deepest the stack went, in bytes.
     pub stack_bytes: u64,
 }

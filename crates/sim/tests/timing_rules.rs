@@ -334,7 +334,7 @@ fn windowed() -> Machine {
     m.abi.results = vec![Reg(7)];
     m.abi.callee_saved.clear();
     m.abi.stack_pointer = Reg(2);
-    m.abi.return_address = Reg(15);
+    m.abi.return_address = Some(Reg(15));
     m.abi.windows = Some(Windows {
         count: 4,
         ins: regs(5),
@@ -348,7 +348,7 @@ fn windowed() -> Machine {
         overflow_cycles: 20,
         underflow_cycles: 30,
     });
-    m.regs.push(RegInfo { name: "unused".into(), file: 0, zero: false });
+    m.regs.push(RegInfo { name: "unused".into(), file: 0, zero: false, views: vec![] });
     m
 }
 

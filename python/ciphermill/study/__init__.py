@@ -22,7 +22,7 @@ from .layout import Study, load, names
 from .measure import measure_all
 from .results import Result, solve
 
-__all__ = ["Result", "Study", "describe", "document", "find", "names", "run"]
+__all__ = ["Result", "Study", "describe", "document", "find", "names", "records", "run"]
 
 
 def find(name: str) -> Study:
@@ -53,3 +53,13 @@ def run(studies: list[Study], progress: Callable = lambda items, total: items) -
 def document(results: list[Result]) -> dict[str, Any]:
     """The JSON document of ``ciphermill study --json``."""
     return {"schema": 1, "studies": [result.to_dict() for result in results]}
+
+
+def records(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """A row for each cell of a document, with its study and table."""
+    return [
+        {"study": study["name"], "table": table["name"], **cell}
+        for study in document["studies"]
+        for table in study["tables"]
+        for cell in table["rows"]
+    ]

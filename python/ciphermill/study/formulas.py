@@ -43,6 +43,12 @@ def rate(cycles: float, *, bits: float, mhz: float) -> float:
     return bits * mhz / cycles
 
 
+def seconds(cycles: float, *, measured: float, bytes: float, mhz: float) -> float:
+    """Time of a message of ``bytes`` when one of ``measured`` takes so many cycles
+    (Hu and Martinez 2012, section 4.1, prints the time of one long message)."""
+    return cycles / measured * bytes / (mhz * 1e6)
+
+
 def mean(*values: float) -> float:
     """Arithmetic mean (Wollinger et al. 2000, section 4.1: encryption and decryption)."""
     return math.fsum(values) / len(values)
@@ -131,6 +137,7 @@ def software(*, move: float, xor_memory: float, xor: float) -> float:
 
 ALL: dict[str, Formula] = {
     "rate": Formula(rate),
+    "seconds": Formula(seconds),
     "mean": Formula(mean),
     "quotient": Formula(quotient),
     "matrix_storage": Formula(matrix_storage),

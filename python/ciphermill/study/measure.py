@@ -1,14 +1,11 @@
 """The measurements that the cells of studies ask for.
 
-Each setting is measured once, on all cores. A verified measurement is kept
-below the cache folder under a hash of everything that determines it (core,
-module, machine files, settings, the vectors' verdict), so that a study whose
-inputs have not changed prints at once.
+Each setting is measured once, on all cores. Measurements are kept by content
+(`ciphermill.kept`), so that a study whose inputs have not changed prints at once.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from .. import engine, library, manifest, paths, rtl, yosys
+from .. import engine, kept, library, manifest, rtl, yosys
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 
@@ -59,7 +56,8 @@ def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
         if name not in library.extension_names():
             return Missing(f"extension {name} is not there")
     try:
-        return kept(engine.module(manifest.find(asked["cipher"]), asked.get("variant")), asked["on"], options(asked))
+        module = engine.module(manifest.find(asked["cipher"]), asked.get("variant"))
+        return kept.measurement(module, asked["on"], options(asked))
     except InputError as error:
         return Missing(str(error).splitlines()[0])
     except InternalError as error:
@@ -68,11 +66,8 @@ def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
 
 def hardware(name: str) -> Measurement | Missing:
     """What a unit of ``rtl/units.toml`` costs; nothing without Yosys."""
-    entry = next((entry for entry in rtl.units() if entry["name"] == name), None)
-    if entry is None:
-        return Missing(f"rtl/units.toml has no unit {name}")
     try:
-        made = rtl.unit(entry, {}, rtl.Options(prove=False))
+        made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
         provenance = {"kind": "synthesised", "yosys": yosys.version(), "unit": name}
         return Measurement({**made, "verified": True, "provenance": provenance})
     except InputError as error:
@@ -83,18 +78,3 @@ def options(asked: Mapping[str, Any]) -> engine.Options:
     """The settings of a cell as options of a measurement."""
     names = {"with": "with_"}
     return engine.Options(**{names.get(k, k): v for k, v in asked.items() if k not in ("cipher", "on", "variant")})
-
-
-def kept(module: engine.Module, machine: str, chosen: engine.Options) -> Measurement:
-    """A measurement, made now or found in the cache."""
-    chosen.check()
-    request = engine.request(module, machine, chosen)
-    digest = hashlib.sha256(f"{engine.identity()}\0{module.hash}\0{chosen}\0{request}".encode()).hexdigest()[:40]
-    path = paths.cache() / "measurements" / f"{digest}.json"
-    try:
-        return Measurement(json.loads(path.read_bytes()))
-    except (OSError, ValueError):
-        found = engine.measure(module, machine, chosen)
-        if found.verified:
-            paths.write_atomically(path, json.dumps(found.to_dict()).encode())
-        return found

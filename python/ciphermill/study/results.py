@@ -39,6 +39,9 @@ class Cell:
     missing: str | None = None
     #: An error of ours.
     fault: str | None = None
+    #: What was asked for and what came of it, where one measurement gave the value.
+    asked: Mapping[str, Any] | None = None
+    measurement: Measurement | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -145,6 +148,7 @@ def _measured(cell: Cell, answer: Measurement | Missing, asked: Mapping[str, Any
     cell.settings = {name: answer[name] for name in SETTINGS if name in answer} or dict(asked)
     cell.provenance = dict(answer.provenance)
     cell.verified = answer.verified
+    cell.asked, cell.measurement = asked, answer
     if not answer.verified:
         cell.missing = f"not verified: {answer.failure}"
         cell.fault = f"{answer.cipher}/{answer.variant} {answer.direction} on {answer.machine}: {cell.missing}"

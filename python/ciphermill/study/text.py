@@ -38,7 +38,7 @@ def text(result: Result) -> str:
 def pieces(result: Result) -> list:
     """Paragraphs (str) and tables (heads, rows) in the order of printing."""
     study = result.study
-    out: list = [f"{study.name}: {study.title}\n{wrapped(study.paper)}"]
+    out: list = [wrapped(sentence(result)), f"{study.title}\n{wrapped(study.paper)}"]
     if study.note:
         out.append(wrapped(study.note))
     for table in study.tables:
@@ -47,6 +47,22 @@ def pieces(result: Result) -> list:
         out += grids(result, table)
         out += remarks(result, table)
     return out
+
+
+def sentence(result: Result) -> str:
+    """How far ours and the paper's figures are apart, in words."""
+    cells = [cell for cell in result.cells.values() if cell.paper is not None]
+    ratios = sorted(((cell.ratio, cell) for cell in cells if cell.ratio), key=lambda pair: pair[0])
+    open_ = sum(cell.ours is None for cell in cells)
+    rest = f"; {open_} figures of the paper have none of ours beside them, each says why" if open_ else ""
+    if not ratios:
+        return f"{result.study.name}: no figure of ours can be compared with the paper's{rest}."
+    near = sum(1 / 1.1 <= ratio <= 1.1 for ratio, _ in ratios)
+    (least, low), (most, high) = ratios[0], ratios[-1]
+    return (
+        f"{result.study.name}: {near} of {len(ratios)} figures of ours are within 10 % of the paper's; ours over the paper's is "
+        f"between {least:.2f} ({low.row.label}, {low.column.label}) and {most:.2f} ({high.row.label}, {high.column.label}){rest}."
+    )
 
 
 def grids(result: Result, table: Table) -> list[tuple[list[str], list[list[str]]]]:

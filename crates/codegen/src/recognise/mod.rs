@@ -13,6 +13,7 @@
 //! * [`bytes`]: values that are sums of tables of single bytes;
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
+//! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
@@ -25,6 +26,7 @@ pub mod configure;
 pub mod cover;
 pub mod form;
 pub mod linear;
+pub mod report;
 pub mod rewrite;
 pub mod sums;
 pub mod units;

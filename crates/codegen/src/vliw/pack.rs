@@ -1,4 +1,4 @@
-//! Straight code into bundles, for an exposed pipeline.
+//! Straight code into bundles.
 //!
 //! A list scheduler, cycle by cycle, longest path first. A result may be read
 //! from the cycle in which it lands; until then its register holds the old
@@ -7,8 +7,13 @@
 //! under way: control passes on when the last result has landed, and a
 //! branch is started early enough for its delay slots to end just then.
 //!
-//! A call ends a block here: the return address is that of the next one. It is
-//! put into its register by the two instructions of `[abi.link]`.
+//! A machine that waits for operands by itself (`issue.interlock`) gets the same
+//! bundles without the empty cycles between them, and what is under way when a
+//! block ends may stay so.
+//!
+//! A call ends a block here: the return address is that of the next one. On an
+//! exposed pipeline it is put into its register by the two instructions of
+//! `[abi.link]`; elsewhere the call does so, and stands alone.
 
 use crate::CompileError;
 use crate::finish::{Finish, Laid, PInst, aimed, control};
@@ -165,6 +170,11 @@ pub fn emit(
             segment.push(p);
             continue;
         }
+        if finish.machine.issue.interlock {
+            straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
+            out.blocks.push(Block { bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }], loop_depth });
+            continue;
+        }
         let back = out.fresh();
         let jump = call(finish, p, back, &mut segment)?;
         straight(finish, std::mem::take(&mut segment), Some(jump), loop_depth, out)?;
@@ -223,7 +233,8 @@ fn straight(
         let latency = nodes[i].writes.iter().map(|w| w.1).max().unwrap_or(1).max(1);
         issue[i] + latency
     };
-    let quiet = (0..insts.len()).filter(|&i| Some(i) != last).map(landed).max().unwrap_or(0) as usize;
+    let exposed = (0..insts.len()).filter(|&i| !machine.issue.interlock && Some(i) != last);
+    let quiet = exposed.map(landed).max().unwrap_or(0) as usize;
     match last {
         None => rows.resize_with(quiet.max(rows.len()), Row::default),
         Some(l) => {
@@ -318,7 +329,8 @@ fn list(
     (rows, issue)
 }
 
-/// Rows as bundles, empty ones as no-operations of several cycles.
+/// Rows as bundles. Empty ones become no-operations of several cycles, or
+/// nothing where the machine waits by itself.
 pub fn bundles(machine: &Machine, rows: Vec<Row>) -> Result<Vec<Bundle>, CompileError> {
     let mut nops: Vec<(u32, InstrId)> = machine
         .instrs
@@ -350,7 +362,7 @@ pub fn bundles(machine: &Machine, rows: Vec<Row>) -> Result<Vec<Bundle>, Compile
     };
     for row in rows {
         if row.insts.is_empty() {
-            idle += 1;
+            idle += u32::from(!machine.issue.interlock);
         } else {
             flush(&mut idle, &mut out)?;
             out.push(Bundle { insts: row.insts.into_iter().collect() });

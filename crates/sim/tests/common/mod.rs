@@ -57,6 +57,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         units: vec![],
         issue_cycles: 1,
         unit_cycles: 1,
+        uops: 1,
         latency: 1,
         dest_latency: vec![],
         taken_cycles: 0,
@@ -68,6 +69,8 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         only: vec![],
         annul: false,
         bytes: 4,
+        short_bytes: None,
+        sizes: vec![],
         kind,
         extension: None,
         selectable: true,
@@ -143,7 +146,7 @@ pub fn toy() -> Machine {
         endian: Endian::Little,
         clock_mhz: 1.0,
         files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false }],
-        regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0 }).collect(),
+        regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0, views: vec![] }).collect(),
         units: vec![],
         instrs,
         compounds: vec![],
@@ -151,7 +154,8 @@ pub fn toy() -> Machine {
         variants: vec![],
         tables: vec![],
         matrices: vec![],
-        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0 },
+        issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0, explicit: false },
+        core: None,
         branch: BranchModel { predictor: Predictor::None },
         memory: MemorySystem { icache: None, dcache: None, unaligned: true, banks: None },
         abi: Abi {
@@ -163,7 +167,7 @@ pub fn toy() -> Machine {
             callee_saved: reg(10..14),
             call_preserved: vec![],
             stack_pointer: Reg(14),
-            return_address: Reg(15),
+            return_address: Some(Reg(15)),
             scratch: vec![],
             globals: vec![],
             stack_align: 16,
@@ -243,6 +247,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         arg_overflow: 32,
         global_regs: vec![],
         loops: vec![],
+        problems: vec![],
     }
 }
 

@@ -9,6 +9,8 @@
 
 use super::body::From;
 use super::circle::Circle;
+use super::graph::kept;
+
 use super::modulo::Schedule;
 use super::place::{Ops, Sides};
 use crate::vcode::VReg;
@@ -165,7 +167,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
         if ops.ops[i].writes.is_none() {
             continue;
         }
-        let mut start = schedule.time[i] + latency(ops, i);
+        let mut start = schedule.time[i] + kept(ops, i);
         let stop = last[i].unwrap_or(start).max(start);
         let interface = ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i);
         if stop - start >= ii {

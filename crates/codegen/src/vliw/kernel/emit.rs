@@ -64,7 +64,9 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), Compile
         .max()
         .unwrap_or(0)
         .max(0) as usize;
-    last.resize_with(landed.max(last.len()), Row::default);
+    if !machine.issue.interlock {
+        last.resize_with(landed.max(last.len()), Row::default);
+    }
     out.blocks.push(block(last, k.loop_depth.saturating_sub(1))?);
     Ok(())
 }

@@ -40,7 +40,7 @@ pub fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
             match from {
                 From::Node(p, 0) => add(p, i, latency(ops, p)),
                 // Read before this iteration's result lands in its place.
-                From::Node(p, _) if p != i && !lazy[p] => add(i, p, 1 - latency(ops, p)),
+                From::Node(p, _) if p != i && !lazy[p] => add(i, p, 1 - kept(ops, p)),
                 _ => {}
             }
         }
@@ -56,6 +56,13 @@ pub fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
 /// Cycles until an operation's result can be read.
 pub fn latency(ops: &Ops, i: usize) -> i64 {
     ops.ops[i].writes.map_or(1, |w| i64::from(w.1))
+}
+
+/// Cycles for which the register of an operation's result still holds what was
+/// in it: until the result lands on an exposed pipeline, for the cycle of issue
+/// where the hardware keeps track.
+pub fn kept(ops: &Ops, i: usize) -> i64 {
+    if ops.interlock { 1 } else { latency(ops, i) }
 }
 
 /// Longest way from the iteration's beginning to each operation.

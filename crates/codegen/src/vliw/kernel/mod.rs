@@ -22,6 +22,7 @@ pub mod body;
 mod circle;
 pub mod color;
 pub mod emit;
+pub mod exact;
 pub mod graph;
 pub mod modulo;
 pub mod partition;
@@ -34,6 +35,7 @@ use crate::facts::Facts;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
+use exact::Exchange;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
 
@@ -66,6 +68,8 @@ pub struct Kernel {
     /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
+    /// No schedule is shorter: an exact scheduler's word, 0 without one.
+    pub least: i64,
 }
 
 /// Find the loops of a function that can be pipelined and replace each by a
@@ -75,7 +79,10 @@ pub fn pipeline(
     machine: &Machine,
     facts: &Facts,
     registers: &Registers,
+    mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
+    let free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
+    let sides = Sides::new(machine, &free);
     let mut kernels = Vec::new();
     // Replacing a loop may take a block away: look again after each.
     let mut tried = std::collections::BTreeSet::new();
@@ -87,7 +94,10 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let Some(kernel) = best(&body, machine, registers)? else { continue };
+        let Some(mut kernel) = best(&body, &sides, registers)? else { continue };
+        if let Some(exchange) = &mut exchange {
+            kernel = exchange.improve(kernel, &body, &sides, registers)?;
+        }
         replace(func, &c, &body, &kernel, kernels.len(), registers);
         kernels.push(kernel);
     }
@@ -98,33 +108,30 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
     func.blocks[c.header as usize].params.clone()
 }
 
-fn best(body: &Body, machine: &Machine, registers: &Registers) -> Result<Option<Kernel>, CompileError> {
-    let mut free: Vec<Reg> = registers.allocatable.clone();
-    free.extend(machine.abi.scratch.iter().copied());
-    let sides = Sides::new(machine, &free);
+fn best(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<Kernel>, CompileError> {
     let try_at = |body: &Body, at: &[At], to: i64| -> Result<Option<Kernel>, CompileError> {
-        let ops = place::settle(body, &sides, at)?;
-        Ok(at_any_ii(body, &ops, &sides, registers, to))
+        let ops = place::settle(body, sides, at)?;
+        Ok(at_any_ii(body, &ops, sides, registers, to))
     };
-    let (res_mii, rec_mii) = graph::lower(&sides, body)?;
+    let (res_mii, rec_mii) = graph::lower(sides, body)?;
     let mut found: Option<Kernel> = None;
     let limit = |found: &Option<Kernel>| found.as_ref().map_or(i64::MAX, |k| k.schedule.ii - 1);
-    let apart = partition::apart(body, &sides);
-    let even = partition::balanced(&apart, &sides);
+    let apart = partition::apart(body, sides);
+    let even = partition::balanced(&apart, sides);
     if even {
         found = try_at(body, &apart, i64::MAX)?;
         if let Some(separate) = partition::separate(body) {
-            let apart = partition::apart(&separate, &sides);
+            let apart = partition::apart(&separate, sides);
             found = try_at(&separate, &apart, limit(&found))?.or(found);
         }
     }
     if sides.files.len() > 1 && !(even && found.is_some()) {
-        for mut at in [partition::spread(body, &sides), apart] {
+        for mut at in [partition::spread(body, sides), apart] {
             found = try_at(body, &at, limit(&found))?.or(found);
-            let mut cost = estimate(body, &sides, &at)?;
+            let mut cost = estimate(body, sides, &at)?;
             for which in 0..(TRIALS / body.nodes.len().max(1)).min(1000) {
-                let Some(new) = partition::moves(body, &sides, &at, which * 7919) else { break };
-                let price = estimate(body, &sides, &new)?;
+                let Some(new) = partition::moves(body, sides, &at, which * 7919) else { break };
+                let price = estimate(body, sides, &new)?;
                 if price <= cost {
                     (at, cost) = (new, price);
                 }
@@ -183,6 +190,7 @@ fn at_any_ii(body: &Body, ops: &Ops, sides: &Sides<'_>, registers: &Registers, t
                             loop_depth,
                             res_mii,
                             rec_mii,
+                            least: 0,
                         });
                     }
                     Err(short) => limits[short.side] -= short.by as i64,

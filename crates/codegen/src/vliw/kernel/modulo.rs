@@ -26,7 +26,7 @@
 mod inductions;
 
 use super::body::From;
-use super::graph::{Edges, depths, edges, induction, latency};
+use super::graph::{Edges, depths, edges, induction, kept, latency};
 use super::place::{Ops, Sides};
 use super::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
@@ -376,7 +376,7 @@ impl<'a> Attempt<'a> {
                 lax || {
                     let more = |c: i64| crowd.iter().filter(|x| x.0 == side && (x.1..x.2).contains(&c)).count() as i64;
                     let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit[side];
-                    (s + latency(ops, p)..t).all(room)
+                    (s + kept(ops, p)..t).all(room)
                 }
             });
             let Some((s, (v, unit))) = fits else {
@@ -388,7 +388,7 @@ impl<'a> Attempt<'a> {
                 }
                 return None;
             };
-            crowd.push((side, s + latency(ops, p), t));
+            crowd.push((side, s + kept(ops, p), t));
             self.table.put(self.table.row(s), p, &ops.ops[p], v, unit);
             done.push((p, s, v));
         }
@@ -406,7 +406,7 @@ impl<'a> Attempt<'a> {
         // Its own value, seen backwards, ends where it lands.
         let life = self.lives[i];
         if life.open {
-            let landing = t + latency(ops, i);
+            let landing = t + kept(ops, i);
             if life.last - landing >= ii && !ops.initial.contains_key(&i) {
                 return None;
             }
@@ -436,19 +436,23 @@ impl<'a> Attempt<'a> {
     fn finish(self, stages: i64) -> Option<Schedule> {
         let (ops, ii) = (self.ops, self.ii);
         let time: Vec<i64> = self.time.iter().map(|t| t.unwrap_or(-1) - self.lowest).collect();
-        let orders =
-            ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
-        let carried = ops.ops.iter().enumerate().all(|(i, op)| {
-            op.reads.iter().all(|r| match r.1 {
-                From::Node(p, d) => {
-                    let d = i64::from(d);
-                    let read = time[i] + d * ii;
-                    let landing = time[p] + latency(ops, p);
-                    read >= landing && read < landing + ii
-                }
-                From::Outside(_) => true,
-            })
-        });
-        (orders && carried).then_some(Schedule { ii, time, variant: self.variant, stages })
+        keeps_orders(ops, ii, &time).then_some(Schedule { ii, time, variant: self.variant, stages })
     }
+}
+
+/// Does every access to memory wait for those before it, and every operand find
+/// its value landed and not yet overwritten by the next iteration's?
+pub fn keeps_orders(ops: &Ops, ii: i64, time: &[i64]) -> bool {
+    let memory =
+        ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
+    let operands = ops.ops.iter().enumerate().all(|(i, op)| {
+        op.reads.iter().all(|r| match r.1 {
+            From::Node(p, d) => {
+                let read = time[i] + i64::from(d) * ii;
+                read >= time[p] + latency(ops, p) && read < time[p] + kept(ops, p) + ii
+            }
+            From::Outside(_) => true,
+        })
+    });
+    memory && operands
 }

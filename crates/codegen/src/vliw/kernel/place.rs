@@ -70,6 +70,9 @@ pub struct Ops {
     pub initial: BTreeMap<usize, VReg>,
     pub live_out: Vec<(usize, VReg)>,
     pub memory: Vec<(usize, usize, u32, u32)>,
+    /// The machine waits for operands: a register's old value is gone with the
+    /// cycle in which its new one is started.
+    pub interlock: bool,
 }
 
 impl Ops {
@@ -141,6 +144,7 @@ pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileE
         s.out.ops[op].reads[k].1 = From::Node(s.index[old], 1);
     }
     let mut out = s.out;
+    out.interlock = sides.machine.issue.interlock;
     out.initial = body.initial.iter().map(|(&n, &v)| (s.index[n], v)).collect();
     out.live_out = body.live_out.iter().map(|&(n, v)| (s.index[n], v)).collect();
     out.memory = body.memory.iter().map(|&(a, b, c, d)| (s.index[a], s.index[b], c, d)).collect();

@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
     }
 
     /// The unit a variant would run on in a row, if it is free with its paths.
-    fn free(&self, row: usize, op: &Op, v: InstrId) -> Option<Option<UnitId>> {
+    pub fn free(&self, row: usize, op: &Op, v: InstrId) -> Option<Option<UnitId>> {
         let machine = self.sides.machine;
         let instr = &machine.instrs[usize::from(v.0)];
         let unit = match instr.units.as_slice() {

@@ -3,7 +3,7 @@
 //! else, and leave it at the end for one that suits all their readers.
 
 use super::super::body::From;
-use super::super::graph::latency;
+use super::super::graph::{kept, latency};
 use super::super::table::shuffle;
 use super::Attempt;
 
@@ -31,7 +31,7 @@ impl Attempt<'_> {
                 .filter_map(|(r, _)| self.time[r])
                 .collect();
             let lat = latency(ops, i);
-            let low = readers.iter().map(|r| r - lat + 1).max().unwrap_or(self.lowest).max(self.lowest);
+            let low = readers.iter().map(|r| r - kept(ops, i) + 1).max().unwrap_or(self.lowest).max(self.lowest);
             let high = readers.iter().map(|r| r + ii - lat).min().unwrap_or(-1).min(-1);
             if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
                 continue;

@@ -1,0 +1,150 @@
+//! The last choice between instructions that do the same.
+//!
+//! * [`Encodings`]: an instruction whose immediates fit a shorter one of the
+//!   same meaning becomes that one. Frames are written with one load and one
+//!   store; how far a slot is from the stack pointer is known only here.
+//! * [`Encodings::spared`]: a comparison of a result with zero is left out where
+//!   the instruction that made the result has set the flags alike.
+
+use crate::finish::PInst;
+use crate::spills::written;
+use ciphermill_ir::{BinOp, CmpOp};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
+use ciphermill_program::{Inst, Operand};
+use std::collections::HashMap;
+
+/// For each instruction the shorter ones of the same meaning, shortest first.
+pub struct Encodings<'a> {
+    machine: &'a Machine,
+    shorter: HashMap<InstrId, Vec<InstrId>>,
+}
+
+impl<'a> Encodings<'a> {
+    pub fn new(machine: &'a Machine) -> Encodings<'a> {
+        let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
+        let with_immediate = |i: &Instr| i.operands.iter().any(|o| matches!(o.kind, OperandKind::Imm { .. }));
+        for (i, instr) in machine.instrs.iter().enumerate().filter(|(_, i)| with_immediate(i)) {
+            let names: Vec<&str> = instr.operands.iter().map(|o| o.name.as_str()).collect();
+            let key = format!("{names:?} {} {}", instr.asm, written(machine, instr, &|_| None));
+            alike.entry(key).or_default().push(i);
+        }
+        let mut shorter: HashMap<InstrId, Vec<InstrId>> = HashMap::new();
+        for list in alike.values() {
+            for &i in list {
+                let mut below: Vec<usize> =
+                    list.iter().copied().filter(|&j| machine.instrs[j].bytes < machine.instrs[i].bytes).collect();
+                below.sort_by_key(|&j| (machine.instrs[j].bytes, j));
+                if !below.is_empty() {
+                    shorter.insert(InstrId(i as u16), below.into_iter().map(|j| InstrId(j as u16)).collect());
+                }
+            }
+        }
+        Encodings { machine, shorter }
+    }
+
+    /// Take the shortest encoding that holds the immediates.
+    pub fn shorten(&self, inst: &mut Inst) {
+        let Some(list) = self.shorter.get(&inst.instr) else { return };
+        let holds = |id: &&InstrId| {
+            let operands = &self.machine.instrs[usize::from(id.0)].operands;
+            operands.iter().zip(&inst.operands).all(|(o, given)| match (&o.kind, given) {
+                (OperandKind::Imm { min, max, .. }, Operand::Imm(v)) => (min..=max).contains(&v),
+                _ => true,
+            })
+        };
+        if let Some(&id) = list.iter().find(holds) {
+            inst.instr = id;
+        }
+    }
+
+    /// Leave out the comparison with zero before `branch` if the flags are set
+    /// already. Only tests of equality are: zero is zero whatever made it.
+    pub fn spared(&self, body: &mut Vec<PInst>, branch: &Inst) {
+        let Some((Stmt::Goto { cond: Some(cond), .. }, 1)) = self.semantics(branch).first().map(|s| (s, self.semantics(branch).len()))
+        else {
+            return;
+        };
+        let Expr::FlagsTest { op: CmpOp::Eq | CmpOp::Ne, flags } = cond else { return };
+        let Expr::Fixed(flags) = **flags else { return };
+        let Some(at) = body.iter().rposition(|p| self.writes(&p.inst, flags)) else { return };
+        let Some(reg) = self.compared_with_zero(&body[at].inst, flags) else { return };
+        let Some(made) = body[..at].iter().rposition(|p| self.writes(&p.inst, flags) || self.writes(&p.inst, reg)) else {
+            return;
+        };
+        if self.sets_zero(&body[made].inst, reg, flags) {
+            body.remove(at);
+        }
+    }
+
+    fn semantics(&self, inst: &Inst) -> &[Stmt] {
+        &self.machine.instrs[usize::from(inst.instr.0)].semantics
+    }
+
+    fn dest(inst: &Inst, dest: &Dest) -> Option<Reg> {
+        match dest {
+            Dest::Fixed(r) => Some(*r),
+            Dest::Operand(i) => match inst.operands.get(*i) {
+                Some(Operand::Reg(r)) => Some(*r),
+                _ => None,
+            },
+        }
+    }
+
+    /// May it write the register? A call may write any.
+    fn writes(&self, inst: &Inst, reg: Reg) -> bool {
+        self.semantics(inst).iter().any(|s| match s {
+            Stmt::Assign { dest, .. } => Encodings::dest(inst, dest) == Some(reg),
+            Stmt::Goto { .. } | Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => true,
+            Stmt::Let { .. } | Stmt::Store { .. } => false,
+        })
+    }
+
+    /// The register that an instruction does nothing but compare with zero.
+    fn compared_with_zero(&self, inst: &Inst, flags: Reg) -> Option<Reg> {
+        let [Stmt::Assign { dest: Dest::Fixed(f), value }] = self.semantics(inst) else { return None };
+        let reg = |e: &Expr| match e {
+            Expr::Operand(i) => Encodings::dest(inst, &Dest::Operand(*i)),
+            _ => None,
+        };
+        let found = match value {
+            Expr::FlagsLogic { a } => match &**a {
+                Expr::Bin { op: BinOp::And, a, b, .. } => reg(a).filter(|r| reg(b) == Some(*r)),
+                _ => None,
+            },
+            Expr::FlagsSub { a, b } => match **b {
+                Expr::Imm(i) if inst.operands.get(i) == Some(&Operand::Imm(0)) => reg(a),
+                _ => None,
+            },
+            _ => None,
+        };
+        found.filter(|_| *f == flags)
+    }
+
+    /// Does it put a value into `reg` and set the zero flag by that value?
+    fn sets_zero(&self, inst: &Inst, reg: Reg, flags: Reg) -> bool {
+        let word = self.machine.word_bits;
+        let mut values = (None, None);
+        let mut lets: HashMap<usize, &Expr> = HashMap::new();
+        for s in self.semantics(inst) {
+            match s {
+                Stmt::Let { temp, value } => {
+                    lets.insert(*temp, value);
+                }
+                Stmt::Assign { dest: Dest::Fixed(f), value } if *f == flags => values.1 = Some(value),
+                Stmt::Assign { dest, value } if Encodings::dest(inst, dest) == Some(reg) => values.0 = Some(value),
+                _ => {}
+            }
+        }
+        let (Some(value), Some(set)) = values else { return false };
+        let same = |a: &Expr, b: &Expr, op: BinOp| {
+            matches!(value, Expr::Bin { op: o, bits, a: x, b: y } if *o == op && *bits == word && **x == *a && **y == *b)
+        };
+        match set {
+            Expr::FlagsLogic { a } => **a == *value,
+            Expr::FlagsAdd { a, b } => same(a, b, BinOp::Add),
+            Expr::FlagsSub { a, b } => same(a, b, BinOp::Sub),
+            _ => false,
+        }
+    }
+}

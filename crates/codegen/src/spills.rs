@@ -1,0 +1,408 @@
+//! Moves that two-address instructions leave behind the allocator.
+//!
+//! An instruction that overwrites a source ties two values to one register.
+//! Where the allocator has to split such a chain it keeps every link of it in
+//! the chain's stack slot, read again or not. Here the moves between
+//! instructions are gone over, after allocation:
+//!
+//! * a reload of what a register still holds becomes a move, or nothing;
+//! * a reload that serves one use is left to that use, where the machine has an
+//!   instruction that reads memory there ([`Memory`]);
+//! * a move whose target nobody reads is dropped.
+//!
+//! Only machines with two-address instructions are looked at.
+
+use crate::allocate::{Allocated, Place, Step};
+use crate::facts::Facts;
+use crate::vcode::{VFunc, VInst, VKind, VOp};
+use ciphermill_machine::print::{Names, statements};
+use ciphermill_machine::sem::{Expr, Stmt};
+use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, OperandKind, Reg};
+use std::collections::{BTreeSet, HashMap};
+
+/// Instructions that read at a base register and a displacement what others
+/// read in a register.
+pub struct Memory {
+    forms: HashMap<(InstrId, usize), Form>,
+}
+
+/// Such an instruction, with what each of its operands is.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub instr: InstrId,
+    pub operands: Vec<Part>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The other instruction's operand of this index.
+    Same(usize),
+    Base,
+    Displacement,
+}
+
+/// Stands for the value that is in a register here and in memory there.
+const HERE: Expr = Expr::Temp(9999);
+
+impl Memory {
+    /// Find them, by comparing semantics.
+    pub fn new(machine: &Machine) -> Memory {
+        let mut loads: HashMap<String, usize> = HashMap::new();
+        for (i, instr) in machine.instrs.iter().enumerate() {
+            if let Some(text) = loaded(machine, instr) {
+                loads.entry(text).or_insert(i);
+            }
+        }
+        let mut forms = HashMap::new();
+        let list = if loads.is_empty() { &[] } else { &machine.instrs[..] };
+        for (i, instr) in list.iter().enumerate().filter(|(_, i)| i.kind == InstrKind::Compute) {
+            for (k, operand) in instr.operands.iter().enumerate() {
+                if !matches!(operand.kind, OperandKind::Reg { def: false, used: true, .. }) {
+                    continue;
+                }
+                let here = |e: &Expr| (*e == Expr::Operand(k)).then_some(HERE);
+                let text = written(machine, instr, &here);
+                let found = loads.get(&text).and_then(|&b| Some((b, parts(instr, k, &machine.instrs[b])?)));
+                if let Some((b, operands)) = found {
+                    forms.insert((InstrId(i as u16), k), Form { instr: InstrId(b as u16), operands });
+                }
+            }
+        }
+        Memory { forms }
+    }
+
+    pub fn form(&self, instr: InstrId, operand: usize) -> Option<&Form> {
+        self.forms.get(&(instr, operand))
+    }
+}
+
+/// Base and displacement of the one word an instruction loads.
+fn based(machine: &Machine, instr: &Instr) -> Option<(usize, usize)> {
+    let mut found = BTreeSet::new();
+    ciphermill_machine::for_each_expr(&instr.semantics, &mut |e| {
+        if let Expr::Load { bytes, addr, .. } = e {
+            let place = match &**addr {
+                Expr::Bin { op: ciphermill_ir::BinOp::Add, a, b, .. } => match (&**a, &**b) {
+                    (Expr::Operand(a), Expr::Imm(b)) if bytes * 8 == machine.word_bits => Some((*a, *b)),
+                    _ => None,
+                },
+                _ => None,
+            };
+            found.insert(place);
+        }
+    });
+    let place = found.pop_first().flatten().filter(|_| found.is_empty())?;
+    let wide = matches!(instr.operands[place.1].kind, OperandKind::Imm { min, max, .. } if max - min >= u32::MAX.into());
+    (wide && instr.kind == InstrKind::Load).then_some(place)
+}
+
+/// The semantics of an instruction that loads, with what it loads left open.
+fn loaded(machine: &Machine, instr: &Instr) -> Option<String> {
+    based(machine, instr)?;
+    Some(written(machine, instr, &|e| matches!(e, Expr::Load { .. }).then_some(HERE)))
+}
+
+/// Semantics as text, `let`s put in, and what `open` finds left open.
+pub(crate) fn written(machine: &Machine, instr: &Instr, open: &dyn Fn(&Expr) -> Option<Expr>) -> String {
+    let mut lets: HashMap<usize, Expr> = HashMap::new();
+    let mut out = Vec::new();
+    for s in &instr.semantics {
+        let put = |e: &Expr| {
+            replaced(e, &|e| match e {
+                Expr::Temp(t) => lets.get(t).cloned(),
+                e => open(e),
+            })
+        };
+        let made = match s {
+            Stmt::Let { temp, value } => {
+                let value = put(value);
+                lets.insert(*temp, value);
+                continue;
+            }
+            Stmt::Assign { dest, value } => Stmt::Assign { dest: dest.clone(), value: put(value) },
+            Stmt::Store { bytes, addr, value } => Stmt::Store { bytes: *bytes, addr: put(addr), value: put(value) },
+            other => other.clone(),
+        };
+        out.push(made);
+    }
+    let names = Names { word: machine.word_bits, operands: &instr.operands, regs: &machine.regs, tables: &machine.tables };
+    statements(&out, names)
+}
+
+/// The expression with what `with` knows replaced, outermost first.
+fn replaced(e: &Expr, with: &dyn Fn(&Expr) -> Option<Expr>) -> Expr {
+    if let Some(new) = with(e) {
+        return new;
+    }
+    let sub = |e: &Expr| Box::new(replaced(e, with));
+    match e {
+        Expr::Bin { op, bits, a, b } => Expr::Bin { op: *op, bits: *bits, a: sub(a), b: sub(b) },
+        Expr::Un { op, bits, a } => Expr::Un { op: *op, bits: *bits, a: sub(a) },
+        Expr::Cmp { op, bits, a, b } => Expr::Cmp { op: *op, bits: *bits, a: sub(a), b: sub(b) },
+        Expr::Select { cond, then, els } => Expr::Select { cond: sub(cond), then: sub(then), els: sub(els) },
+        Expr::Slice { a, lo, width } => Expr::Slice { a: sub(a), lo: *lo, width: *width },
+        Expr::Load { bytes, signed, addr } => Expr::Load { bytes: *bytes, signed: *signed, addr: sub(addr) },
+        Expr::FlagsSub { a, b } => Expr::FlagsSub { a: sub(a), b: sub(b) },
+        Expr::FlagsAdd { a, b } => Expr::FlagsAdd { a: sub(a), b: sub(b) },
+        Expr::FlagsLogic { a } => Expr::FlagsLogic { a: sub(a) },
+        Expr::FlagsTest { op, flags } => Expr::FlagsTest { op: *op, flags: sub(flags) },
+        other => other.clone(),
+    }
+}
+
+/// Where the operands of `other` come from, when it reads operand `k` of
+/// `instr` in memory.
+fn parts(instr: &Instr, k: usize, other: &Instr) -> Option<Vec<Part>> {
+    let (mut base, mut displacement) = (None, None);
+    ciphermill_machine::for_each_expr(&other.semantics, &mut |e| {
+        if let Expr::Load { addr, .. } = e
+            && let Expr::Bin { a, b, .. } = &**addr
+            && let (Expr::Operand(a), Expr::Imm(b)) = (&**a, &**b)
+        {
+            (base, displacement) = (Some(*a), Some(*b));
+        }
+    });
+    let part = |(i, o): (usize, &ciphermill_machine::Operand)| match i {
+        _ if Some(i) == base => Some(Part::Base),
+        _ if Some(i) == displacement => Some(Part::Displacement),
+        _ => {
+            let same = instr.operands.iter().position(|p| p.name == o.name).filter(|&p| p != k)?;
+            let only = |i: &Instr, at: usize| i.only.iter().find(|p| p.0 == at).map(|p| p.1.clone());
+            (only(instr, same) == only(other, i)).then_some(Part::Same(same))
+        }
+    };
+    let free = instr.only.iter().all(|o| o.0 != k);
+    other.operands.iter().enumerate().map(part).collect::<Option<Vec<_>>>().filter(|_| free)
+}
+
+/// Does the machine overwrite sources?
+pub fn two_address(machine: &Machine) -> bool {
+    let ties = |i: &Instr| {
+        i.selectable && i.operands.iter().any(|o| matches!(o.kind, OperandKind::Reg { def: true, used: true, .. }))
+    };
+    machine.issue.interlock && machine.instrs.iter().any(ties)
+}
+
+/// What an instruction does with one of its places.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Access {
+    /// Operand of this index, which only reads.
+    Use(usize),
+    /// A read that must stay where it is.
+    Bound,
+    Def,
+}
+
+fn accesses(inst: &VInst) -> Vec<Access> {
+    let mut out = Vec::new();
+    for (i, op) in inst.ops.iter().enumerate() {
+        match op {
+            VOp::Use(_) => out.push(Access::Use(i)),
+            VOp::Def(_) => out.push(Access::Def),
+            VOp::Tied { .. } => out.extend([Access::Bound, Access::Def]),
+            _ => {}
+        }
+    }
+    out.extend(inst.fixed_uses.iter().map(|_| Access::Bound));
+    out.extend(inst.fixed_defs.iter().map(|_| Access::Def));
+    out
+}
+
+/// Goes over the moves of one function.
+pub struct Cleaner<'a> {
+    pub func: &'a VFunc,
+    pub machine: &'a Machine,
+    pub facts: &'a Facts,
+    pub memory: &'a Memory,
+    /// Registers that a call destroys.
+    pub clobbered: &'a [Reg],
+}
+
+impl Cleaner<'_> {
+    pub fn run(&self, allocated: &mut Allocated) {
+        for (b, steps) in allocated.blocks.iter_mut().enumerate() {
+            self.forward(b, steps);
+        }
+        self.drop_dead(allocated);
+        let outs = self.live_out(allocated);
+        for (b, steps) in allocated.blocks.iter_mut().enumerate() {
+            self.take_in(b, steps, &outs[b]);
+        }
+        self.drop_dead(allocated);
+    }
+
+    fn inst(&self, b: usize, index: usize) -> &VInst {
+        &self.func.blocks[b].insts[index]
+    }
+
+    /// Registers that an instruction writes beside its operands.
+    fn destroyed(&self, inst: &VInst) -> Vec<Reg> {
+        match inst.kind {
+            VKind::Call => self.clobbered.to_vec(),
+            _ => self.facts.fixed_writes(inst.instr).collect(),
+        }
+    }
+
+    /// Values by number: what a register still holds is not loaded again.
+    fn forward(&self, b: usize, steps: &mut Vec<Step>) {
+        let mut values: HashMap<Place, u32> = HashMap::new();
+        let mut next = 0;
+        let mut fresh = |values: &mut HashMap<Place, u32>, p: Place| {
+            next += 1;
+            values.insert(p, next);
+            next
+        };
+        let old = std::mem::take(steps);
+        for mut step in old {
+            match &mut step {
+                Step::Move { from, to } => {
+                    let value = match values.get(from) {
+                        Some(&v) => v,
+                        None => fresh(&mut values, *from),
+                    };
+                    if values.get(to) == Some(&value) {
+                        continue;
+                    }
+                    if let Place::Slot(_) = from {
+                        let mut holders: Vec<Place> = values
+                            .iter()
+                            .filter(|(p, v)| **v == value && matches!(p, Place::Reg(_)))
+                            .map(|(p, _)| *p)
+                            .collect();
+                        holders.sort();
+                        if let Some(&r) = holders.first() {
+                            *from = r;
+                        }
+                    }
+                    values.insert(*to, value);
+                }
+                Step::Inst(index, places) => {
+                    let inst = self.inst(b, *index);
+                    let list = accesses(inst);
+                    for r in self.destroyed(inst) {
+                        fresh(&mut values, Place::Reg(r));
+                    }
+                    for (place, access) in places.iter().zip(&list) {
+                        if *access == Access::Def {
+                            fresh(&mut values, *place);
+                        }
+                    }
+                }
+            }
+            steps.push(step);
+        }
+    }
+
+    /// Reads and writes of a step, in that order.
+    fn effects(&self, b: usize, step: &Step) -> (Vec<Place>, Vec<Place>) {
+        match step {
+            Step::Move { from, to } => (vec![*from], vec![*to]),
+            Step::Inst(index, places) => {
+                let inst = self.inst(b, *index);
+                let (mut reads, mut writes) = (Vec::new(), Vec::new());
+                for (place, access) in places.iter().zip(accesses(inst)) {
+                    if access == Access::Def { writes.push(*place) } else { reads.push(*place) }
+                }
+                writes.extend(self.destroyed(inst).into_iter().map(Place::Reg));
+                (reads, writes)
+            }
+        }
+    }
+
+    fn before(&self, b: usize, step: &Step, live: &mut BTreeSet<Place>) {
+        let (reads, writes) = self.effects(b, step);
+        for w in &writes {
+            live.remove(w);
+        }
+        live.extend(reads);
+    }
+
+    /// Places read behind each block.
+    fn live_out(&self, allocated: &Allocated) -> Vec<BTreeSet<Place>> {
+        let n = allocated.blocks.len();
+        let (mut ins, mut outs) = (vec![BTreeSet::new(); n], vec![BTreeSet::new(); n]);
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for b in (0..n).rev() {
+                let mut live = BTreeSet::new();
+                for (s, _) in &self.func.blocks[b].succs {
+                    live.extend(ins[*s as usize].iter().copied());
+                }
+                outs[b] = live.clone();
+                for step in allocated.blocks[b].iter().rev() {
+                    self.before(b, step, &mut live);
+                }
+                if live != ins[b] {
+                    ins[b] = live;
+                    changed = true;
+                }
+            }
+        }
+        outs
+    }
+
+    fn drop_dead(&self, allocated: &mut Allocated) {
+        let outs = self.live_out(allocated);
+        for (b, out) in outs.into_iter().enumerate() {
+            let mut live = out;
+            let mut kept = Vec::new();
+            for step in std::mem::take(&mut allocated.blocks[b]).into_iter().rev() {
+                if matches!(&step, Step::Move { to, .. } if !live.contains(to)) {
+                    continue;
+                }
+                self.before(b, &step, &mut live);
+                kept.push(step);
+            }
+            kept.reverse();
+            allocated.blocks[b] = kept;
+        }
+    }
+
+    /// Leave reloads that serve one use to that use.
+    fn take_in(&self, b: usize, steps: &mut Vec<Step>, out: &BTreeSet<Place>) {
+        let mut i = 0;
+        while i < steps.len() {
+            if let Step::Move { from: from @ Place::Slot(_), to: to @ Place::Reg(_) } = steps[i]
+                && let Some((j, at)) = self.only_use(b, &steps[i + 1..], from, to, out)
+                && let Step::Inst(_, places) = &mut steps[i + 1 + j]
+            {
+                places[at] = from;
+                steps.remove(i);
+                continue;
+            }
+            i += 1;
+        }
+    }
+
+    /// The one read of `reg` before it is written again, where it can read
+    /// `slot` instead: the step, and the place in it.
+    fn only_use(&self, b: usize, steps: &[Step], slot: Place, reg: Place, out: &BTreeSet<Place>) -> Option<(usize, usize)> {
+        let mut found = None;
+        for (j, step) in steps.iter().enumerate() {
+            let (reads, writes) = self.effects(b, step);
+            let count = reads.iter().filter(|&&r| r == reg).count();
+            if count > 1 || (count == 1 && found.is_some()) {
+                return None;
+            }
+            if count == 1 {
+                let Step::Inst(index, places) = step else { return None };
+                let inst = self.inst(b, *index);
+                let in_memory = places.iter().any(|p| matches!(p, Place::Slot(_)));
+                let (at, operand) = places.iter().zip(accesses(inst)).enumerate().find_map(|(n, (p, a))| match a {
+                    Access::Use(k) if *p == reg => Some((n, k)),
+                    _ => None,
+                })?;
+                self.memory.form(inst.instr, operand).filter(|_| !in_memory && inst.mem.is_none())?;
+                found = Some((j, at));
+            }
+            if writes.contains(&reg) {
+                return found;
+            }
+            if writes.contains(&slot) && found.is_none() {
+                return None;
+            }
+        }
+        found.filter(|_| !out.contains(&reg))
+    }
+}

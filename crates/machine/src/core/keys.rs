@@ -1,0 +1,147 @@
+//! The keys of `[core]` and what they mean.
+
+use super::Event;
+use crate::shape::{Key, Kind, may, need};
+
+/// `[core]`.
+pub static CORE: &[Key] = &[
+    need("kind", Kind::OneOf(&["out_of_order", "in_order"]), "whether micro-operations may start out of program order"),
+    need("reorder_buffer", Kind::Int(1, 4096), "micro-operations renamed and not retired, a fused pair counted once"),
+    need("reservation_stations", Kind::Int(1, 4096), "micro-operations renamed and not started"),
+    need("fetch", Kind::Table(FETCH), "how instructions come in"),
+    need("decode", Kind::Table(DECODE), "how they become micro-operations"),
+    need("rename", Kind::Table(RENAME), "how many a cycle enter the window"),
+    need("retire", Kind::Table(RETIRE), "how many a cycle leave it"),
+    need("load", Kind::Table(LOAD), "loads"),
+    need("store_address", Kind::Table(STORE_ADDRESS), "the half of a store that computes its address"),
+    need("store_data", Kind::Table(STORE_DATA), "the half of a store that brings its data"),
+    need("predictor", Kind::Table(PREDICTOR), "how branches are guessed"),
+    may("prefetch", Kind::Table(PREFETCH), "lines fetched before they are asked for; without it none"),
+    may("events", Kind::Map("event", &Kind::OneOf(Event::NAMES)), "the vendor's names of what is counted"),
+];
+
+static FETCH: &[Key] = &[
+    need("bytes", Kind::Int(4, 256), "an aligned block of so many bytes is fetched a cycle"),
+    may("predecode", Kind::Int(0, 64), "instructions found in it a cycle (0: all)"),
+    need("stages", Kind::Int(0, 64), "cycles from fetch to decode"),
+    need("queue", Kind::Int(1, 1024), "instructions that wait between fetch and decode"),
+    may("taken_cycles", Kind::Int(0, 64), "cycles without fetch after a taken branch guessed right (0)"),
+    may("redirect_cycles", Kind::Int(0, 64), "cycles without fetch when the decoder finds the target, not the buffer (0)"),
+    may("loop_instructions", Kind::Int(0, 1024), "loops of so many instructions are replayed from the queue (0: none)"),
+    may("loop_blocks", Kind::Int(0, 64), "if they stand in so many fetch blocks (0: none)"),
+];
+
+static DECODE: &[Key] = &[
+    need("pattern", Kind::Ints, "micro-operations that each decoder can make; the first one takes what is larger, alone"),
+    need("stages", Kind::Int(0, 64), "cycles from decode to rename"),
+    need("queue", Kind::Int(1, 1024), "micro-operations that wait between decode and rename"),
+    may("micro_fusion", Kind::Bool, "a load with its operation, and the halves of a store, are one until they start (false)"),
+    may("macro_fusion", Kind::Tables(FUSION), "neighbours that become one micro-operation"),
+];
+
+static FUSION: &[Key] = &[
+    need("first", Kind::Texts, "instructions that fuse with one of `second` behind them"),
+    need("second", Kind::Texts, "branches they fuse with"),
+];
+
+const IDIOM: Kind = Kind::OneOf(&["plain", "independent", "eliminated"]);
+
+static RENAME: &[Key] = &[
+    need("width", Kind::Int(1, 64), "micro-operations a cycle, a fused pair counted once"),
+    need("stages", Kind::Int(1, 64), "cycles from rename to the earliest start"),
+    may("retired_reads", Kind::Int(0, 64), "different registers read a cycle whose values have retired (0: any number)"),
+    may("zero_idioms", IDIOM, "`x ^ x` and `x - x`: run as any other, wait for nothing, or take no port (plain)"),
+    may("moves", IDIOM, "copies between registers: the same (plain)"),
+    may("stack_engine", Kind::Bool, "the stack pointer's adjustment in a push, pop, call or return is free (false)"),
+    may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
+];
+
+static RETIRE: &[Key] = &[
+    need("width", Kind::Int(1, 64), "micro-operations a cycle, a fused pair counted once"),
+    need(
+        "recovery",
+        Kind::OneOf(&["retirement", "resolution"]),
+        "after a wrong guess, renaming goes on when the branch has retired, or as soon as there is something to rename",
+    ),
+];
+
+static LOAD: &[Key] = &[
+    need("units", Kind::Texts, "units that loads start on"),
+    need("latency", Kind::Int(1, 1000), "cycles from a load's start to its user's, when the first cache has the data"),
+    need("buffers", Kind::Int(1, 1024), "loads renamed and not retired"),
+    may("fill_buffers", Kind::Int(1, 1024), "lines on the way into the first cache at once (8)"),
+    need("forward_latency", Kind::Int(1, 1000), "the same, when an older store that is not in the cache yet has the data"),
+    need("failed_forward_cycles", Kind::Int(0, 1000), "more than `latency` after a store that covers only part is in the cache"),
+    may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
+    may("disambiguation", Kind::OneOf(&["wait", "predict", "perfect"]), "when loads pass stores of unknown address (wait)"),
+    may("disambiguation_entries", Kind::Int(1, 65536), "counters of `predict` (256)"),
+    may("violation_cycles", Kind::Int(0, 1000), "from the discovery that a load passed a store wrongly to its new fetch (0)"),
+];
+
+static STORE_ADDRESS: &[Key] = &[need("units", Kind::Texts, "units that they start on")];
+
+static STORE_DATA: &[Key] = &[
+    need("units", Kind::Texts, "units that they start on; none: the address's brings the data too"),
+    need("buffers", Kind::Int(1, 1024), "stores renamed and not in the cache"),
+];
+
+static PREDICTOR: &[Key] = &[
+    need("direction", Kind::Text, "the part that guesses conditional branches"),
+    need("parts", Kind::Map("predictor part", &Kind::Table(PART)), "the parts by name"),
+    may("btb_entries", Kind::Int(0, 1 << 20), "branches whose target is known at fetch (0: all)"),
+    may("btb_ways", Kind::Int(1, 64), "ways of that buffer (4)"),
+    may("return_stack", Kind::Int(0, 1024), "return addresses kept (0)"),
+    may("indirect_entries", Kind::Int(0, 1 << 20), "targets of computed jumps kept (0: the last of each)"),
+    may("indirect_history", Kind::Int(0, 32), "bits of history in their index (0)"),
+];
+
+static PART: &[Key] = &[
+    need(
+        "kind",
+        Kind::OneOf(&["taken", "not_taken", "backward_taken", "bimodal", "global", "gshare", "local", "loop", "chooser"]),
+        "what it looks at",
+    ),
+    may("entries", Kind::Int(1, 1 << 20), "entries, a power of two (1024)"),
+    may("bits", Kind::Int(1, 8), "width of its counters (2)"),
+    may("history", Kind::Int(0, 32), "outcomes in its history (8)"),
+    may("trips", Kind::Int(1, 1 << 20), "most turns of a loop that it counts (64)"),
+    may("sure", Kind::Int(1, 16), "equal loops in a row before it guesses (2)"),
+    may("otherwise", Kind::Text, "the part asked where this one knows nothing"),
+    may("parts", Kind::Texts, "the two that it chooses from"),
+];
+
+static PREFETCH: &[Key] = &[
+    may("next_line", Kind::Bool, "a miss in the first cache fetches the next line too (false)"),
+    may("stride_entries", Kind::Int(0, 65536), "loads whose stride is followed (0)"),
+    may("adjacent_line", Kind::Bool, "a miss in the second cache fetches the other line of an aligned pair (false)"),
+    may("streams", Kind::Int(0, 1024), "streams of second-level accesses run ahead of (0)"),
+    may("stream_lines", Kind::Int(0, 64), "by so many lines (2)"),
+];
+
+/// `[memory.l2]`.
+pub static L2: &[Key] = &[
+    need("enabled", Kind::Bool, "false: what the first caches miss comes from memory"),
+    need("bytes", Kind::Int(16, 1 << 30), "capacity in bytes"),
+    need("ways", Kind::Int(1, 64), "lines an address may be in"),
+    need("line_bytes", Kind::Int(4, 4096), "bytes of a line, a power of two, the first caches' too"),
+    need("replacement", Kind::OneOf(&["lru", "random", "fifo"]), "which line gives way"),
+    need("latency", Kind::Int(1, 100_000), "cycles from a load's start to its user's"),
+    may("interval", Kind::Int(1, 1000), "cycles between lines on the way to the first caches (1)"),
+];
+
+/// `[memory.dram]`.
+pub static DRAM: &[Key] = &[
+    need("latency", Kind::Int(1, 100_000), "cycles from a load's start to its user's"),
+    may("interval", Kind::Int(1, 10_000), "cycles between lines, written ones too (1)"),
+];
+
+/// `[memory.dtlb]`.
+pub static DTLB: &[Key] = &[
+    need("page_bytes", Kind::Int(256, 1 << 30), "bytes of a page, a power of two"),
+    need("entries", Kind::Int(1, 65536), "pages known at once"),
+    need("ways", Kind::Int(1, 65536), "entries a page may be in"),
+    may("l2_entries", Kind::Int(0, 65536), "pages known to a second buffer behind it (0: there is none)"),
+    may("l2_ways", Kind::Int(1, 65536), "its ways (4)"),
+    may("l2_cycles", Kind::Int(0, 1000), "more for an access whose page only the second one knows (0)"),
+    need("walk_cycles", Kind::Int(0, 10_000), "more for an access whose page neither knows"),
+];

@@ -1,0 +1,310 @@
+//! A core that schedules at run time: what `[core]` and the parts of
+//! `[memory]` that only such a core has say, as data.
+//!
+//! What the numbers mean cycle by cycle is the simulator's business (crate
+//! `ooo`); reading and checking them is [`read`]'s, and the keys themselves
+//! are in [`keys`].
+
+pub mod keys;
+pub mod read;
+
+use crate::model::{Cache, InstrId, Replacement, UnitId};
+
+/// `[core]`.
+#[derive(Clone, Debug)]
+pub struct Core {
+    /// Micro-operations start in program order.
+    pub in_order: bool,
+    /// Micro-operations under way, a fused pair counted once.
+    pub reorder_buffer: u32,
+    /// Micro-operations that have been renamed and not started.
+    pub reservation_stations: u32,
+    pub fetch: Fetch,
+    pub decode: Decode,
+    pub rename: Rename,
+    pub retire: Retire,
+    pub load: Load,
+    pub store: Store,
+    pub predictor: Predictor,
+    pub prefetch: Prefetch,
+    pub l2: Option<L2>,
+    pub dram: Dram,
+    pub dtlb: Option<Dtlb>,
+    /// The vendor's names and what they count here.
+    pub events: Vec<(String, Event)>,
+}
+
+/// `[core.fetch]`: cycles are those of the pipeline's front.
+#[derive(Clone, Debug)]
+pub struct Fetch {
+    /// An aligned block of so many bytes a cycle.
+    pub bytes: u32,
+    /// Instructions found in a block a cycle; 0: all.
+    pub predecode: u32,
+    /// Cycles from fetch to decode.
+    pub stages: u32,
+    /// Instructions that wait between fetch and decode.
+    pub queue: u32,
+    /// Cycles without fetch after a taken branch, guessed right.
+    pub taken_cycles: u32,
+    /// Cycles without fetch after a taken branch whose target the branch
+    /// target buffer did not know and the decoder found.
+    pub redirect_cycles: u32,
+    /// Loops of at most so many instructions, in at most so many blocks, are
+    /// replayed from the queue; 0: none.
+    pub loop_instructions: u32,
+    pub loop_blocks: u32,
+}
+
+/// `[core.decode]`.
+#[derive(Clone, Debug)]
+pub struct Decode {
+    /// Micro-operations that each decoder can make; the first may be given
+    /// any instruction.
+    pub pattern: Vec<u32>,
+    /// Cycles from decode to rename.
+    pub stages: u32,
+    /// Micro-operations that wait between decode and rename.
+    pub queue: u32,
+    /// A load with its operation, and a store's two halves, are one until they
+    /// start.
+    pub micro_fusion: bool,
+    /// Pairs of neighbours that become one micro-operation.
+    pub macro_fusion: Vec<MacroFusion>,
+}
+
+/// Which two instructions fuse.
+#[derive(Clone, Debug)]
+pub struct MacroFusion {
+    pub first: Vec<InstrId>,
+    pub second: Vec<InstrId>,
+}
+
+/// What becomes of an instruction that needs no computation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Idiom {
+    /// Nothing is known of it.
+    Plain,
+    /// It runs, and waits for no operand.
+    Independent,
+    /// Renaming does it: it takes no port and no time.
+    Eliminated,
+}
+
+/// `[core.rename]`.
+#[derive(Clone, Debug)]
+pub struct Rename {
+    pub width: u32,
+    /// Cycles from rename to the earliest start.
+    pub stages: u32,
+    /// Different registers a cycle whose values have left the reorder buffer;
+    /// 0: any number.
+    pub retired_reads: u32,
+    /// `x ^ x` and `x - x`.
+    pub zero_idioms: Idiom,
+    /// Copies between registers.
+    pub moves: Idiom,
+    /// Adding a constant to the stack pointer costs nothing in an instruction
+    /// that also accesses the stack.
+    pub stack_engine: bool,
+    /// A micro-operation's port is fixed when it is renamed, not when it starts.
+    pub binds_port: bool,
+}
+
+/// `[core.retire]`.
+#[derive(Clone, Debug)]
+pub struct Retire {
+    pub width: u32,
+    /// After a wrong guess renaming waits until the branch has retired;
+    /// otherwise it goes on as soon as the right instructions are there.
+    pub recovers: bool,
+}
+
+/// When a load may pass stores whose address is not known yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disambiguation {
+    /// Never.
+    Wait,
+    /// Unless it was wrong before: saturating counters by address of the load.
+    Predict { entries: u32 },
+    /// Whenever they turn out not to overlap.
+    Perfect,
+}
+
+/// `[core.load]`.
+#[derive(Clone, Debug)]
+pub struct Load {
+    pub units: Vec<UnitId>,
+    /// From start to the start of a user, when the first cache has the data.
+    pub latency: u32,
+    pub buffers: u32,
+    /// First-level lines under way at once.
+    pub fill_buffers: u32,
+    /// From the start of the store's data, or of the load, to that of a user.
+    pub forward_latency: u32,
+    /// Cycles after the store has reached the cache, when it covers only part.
+    pub failed_forward_cycles: u32,
+    /// Extra cycles of an access across two lines.
+    pub split_cycles: u32,
+    pub disambiguation: Disambiguation,
+    /// Cycles until fetch starts again after a load passed a store wrongly.
+    pub violation_cycles: u32,
+}
+
+/// `[core.store_address]`, `[core.store_data]`.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub address_units: Vec<UnitId>,
+    pub data_units: Vec<UnitId>,
+    /// Stores that have been renamed and not reached the cache.
+    pub buffers: u32,
+}
+
+/// `[core.predictor]`.
+#[derive(Clone, Debug)]
+pub struct Predictor {
+    /// The part that says which way a conditional branch goes.
+    pub direction: usize,
+    pub parts: Vec<Part>,
+    /// Entries and ways of the branch target buffer; no entries: it knows all.
+    pub btb_entries: u32,
+    pub btb_ways: u32,
+    /// Entries of the return stack; 0: returns are guessed like other jumps.
+    pub return_stack: u32,
+    /// Entries of the predictor of computed jumps, and bits of history in its
+    /// index; without entries the last target is guessed.
+    pub indirect_entries: u32,
+    pub indirect_history: u32,
+}
+
+/// A named part of the predictor.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: String,
+    pub kind: PartKind,
+}
+
+/// What a part does. Numbers in bits are widths of saturating counters.
+#[derive(Clone, Debug)]
+pub enum PartKind {
+    /// Always the same guess.
+    Taken(bool),
+    /// Backward taken, forward not.
+    Backward,
+    /// Counters by address.
+    Bimodal { entries: u32, bits: u32 },
+    /// Counters by history, and by as many address bits as are left.
+    Global { entries: u32, bits: u32, history: u32 },
+    /// Counters by history exclusive-or address.
+    Gshare { entries: u32, bits: u32, history: u32 },
+    /// Counters by the branch's own history, of which there are as many as
+    /// entries, each with counters of its own.
+    Local { entries: u32, bits: u32, history: u32 },
+    /// Loops that turn the same number of times, up to `trips`; `sure` equal
+    /// turns in a row are needed. Others are left to `otherwise`.
+    Loop { entries: u32, trips: u32, sure: u32, otherwise: usize },
+    /// Counters by address choose between two parts.
+    Chooser { entries: u32, bits: u32, parts: [usize; 2] },
+}
+
+/// `[core.prefetch]`.
+#[derive(Clone, Debug, Default)]
+pub struct Prefetch {
+    /// A miss in the first cache fetches the next line too.
+    pub next_line: bool,
+    /// Loads whose stride is followed, by address; 0: none.
+    pub stride_entries: u32,
+    /// A miss in the second cache fetches the other half of a pair of lines.
+    pub adjacent_line: bool,
+    /// Streams of misses that are run ahead of, and how many lines; 0: none.
+    pub streams: u32,
+    pub stream_lines: u32,
+}
+
+/// `[memory.l2]`.
+#[derive(Clone, Debug)]
+pub struct L2 {
+    pub cache: Cache,
+    /// From a load's start to that of its user.
+    pub latency: u32,
+    /// Cycles between lines on the way to the first cache.
+    pub interval: u32,
+}
+
+/// `[memory.dram]`.
+#[derive(Clone, Debug)]
+pub struct Dram {
+    /// From a load's start to that of its user.
+    pub latency: u32,
+    /// Cycles between lines, written ones too.
+    pub interval: u32,
+}
+
+/// `[memory.dtlb]`.
+#[derive(Clone, Debug)]
+pub struct Dtlb {
+    pub page_bytes: u32,
+    pub entries: u32,
+    pub ways: u32,
+    /// A second one behind it, and what an access that finds its page there
+    /// takes in addition.
+    pub l2_entries: u32,
+    pub l2_ways: u32,
+    pub l2_cycles: u32,
+    /// What an access that finds its page nowhere takes in addition.
+    pub walk_cycles: u32,
+}
+
+/// Everything that is counted; the names in `[core.events]` are those of
+/// [`Event::NAMES`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Event(pub usize);
+
+impl Event {
+    /// Names, in the order of the numbers.
+    pub const NAMES: &'static [&'static str] = &[
+        "cycles",
+        "instructions",
+        "branches",
+        "branches_mispredicted",
+        "conditional_branches",
+        "conditional_mispredicted",
+        "l1d_lines_in",
+        "l1d_accesses",
+        "l1d_misses",
+        "l1d_writebacks",
+        "l1i_misses",
+        "l2_lines_in",
+        "l2_accesses",
+        "l2_misses",
+        "l2_writebacks",
+        "dtlb_misses",
+        "branch_recovery_stalls",
+        "uops_renamed",
+        "uops_dispatched",
+        "uops_retired",
+        "uops_retired_fused",
+        "uops_fused_pairs",
+        "uops_wrong_path",
+        "loads_retired",
+        "stores_retired",
+        "loads_forwarded",
+        "forwards_failed",
+        "memory_order_violations",
+        "btb_misses",
+        "macro_fused",
+        "prefetches",
+    ];
+
+    /// The event of a name.
+    pub fn named(name: &str) -> Option<Event> {
+        Self::NAMES.iter().position(|&n| n == name).map(Event)
+    }
+}
+
+impl L2 {
+    /// How a line is chosen to give way.
+    pub fn replacement(&self) -> Replacement {
+        self.cache.replacement
+    }
+}

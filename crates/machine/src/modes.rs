@@ -1,0 +1,267 @@
+//! Modes: operands that an instruction set writes in several ways.
+//!
+//! An operand may stand for a memory address with its base, scaled index and
+//! displacement, or for an immediate that has a short and a long encoding. An
+//! entry of `[modes]` lists the forms; an instruction or compound with such an
+//! operand is written once and stands for one instruction per form. The forms
+//! are put in here, in the tree, before anything else looks at it, so no later
+//! stage knows of modes.
+
+use crate::error::FileError;
+use crate::tree::{Entry, Node, Table, Value};
+use std::collections::BTreeSet;
+
+/// What an instruction's own entry takes over from its format.
+const INHERITED: [&str; 7] = ["operands", "asm", "bytes", "delay_slots", "annul", "longer", "shorter"];
+
+/// The tree with an entry for every form of every instruction and compound;
+/// compounds that need one of `removed` are left out.
+///
+/// # Errors
+/// A part of a compound that names no form of the instruction it means.
+pub(crate) fn expand(tree: &Node, removed: &BTreeSet<String>) -> Result<Node, FileError> {
+    let mut out = tree.clone();
+    let Some(top) = tree.as_table().filter(|t| t.table("modes").is_some()) else { return Ok(out) };
+    let x = Expander { top, removed };
+    for section in ["instructions", "compounds"] {
+        let mut all = Table::default();
+        for entry in top.table(section).into_iter().flat_map(Table::iter) {
+            for made in x.entry(section, entry)? {
+                all.insert(made);
+            }
+        }
+        if let Some(there) = out.as_table_mut().and_then(|t| t.get_mut(section)) {
+            there.value = Value::Table(all);
+        }
+    }
+    // What uses a format with a mode has been given all that it says.
+    let formats = top.table("formats").into_iter().flat_map(Table::iter);
+    let used = formats.filter(|e| e.node.as_table().is_some_and(|t| !x.modes(t).is_empty()));
+    for key in used.map(|e| e.key.clone()) {
+        if let Some(there) = out.as_table_mut().and_then(|t| t.get_mut("formats")).and_then(Node::as_table_mut) {
+            there.remove(&key);
+        }
+    }
+    Ok(out)
+}
+
+struct Expander<'a> {
+    top: &'a Table,
+    removed: &'a BTreeSet<String>,
+}
+
+/// A mode's operand in an instruction, with the form chosen for it.
+struct Choice<'a> {
+    operand: &'a str,
+    name: &'a str,
+    form: &'a Table,
+}
+
+impl<'a> Expander<'a> {
+    /// The instruction's table with what its format gives, modes unresolved.
+    fn whole(&self, t: &'a Table) -> Table {
+        let mut out = t.clone();
+        let format = t.get("format").and_then(Node::as_str).and_then(|f| self.top.table("formats")?.table(f));
+        for key in INHERITED {
+            match (format.and_then(|f| f.entry(key)), out.get_mut(key).map(|n| &mut n.value)) {
+                (Some(theirs), None) => out.insert(theirs.clone()),
+                (Some(theirs), Some(Value::Table(mine))) => {
+                    if let Value::Table(first) = &theirs.node.value {
+                        let mut both = first.clone();
+                        both.merge(std::mem::take(mine));
+                        *mine = both;
+                    }
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn mode(&self, kind: &Node) -> Option<&'a Table> {
+        self.top.table("modes")?.table(kind.as_str()?)
+    }
+
+    /// Operands of modes in the order of the instruction's own operands.
+    fn modes<'t>(&self, whole: &'t Table) -> Vec<(&'t str, &'a Table)> {
+        let operands = whole.table("operands").into_iter().flat_map(Table::iter);
+        operands.filter_map(|e| Some((e.key.as_str(), self.mode(&e.node)?))).collect()
+    }
+
+    fn entry(&self, section: &str, entry: &Entry) -> Result<Vec<Entry>, FileError> {
+        let Some(t) = entry.node.as_table() else { return Ok(vec![entry.clone()]) };
+        let parts = t.get("parts").and_then(Node::as_list).unwrap_or_default();
+        let head = |n: &Node| n.as_str().unwrap_or_default().split_whitespace().next().unwrap_or_default().to_owned();
+        if section == "compounds" && parts.iter().any(|p| self.removed.contains(&head(p))) {
+            return Ok(Vec::new());
+        }
+        let owned = self.top.table(section).and_then(|s| s.table(&entry.key)).map(|t| self.whole(t)).unwrap_or_default();
+        let modes = self.modes(&owned);
+        if modes.is_empty() {
+            return Ok(vec![entry.clone()]);
+        }
+        let mut out = Vec::new();
+        let mut at = vec![0usize; modes.len()];
+        loop {
+            let choices: Vec<Choice> = modes
+                .iter()
+                .zip(&at)
+                .filter_map(|(&(operand, mode), &i)| {
+                    let form = mode.iter().nth(i)?;
+                    Some(Choice { operand, name: &form.key, form: form.node.as_table()? })
+                })
+                .collect();
+            out.push(self.chosen(section, entry, &owned, &choices)?);
+            let Some(k) = (0..at.len()).rev().find(|&k| at[k] + 1 < modes[k].1.iter().count()) else { return Ok(out) };
+            at[k] += 1;
+            at[k + 1..].fill(0);
+        }
+    }
+
+    /// One entry, with its forms put in.
+    fn chosen(&self, section: &str, entry: &Entry, whole: &Table, choices: &[Choice]) -> Result<Entry, FileError> {
+        let mut out = whole.clone();
+        out.remove("format");
+        let mut names = vec![entry.key.clone()];
+        names.extend(choices.iter().map(|c| c.name.to_owned()));
+        let key = names.join("_");
+        let text = |value: &str, at: &Node| Node { place: at.place.clone(), value: Value::Str(value.to_owned()) };
+        if section == "instructions" && out.get("mnemonic").is_none() {
+            out.insert(Entry { key: "mnemonic".into(), place: entry.place.clone(), node: text(&entry.key, &entry.node) });
+        }
+        // Operands, in place.
+        let mut operands = Table::default();
+        for e in whole.table("operands").into_iter().flat_map(Table::iter) {
+            match choices.iter().find(|c| c.operand == e.key) {
+                None => operands.insert(e.clone()),
+                Some(c) => {
+                    for inner in c.form.table("operands").into_iter().flat_map(Table::iter) {
+                        operands.insert(Entry { key: format!("{}_{}", c.operand, inner.key), ..inner.clone() });
+                    }
+                }
+            }
+        }
+        if let Some(n) = out.get_mut("operands") {
+            n.value = Value::Table(operands);
+        }
+        let string = |c: &Choice, key: &str| c.form.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+        if let Some(n) = out.get_mut("semantics")
+            && let Value::Str(s) = &mut n.value
+        {
+            for c in choices {
+                let value = words(&string(c, "value"), |w| owns(c, w).then(|| format!("{}_{w}", c.operand)));
+                *s = words(s, |w| (w == c.operand).then(|| format!("({value})")));
+            }
+        }
+        if let Some(n) = out.get_mut("asm")
+            && let Value::Str(s) = &mut n.value
+        {
+            for c in choices {
+                let asm = string(c, "asm").replace('{', &format!("{{{}_", c.operand));
+                *s = s.replace(&format!("{{{}}}", c.operand), &asm);
+            }
+        }
+        if let Some(Node { value: Value::Int(bytes), .. }) = out.get_mut("bytes") {
+            *bytes += choices.iter().filter_map(|c| c.form.get("bytes").and_then(Node::as_int)).sum::<i64>();
+        }
+        for key in ["longer", "shorter"] {
+            self.sizes(key, &mut out, entry, choices);
+        }
+        if section == "compounds" {
+            let parts = out.get("parts").and_then(Node::as_list).unwrap_or_default();
+            let parts = parts.iter().map(|p| self.part(p, choices)).collect::<Result<Vec<_>, _>>()?;
+            if let Some(n) = out.get_mut("parts") {
+                n.value = Value::List(parts);
+            }
+        }
+        let node = Node { place: entry.node.place.clone(), value: Value::Table(out) };
+        Ok(Entry { key, place: entry.place.clone(), node })
+    }
+
+    /// Registers with which the encoding is a byte longer or shorter: those of
+    /// the forms, and those of the instruction that hold for these forms
+    /// (`x@form`) or always (`x`).
+    fn sizes(&self, key: &str, out: &mut Table, entry: &Entry, choices: &[Choice]) {
+        let mut all = Table::default();
+        for e in out.table(key).into_iter().flat_map(Table::iter) {
+            match e.key.split_once('@') {
+                None => all.insert(e.clone()),
+                Some((operand, form)) if choices.iter().any(|c| c.name == form) => {
+                    all.insert(Entry { key: operand.to_owned(), ..e.clone() });
+                }
+                Some(_) => {}
+            }
+        }
+        for c in choices {
+            for e in c.form.table(key).into_iter().flat_map(Table::iter) {
+                all.insert(Entry { key: format!("{}_{}", c.operand, e.key), ..e.clone() });
+            }
+        }
+        out.remove(key);
+        if all.iter().next().is_some() {
+            let node = Node { place: entry.place.clone(), value: Value::Table(all) };
+            out.insert(Entry { key: key.to_owned(), place: entry.place.clone(), node });
+        }
+    }
+
+    /// A part of a compound: operands of modes as what their forms have, and
+    /// the name of the part's instruction in those forms.
+    fn part(&self, part: &Node, choices: &[Choice]) -> Result<Node, FileError> {
+        let text = part.as_str().unwrap_or_default().trim();
+        let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let Some(t) = self.top.table("instructions").and_then(|s| s.table(name)) else { return Ok(part.clone()) };
+        let whole = self.whole(t);
+        let modes = self.modes(&whole);
+        if modes.is_empty() {
+            return Ok(part.clone());
+        }
+        let operands: Vec<&str> = whole.table("operands").into_iter().flat_map(Table::keys).collect();
+        let (mut names, mut args) = (vec![name.to_owned()], Vec::new());
+        for (i, arg) in rest.split(',').map(str::trim).enumerate() {
+            if !modes.iter().any(|m| operands.get(i) == Some(&m.0)) {
+                args.push(arg.to_owned());
+                continue;
+            }
+            let Some(c) = choices.iter().find(|c| c.operand == arg) else {
+                let error = part.place.error(format!("`{arg}` is no operand of a mode, which `{name}` takes here"));
+                return Err(error.mend("give the compound an operand of that mode"));
+            };
+            names.push(c.name.to_owned());
+            let inner = c.form.table("operands").into_iter().flat_map(Table::keys);
+            args.extend(inner.map(|o| format!("{}_{o}", c.operand)));
+        }
+        let value = Value::Str(format!("{} {}", names.join("_"), args.join(", ")));
+        Ok(Node { place: part.place.clone(), value })
+    }
+}
+
+fn owns(c: &Choice, word: &str) -> bool {
+    c.form.table("operands").is_some_and(|o| o.get(word).is_some())
+}
+
+/// `text` with the names that `replace` knows replaced.
+fn words(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_word) {
+        out.push_str(&rest[..start]);
+        let tail = &rest[start..];
+        let end = tail.find(|c| !is_word(c)).unwrap_or(tail.len());
+        let word = &tail[..end];
+        out.push_str(&replace(word).unwrap_or_else(|| word.to_owned()));
+        rest = &tail[end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn only_whole_names_are_replaced() {
+        assert_eq!(words("m + mem32[m] - m2", |w| (w == "m").then(|| "(b)".into())), "(b) + mem32[(b)] - m2");
+    }
+}

@@ -1,0 +1,130 @@
+//! The program as the core sees it: instructions by number, with their
+//! micro-operations and where they lead.
+//!
+//! Numbers are those of the bundles of the whole program, in layout order, so
+//! that the next instruction has the next number.
+
+use crate::decompose::{Decomposer, Parts, Ports};
+use crate::uop::{Lists, Uop};
+use ciphermill_machine::core::Core;
+use ciphermill_machine::{InstrKind, Machine};
+use ciphermill_program::{Inst, Operand};
+
+/// No instruction.
+pub const NONE: u32 = u32::MAX;
+
+/// How an instruction can change the flow of control.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Jump {
+    /// It cannot.
+    No,
+    /// To its target or not.
+    Conditional,
+    /// To its target.
+    Direct,
+    /// To its target, and back later.
+    Call,
+    /// To a computed address, and back later.
+    CallIndirect,
+    /// To a computed address.
+    Indirect,
+    /// To where the call was.
+    Return,
+}
+
+/// One instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Inst1 {
+    pub addr: u32,
+    pub bytes: u8,
+    pub jump: Jump,
+    /// It and the next one become one.
+    pub pairs: bool,
+    pub parts: Parts,
+    /// Those of itself and the one before as a pair.
+    pub pair: Parts,
+    /// Number of the instruction it jumps to.
+    pub target: u32,
+}
+
+/// What is known of an instruction's place.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'p> {
+    pub inst: Option<&'p Inst>,
+    pub func: u32,
+    pub block: u32,
+    pub addr: u32,
+    /// Encoded size.
+    pub bytes: u32,
+}
+
+/// The whole program.
+pub struct Code {
+    pub insts: Vec<Inst1>,
+    pub uops: Vec<Uop>,
+    pub lists: Lists,
+    pub ports: Ports,
+    /// Registers, temporary ones included.
+    pub registers: usize,
+}
+
+impl Code {
+    /// Take a program apart. `block` finds the number of a block's first
+    /// instruction, `func` of a function's.
+    ///
+    /// # Errors
+    /// What the core cannot run: delay slots, windows, micro-operations without
+    /// a port.
+    pub fn new(
+        machine: &Machine,
+        core: &Core,
+        places: &[Place<'_>],
+        lookup: &dyn Fn(u32, &Operand) -> Option<u32>,
+    ) -> Result<Code, String> {
+        let mut d = Decomposer { machine, core, ports: Ports::new(machine)?, lists: Lists::default(), uops: vec![] };
+        let mut insts = Vec::with_capacity(places.len());
+        for place in places {
+            let mut one = Inst1 {
+                addr: place.addr,
+                bytes: 0,
+                jump: Jump::No,
+                pairs: false,
+                parts: Parts::default(),
+                pair: Parts::default(),
+                target: NONE,
+            };
+            if let Some(inst) = place.inst {
+                let instr = &machine.instrs[usize::from(inst.instr.0)];
+                if instr.delay_slots > 0 {
+                    return Err(format!("`{}` has delay slots, which a core that schedules at run time does not have", instr.name));
+                }
+                one.bytes = u8::try_from(place.bytes).map_err(|_| format!("`{}` has {} bytes", instr.name, place.bytes))?;
+                one.parts = d.instruction(inst).map_err(|e| format!("`{}`: {e}", instr.name))?;
+                one.jump = match instr.kind {
+                    InstrKind::Branch => Jump::Conditional,
+                    InstrKind::Jump => Jump::Direct,
+                    InstrKind::Call => Jump::Call,
+                    InstrKind::CallIndirect => Jump::CallIndirect,
+                    InstrKind::JumpIndirect if inst.instr == machine.abi.ops.ret => Jump::Return,
+                    InstrKind::JumpIndirect => Jump::Indirect,
+                    _ => Jump::No,
+                };
+                let label = inst.operands.iter().find(|o| matches!(o, Operand::Block(_) | Operand::Func(_)));
+                one.target = label.and_then(|o| lookup(place.func, o)).unwrap_or(NONE);
+            }
+            insts.push(one);
+        }
+        for i in 1..places.len() {
+            let (Some(a), Some(b)) = (places[i - 1].inst, places[i].inst) else { continue };
+            let together = (places[i - 1].func, places[i - 1].block) == (places[i].func, places[i].block);
+            let fits = core.decode.macro_fusion.iter().any(|f| f.first.contains(&a.instr) && f.second.contains(&b.instr));
+            if together && fits && insts[i - 1].parts.stores == 0 && insts[i].parts.loads + insts[i].parts.stores == 0 {
+                insts[i - 1].pairs = true;
+                insts[i].pair = d.macro_fused(insts[i - 1].parts, insts[i].parts)?;
+            }
+        }
+        let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
+        let registers = usize::from(most).max(machine.regs.len()) + 1;
+        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, registers })
+    }
+}

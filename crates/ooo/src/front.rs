@@ -1,0 +1,217 @@
+//! Fetch and decode: when an instruction is ready to be renamed.
+//!
+//! # The rules
+//!
+//! * An aligned block of `fetch.bytes` is fetched a cycle. An instruction is
+//!   there with the block of its last byte, at most `fetch.predecode` in one cycle.
+//! * After a taken branch the next block is fetched one cycle and
+//!   `taken_cycles` later; `redirect_cycles` later still when the branch target buffer did
+//!   not know the branch. After a wrong guess it is fetched in the cycle in
+//!   which the branch's outcome is known.
+//! * An instruction enters the queue when the one `fetch.queue` places before
+//!   it has been decoded, and is decoded `fetch.stages` cycles later at the earliest.
+//! * A small loop that has gone round once is replayed from the queue: its
+//!   instructions need no fetch and its branch no new block.
+//! * Each cycle the decoders take instructions in order as long as the next
+//!   decoder can make what the instruction needs; one that needs more than the first can make has the decoders to
+//!   itself, as many cycles as it takes.
+//! * A micro-operation enters the second queue when the one `decode.queue` places
+//!   before it has been renamed, and is renamed `decode.stages` later at the earliest.
+
+use crate::code::NONE;
+use crate::events::Cause;
+use crate::mem::Memory;
+use ciphermill_machine::core::Core;
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Where fetch and decode stand.
+pub struct Front {
+    shift: u32,
+    predecode: u32,
+    fetch_stages: u64,
+    decode_stages: u64,
+    taken_cycles: u64,
+    redirect_cycles: u64,
+    loop_instructions: u32,
+    loop_blocks: u32,
+    pattern: Vec<u32>,
+    /// The cycle of the last fetch, its block, and the instructions found in it.
+    cycle: u64,
+    block: u32,
+    found: u32,
+    line: u32,
+    streaming: bool,
+    /// The branch that closed the last loop.
+    last_loop: u32,
+    /// Decode cycles of the last instructions, in a ring.
+    decoded: Vec<u64>,
+    next: usize,
+    decode_cycle: u64,
+    decoder: usize,
+    /// Rename cycles of the last micro-operations, in a ring.
+    renamed: Vec<u64>,
+    place: usize,
+    /// Why the next instruction is late.
+    why: Cause,
+}
+
+impl Front {
+    pub fn new(core: &Core) -> Front {
+        Front {
+            shift: core.fetch.bytes.trailing_zeros(),
+            predecode: if core.fetch.predecode == 0 { u32::MAX } else { core.fetch.predecode },
+            fetch_stages: u64::from(core.fetch.stages),
+            decode_stages: u64::from(core.decode.stages),
+            taken_cycles: u64::from(core.fetch.taken_cycles),
+            redirect_cycles: u64::from(core.fetch.redirect_cycles),
+            loop_instructions: core.fetch.loop_instructions,
+            loop_blocks: core.fetch.loop_blocks,
+            pattern: core.decode.pattern.clone(),
+            cycle: 0,
+            block: NOWHERE,
+            found: 0,
+            line: NOWHERE,
+            streaming: false,
+            last_loop: NONE,
+            decoded: vec![0; core.fetch.queue.max(1) as usize],
+            next: 0,
+            decode_cycle: 0,
+            decoder: 0,
+            renamed: vec![0; core.decode.queue.max(1) as usize],
+            place: 0,
+            why: Cause::Frontend,
+        }
+    }
+
+    /// Fetch goes on at another address in a cycle; what had been fetched and
+    /// not renamed is gone.
+    pub fn redirect(&mut self, cycle: u64, why: Cause) {
+        self.decoded.fill(0);
+        self.renamed.fill(0);
+        (self.cycle, self.block, self.found) = (cycle, NOWHERE, 0);
+        (self.decode_cycle, self.decoder) = (cycle, 0);
+        (self.streaming, self.last_loop) = (false, NONE);
+        self.why = why;
+    }
+
+    /// The branch fetched last was guessed to go elsewhere than it will: fetch
+    /// goes on there, a cycle later.
+    pub fn turn_away(&mut self) {
+        self.cycle += 1;
+        (self.block, self.found) = (NOWHERE, 0);
+        (self.streaming, self.last_loop) = (false, NONE);
+    }
+
+    /// Why the instruction fetched last was late, once.
+    pub fn why(&mut self) -> Cause {
+        std::mem::replace(&mut self.why, Cause::Frontend)
+    }
+
+    /// Fetch an instruction; without `memory` its line is there.
+    #[inline(always)]
+    pub fn fetch(&mut self, addr: u32, bytes: u32, memory: Option<&mut Memory>) -> u64 {
+        let free = self.decoded[self.next];
+        if self.streaming {
+            self.cycle = self.cycle.max(free);
+            return self.cycle;
+        }
+        let (first, last) = (addr >> self.shift, (addr + bytes.max(1) - 1) >> self.shift);
+        if first != self.block || last != first || self.found == self.predecode {
+            if self.block != NOWHERE && first != self.block {
+                self.cycle += 1;
+            }
+            self.cycle += u64::from(last - first);
+            if first == self.block && last == first {
+                // More instructions than can be found in one cycle.
+                self.cycle += 1;
+            }
+            (self.block, self.found) = (last, 0);
+            if let Some(memory) = memory {
+                let line = memory.line(addr + bytes.max(1) - 1);
+                if line != self.line {
+                    self.line = line;
+                    let there = memory.fetch(addr + bytes.max(1) - 1, self.cycle);
+                    if there > self.cycle {
+                        (self.cycle, self.why) = (there, Cause::Icache);
+                    }
+                }
+            }
+        }
+        self.found += 1;
+        if free > self.cycle {
+            (self.cycle, self.found) = (free, 1);
+        }
+        self.cycle
+    }
+
+    /// Decode an instruction that was fetched and that makes so many
+    /// micro-operations, a fused pair counted once: the earliest cycle for its renaming.
+    #[inline(always)]
+    pub fn decode(&mut self, fetched: u64, slots: u32) -> u64 {
+        let mut at = (fetched + self.fetch_stages).max(self.decode_cycle);
+        let width = self.renamed.len();
+        if slots > 0 && slots as usize <= width {
+            let last = (self.place + slots as usize - 1) % width;
+            at = at.max(self.renamed[last]);
+        }
+        if at > self.decode_cycle {
+            (self.decode_cycle, self.decoder) = (at, 0);
+        }
+        if self.decoder > 0 && self.pattern.get(self.decoder).is_none_or(|&p| slots > p) {
+            (self.decode_cycle, self.decoder) = (self.decode_cycle + 1, 0);
+        }
+        let first = self.pattern[0];
+        if slots > first {
+            self.decode_cycle += u64::from(slots.div_ceil(first) - 1);
+            self.decoder = self.pattern.len();
+        } else {
+            self.decoder += 1;
+        }
+        self.decoded[self.next] = self.decode_cycle;
+        self.next = if self.next + 1 == self.decoded.len() { 0 } else { self.next + 1 };
+        self.decode_cycle + self.decode_stages
+    }
+
+    /// The second of a pair that was decoded as one.
+    pub fn decode_paired(&mut self) {
+        self.decoded[self.next] = self.decode_cycle;
+        self.next = if self.next + 1 == self.decoded.len() { 0 } else { self.next + 1 };
+    }
+
+    /// A micro-operation has been renamed.
+    #[inline(always)]
+    pub fn renamed(&mut self, at: u64) {
+        self.renamed[self.place] = at;
+        self.place = if self.place + 1 == self.renamed.len() { 0 } else { self.place + 1 };
+    }
+
+    /// A branch, the instruction of this number, is taken as guessed: to a
+    /// `target` before it when it closes a loop, whose addresses are given.
+    #[inline(always)]
+    pub fn taken(&mut self, number: u32, target: u32, loop_bytes: Option<(u32, u32)>, known: bool) {
+        if let Some((from, to)) = loop_bytes
+            && number - target < self.loop_instructions
+            && (to >> self.shift) - (from >> self.shift) < self.loop_blocks
+        {
+            self.streaming = self.last_loop == number;
+            self.last_loop = number;
+            if self.streaming {
+                return;
+            }
+        } else {
+            (self.streaming, self.last_loop) = (false, NONE);
+        }
+        let late = if known { 0 } else { self.redirect_cycles };
+        self.cycle += 1 + self.taken_cycles + late;
+        (self.block, self.found) = (NOWHERE, 0);
+    }
+
+    /// A branch is not taken, as guessed.
+    #[inline(always)]
+    pub fn untaken(&mut self, number: u32) {
+        if number == self.last_loop {
+            (self.streaming, self.last_loop) = (false, NONE);
+        }
+    }
+}

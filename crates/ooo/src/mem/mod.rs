@@ -1,0 +1,263 @@
+//! The memory system: caches, translation, prefetch, and when data is there.
+//!
+//! Accesses come in program order, each with the cycle at which it starts.
+//! What is in which cache follows the program order; *when* it is there
+//! follows the cycles: a line on its way has a time, and whoever finds it
+//! waits until then. So two misses to one line are one, and many misses are
+//! under way together, as many as there are fill buffers. Wrong-path accesses
+//! change nothing here.
+
+pub mod prefetch;
+pub mod stores;
+pub mod tags;
+pub mod tlb;
+
+use ciphermill_machine::Machine;
+use ciphermill_machine::core::Core;
+use prefetch::{Streams, Strides};
+use tags::Tags;
+use tlb::Tlb;
+
+/// Where data was found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Level {
+    First,
+    Second,
+    Memory,
+}
+
+/// Counts of the memory system.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    pub l1d_accesses: u64,
+    pub l1d_misses: u64,
+    pub l1d_lines: u64,
+    pub l1d_writebacks: u64,
+    pub l1i_misses: u64,
+    pub l2_accesses: u64,
+    pub l2_misses: u64,
+    pub l2_lines: u64,
+    pub l2_writebacks: u64,
+    pub prefetches: u64,
+}
+
+/// Something that serves one request every so many cycles. Requests do not
+/// come in the order of their times: one that lies before all that was served
+/// last is served at once.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    interval: u64,
+    last: u64,
+    free: u64,
+}
+
+impl Lane {
+    fn grant(&mut self, at: u64) -> u64 {
+        if at + self.interval <= self.last {
+            return at;
+        }
+        let at = at.max(self.free);
+        (self.last, self.free) = (at, at + self.interval);
+        at
+    }
+}
+
+/// The memory system of one core.
+pub struct Memory {
+    l1d: Option<Tags>,
+    l1i: Option<Tags>,
+    l2: Option<Tags>,
+    dtlb: Option<Tlb>,
+    shift: u32,
+    latency: u64,
+    l2_latency: u64,
+    dram_latency: u64,
+    l2_lane: Lane,
+    bus: Lane,
+    /// When each fill buffer is free again, in a ring.
+    fills: Vec<u64>,
+    fill: usize,
+    write_through: bool,
+    next_line: bool,
+    adjacent: bool,
+    strides: Strides,
+    streams: Streams,
+    pub counts: Counts,
+}
+
+/// What an access came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Cycle at which a load that finds it would have to start.
+    pub start: u64,
+    pub level: Level,
+    /// Cycles spent on the translation of the address.
+    pub translation: u64,
+}
+
+impl Memory {
+    pub fn new(machine: &Machine, core: &Core) -> Memory {
+        let line = machine.memory.dcache.as_ref().or(machine.memory.icache.as_ref()).map_or(64, |c| c.line_bytes);
+        let l1 = core.load.latency;
+        Memory {
+            l1d: machine.memory.dcache.as_ref().map(Tags::of),
+            l1i: machine.memory.icache.as_ref().map(Tags::of),
+            l2: core.l2.as_ref().map(|l| Tags::of(&l.cache)),
+            dtlb: core.dtlb.as_ref().map(Tlb::new),
+            shift: line.trailing_zeros(),
+            latency: u64::from(l1),
+            l2_latency: core.l2.as_ref().map_or(0, |l| u64::from(l.latency.saturating_sub(l1))),
+            dram_latency: u64::from(core.dram.latency.saturating_sub(l1)),
+            l2_lane: Lane { interval: core.l2.as_ref().map_or(1, |l| u64::from(l.interval)), ..Lane::default() },
+            bus: Lane { interval: u64::from(core.dram.interval), ..Lane::default() },
+            fills: vec![0; core.load.fill_buffers.max(1) as usize],
+            fill: 0,
+            write_through: machine.memory.dcache.as_ref().is_some_and(|c| c.write == ciphermill_machine::WritePolicy::Through),
+            next_line: core.prefetch.next_line,
+            adjacent: core.prefetch.adjacent_line,
+            strides: Strides::new(core.prefetch.stride_entries),
+            streams: Streams::new(core.prefetch.streams, core.prefetch.stream_lines),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Most cycles that one access can take, others not counted.
+    pub fn worst(core: &Core) -> u64 {
+        let tlb = core.dtlb.as_ref().map_or(0, |t| t.walk_cycles);
+        let l2 = core.l2.as_ref().map_or(0, |l| l.latency + l.interval);
+        u64::from(core.dram.latency + 2 * core.dram.interval + l2 + tlb + core.load.split_cycles)
+    }
+
+    /// Page walks so far.
+    pub fn walks(&self) -> u64 {
+        self.dtlb.as_ref().map_or(0, |t| t.walks)
+    }
+
+    /// A load or store of the instruction at `pc` (what the stride prefetcher
+    /// goes by) that starts at a cycle.
+    #[inline(always)]
+    pub fn data(&mut self, pc: u32, addr: u32, start: u64, write: bool) -> Access {
+        self.counts.l1d_accesses += 1;
+        let translation = self.dtlb.as_mut().map_or(0, |t| t.access(u64::from(addr)));
+        let line = u64::from(addr) >> self.shift;
+        let Some(l1d) = &mut self.l1d else { return Access { start: start + translation, level: Level::First, translation } };
+        let at = start + translation;
+        let found = l1d.find(line, write && !self.write_through);
+        let access = match found {
+            Some(ready) => Access { start: at.max(ready), level: if ready > at { Level::Second } else { Level::First }, translation },
+            None if write && self.write_through => {
+                self.counts.l1d_misses += 1;
+                Access { start: at, level: Level::First, translation }
+            }
+            None => self.miss(line, at, write, translation),
+        };
+        if !write && let Some(next) = self.strides.next(pc, addr) {
+            let next = u64::from(next) >> self.shift;
+            if next != line {
+                self.prefetch(next, at);
+            }
+        }
+        access
+    }
+
+    fn miss(&mut self, line: u64, at: u64, write: bool, translation: u64) -> Access {
+        self.counts.l1d_misses += 1;
+        let at = at.max(self.fills[self.fill]);
+        let (ready, level) = self.second(line, at);
+        self.fills[self.fill] = ready;
+        self.fill = (self.fill + 1) % self.fills.len();
+        self.fill_first(line, ready, write);
+        if self.next_line {
+            self.prefetch(line + 1, at);
+        }
+        Access { start: ready, level, translation }
+    }
+
+    /// A line for the first cache from the second or from memory: the cycle at
+    /// which a load that finds it would have to start.
+    fn second(&mut self, line: u64, at: u64) -> (u64, Level) {
+        self.counts.l2_accesses += 1;
+        let at = self.l2_lane.grant(at);
+        let Some(l2) = &mut self.l2 else { return (self.bus.grant(at) + self.dram_latency, Level::Memory) };
+        let got = match l2.find(line, false) {
+            Some(ready) if ready <= at => (at + self.l2_latency, Level::Second),
+            Some(ready) => (ready.max(at + self.l2_latency), Level::Memory),
+            None => {
+                self.counts.l2_misses += 1;
+                let ready = self.from_memory(line, at);
+                if self.adjacent {
+                    self.into_second(line ^ 1, at);
+                }
+                (ready, Level::Memory)
+            }
+        };
+        if let Some(lines) = self.streams.hint(line) {
+            lines.for_each(|l| self.into_second(l, at));
+        }
+        got
+    }
+
+    fn from_memory(&mut self, line: u64, at: u64) -> u64 {
+        let ready = self.bus.grant(at) + self.dram_latency;
+        self.counts.l2_lines += 1;
+        if let Some(victim) = self.l2.as_mut().and_then(|l2| l2.fill(line, ready, false))
+            && victim.dirty
+        {
+            self.counts.l2_writebacks += 1;
+            self.bus.grant(ready);
+        }
+        ready
+    }
+
+    fn into_second(&mut self, line: u64, at: u64) {
+        if self.l2.as_ref().is_some_and(|l2| !l2.has(line)) {
+            self.counts.prefetches += 1;
+            self.from_memory(line, at);
+        }
+    }
+
+    fn fill_first(&mut self, line: u64, ready: u64, write: bool) {
+        self.counts.l1d_lines += 1;
+        let Some(victim) = self.l1d.as_mut().and_then(|l1d| l1d.fill(line, ready, write && !self.write_through)) else { return };
+        if !victim.dirty {
+            return;
+        }
+        self.counts.l1d_writebacks += 1;
+        // It goes to the second cache, or on to memory where that has lost it.
+        if self.l2.as_mut().is_none_or(|l2| l2.find(victim.line, true).is_none()) {
+            self.bus.grant(ready);
+        }
+    }
+
+    fn prefetch(&mut self, line: u64, at: u64) {
+        if self.l1d.as_ref().is_none_or(|l1d| l1d.has(line)) {
+            return;
+        }
+        self.counts.prefetches += 1;
+        let (ready, _) = self.second(line, at);
+        self.fill_first(line, ready, false);
+    }
+
+    /// A fetch of instructions at a cycle: the cycle at which they are there.
+    #[inline(always)]
+    pub fn fetch(&mut self, addr: u32, at: u64) -> u64 {
+        let line = u64::from(addr) >> self.shift;
+        let Some(l1i) = &mut self.l1i else { return at };
+        if let Some(ready) = l1i.find(line, false) {
+            return at.max(ready);
+        }
+        self.counts.l1i_misses += 1;
+        let (ready, _) = self.second(line, at);
+        // From the start of the fetch: the load's own first-level cycles are no part of it.
+        let ready = ready.max(at) + self.latency.min(1);
+        if let Some(l1i) = &mut self.l1i {
+            l1i.fill(line, ready, false);
+        }
+        ready
+    }
+
+    /// Line of an address.
+    pub fn line(&self, addr: u32) -> u32 {
+        addr >> self.shift
+    }
+}

@@ -1,0 +1,79 @@
+//! A small core that schedules at run time, for the toy machine.
+
+use crate::common::{toy, tune};
+use ciphermill_machine::core::*;
+use ciphermill_machine::{InstrKind, Machine, Unit};
+
+/// Ports: `alu` twice (0 and 1), `ld`, `sta`, `std`, `br`.
+pub fn core() -> Core {
+    Core {
+        in_order: false,
+        reorder_buffer: 32,
+        reservation_stations: 16,
+        fetch: Fetch {
+            bytes: 16,
+            predecode: 0,
+            stages: 1,
+            queue: 16,
+            taken_cycles: 0,
+            redirect_cycles: 0,
+            loop_instructions: 0,
+            loop_blocks: 0,
+        },
+        decode: Decode { pattern: vec![1; 4], stages: 1, queue: 16, micro_fusion: true, macro_fusion: vec![] },
+        rename: Rename {
+            width: 4,
+            stages: 1,
+            retired_reads: 0,
+            zero_idioms: Idiom::Plain,
+            moves: Idiom::Plain,
+            stack_engine: false,
+            binds_port: false,
+        },
+        retire: Retire { width: 4, recovers: false },
+        load: Load {
+            units: vec![1],
+            latency: 3,
+            buffers: 8,
+            fill_buffers: 4,
+            forward_latency: 5,
+            failed_forward_cycles: 7,
+            split_cycles: 0,
+            disambiguation: Disambiguation::Perfect,
+            violation_cycles: 2,
+        },
+        store: Store { address_units: vec![2], data_units: vec![3], buffers: 8 },
+        predictor: Predictor {
+            direction: 0,
+            parts: vec![Part { name: "backward".into(), kind: PartKind::Backward }],
+            btb_entries: 0,
+            btb_ways: 1,
+            return_stack: 8,
+            indirect_entries: 0,
+            indirect_history: 0,
+        },
+        prefetch: Prefetch::default(),
+        l2: None,
+        dram: Dram { latency: 50, interval: 4 },
+        dtlb: None,
+        events: vec![],
+    }
+}
+
+/// The toy machine with that core, changed as the test needs.
+pub fn dynamic(change: impl Fn(&mut Core)) -> Machine {
+    let mut m = toy();
+    let unit = |name: &str, count| Unit { name: name.into(), count, cluster: 0, shared: 1 };
+    m.units = vec![unit("alu", 2), unit("ld", 1), unit("sta", 1), unit("std", 1), unit("br", 1)];
+    for i in &mut m.instrs {
+        let branches = !matches!(i.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store);
+        i.units = vec![if branches { 4 } else { 0 }];
+    }
+    tune(&mut m, "nop", |i| i.units = vec![]);
+    tune(&mut m, "mul", |i| i.latency = 3);
+    tune(&mut m, "divu", |i| (i.latency, i.unit_cycles) = (10, 10));
+    let mut core = core();
+    change(&mut core);
+    m.core = Some(core);
+    m
+}

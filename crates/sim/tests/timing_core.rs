@@ -1,0 +1,409 @@
+//! Every timing rule of cores that schedule at run time, worked out by hand.
+//!
+//! A call begins with a fetch in cycle 0. With the core of `common::dynamic`
+//! an instruction fetched in cycle f is renamed in f + 2 and starts in f + 3 at
+//! the earliest; the cycle in which its user can start is its end, and it
+//! retires in that cycle. Four instructions of 4 bytes are fetched a cycle.
+
+mod common;
+#[path = "common/dynamic.rs"]
+mod machine;
+
+use ciphermill_machine::Machine;
+use ciphermill_machine::core::*;
+use ciphermill_ooo::log::{Log, Row};
+use ciphermill_ooo::{Cause, Counts};
+use ciphermill_sim::{SimOptions, Simulator};
+use common::assemble;
+use machine::dynamic;
+use std::sync::Arc;
+
+/// Run function 0 once: counts, and the micro-operations with cycles from 0.
+fn run(m: Machine, text: &str, args: &[u64]) -> (Counts, Vec<Row>) {
+    let mut s = Simulator::new(Arc::new(assemble(m, text)), SimOptions::default()).unwrap();
+    s.pipeline().unwrap().log = Some(Log::new(100_000));
+    s.call(0, args).unwrap();
+    let counts = s.stats().core.unwrap();
+    let width = s.pipeline().unwrap().core().retire.width;
+    assert_eq!(counts.places.iter().sum::<u64>(), counts.get("cycles") * u64::from(width), "every place has a cause");
+    let mut rows = s.pipeline().unwrap().log.take().unwrap().rows;
+    let first = rows[0].fetched;
+    for r in &mut rows {
+        for t in [&mut r.fetched, &mut r.decoded, &mut r.renamed, &mut r.start, &mut r.end, &mut r.retired] {
+            *t = t.saturating_sub(first);
+        }
+    }
+    (counts, rows)
+}
+
+fn cycles(m: Machine, text: &str, args: &[u64]) -> u64 {
+    run(m, text, args).0.get("cycles")
+}
+
+fn starts(rows: &[Row]) -> Vec<u64> {
+    rows.iter().map(|r| r.start).collect()
+}
+
+/// A function of one block: the lines and a return.
+fn body(lines: &[&str]) -> String {
+    format!("func f 4 0\n{}\nret\n", lines.join("\n"))
+}
+
+#[test]
+fn a_chain_starts_one_after_the_other() {
+    let (counts, rows) = run(dynamic(|_| ()), &body(&["add r1, r1, r1", "add r1, r1, r1", "mul r1, r1, r1", "add r1, r1, r1"]), &[1; 4]);
+    // 3, 4, 5 and its result after three cycles: 8; the return, in the next block, is not kept waiting: 4.
+    assert_eq!(starts(&rows), [3, 4, 5, 8, 4]);
+    assert_eq!(rows.iter().map(|r| r.retired).collect::<Vec<_>>(), [4, 5, 8, 9, 9]);
+    assert_eq!(counts.get("cycles"), 10);
+    assert_eq!(counts.get("uops_retired"), 5);
+}
+
+#[test]
+fn ports_are_shared_the_oldest_first() {
+    // Two ports for six independent additions: 3 3 4 4, and those of the second block 5 5.
+    let lines = ["add r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1", "add r8, r1, r1", "add r9, r1, r1", "add r4, r1, r1"];
+    let (counts, rows) = run(dynamic(|_| ()), &body(&lines), &[1; 4]);
+    assert_eq!(starts(&rows), [3, 3, 4, 4, 5, 5, 4]);
+    assert_eq!(counts.cycles(Cause::Ports) > 0.0, true);
+    // A divider that is not pipelined: the second waits ten cycles, on one port;
+    // with two of them both run.
+    let one = |m: &mut Core| m.rename.binds_port = false;
+    let (_, rows) = run(dynamic(one), &body(&["divu r5, r1, r2", "divu r6, r1, r2", "divu r7, r1, r2"]), &[8; 4]);
+    assert_eq!(starts(&rows), [3, 3, 13, 3]);
+}
+
+#[test]
+fn a_younger_one_overtakes_and_retires_in_order() {
+    let (_, rows) = run(dynamic(|_| ()), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
+    assert_eq!(starts(&rows), [3, 6, 3, 3]);
+    assert_eq!(rows[2].retired, 7);
+    // In order the third waits for the second's start.
+    let (_, rows) = run(dynamic(|c| c.in_order = true), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
+    assert_eq!(starts(&rows), [3, 6, 6, 6]);
+}
+
+#[test]
+fn the_width_of_renaming_and_of_retiring() {
+    let lines = ["nop"; 8];
+    // Eight that take no port, and the return: 4 a cycle renamed in 2, 3, 4.
+    let (_, rows) = run(dynamic(|_| ()), &body(&lines), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 2, 2, 3, 3, 3, 3, 4]);
+    let (_, rows) = run(dynamic(|c| c.rename.width = 3), &body(&lines), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    let (_, rows) = run(dynamic(|c| c.retire.width = 2), &body(&lines), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.retired).collect::<Vec<_>>(), [2, 2, 3, 3, 4, 4, 5, 5, 6]);
+}
+
+#[test]
+fn the_reorder_buffer_stops_renaming() {
+    // The load's chain keeps the buffer of four full: the fifth is renamed the
+    // cycle after the first has retired.
+    let lines = ["mul r1, r1, r1", "nop", "nop", "nop", "nop", "nop"];
+    let (_, rows) = run(dynamic(|c| c.reorder_buffer = 4), &body(&lines), &[1; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 2, 2, 7, 7, 7]);
+}
+
+#[test]
+fn the_reservation_stations_stop_renaming() {
+    // Two stations: the third is renamed the cycle after the first has started,
+    // the return that after the third has.
+    let lines = ["mul r1, r1, r1", "add r1, r1, r1", "add r2, r2, r2", "nop"];
+    let (_, rows) = run(dynamic(|c| c.reservation_stations = 2), &body(&lines), &[1; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 4, 4, 6]);
+    assert_eq!(starts(&rows)[..3], [3, 6, 5]);
+}
+
+#[test]
+fn decoders_take_what_they_can_make() {
+    // 4-1-1-1: a store is two micro-operations unless they are fused.
+    let lines = ["nop", "stw r1, r2, 0", "nop", "nop"];
+    let split = |c: &mut Core| (c.decode.pattern, c.decode.micro_fusion) = (vec![4, 1, 1, 1], false);
+    let (_, rows) = run(dynamic(split), &body(&lines), &[0, 64, 0, 0]);
+    assert_eq!(rows.iter().map(|r| r.decoded).collect::<Vec<_>>(), [2, 3, 3, 3, 3, 3]);
+    let fused = |c: &mut Core| c.decode.pattern = vec![4, 1, 1, 1];
+    let (counts, rows) = run(dynamic(fused), &body(&lines), &[0, 64, 0, 0]);
+    assert_eq!(rows.iter().map(|r| r.decoded).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 3]);
+    assert_eq!((counts.get("uops_retired"), counts.get("uops_retired_fused"), counts.get("uops_fused_pairs")), (6, 5, 1));
+    // One that the first decoder cannot make takes it three cycles.
+    let mut m = dynamic(|_| ());
+    common::tune(&mut m, "add", |i| i.uops = 3);
+    let (_, rows) = run(m, &body(&["add r1, r1, r1", "nop"]), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.decoded).collect::<Vec<_>>(), [4, 4, 4, 5, 5]);
+}
+
+#[test]
+fn fetch_takes_a_block_a_cycle() {
+    let (_, rows) = run(dynamic(|c| c.fetch.bytes = 8), &body(&["nop"; 4]), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
+    let (_, rows) = run(dynamic(|c| c.fetch.predecode = 3), &body(&["nop"; 4]), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 0, 1, 2]);
+    // A queue of two, decoded one a cycle.
+    let slow = |c: &mut Core| (c.fetch.queue, c.decode.pattern) = (2, vec![1]);
+    let (_, rows) = run(dynamic(slow), &body(&["nop"; 4]), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn a_load_takes_its_latency() {
+    // Load 3, its user 6, another load beside it waits for the one port: 4.
+    let (_, rows) = run(dynamic(|_| ()), &body(&["ldw r5, r1, 0", "ldw r6, r1, 4", "add r7, r5, r5"]), &[64; 4]);
+    assert_eq!(starts(&rows), [3, 4, 6, 3]);
+}
+
+#[test]
+fn stores_forward_to_loads() {
+    // The store's address and data start in 3, the address is known in 4. The load starts
+    // in 3 too, on its own port, and finds out in 4: its user starts five cycles later.
+    let lines = ["stw r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"];
+    let (counts, rows) = run(dynamic(|_| ()), &body(&lines), &[64; 4]);
+    assert_eq!(starts(&rows), [3, 3, 3, 9, 3]);
+    assert_eq!(counts.get("loads_forwarded"), 1);
+    // A byte of it does as well.
+    let lines = ["stw r1, r2, 0", "ldb r5, r2, 1", "add r6, r5, r5"];
+    assert_eq!(starts(&run(dynamic(|_| ()), &body(&lines), &[64; 4]).1), [3, 3, 3, 9, 3]);
+    // A word over a stored byte waits: it retires in 4, is in the cache in 5, then 7 and 3 more.
+    let lines = ["stb r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"];
+    let (counts, rows) = run(dynamic(|_| ()), &body(&lines), &[64; 4]);
+    assert_eq!(starts(&rows), [3, 3, 3, 15, 3]);
+    assert_eq!(counts.get("forwards_failed"), 1);
+    // Data that comes late holds the load back.
+    let lines = ["mul r1, r1, r1", "stw r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"];
+    assert_eq!(starts(&run(dynamic(|_| ()), &body(&lines), &[64; 4]).1), [3, 3, 6, 3, 11, 4]);
+}
+
+#[test]
+fn loads_and_unknown_addresses() {
+    // The store's address comes from a product: it starts in 6 and is known in 7.
+    let lines = ["mul r1, r1, r1", "stw r2, r1, 0", "ldw r5, r3, 0"];
+    let start = |d| starts(&run(dynamic(|c| c.load.disambiguation = d), &body(&lines), &[8, 0, 128, 0]).1)[3];
+    assert_eq!(start(Disambiguation::Wait), 7);
+    assert_eq!(start(Disambiguation::Perfect), 3);
+    assert_eq!(start(Disambiguation::Predict { entries: 16 }), 3);
+    // With the same address the prediction is wrong: known in 7, and two cycles
+    // later fetch starts again behind the load.
+    let (counts, rows) = run(dynamic(|c| c.load.disambiguation = Disambiguation::Predict { entries: 16 }), &body(&lines), &[8, 0, 64, 0]);
+    assert_eq!(counts.get("memory_order_violations"), 1);
+    assert_eq!((rows[3].start, rows[3].end), (3, 12));
+    assert_eq!(rows[4].fetched, 9);
+}
+
+#[test]
+fn load_and_store_buffers() {
+    let loads = ["mul r1, r1, r1", "ldw r5, r2, 0", "ldw r6, r2, 4", "ldw r7, r2, 8"];
+    // Two buffers: the third load is renamed after the first has retired, in 6.
+    let (_, rows) = run(dynamic(|c| c.load.buffers = 2), &body(&loads), &[64; 4]);
+    assert_eq!(rows[3].renamed, 7);
+    let stores = ["stw r1, r2, 0", "stw r1, r2, 4", "stw r1, r2, 8"];
+    // Two buffers: the first is in the cache in 5.
+    let (_, rows) = run(dynamic(|c| c.store.buffers = 2), &body(&stores), &[64; 4]);
+    assert_eq!(rows[4].renamed, 6);
+}
+
+const COUNT: &str = "
+    func f 1 0
+    top:
+        addi r1, r1, -1
+        bne r1, r0, top
+        ret
+";
+
+#[test]
+fn a_wrong_guess_costs_the_front_end() {
+    // One turn: 0 addi, bne guessed taken. addi starts 3, bne 4 and is known in 5; the
+    // return is fetched then, starts in 8 and retires in 9.
+    let (counts, rows) = run(dynamic(|_| ()), COUNT, &[1]);
+    let ret = rows.iter().filter(|r| !r.wrong).next_back().unwrap();
+    assert_eq!((ret.fetched, ret.start, ret.retired), (5, 8, 9));
+    assert_eq!(counts.get("cycles"), 10);
+    assert_eq!((counts.get("branches_mispredicted"), counts.get("branches")), (1, 2));
+    // The wrong path: the loop is fetched again from cycle 1 on, and what is
+    // ready before cycle 5 starts: its addi in 4; its bne waits.
+    let wrong: Vec<u64> = rows.iter().filter(|r| r.wrong).map(|r| r.start).collect();
+    assert_eq!(wrong, [4]);
+    assert_eq!((counts.get("uops_wrong_path"), counts.get("uops_dispatched")), (1, 4));
+    // Recovery at retirement is no later here: the branch retires as it ends.
+    let (counts, _) = run(dynamic(|c| c.retire.recovers = true), COUNT, &[1]);
+    assert_eq!((counts.get("cycles"), counts.get("branch_recovery_stalls")), (10, 0));
+}
+
+#[test]
+fn recovery_at_retirement_waits_for_what_is_older() {
+    let text = "
+        func f 3 0
+            divu r5, r1, r2
+            beq r3, r0, out
+            nop
+        out:
+            ret
+    ";
+    // Backward taken: guessed not taken. divu 3 to 13; beq known in 4, retires in 13.
+    let late = |c: &mut Core| c.retire.recovers = true;
+    let (counts, rows) = run(dynamic(late), text, &[8, 2, 0]);
+    let ret = rows.iter().filter(|r| !r.wrong).next_back().unwrap();
+    // Fetched in 4 and there in 6, renamed in 14: eight cycles lost.
+    assert_eq!((ret.fetched, ret.decoded, ret.renamed), (4, 6, 14));
+    assert_eq!(counts.get("branch_recovery_stalls"), 8);
+    let (_, rows) = run(dynamic(|_| ()), text, &[8, 2, 0]);
+    assert_eq!(rows.iter().filter(|r| !r.wrong).next_back().unwrap().renamed, 6);
+}
+
+#[test]
+fn the_loop_counter_knows_sixty_four_turns() {
+    let nest = "
+        func f 2 0
+        outer:
+            add r3, r2, r0
+        inner:
+            addi r3, r3, -1
+            bne r3, r0, inner
+            addi r1, r1, -1
+            bne r1, r0, outer
+            ret
+    ";
+    let counter = |c: &mut Core| {
+        let bimodal = Part { name: "bimodal".into(), kind: PartKind::Bimodal { entries: 64, bits: 2 } };
+        let loops = Part { name: "loop".into(), kind: PartKind::Loop { entries: 64, trips: 64, sure: 2, otherwise: 0 } };
+        (c.predictor.parts, c.predictor.direction) = (vec![bimodal, loops], 1);
+    };
+    let wrong = |turns: u64| run(dynamic(counter), nest, &[20, turns]).0.get("branches_mispredicted");
+    // Missed for certain: the first turn of both loops, the way out of the outer one.
+    // Of 64 turns the way out is missed until it has been seen twice.
+    assert_eq!(wrong(64), 3 + 2);
+    // Of 65 turns it is missed all twenty times.
+    assert_eq!(wrong(65), 3 + 20);
+}
+
+#[test]
+fn calls_and_returns_are_foreseen() {
+    let text = "
+        func f 0 0
+            addi r9, r15, 0
+            call @g
+            addi r15, r9, 0
+            ret
+        func g 0 0
+            ret
+    ";
+    assert_eq!(run(dynamic(|_| ()), text, &[]).0.get("branches_mispredicted"), 0);
+    assert_eq!(run(dynamic(|c| c.predictor.return_stack = 0), text, &[]).0.get("branches_mispredicted"), 1);
+}
+
+#[test]
+fn taken_branches_and_the_loop_stream() {
+    // Three instructions a turn: without branches' delays one turn a cycle, or
+    // with the chain of the counter: one cycle a turn.
+    let turns = |c: &dyn Fn(&mut Core)| {
+        let m = |n: u64| cycles(dynamic(c), COUNT, &[n]);
+        m(60) - m(50)
+    };
+    assert_eq!(turns(&|_| ()), 10);
+    assert_eq!(turns(&|c| c.fetch.taken_cycles = 2), 30);
+    assert_eq!(turns(&|c| (c.fetch.taken_cycles, c.fetch.loop_instructions, c.fetch.loop_blocks) = (2, 18, 4)), 10);
+    assert_eq!(turns(&|c| (c.fetch.taken_cycles, c.fetch.loop_instructions, c.fetch.loop_blocks) = (2, 1, 4)), 30);
+}
+
+#[test]
+fn compare_and_branch_fuse() {
+    let fuse = |m: &mut Machine| {
+        let id = |name: &str| ciphermill_machine::InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
+        let rule = MacroFusion { first: vec![id("addi")], second: vec![id("bne")] };
+        m.core.as_mut().unwrap().decode.macro_fusion.push(rule);
+    };
+    let mut m = dynamic(|_| ());
+    fuse(&mut m);
+    let (counts, rows) = run(m, COUNT, &[10]);
+    assert_eq!((counts.get("macro_fused"), counts.get("instructions"), counts.get("uops_retired")), (10, 21, 11));
+    // The addition is done where the branch is: a turn is one micro-operation.
+    assert_eq!(rows.iter().filter(|r| !r.wrong).count(), 11);
+    assert_eq!(counts.get("uops_fused_pairs"), 10);
+}
+
+#[test]
+fn idioms() {
+    let lines = ["mul r5, r1, r1", "xor r5, r5, r5", "add r6, r5, r5"];
+    let zero = |idiom| starts(&run(dynamic(|c| c.rename.zero_idioms = idiom), &body(&lines), &[1; 4]).1);
+    assert_eq!(zero(Idiom::Plain), [3, 6, 7, 3]);
+    assert_eq!(zero(Idiom::Independent), [3, 3, 4, 3]);
+    assert_eq!(zero(Idiom::Eliminated), [3, 2, 3, 3]);
+    let lines = ["mul r5, r1, r1", "mov r6, r5", "add r7, r6, r6"];
+    let moves = |idiom| starts(&run(dynamic(|c| c.rename.moves = idiom), &body(&lines), &[1; 4]).1);
+    assert_eq!(moves(Idiom::Plain), [3, 6, 7, 3]);
+    assert_eq!(moves(Idiom::Eliminated), [3, 6, 6, 3]);
+}
+
+#[test]
+fn retired_registers_are_read_through_few_ports() {
+    // Four additions of eight different registers, three of them a cycle.
+    let lines = ["add r5, r1, r2", "add r6, r3, r4", "add r7, r1, r3"];
+    let (_, rows) = run(dynamic(|c| c.rename.retired_reads = 3), &body(&lines), &[1; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 3, 3, 4]);
+}
+
+#[test]
+fn misses_take_the_latency_of_where_the_line_is() {
+    use ciphermill_machine::{Cache, Replacement, WritePolicy};
+    let cache = |bytes| Cache { bytes, ways: 2, line_bytes: 64, replacement: Replacement::Lru, write: WritePolicy::Back, miss_cycles: 0, writeback_cycles: 0 };
+    let with = |change: &dyn Fn(&mut Core)| {
+        let mut m = dynamic(|c| {
+            c.l2 = Some(L2 { cache: cache(4096), latency: 15, interval: 1 });
+            change(c);
+        });
+        m.memory.dcache = Some(cache(256));
+        m
+    };
+    // A chain of loads: each word of memory is 0, so that addresses are known here.
+    // 3 from memory: 53. The same line: 56. Line 2 and 4 from memory; line 0 then is in the second cache only.
+    let lines = ["ldw r5, r1, 0", "ldw r5, r5, 4", "ldw r5, r5, 128", "ldw r5, r5, 256", "ldw r5, r5, 8", "ldw r5, r5, 12"];
+    let (counts, rows) = run(with(&|_| ()), &body(&lines), &[0; 4]);
+    let ends: Vec<u64> = rows[..6].iter().map(|r| r.end - r.start).collect();
+    assert_eq!(ends, [50, 3, 50, 50, 15, 3]);
+    assert_eq!((counts.get("l1d_misses"), counts.get("l2_misses"), counts.get("l1d_lines_in")), (4, 3, 4));
+    // Independent misses are under way together, a bus slot of four cycles apart.
+    let lines = ["ldw r5, r1, 0", "ldw r6, r1, 64", "ldw r7, r1, 128", "ldw r8, r1, 68"];
+    let (_, rows) = run(with(&|_| ()), &body(&lines), &[0; 4]);
+    assert_eq!(rows[..4].iter().map(|r| (r.start, r.end)).collect::<Vec<_>>(), [(3, 53), (4, 57), (5, 61), (6, 57)]);
+    // One fill buffer: one after the other.
+    let (_, rows) = run(with(&|c| c.load.fill_buffers = 1), &body(&lines), &[0; 4]);
+    assert_eq!(rows[..3].iter().map(|r| r.end).collect::<Vec<_>>(), [53, 100, 147]);
+    // The next line comes along.
+    let (counts, rows) = run(with(&|c| c.prefetch.next_line = true), &body(&["ldw r5, r1, 0", "ldw r5, r5, 64"]), &[0; 4]);
+    assert_eq!(rows[..2].iter().map(|r| r.end).collect::<Vec<_>>(), [53, 57]);
+    assert!(counts.get("prefetches") >= 1);
+    // A page walk before it.
+    let tlb = Dtlb { page_bytes: 4096, entries: 4, ways: 4, l2_entries: 0, l2_ways: 1, l2_cycles: 0, walk_cycles: 20 };
+    let (counts, rows) = run(with(&|c| c.dtlb = Some(tlb.clone())), &body(&["ldw r5, r1, 0"]), &[0; 4]);
+    assert_eq!((rows[0].end, counts.get("dtlb_misses")), (73, 1));
+}
+
+#[test]
+fn cycles_are_never_below_the_longest_chain() {
+    let m = dynamic(|_| ());
+    let text = body(&["mul r1, r1, r2", "stw r1, r3, 0", "ldw r2, r3, 0", "mul r2, r2, r1", "add r1, r2, r2"]);
+    let mut s = Simulator::new(Arc::new(assemble(m, &text)), SimOptions::default()).unwrap();
+    s.pipeline().unwrap().follow_chains();
+    s.call(0, &[3, 5, 64, 0]).unwrap();
+    // 3 of the product, 3 through memory (the shorter of two ways), 3 and 1.
+    assert_eq!(s.pipeline().unwrap().longest_chain(), 10);
+    assert!(s.stats().cycles >= 10);
+}
+
+#[test]
+fn results_do_not_depend_on_the_core() {
+    let text = "
+        func f 2 1
+        top:
+            add r2, r2, r1
+            addi r1, r1, -1
+            bne r1, r0, top
+            add r1, r2, r0
+            ret
+    ";
+    for change in [|_: &mut Core| (), |c: &mut Core| c.in_order = true] {
+        let mut s = Simulator::new(Arc::new(assemble(dynamic(change), text)), SimOptions::default()).unwrap();
+        assert_eq!(s.call(0, &[10, 5]).unwrap(), [60]);
+        let stats = s.stats();
+        assert_eq!((stats.instructions, stats.branches_taken, stats.branches_untaken), (32, 9, 1));
+        assert_eq!(stats.core.unwrap().get("instructions"), 32);
+    }
+}

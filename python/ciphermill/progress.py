@@ -1,0 +1,75 @@
+"""Progress on standard error, once something takes longer than a second.
+
+Nothing is shown when standard error is not a terminal, so logs and pipes stay
+clean. A number of steps gives a bar with the time left, a single step a
+spinner with the time gone.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Seconds before anything is shown.
+PATIENCE = 1.0
+
+
+def with_progress(results: Iterable[T], total: int, label: str = "measuring") -> Iterator[T]:
+    """Yield results; a bar with the time left once it takes longer than a second."""
+    if not sys.stderr.isatty():
+        yield from results
+        return
+    start, bar, done = time.monotonic(), None, 0
+    try:
+        for result in results:
+            done += 1
+            if bar is None and time.monotonic() - start > PATIENCE:
+                bar = _bar()
+                task = bar.add_task(label, total=total, completed=done - 1)
+                bar.start()
+            if bar is not None:
+                bar.advance(task)
+            yield result
+    finally:
+        if bar is not None:
+            bar.stop()
+
+
+@contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """A spinner with the time gone, for one step of unknown length."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+    )
+    bar.add_task(label, total=None)
+    timer = threading.Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
+
+
+def _bar():
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+        TextColumn("left"), console=Console(stderr=True), transient=True,
+    )  # fmt: skip

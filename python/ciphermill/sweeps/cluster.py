@@ -1,0 +1,59 @@
+"""A sweep on a Dask cluster: the same tasks, other workers.
+
+The results come back here and are kept here; the workers need the package and
+nothing else of ours, no files. A worker that dies takes nothing with it: Dask
+gives its tasks to another. Dask is optional: ``pip install 'ciphermill[sweep]'``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .._core import InputError, version
+from .work import Answer, Task, measure
+
+#: Workers that may die over one task before it counts as failed.
+DEATHS = 10
+
+
+def client(address: str, workers: int | None = None) -> Any:
+    """A client of the scheduler at an address, or of one started here for ``local``.
+
+    ``workers`` is how many processes a local cluster has, by default the cores.
+    """
+    try:
+        import dask
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise InputError("--cluster needs Dask, which is not installed: pip install 'ciphermill[sweep]'") from None
+    dask.config.set({"distributed.scheduler.allowed-failures": DEATHS})
+    try:
+        if address == "local":
+            cluster = LocalCluster(
+                n_workers=workers or os.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None
+            )
+            return Client(cluster)
+        return Client(address, timeout=20)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--cluster {address}: no scheduler there: {error}; start one with `dask scheduler`") from None
+
+
+def same_version(client: Any) -> None:
+    """Workers with another build would measure something else."""
+    for worker, theirs in client.run(version).items():
+        if theirs != version():
+            raise InputError(f"--cluster: the worker {worker} has ciphermill {theirs}, this is {version()}; install the same")
+
+
+def remote(tasks: Sequence[Task], client: Any) -> Iterator[Answer]:
+    """Measure on the cluster; answers as they come."""
+    from distributed import as_completed
+
+    same_version(client)
+    # A name of its own for each task: Dask must not take two for one.
+    futures = [client.submit(measure, task, key=f"ciphermill-{task.key}", pure=True) for task in tasks]
+    for future in as_completed(futures):
+        yield future.result()
+        future.release()

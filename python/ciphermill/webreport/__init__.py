@@ -1,0 +1,85 @@
+"""The report: everything measured as one HTML file that needs no network.
+
+    survey.py      what the start page compares: every cipher on every machine
+    commentary.py  what a study's folder says about its outcome
+    evidence.py    what stands behind each number
+    figures.py     the figures, by way of Altair; drawing.py makes them SVG
+    page.py        puts all of it into the shape of the templates
+    templates/     the page: HTML, style, script
+
+Measurements are made, or found kept, by the same code as in
+``ciphermill study``; the page adds none of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import paths
+from .._core import InputError
+from ..measurement import Measurement
+from ..study import layout, results
+from ..study import measure as measuring
+
+NEEDED = ("altair", "jinja2", "vl_convert")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, for the sentence that says so."""
+
+    path: Path
+    bytes: int
+    studies: int
+    measurements: int
+    faults: list[str]
+
+    def sentence(self) -> str:
+        """What is there now, and where."""
+        return (
+            f"{paths.shown(self.path)}: {self.studies} {'study' if self.studies == 1 else 'studies'}, "
+            f"{self.measurements} measurements, {self.bytes / 1e6:.1f} MB; open it in a browser."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema": 1, **asdict(self), "path": str(self.path)}
+
+
+def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, int], Iterable] = lambda items, total: items) -> Written:
+    """Measure what is not kept yet, and write the page.
+
+    ``progress(results, total)`` passes the measurements on as they are made.
+    Raises InputError when a package is missing or ``out`` cannot be written.
+    """
+    check_installed()
+    # Said before the work, not after it.
+    if out.is_dir():
+        raise InputError(f"-o {out}: a folder; name a file, for instance {out / 'index.html'}")
+    from . import commentary, page, survey
+
+    comments = [commentary.load(study) for study in studies]
+    asked = survey.work()
+    answers = measuring.measure_all([*(work for study in studies for work in study.work()), *asked], progress)
+    solved = [results.solve(study, answers) for study in studies]
+    compared = [(work, answers[measuring.key(work)]) for work in asked]
+    content = page.Content(compared, list(zip(solved, comments, strict=True)))
+    text = page.render(content).encode()
+    try:
+        paths.write_atomically(out, text)
+    except OSError as error:
+        raise InputError(f"-o {out}: {error.strerror}") from None
+    faults = [fault for result in solved for fault in result.faults()]
+    faults += [m.reason for _, m in compared if isinstance(m, measuring.Missing) and m.fault]
+    made = sum(isinstance(answer, Measurement) for answer in answers.values())
+    return Written(out, len(text), len(studies), made, list(dict.fromkeys(faults)))
+
+
+def check_installed() -> None:
+    """InputError when a package that only the report needs is not there."""
+    from importlib.util import find_spec
+
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise InputError(f"the report needs {', '.join(missing)}: pip install 'ciphermill[report]'")

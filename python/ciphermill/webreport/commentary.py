@@ -1,0 +1,63 @@
+"""What a study's folder says about its own outcome: ``report.toml``.
+
+What agrees with the paper, what does not and why, which further figures and
+which loops are worth a look. The file may be left out; the tables stand
+without it (``docs/studies.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import paths
+from .._core import InputError
+from ..study.layout import SETTINGS, Study, read, take
+
+
+@dataclass(frozen=True)
+class Pareto:
+    """Two costs of the rows of a table against each other."""
+
+    title: str
+    table: str
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
+class Commentary:
+    agrees: str = ""
+    differs: str = ""
+    why: str = ""
+    pareto: tuple[Pareto, ...] = ()
+    #: Settings of the measurements whose hottest loops are shown.
+    kernels: tuple[Mapping[str, Any], ...] = ()
+
+
+def load(study: Study) -> Commentary:
+    """Read a study's commentary. Raises InputError when something in it is wrong."""
+    file: Path = paths.STUDIES / study.name / "report.toml"
+    if not file.is_file():
+        return Commentary()
+    place, content = paths.shown(file), read(file)
+    take(content, place, "the file", {"agrees": str, "differs": str, "why": str, "pareto": list, "kernel": list}, set())
+    fronts = []
+    for i, entry in enumerate(content.get("pareto", [])):
+        where = f"pareto {i + 1}"
+        take(entry, place, where, {"title": str, "table": str, "x": str, "y": str}, {"title", "table", "x", "y"})
+        table = next((t for t in study.tables if t.name == entry["table"]), None)
+        if table is None:
+            raise InputError(f"{place}: {where}: the study has no table {entry['table']!r}; it has {', '.join(t.name for t in study.tables)}")
+        keys = [c.key for c in table.columns]
+        for axis in ("x", "y"):
+            if entry[axis] not in keys:
+                raise InputError(f"{place}: {where}: {axis}: table {table.name!r} has no column {entry[axis]!r}; it has {', '.join(keys)}")
+        fronts.append(Pareto(**entry))
+    kernels = content.get("kernel", [])
+    for i, entry in enumerate(kernels):
+        take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
+    texts = {name: " ".join(content.get(name, "").split()) for name in ("agrees", "differs", "why")}
+    return Commentary(**texts, pareto=tuple(fronts), kernels=tuple(kernels))

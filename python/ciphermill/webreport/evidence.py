@@ -1,0 +1,114 @@
+"""What stands behind a number: enough to get it again, and to judge it.
+
+A measurement becomes a record with the command, the machine's file and hash,
+the module's hash, bounds, events and metrics; a derived figure names its
+formula and its cells; a paper's figure names the paper and where in
+``figures.toml`` it stands. The page shows a record when its number is chosen.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from .. import library, paths, rtl
+from .._core import InputError
+from ..measurement import Measurement
+
+#: Of a measurement, in the order shown; the rest is settings or shown elsewhere.
+RESULTS = ("cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s", "clock_mhz", "instructions", "uops", "cpi", "ilp",
+           "bytes", "jam", "unroll", "code_bytes", "table_bytes", "stack_bytes")  # fmt: skip
+
+
+def command(asked: Mapping[str, Any]) -> str:
+    """The command line that measures what a cell asks for."""
+    if "hardware" in asked:
+        return shlex.join(["ciphermill", "rtl", ",".join(rtl.entry(asked["hardware"])["with"])])
+    words = ["ciphermill", "run", str(asked["cipher"]), "--on", str(asked["on"])]
+    for name, value in asked.items():
+        option = f"--{name.replace('_', '-')}"
+        if name in ("cipher", "on") or value is None:
+            continue
+        if isinstance(value, bool):
+            words += [option if value else f"--no-{option[2:]}"]
+        elif isinstance(value, list | tuple):
+            words += [word for item in value for word in (option, str(item))]
+        else:
+            words += [option, str(value)]
+    return shlex.join(words)
+
+
+def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
+    """The record of one measurement."""
+    if "hardware" in asked:
+        return of_hardware(asked, m)
+    provenance = m.provenance
+    origin = provenance.get("origin") or {}
+    return {
+        "title": f"{m.cipher}/{m.variant}, {m.direction}, {m.key_bits}-bit key, on {m.machine}",
+        "command": command(asked),
+        "why": m.why,
+        "bottleneck": m.bottleneck,
+        "verified": m.verified,
+        "vectors": provenance.get("vectors"),
+        "kind": provenance.get("kind"),
+        "version": provenance.get("ciphermill"),
+        "machine": {"file": machine_file(m.machine), "hash": provenance.get("machine")},
+        "module": {"hash": provenance.get("module"), **origin},
+        "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
+                     "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
+        "results": {name: m[name] for name in RESULTS if m.get(name) is not None},
+        "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float)},
+        "events": dict(m.get("events") or {}),
+        "metrics": {k: v for k, v in m.metrics.items() if v},
+        "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
+        "loops": list(m.get("loops") or ()),
+    }
+
+
+def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
+    """The record of one synthesis."""
+    return {
+        "title": m["title"],
+        "command": command(asked),
+        "why": "",
+        "bottleneck": None,
+        "verified": None,
+        "vectors": None,
+        "kind": m.provenance["kind"],
+        "version": f"Yosys {m.provenance['yosys']}",
+        "machine": {},
+        "module": {},
+        "settings": {"unit": asked["hardware"]},
+        "results": {name: m[name] for name in ("gates", "cmos", "unit_gates", "depth", "flip_flops") if name in m},
+        "bounds": {},
+        "events": {},
+        "metrics": {},
+        "breakdown": {},
+        "loops": [],
+    }
+
+
+def machine_file(name: str) -> str:
+    """The file of a machine as a reader of the project finds it."""
+    try:
+        return paths.shown(library.machine_path(name))
+    except InputError:
+        return name
+
+
+class Book:
+    """All records of a page; each measurement stands in it once."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._places: dict[str, int] = {}
+
+    def add(self, asked: Mapping[str, Any], measurement: Measurement) -> int:
+        """The number of a measurement's record."""
+        line = command(asked)
+        if line not in self._places:
+            self._places[line] = len(self.records)
+            self.records.append(of(asked, measurement))
+        return self._places[line]

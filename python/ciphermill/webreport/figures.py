@@ -1,0 +1,216 @@
+"""The figures of the page, as Vega-Lite by way of Altair.
+
+Each function looks at data and gives a `Figure`, or None when the data has
+nothing to show that way. Colours of text and lines are left to
+`ciphermill.webreport.drawing`, which knows on what ground they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+from ..study.layout import Table
+from ..study.results import Cell, Result
+from . import colours
+
+WIDTH = 560
+#: Height of a row's band.
+STEP = 22
+#: Bars and points with more rows than this are unreadable on one figure.
+MOST = 60
+
+
+@dataclass(frozen=True)
+class Figure:
+    key: str
+    title: str
+    #: What it shows, for those who cannot see it.
+    alt: str
+    spec: dict[str, Any]
+
+
+def figure(key: str, title: str, text: str, chart: alt.TopLevelMixin) -> Figure:
+    # A test validates them against Vega-Lite's schema; here that would take most of the time.
+    return Figure(key, title, text, chart.to_dict(validate=False))
+
+
+def data(rows: Sequence[dict[str, Any]]) -> alt.Data:
+    return alt.Data(values=list(rows))
+
+
+def comparable(result: Result, table: Table) -> list[Cell]:
+    """Cells that can be set against the paper's: the measured ones, since a
+    rate worked out of them says nothing new; in a table of derived ones, those."""
+    cells = [c for c in result.of(table) if c.ratio and c.paper_kind in ("published", "quoted")]
+    return [c for c in cells if c.column.formula is None] or cells
+
+
+def beside(result: Result, table: Table) -> Figure | None:
+    """Paper and ours for each row, a strip for each column that the paper has."""
+    shown = comparable(result, table)
+    if len(shown) < 2:
+        return None
+    rows = []
+    for cell in shown:
+        strip = f"{cell.column.label}, {cell.column.unit}"
+        common = {"row": cell.row.label, "strip": strip, "ratio": round(cell.ratio or 0, 3)}
+        rows += [{**common, "who": "paper", "value": cell.paper}, {**common, "who": "ours", "value": cell.ours}]
+    order = list(dict.fromkeys(cell.row.label for cell in shown))
+    strips = list(dict.fromkeys(r["strip"] for r in rows))
+    charts = []
+    for strip in strips:
+        part = [r for r in rows if r["strip"] == strip]
+        there = [label for label in order if any(r["row"] == label for r in part)]
+        base = alt.Chart(data(part)).encode(
+            y=alt.Y("row:N", sort=there, title=None, axis=alt.Axis(labelLimit=200)),
+            x=alt.X("value:Q", title=strip, scale=alt.Scale(zero=True)),
+        )
+        line = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
+            x=alt.X("min(value):Q", title=strip), x2="max(value):Q", color=alt.value("#888888")
+        )
+        points = base.mark_point(filled=True, size=80, opacity=1).encode(
+            color=alt.Color("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])),
+            shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=["diamond", "circle"])),
+            tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("ratio:Q", title="ours/paper")],
+        )
+        charts.append((line + points).properties(width=WIDTH, height=STEP * len(there)))
+    text = f"Points for {len(order)} rows of {table.title}: the paper's figure and ours, joined by a line."
+    return figure(f"{result.study.name}-{table.name}-beside", "Paper and ours", text, alt.vconcat(*charts) if len(charts) > 1 else charts[0])
+
+
+def ratios(result: Result, table: Table) -> Figure | None:
+    """ours/paper of every cell that has one, around a line at 1."""
+    shown = comparable(result, table)
+    if len(shown) < 2:
+        return None
+    order = list(dict.fromkeys(cell.row.label for cell in shown))
+    series = list(dict.fromkeys(f"{c.column.label}, {c.column.unit}" for c in shown))
+    rows = [{"row": c.row.label, "series": f"{c.column.label}, {c.column.unit}", "ratio": c.ratio} for c in shown]
+    scale = alt.Scale(type="log", nice=True)
+    points = alt.Chart(data(rows)).mark_point(filled=True, size=70, opacity=0.9).encode(
+        y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
+        x=alt.X("ratio:Q", scale=scale, title="ours / paper (logarithmic)", axis=alt.Axis(format=".2~f", tickCount=6)),
+        color=alt.Color("series:N", sort=series, title=None, scale=alt.Scale(domain=series, range=palette(series))),
+        shape=alt.Shape("series:N", sort=series, title=None, scale=alt.Scale(domain=series)),
+        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("series:N", title=" "), alt.Tooltip("ratio:Q", format=".3f", title="ours/paper")],
+    )
+    rule = alt.Chart(data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3], color="#888888").encode(x="ratio:Q")
+    text = f"ours divided by paper for the rows of {table.title}, between {min(c.ratio or 1 for c in shown):.2f} and {max(c.ratio or 1 for c in shown):.2f}."
+    chart = (rule + points).properties(width=WIDTH, height=STEP * len(order))
+    return figure(f"{result.study.name}-{table.name}-ratios", "Ratio of ours to the paper's", text, chart)
+
+
+def palette(series: Sequence[str]) -> list[str]:
+    return [colours.CATEGORIES[i % len(colours.CATEGORIES)] for i in range(len(series))]
+
+
+def measurements(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells that show a measurement, each measurement once."""
+    found: dict[int, Cell] = {}
+    for cell in cells:
+        if cell.measurement is not None and cell.measurement.verified:
+            found.setdefault(id(cell.measurement), cell)
+    return list(found.values())
+
+
+def named(cell: Cell) -> str:
+    m = cell.measurement
+    return f"{cell.row.label}, {m.machine}{', feedback' if m.blocks == 'single' else ''}"
+
+
+def roof(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
+    """Achieved cycles a byte against the lower bound, for (label, measurement):
+    on the line nothing is left to win, above it the gap is."""
+    rows = [
+        {
+            "what": label, "machine": m.machine, "bound": m.bounds["lower"] * m.cycles_per_byte / m.cycles_per_block,
+            "achieved": m.cycles_per_byte, "limited by": m.bottleneck, "gap": m.cycles_per_block / m.bounds["lower"],
+        }
+        for label, m in points
+        if m.bounds.get("lower")
+    ]  # fmt: skip
+    if len(rows) < 2:
+        return None
+    kinds = sorted({r["limited by"] for r in rows})
+    low, high = min(r["bound"] for r in rows) * 0.8, max(r["achieved"] for r in rows) * 1.25
+    axis = {"type": "log", "domain": [low, high], "nice": False}
+    line = alt.Chart(data([{"a": low}, {"a": high}])).mark_line(color="#888888", strokeDash=[4, 3]).encode(x="a:Q", y="a:Q")
+    marks = alt.Chart(data(rows)).mark_point(filled=True, size=60, opacity=0.85).encode(
+        x=alt.X("bound:Q", title="lower bound, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
+        y=alt.Y("achieved:Q", title="achieved, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
+        color=alt.Color("limited by:N", scale=alt.Scale(domain=kinds, range=palette(kinds)), title="limited by"),
+        shape=alt.Shape("limited by:N", scale=alt.Scale(domain=kinds), title="limited by"),
+        tooltip=[alt.Tooltip("what:N", title=" "), "machine:N", alt.Tooltip("bound:Q", format=".2f"),
+                 alt.Tooltip("achieved:Q", format=".2f"), alt.Tooltip("gap:Q", format=".2f", title="achieved/bound"), "limited by:N"],
+    )  # fmt: skip
+    worst = max(rows, key=lambda r: r["gap"])
+    text = f"{len(rows)} measurements against their lower bounds; the largest gap is {worst['gap']:.2f} times, {worst['what']} on {worst['machine']}."
+    chart = (line + marks).properties(width=WIDTH, height=340)
+    return figure(key, "Achieved against the lower bound", text, chart)
+
+
+#: Where the time of a machine that issues in order goes, in words.
+CAUSES = {
+    "issue": "issuing", "load_wait": "waiting for loads", "operand_wait": "waiting for operands", "unit": "units taken",
+    "branch": "branches", "icache": "instruction cache", "dcache": "data cache", "window": "register windows",
+    "bank": "memory banks", "cross": "cross paths",
+}  # fmt: skip
+
+
+def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
+    """Cycles a byte, split by what they were spent on."""
+    rows = []
+    for label, m in points[:MOST]:
+        parts = {name: n for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items() if n}
+        total = sum(parts.values())
+        rows += [
+            {"what": label, "cause": CAUSES.get(name, name.replace("_", " ")), "cycles": m.cycles_per_byte * n / total, "share": n / total}
+            for name, n in parts.items()
+        ]
+    if not rows:
+        return None
+    order = list(dict.fromkeys(r["what"] for r in rows))
+    weight = {r["cause"]: 0.0 for r in rows}
+    for r in rows:
+        weight[r["cause"]] += r["share"]
+    causes = sorted(weight, key=lambda cause: -weight[cause])
+    bars = alt.Chart(data(rows)).mark_bar(stroke="#888888", strokeWidth=0.5).encode(
+        y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=230)),
+        x=alt.X("cycles:Q", stack="zero", title="cycles a byte"),
+        color=alt.Color("cause:N", sort=causes, title=None, scale=alt.Scale(domain=causes, range=palette(causes))),
+        order=alt.Order("share:Q", sort="descending"),
+        tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("cause:N", title=" "), alt.Tooltip("cycles:Q", format=".2f"),
+                 alt.Tooltip("share:Q", format=".0%")],
+    )  # fmt: skip
+    text = f"Stacked bars for {len(order)} measurements; most of the time goes to {causes[0]}."
+    return figure(key, "Where the cycles go", text, bars.properties(width=WIDTH, height=STEP * len(order)))
+
+
+def pareto(key: str, title: str, points: Sequence[dict[str, Any]], x: str, y: str) -> Figure | None:
+    """Two costs against each other, and the front of those that nothing beats in both."""
+    if len(points) < 2:
+        return None
+    front, best = [], float("inf")
+    for p in sorted(points, key=lambda p: (p["x"], p["y"])):
+        if p["y"] < best:
+            front.append(p)
+            best = p["y"]
+    for p in points:
+        p["front"] = "on the front" if p in front else "beaten"
+    kinds = ["on the front", "beaten"]
+    steps = alt.Chart(data(front)).mark_line(interpolate="step-after", color="#888888").encode(x="x:Q", y="y:Q")
+    base = alt.Chart(data(points)).encode(
+        x=alt.X("x:Q", title=x, scale=alt.Scale(zero=True)), y=alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
+    )
+    marks = base.mark_point(filled=True, size=80).encode(
+        color=alt.Color("front:N", title=None, scale=alt.Scale(domain=kinds, range=[colours.CATEGORIES[0], colours.CATEGORIES[1]])),
+        shape=alt.Shape("front:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])),
+        tooltip=[alt.Tooltip("label:N", title=" "), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y), alt.Tooltip("front:N", title=" ")],
+    )
+    names = base.mark_text(align="left", dx=8, dy=-6, fontSize=10).encode(text="label:N")
+    text = f"{len(points)} points of {x} and {y}; {len(front)} on the Pareto front: {', '.join(p['label'] for p in front)}."
+    return figure(key, title, text, (steps + marks + names).properties(width=WIDTH, height=300))

@@ -1,0 +1,18 @@
+"""Numbers as the page writes them."""
+
+from __future__ import annotations
+
+
+def figure(value: float | None, none: str = "–") -> str:
+    """Three or four digits that count, thousands set apart by a narrow space."""
+    if value is None:
+        return none
+    if abs(value) >= 1000 or (value == round(value) and abs(value) >= 1):
+        return f"{value:,.0f}".replace(",", "\u202f")
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+
+
+def ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"

@@ -1,0 +1,240 @@
+"""The page put together: what was measured, in the shape its templates want.
+
+Everything a reader sees first is written into the HTML here; the page's script
+only adds what moves. Nothing is measured here and nothing read but templates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import _core, library, manifest, paths
+from ..measurement import Measurement
+from ..study.layout import Table
+from ..study.measure import Missing
+from ..study.results import Cell, Result
+from . import colours, drawing, figures, numbers
+from .commentary import Commentary
+from .evidence import Book
+from .figures import Figure
+
+#: A ratio so near to 1 counts as agreement in the page's own words.
+NEAR = 0.1
+
+
+@dataclass
+class Content:
+    """What the page is made of."""
+
+    survey: list[tuple[Mapping[str, Any], Measurement | Missing]]
+    studies: list[tuple[Result, Commentary]]
+    #: Settings, with the core's explanation of the program they name.
+    kernels: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+
+
+def render(content: Content) -> str:
+    """The whole page as one HTML document."""
+    import jinja2
+
+    loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment.filters |= {"figure": numbers.figure, "ratio": numbers.ratio}
+    book, cells = Book(), []
+    start = overview(content.survey, book)
+    studies = [study(result, comment, book, cells) for result, comment in content.studies]
+    data = {"evidence": book.records, "cells": cells}
+    return environment.get_template("page.html").render(
+        version=_core.version(),
+        start=start,
+        studies=studies,
+        kernels=[],
+        data=script_json(data),
+        vega=drawing.vega(),
+        themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand in a script element."""
+    return json.dumps(value, separators=(",", ":"), sort_keys=True).replace("<", "\\u003c")
+
+
+# --------------------------------------------------------------------------- start page
+
+
+def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], book: Book) -> dict[str, Any]:
+    """The heat map of all ciphers on all machines."""
+    machines = list(dict.fromkeys(asked["on"] for asked, _ in survey))
+    good = [m.cycles_per_byte for _, m in survey if isinstance(m, Measurement) and m.verified]
+    least, most = (min(good), max(good)) if good else (1.0, 1.0)
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for asked, m in survey:
+        name = (asked["cipher"], asked["variant"])
+        if name not in rows:
+            cipher = manifest.find(asked["cipher"])
+            variant = cipher.variant(asked["variant"])
+            rows[name] = {
+                "cipher": cipher.name, "title": cipher.title, "variant": variant.name, "kind": cipher.kind, "key_bits": asked["key_bits"],
+                "default": variant.name == cipher.default_variant, "constant_time": bool(variant.constant_time),
+                "trades": variant.trades or "", "cells": [],
+            }  # fmt: skip
+        cell: dict[str, Any] = {"machine": asked["on"], "value": None, "missing": None}
+        if isinstance(m, Missing):
+            cell["missing"] = m.reason
+        elif not m.verified:
+            cell["missing"] = f"not verified: {m.failure}"
+        else:
+            ground, ink = colours.heat(m.cycles_per_byte, least, most)
+            cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m)}
+        rows[name]["cells"].append(cell)
+    points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
+    shown = [figures.roof("start-roof", points)]
+    fastest = {}
+    for machine in machines:
+        there = [(m.cycles_per_byte, m) for a, m in survey if a["on"] == machine and isinstance(m, Measurement) and m.verified]
+        if there:
+            fastest[machine] = min(there, key=lambda pair: pair[0])[1]
+    heads = [library.headline(library.machine_path(m), "machine") for m in machines]
+    return {
+        "machines": [{"name": h["name"], "title": h["title"]} for h in heads],
+        "rows": list(rows.values()),
+        "limits": sorted({c["limit"] for r in rows.values() for c in r["cells"] if c.get("limit")}),
+        "legend": [{"ground": g, "value": least * (most / least) ** (i / (len(colours.CIVIDIS) - 1)), "ink": colours.text_on(g)}
+                   for i, g in enumerate(colours.CIVIDIS)],
+        "fastest": fastest,
+        "count": len(good),
+        "asked": len(survey),
+        "figures": drawn(shown),
+    }  # fmt: skip
+
+
+# --------------------------------------------------------------------------- studies
+
+
+def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """A study's tables, figures and words."""
+    places: dict[tuple[str, str, str], int] = {}
+    tables = [table(result, t, book, cells, places) for t in result.study.tables]
+    link(result, cells, places)
+    measured = [(figures.named(c), c.measurement) for c in figures.measurements(list(result.cells.values()))]
+    shown = [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
+    for front in comment.pareto:
+        points = [
+            {"label": row.label, "x": result.cells[front.table, row.key, front.x].ours, "y": result.cells[front.table, row.key, front.y].ours}
+            for row in next(t for t in result.study.tables if t.name == front.table).rows
+            if all((front.table, row.key, axis) in result.cells for axis in (front.x, front.y))
+        ]
+        points = [p for p in points if p["x"] is not None and p["y"] is not None]
+        columns = {c.key: c for t in result.study.tables if t.name == front.table for c in t.columns}
+        x, y = (f"{columns[axis].label}, {columns[axis].unit}" for axis in (front.x, front.y))
+        shown.append(figures.pareto(f"{result.study.name}-{front.table}-pareto", front.title, points, x, y))
+    return {
+        "name": result.study.name,
+        "title": result.study.title,
+        "paper": result.study.paper,
+        "note": " ".join(result.study.note.split()),
+        "sentence": sentence(result),
+        "comment": comment,
+        "tables": tables,
+        "figures": drawn(shown),
+    }
+
+
+def sentence(result: Result) -> str:
+    """How near the study comes, counted."""
+    ratios = [c.ratio for c in result.cells.values() if c.ratio is not None and c.paper_kind == "published"]
+    missing = sum(c.ours is None for c in result.cells.values())
+    if not ratios:
+        return f"None of the {len(result.cells)} cells has both a figure of the paper and one of ours."
+    near = sum(abs(r - 1) <= NEAR for r in ratios)
+    text = (
+        f"{near} of {len(ratios)} figures are within {NEAR:.0%} of the paper's; "
+        f"ours lie between {min(ratios):.2f} and {max(ratios):.2f} times the paper's."
+    )
+    return f"{text} {missing} of {len(result.cells)} cells have no figure of ours and say why." if missing else text
+
+
+def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict) -> dict[str, Any]:
+    """A table as rows of triples: paper, ours, ratio."""
+    by_place = {(c.row.key, c.column.key): c for c in result.of(t)}
+    rows = []
+    for row in t.rows:
+        line: list[dict[str, Any] | None] = []
+        for column in t.columns:
+            cell = by_place.get((row.key, column.key))
+            if cell is None:
+                line.append(None)
+                continue
+            places[t.name, row.key, column.key] = len(cells)
+            line.append({"number": len(cells), "paper": cell.paper, "ours": cell.ours, "ratio": cell.ratio,
+                         "kind": cell.paper_kind, "missing": cell.missing, "near": near(cell)})  # fmt: skip
+            cells.append(record(result, t, cell, book))
+        rows.append({"label": row.label, "cells": line})
+    reasons: dict[str, list[str]] = {}
+    for cell in by_place.values():
+        if cell.ours is None and cell.missing:
+            labels = reasons.setdefault(cell.missing, [])
+            if cell.column.label not in labels:
+                labels.append(cell.column.label)
+    means = result.summary(t)
+    return {
+        "name": t.name, "title": t.title, "note": " ".join(t.note.split()), "columns": t.columns, "rows": rows,
+        "means": [means.get(c.key) for c in t.columns] if means else None,
+        "reasons": [(", ".join(labels), reason) for reason, labels in reasons.items()],
+        "figures": drawn([figures.beside(result, t), figures.ratios(result, t)]),
+    }  # fmt: skip
+
+
+def near(cell: Cell) -> str:
+    """How far off a cell is, as a class of the style sheet."""
+    if cell.ratio is None:
+        return ""
+    off = max(cell.ratio, 1 / cell.ratio) - 1
+    return "near" if off <= NEAR else "off" if off <= 3 * NEAR else "far"
+
+
+def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
+    """What is shown when a cell is chosen."""
+    figure = None
+    if cell.paper_kind in ("published", "quoted") and cell.row.figures is not None:
+        place = ".".join(part for part in (cell.row.figures, cell.column.figure) if part)
+        figure = f"{paths.shown(paths.STUDIES / result.study.name / 'figures.toml')}: {place}"
+    found: dict[str, Any] = {
+        "label": f"{cell.row.label}, {cell.column.label}", "table": t.title, "unit": cell.column.unit, "paper": cell.paper,
+        "paper_kind": cell.paper_kind, "paper_place": figure, "citation": result.study.paper, "ours": cell.ours, "ratio": cell.ratio,
+        "missing": cell.missing, "study": f"ciphermill study {result.study.name} --json",
+    }  # fmt: skip
+    if cell.measurement is not None and cell.asked is not None:
+        found["evidence"] = book.add(cell.asked, cell.measurement)
+        found["measure"] = cell.row.measure or cell.column.measure
+        if cell.column.times != 1:
+            found["times"] = cell.column.times
+    elif cell.column.formula:
+        found["formula"] = {"name": cell.column.formula, "constants": dict(cell.column.constants), "quoted": cell.provenance.get("quoted", [])}
+    elif cell.provenance:
+        found["provenance"] = cell.provenance
+        found["settings"] = cell.settings
+    return found
+
+
+def link(result: Result, cells: list[dict[str, Any]], places: Mapping[tuple[str, str, str], int]) -> None:
+    """Give each derived cell's record the numbers of the cells it came from."""
+    from ..study.layout import cells_of
+
+    for t in result.study.tables:
+        for row, column in t.cells():
+            if column.formula:
+                inputs = [place for reference in column.of for place in cells_of(result.study, t, row, reference)]
+                cells[places[t.name, row.key, column.key]]["formula"]["of"] = [places[a.name, b.key, c.key] for a, b, c in inputs]
+
+
+def drawn(shown: Sequence[Figure | None]) -> list[dict[str, Any]]:
+    """Figures with their drawings; those that had nothing to show left out."""
+    return [
+        {"key": f.key, "title": f.title, "alt": f.alt, "svg": drawing.svg(f.spec, f.key), "spec": script_json(f.spec)}
+        for f in shown
+        if f is not None
+    ]

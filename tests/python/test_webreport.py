@@ -1,0 +1,228 @@
+"""The HTML report: one file, nothing from elsewhere, evidence for every number."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+
+import pytest
+
+from ciphermill import _core, kept, study
+from ciphermill.measurement import Measurement
+from ciphermill.study import layout, measure, results
+from ciphermill.webreport import colours, commentary, evidence, page
+
+altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
+pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
+pytest.importorskip("jinja2", reason="jinja2 is not installed (pip install 'ciphermill[report]')")
+
+STUDY = """\
+[study]
+title = "A study <of> two"
+paper = "P & Q"
+settings = { on = "rv32", bytes = 64 }
+
+[[table]]
+name = "t"
+title = "A table"
+columns = [
+  { key = "cycles", label = "speed", unit = "cycles", figure = "cycles", measure = "cycles_per_block", summary = true },
+  { key = "size", label = "size", unit = "bytes", figure = "size", measure = "code_bytes" },
+  { key = "rate", label = "rate", unit = "Mbit/s", formula = "rate", of = ["cycles"], constants = { bits = 128, mhz = 200 } },
+  { key = "other", label = "elsewhere", unit = "cycles", figure = "other", quoted = true, measure = "cycles_per_block", settings = { on = "nowhere" } },
+]
+rows = [
+  { key = "a", label = "First", figures = "t.a", settings = { cipher = "rc6" } },
+  { key = "b", label = "Second", figures = "t.b", settings = { cipher = "present" } },
+]
+"""
+FIGURES = """\
+[t]
+a = { cycles = 100, size = 900, other = 50 }
+b = { cycles = 400, size = 500, other = 70 }
+"""
+REPORT = """\
+agrees = "Much."
+[[pareto]]
+title = "Size against speed"
+table = "t"
+x = "size"
+y = "cycles"
+[[kernel]]
+cipher = "rc6"
+on = "rv32"
+"""
+
+
+@pytest.fixture
+def folder(write, monkeypatch, tmp_path):
+    """A study's folder where studies are looked for."""
+
+    def make(report: str = REPORT):
+        write("studies/small/figures.toml", FIGURES)
+        write("studies/small/study.toml", STUDY)
+        write("studies/small/report.toml", report)
+        monkeypatch.setattr(study.paths, "STUDIES", tmp_path / "studies")
+        layout.load.cache_clear()
+        return layout.load(tmp_path / "studies" / "small")
+
+    return make
+
+
+@pytest.fixture
+def content(folder):
+    """What a page is made of: a study of two measurements, and a small start page."""
+    small = folder()
+    asked = [{"cipher": c, "variant": None, "on": "rv32", "direction": "encrypt", "key_bits": 128, "blocks": "multi", "bytes": 64}
+             for c in ("rc6", "present")]  # fmt: skip
+    named = [{**a, "variant": v} for a, v in zip(asked, ("plain", "table"), strict=True)]
+    answers = measure.measure_all([*small.work(), *named], lambda items, total: items)
+    survey = [(a, answers[measure.key(a)]) for a in named] + [({**named[0], "on": "leon2"}, measure.Missing("out of order"))]
+    return page.Content(survey, [(results.solve(small, answers), commentary.load(small))])
+
+
+class Reader(html.parser.HTMLParser):
+    """What the tests ask of a page: its elements, its texts, its embedded data."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.open: list[str] = []
+        self.scripts: dict[str, str] = {}
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.open = [*self.open, tag] if tag in ("script", "style") else self.open
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.open.pop()
+
+    def handle_data(self, text):
+        if not self.open:
+            self.words.append(text)
+        elif self.open[-1] == "script":
+            name = next(a for t, a in reversed(self.tags) if t == "script").get("id", "")
+            self.scripts[name] = self.scripts.get(name, "") + text
+
+
+def test_the_page_stands_alone_and_its_tables_need_no_script(content):
+    text = page.render(content)
+    reader = Reader(text)
+    assert page.render(content) == text
+    for tag, attributes in reader.tags:
+        for name in ("src", "href", "action", "data"):
+            value = attributes.get(name) or "#"
+            assert value.startswith(("#", "data:")), (tag, name, value)
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    words = " ".join(reader.words)
+    assert "A study <of> two" in words and "P & Q" in words
+    rc6 = content.studies[0][0].cells["t", "a", "cycles"]
+    for shown in ("100", f"{rc6.ratio:.2f}", "machine nowhere is not there", "What agrees.", "Much.", "geometric mean"):
+        assert shown in words
+    assert len(text) < 3_000_000
+    ids = [a["id"] for _, a in reader.tags if "id" in a]
+    assert len(ids) == len({*ids})
+
+
+def test_every_number_has_its_evidence(content):
+    reader = Reader(page.render(content))
+    data = json.loads(reader.scripts["data"])
+    chosen = [a for _, a in reader.tags if "data-cell" in a]
+    assert {int(a["data-cell"]) for a in chosen} == {*range(len(data["cells"]))}
+    (result, _) = content.studies[0]
+    for cell, record in zip(result.cells.values(), data["cells"], strict=True):
+        assert record["ours"] == cell.ours and record["paper"] == cell.paper
+        if cell.measurement is not None:
+            found = data["evidence"][record["evidence"]]
+            assert found["machine"] == {"file": "machines/rv32.toml", "hash": cell.measurement.provenance["machine"]}
+            assert found["module"]["hash"] == cell.measurement.provenance["module"]
+            assert found["bounds"]["lower"] == cell.measurement.bounds["lower"]
+            assert record["paper_place"].endswith(f"figures.toml: t.{cell.row.key}.{cell.column.key}")
+    rate = next(c for c in data["cells"] if c["label"] == "Second, rate")
+    assert [data["cells"][i]["label"] for i in rate["formula"]["of"]] == ["Second, speed"]
+    buttons = [a for t, a in reader.tags if t == "button" and "data-evidence" in a]
+    assert len(buttons) == 2 and all(int(a["data-evidence"]) < len(data["evidence"]) for a in buttons)
+
+
+def test_the_command_gets_the_number_again(content, cli):
+    (result, _) = content.studies[0]
+    cell = result.cells["t", "b", "cycles"]
+    words = evidence.command(cell.asked).split()
+    assert words[0] == "ciphermill"
+    again = json.loads(cli(*words[1:], "--json").out)["measurements"][0]
+    assert again["cycles_per_block"] == cell.ours and again["provenance"] == cell.measurement.provenance
+
+
+def test_a_command_has_all_that_was_asked():
+    asked = {"cipher": "rc6", "on": "c6201", "key_bits": 128, "unroll": False, "with": ["a", "b"], "set": ["x.y=1"], "jam": None}
+    words = "ciphermill run rc6 --on c6201 --key-bits 128 --no-unroll --with a --with b --set x.y=1"
+    assert evidence.command(asked) == words
+
+
+def test_figures_are_valid_vega_lite(content, monkeypatch):
+    specs = []
+    monkeypatch.setattr(page.drawing, "svg", lambda spec, name: specs.append(spec) or "<svg></svg>")
+    page.render(content)
+    # Beside and ratios of the table, its Pareto front, two times bounds, stacks.
+    assert len(specs) == 6
+    for spec in specs:
+        (altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart).from_dict(spec)
+
+
+def test_the_front_is_what_nothing_beats(content):
+    from ciphermill.webreport import figures
+
+    points = [{"label": n, "x": x, "y": y} for n, x, y in (("a", 1, 9), ("b", 2, 5), ("c", 3, 6), ("d", 4, 5), ("e", 5, 1))]
+    shown = figures.pareto("k", "t", points, "x", "y")
+    assert "3 on the Pareto front: a, b, e" in shown.alt
+
+
+@pytest.mark.parametrize("ground", [*colours.CIVIDIS, *colours.CATEGORIES])
+def test_text_on_any_ground_can_be_read(ground):
+    light, ink = colours.luminance(ground), colours.luminance(colours.text_on(ground))
+    assert (max(light, ink) + 0.05) / (min(light, ink) + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        ("agree = 'x'", "report.toml: the file: no key 'agree' here (did you mean 'agrees'?)"),
+        ("[[kernel]]\ncipher = 'rc6'", "report.toml: kernel 1: 'on' is missing"),
+        ("[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'", "report.toml: pareto 1: the study has no table 'u'; it has t"),
+        ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: y: table 't' has no column 'b'; it has cycles"),
+    ],
+)
+def test_a_wrong_commentary_is_refused(folder, report, message):
+    with pytest.raises(_core.InputError, match=re.escape(message)):
+        commentary.load(folder(report))
+
+
+def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_path):
+    from ciphermill import engine, manifest
+
+    monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
+    module, options = engine.module(manifest.find("rc6")), engine.Options(bytes=64)
+    calls = []
+
+    def measured(*_):
+        calls.append(1)
+        if len(calls) == 1:
+            raise _core.InputError("no")
+        return Measurement({"verified": len(calls) > 3, "failure": "x"})
+
+    monkeypatch.setattr(engine, "measure", measured)
+    for _ in range(2):
+        with pytest.raises(_core.InputError, match="^no$"):
+            kept.measurement(module, "rv32", options)
+    assert len(calls) == 1
+    other = engine.Options(bytes=128)
+    assert [kept.measurement(module, "rv32", other).verified for _ in range(4)] == [False, False, True, True]
+    assert len(calls) == 4
+
+
+def test_a_folder_is_refused_before_the_work(refused, tmp_path):
+    assert refused("report", "-o", tmp_path) == f"-o {tmp_path}: a folder; name a file, for instance {tmp_path / 'index.html'}"
