@@ -67,6 +67,9 @@ Jam = Annotated[
 Unrolled = Annotated[
     bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest on machines without interlock, else no.")
 ]
+Aligned = Annotated[
+    bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),
@@ -97,6 +100,7 @@ def run(
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -118,7 +122,7 @@ def run(
     from . import compare, engine, library, manifest, report
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()
@@ -223,6 +227,7 @@ def explain(
     blocks: BlocksMode = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -238,7 +243,7 @@ def explain(
     from .progress import waiting
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
@@ -270,6 +275,7 @@ def asm(
     blocks: BlocksMode = None,
     jam: Jam = None,
     unroll: Unrolled = None,
+    aligned: Aligned = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -285,7 +291,7 @@ def asm(
     from . import engine, manifest
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
@@ -579,6 +585,45 @@ def host(
     for row in wrong:
         complain(f"{cipher}, {text.label(row)}: not verified: {row['failure']}")
     raise typer.Exit(1 if wrong else 0)
+
+
+@app.command()
+def discover(
+    cipher: CipherName,
+    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    inputs: Annotated[int, typer.Option("--inputs", metavar="N", help="Registers an instruction may read.")] = 2,
+    outputs: Annotated[int, typer.Option("--outputs", metavar="M", help="Registers it may write.")] = 1,
+    gates: Annotated[float | None, typer.Option("--gates", metavar="G", help="Gates it may cost. Default: any number.")] = None,
+    tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
+    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    json: Json = False,
+) -> None:
+    """Find instructions that a cipher would like to have: what they save, what they cost."""
+    from pathlib import Path
+
+    from . import discover as discovering
+    from . import engine, manifest
+
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
+    )
+    limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
+    module = engine.module(manifest.find(cipher), variant, cc)
+    document = discovering.discover(module, on, options, limits)
+    if json:
+        print_json(document)
+    else:
+        print(discovering.text(document))
+    if out is not None:
+        discovering.write(document, Path(out))
 
 
 @app.command()

@@ -33,6 +33,7 @@ class Options:
     bytes: int | None = None
     jam: int | None = None
     unroll: bool | None = None
+    aligned: bool = False
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -145,6 +146,7 @@ def request(
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
         "jam": options.jam,
         "unroll": options.unroll,
+        "aligned": options.aligned,
         "exact": exact,
         "whole": options.exact,
         "vectors": vectors(module, direction, key_bits) if judged else None,

@@ -6,7 +6,7 @@ The core says what stands where and why; here it only becomes text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import report, tables
@@ -30,6 +30,7 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     ]
     for other in stretches[1:]:
         parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
+    parts.append(maps(explanation.get("maps", ())))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -52,6 +53,20 @@ def bounds(m: Measurement) -> str:
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))
     rows.append(("measured", report.number(m.cycles_per_block), ""))
     return report.columns(rows[0], rows[1:], right=(1,))
+
+
+def maps(found: Sequence[Mapping[str, Any]]) -> str:
+    """Matrices over GF(2) and constant tables of the cipher, each with the
+    instruction that computes it, or why none does."""
+    if not found:
+        return ""
+    title = "Matrices and tables in the cipher"
+    lines = [f"{title}\n{'-' * len(title)}"]
+    for m in found:
+        times = f", {m['places']} times" if m["places"] > 1 else ""
+        verdict = f"`{m['instruction']}` does it" if m["instruction"] else m["missed"]
+        lines.append(wrapped(f"{m['function']}{times}: {m['what']}. {verdict[0].upper()}{verdict[1:]}."))
+    return "\n".join(lines)
 
 
 def heading(s: Mapping[str, Any]) -> str:

@@ -129,10 +129,23 @@ def hand_written(module: str) -> dict[str, str]:
     raise InputError(f"no file in rtl/ has a module `{module}`; leave `verilog` out of the table, or write the module")
 
 
+def units() -> list[dict[str, Any]]:
+    """All hand-written units, as ``rtl/units.toml`` has them."""
+    return tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
+
+
+def entry(name: str) -> dict[str, Any]:
+    """A hand-written unit by name. Raises InputError when there is none."""
+    for unit in units():
+        if unit["name"] == name:
+            return unit
+    raise InputError(f"rtl/units.toml has no unit {name}")
+
+
 def covering(extensions: list[str]) -> Iterator[dict[str, Any]]:
     """Units that do something of one of the extensions."""
     asked = {Path(name).stem for name in extensions}
-    for entry in tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]:
+    for entry in units():
         if asked & set(entry["with"]):
             yield entry
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from ciphermill import engine, manifest
+from ciphermill import engine, explain, manifest
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +67,34 @@ def test_one_instruction_at_a_time(cli):
 
 def test_refused(refused):
     assert refused("explain", "rc6", "--on", "c6202").startswith("no machine 'c6202' (did you mean 'c6201'?)")
+
+
+def maps(cipher: str, variant: str, on: str, *extensions: str) -> list[dict]:
+    module = engine.module(manifest.find(cipher), variant)
+    return engine.explanation(module, on, engine.Options(with_=extensions))["maps"]
+
+
+@pytest.mark.parametrize(
+    ("cipher", "variant", "what"),
+    [
+        ("rijndael", "compact", "(2 3 1 1; 1 2 3 1; 1 1 2 3; 3 1 1 2) over GF(2^8) modulo 0x11b"),
+        ("square", "compact", "(2 3 1 1; 1 2 3 1; 1 1 2 3; 3 1 1 2) over GF(2^8) modulo 0x1f5"),
+        ("twofish", "compact", "over GF(2^8) modulo 0x169"),
+    ],
+)
+def test_matrices_are_named(cipher, variant, what):
+    found = [m for m in maps(cipher, variant, "rv32") if what in m["what"]]
+    assert found and all(m["kind"] == "matrix" and m["instruction"] is None for m in found)
+    assert {m["missed"] for m in found} == {"the machine has no instruction with a matrix"}
+
+
+def test_what_matched_and_what_just_missed():
+    found = {m["what"]: m for m in maps("rijndael", "compact", "leon2", "mixcol4", "sbox")}
+    assert {m["instruction"] for m in found.values() if m["instruction"]} >= {"mixcol4", "sbox"}
+    square = [m for m in maps("square", "compact", "leon2", "mixcol4") if "0x1f5" in m["what"]]
+    assert square and all(m["instruction"] is None and m["missed"].startswith("differs from `mixcol4") for m in square[:1])
+    assert any(m["instruction"] == "mixcolm" for m in maps("square", "compact", "leon2", "mixcolm"))
+    module = engine.module(manifest.find("rijndael"), "compact")
+    options = engine.Options(with_=("mixcol4",))
+    printed = explain.text(engine.measure(module, "leon2", options), engine.explanation(module, "leon2", options))
+    assert "Matrices and tables in the cipher" in printed and "`mixcol4` does it." in printed

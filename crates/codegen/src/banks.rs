@@ -19,7 +19,7 @@ use crate::align::{Low, LowBits};
 use crate::provenance::extent;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Value};
-use ciphermill_machine::Banks;
+use ciphermill_machine::{Banks, Machine};
 use std::collections::BTreeMap;
 
 /// A set of banks, counted through all blocks; one bit each.
@@ -31,6 +31,12 @@ const USED: usize = 4;
 /// Copies of tables start at multiples of this, so that they lie across banks
 /// as their originals do.
 const ALIGN: u32 = 8;
+
+/// The banks that accesses are kept apart in: those of a machine that does not
+/// order accesses itself.
+pub fn described(machine: &Machine) -> Option<&Banks> {
+    machine.memory.banks.as_ref().filter(|_| !machine.issue.interlock)
+}
 
 /// Will accesses to these two sets meet at least every second time, each bank
 /// being as probable as the next? A word takes two of the four banks.

@@ -66,6 +66,8 @@ impl Laid {
     }
 }
 
+/// How far into a block an instruction is looked for that could be its first.
+const HOIST_WINDOW: usize = 12;
 /// How far back a delay slot's filler is looked for.
 const SLOT_WINDOW: usize = 12;
 
@@ -190,9 +192,10 @@ impl Finish<'_> {
         Ok(p)
     }
 
-    /// Draw what both sides of a branch begin with in front of it: the moves
-    /// of values that a loop carries round and also hands on when it ends.
-    /// Often the back edge has nothing left then, and no block.
+    /// Draw what one side of a branch begins with in front of it, where the other
+    /// does the same before anything that it depends on: the moves of values that
+    /// a loop carries round and also hands on when it ends. Often the back edge
+    /// has nothing left then, and no block.
     fn hoist(&self, blocks: &mut [PBlock]) {
         if !self.schedule {
             return;
@@ -216,17 +219,36 @@ impl Finish<'_> {
             }
             let read = self.facts.node(self.machine, &branch.inst, branch.kind, None).reads;
             loop {
-                let (Some(p), Some(q)) = (blocks[x].body.first(), blocks[y].body.first()) else { break };
-                let node = self.facts.node(self.machine, &p.inst, p.kind, p.mem);
-                let same = p.inst.instr == q.inst.instr && p.inst.operands == q.inst.operands && p.mem == q.mem;
-                if !same || node.barrier || node.writes.iter().any(|w| read.contains(&w.0)) {
-                    break;
-                }
+                let early = |x: usize, y: usize| self.first_of_both(&blocks[x].body, &blocks[y].body, &read);
+                let (x, y, there) = match (early(x, y), early(y, x)) {
+                    (Some(there), _) => (x, y, there),
+                    (None, Some(there)) => (y, x, there),
+                    (None, None) => break,
+                };
                 let moved = blocks[x].body.remove(0);
-                blocks[y].body.remove(0);
+                blocks[y].body.remove(there);
                 blocks[b].body.push(moved);
             }
         }
+    }
+
+    /// Where `body` has the first instruction of `first`, if it could as well be
+    /// its own first, and both stand in front of a branch that reads `read`.
+    fn first_of_both(&self, first: &[PInst], body: &[PInst], read: &[u32]) -> Option<usize> {
+        let p = first.first()?;
+        let node = self.facts.node(self.machine, &p.inst, p.kind, p.mem);
+        if node.barrier || node.writes.iter().any(|w| read.contains(&w.0)) {
+            return None;
+        }
+        for (i, q) in body.iter().take(HOIST_WINDOW).enumerate() {
+            if p.inst.instr == q.inst.instr && p.inst.operands == q.inst.operands && p.mem == q.mem {
+                return Some(i);
+            }
+            if !independent(&node, &self.facts.node(self.machine, &q.inst, q.kind, q.mem)) {
+                return None;
+            }
+        }
+        None
     }
 
     /// Schedule straight code; the end's own reads hold what it needs.
@@ -390,19 +412,26 @@ impl Finish<'_> {
             if n.barrier {
                 return None;
             }
-            let independent = passed.iter().all(|p| {
-                let writes = |n: &schedule::Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
-                !n.writes.iter().any(|(r, _)| p.reads.contains(r) || writes(p, r))
-                    && !n.reads.iter().any(|r| writes(p, r))
-                    && !matches!((&n.mem, &p.mem), (Some(a), Some(b)) if a.conflicts(b))
-            });
-            if independent {
+            if passed.iter().all(|p| independent_registers(&n, p)) {
                 return Some(i);
             }
             passed.push(n);
         }
         None
     }
+}
+
+/// May the two change places?
+fn independent(a: &schedule::Node, b: &schedule::Node) -> bool {
+    !b.barrier && independent_registers(a, b)
+}
+
+/// The same, but for barriers.
+fn independent_registers(a: &schedule::Node, b: &schedule::Node) -> bool {
+    let writes = |n: &schedule::Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
+    !a.writes.iter().any(|(r, _)| b.reads.contains(r) || writes(b, r))
+        && !a.reads.iter().any(|r| writes(b, r))
+        && !matches!((&a.mem, &b.mem), (Some(a), Some(b)) if a.conflicts(b))
 }
 
 /// Where a jump to `b` ends up, through blocks that do nothing.

@@ -26,6 +26,7 @@ pub mod expand;
 pub mod facts;
 pub mod finish;
 pub mod frame;
+pub mod front;
 pub mod legalise;
 pub mod liveness;
 pub mod lookups;
@@ -42,15 +43,14 @@ pub mod vcode;
 pub mod vliw;
 
 use allocate::Registers;
-use ciphermill_ir::{FuncId, GlobalId, Module, Type, bits};
-use ciphermill_machine::{Endian, Machine, Reg, Selection};
+use ciphermill_ir::{FuncId, GlobalId, Module, Type};
+use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
 use finish::Finish;
 use frame::Frame;
-use matcher::Matcher;
 use std::collections::HashMap;
 use std::sync::Arc;
 use thiserror::Error;
@@ -112,75 +112,28 @@ pub enum CompileError {
 /// fault; never a wrong program.
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
-    let mut module = module.clone();
     let m = &*machine;
-    supported(m)?;
-    let pinned = pin_globals(&module, m);
-    let overflow = reserve_overflow(&mut module);
-    let byte_copies = if m.endian == Endian::Big && !options.strict_traps { copy_bytes(&mut module) } else { vec![] };
-    let banks = m.memory.banks.as_ref().filter(|_| !m.issue.interlock);
-    if let (Some(banks), Some(id), false, Endian::Little) =
-        (banks, options.focus.as_ref().and_then(|name| module.export(name)), options.strict_traps, m.endian)
-    {
-        banks::copy_tables(&mut module, id, banks);
-    }
-    let promised = align::param_facts(&module, &promises(&module, options));
-    let proved = align::param_facts(&module, &HashMap::new());
-
-    let ids: Vec<FuncId> = module.funcs.keys().collect();
+    let front = front::Front::new(module, m, options)?;
+    let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
-    let called = called(&module);
-    let (recogniser, recognised) = recognise::Recogniser::new(m);
-    let matcher = Matcher::with(m, recognised);
+    let called = called(module);
     let facts = Facts::new(m);
     let encodings = encodings::Encodings::new(m);
     let memory_forms = spills::two_address(m).then(|| spills::Memory::new(m));
-    let mut funcs = Vec::with_capacity(ids.len());
+    let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
-    for id in ids {
-        let mut func = module.funcs[id].clone();
-        // Strict traps are for programs whose every load counts.
-        if !options.strict_traps {
-            recogniser.run(&mut func, &module.data);
-        }
-        let only: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
-        let cx = expand::Context {
-            module: &module,
-            machine: m,
-            matcher: &matcher,
-            strict_traps: options.strict_traps,
-            word_buffers: options.word_buffers,
-            pinned: &only,
-            byte_copies: &byte_copies,
-        };
-        let address_facts = expand::AddressFacts {
-            promised: align::LowBits::new(&func, &promised[&id]),
-            proved: align::LowBits::new(&func, &proved[&id]),
-            masks: (!byte_copies.is_empty()).then(|| bits::Masks::new(&func)),
-        };
-        expand::expand(&mut func, &cx, &address_facts);
-        let convention = shape::Convention {
-            arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
-            result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
-            overflow,
-        };
-        shape::pass_in_memory(&mut func, convention);
-        if m.codegen.select == Selection::Branch {
-            branches::lower(&mut func);
-        }
-        legalise::legalise(&mut func, m, &matcher, options.throughput)?;
-        masks::pair(&mut func, &matcher, u32::from(m.word_bits));
-        shape::split_critical_edges(&mut func);
+    for id in module.funcs.keys() {
+        let func = front.func(id)?;
         let memory = select::Memory {
-            buffers: if called.contains(&id) { 0 } else { promised_buffers(&module, id, options) },
+            buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
             readonly: &readonly,
-            banks: banks.map(|banks| banks::Analysis::new(&func, banks, &placed(&module, options, id, &promised[&id]))),
+            banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
-        let mut vfunc = select::select(&func, m, &matcher, &pinned, &memory)?;
-        let windowed = wants_window(&vfunc, m, &pinned);
-        let registers = registers(m, windowed, &pinned);
-        constants::place(&mut vfunc, m, &matcher, registers.allocatable.len())?;
+        let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
+        let windowed = wants_window(&vfunc, m, pinned);
+        let registers = registers(m, windowed, pinned);
+        constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
         }
@@ -200,7 +153,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
         }
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
-        let frame = Frame::new(m, &matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
+        let frame = Frame::new(m, &front.matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
         let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
@@ -222,9 +175,9 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
     }
 
     let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
-    let global_regs = pinned.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
+    let global_regs = front.in_registers.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
     Ok(Program {
-        machine,
+        machine: machine.clone(),
         funcs,
         exports: module.exports.iter().map(|(n, f)| (n.clone(), f.index() as u32)).collect(),
         start: module.start.map(|f| f.index() as u32),
@@ -234,7 +187,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         readonly,
         system: module.system.bytes.clone(),
         system_func_refs: module.system.func_refs.clone(),
-        arg_overflow: overflow,
+        arg_overflow: front.overflow,
         global_regs,
         loops,
         problems: exchange.map_or(Vec::new(), |e| e.problems),

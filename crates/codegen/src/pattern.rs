@@ -52,6 +52,21 @@ pub struct Template {
     pub fixed: Vec<(usize, i64)>,
     /// The result's register is read, but what was in it does not matter.
     pub any_old: bool,
+    /// An extension's instruction that does several operations: it also stands
+    /// where others need some of what it computes inside.
+    pub deep: bool,
+}
+
+/// Operations from which on an extension's instruction is deep.
+const DEEP: usize = 3;
+
+fn operations(p: &Pat) -> usize {
+    match p {
+        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => 1 + operations(a) + operations(b),
+        Pat::Un(_, a) => 1 + operations(a),
+        Pat::Select(a, b, c) => 1 + operations(a) + operations(b) + operations(c),
+        _ => 0,
+    }
 }
 
 /// All templates of a machine, in the order of its file.
@@ -66,7 +81,8 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
         let unaligned = instr.unaligned || machine.memory.unaligned;
-        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned, fixed: vec![], any_old: false });
+        let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
+        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned, fixed: vec![], any_old: false, deep });
     }
     for compound in &machine.compounds {
         let Some(action) = action(&compound.semantics, word) else { continue };
@@ -79,6 +95,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
             unaligned: machine.memory.unaligned,
             fixed: vec![],
             any_old: false,
+            deep: false,
         });
     }
     out

@@ -110,7 +110,15 @@ pub fn select(
 
 /// A register move, its operands in the order the machine file has them.
 pub(crate) fn mov(machine: &Machine, to: VOp, from: VOp, loc: u32) -> VInst {
-    let mov = machine.abi.ops.mov;
+    let mov = match to {
+        // A register that no ordinary move reaches has an instruction of its own.
+        VOp::Phys(r) => {
+            let file = machine.regs[usize::from(r.0)].file;
+            let state = machine.files.get(file).is_some_and(|f| f.state);
+            state.then(|| crate::recognise::configure::writer(machine, file)).flatten().unwrap_or(machine.abi.ops.mov)
+        }
+        _ => machine.abi.ops.mov,
+    };
     let defines = |o: &ciphermill_machine::Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
     let ops = machine.instrs[mov.0 as usize].operands.iter().map(|o| if defines(o) { to } else { from });
     VInst::new(VKind::Normal, mov, &ops.collect::<SmallVec<[VOp; 4]>>(), loc)
@@ -194,6 +202,11 @@ impl Selector<'_> {
             && !self.needed.contains(&v)
             && self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
     }
+
+    /// Is the value computed in this block, by an operation that may be repeated?
+    fn computed(&self, v: Value, block: Block) -> bool {
+        self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+}
 
     /// The same, or a load that may happen as late as the instruction at `at`.
     fn foldable_at(&self, v: Value, block: Block, at: usize) -> bool {
@@ -279,7 +292,7 @@ impl Selector<'_> {
             let t = &self.matcher.templates[i];
             if let Some(binds) = matches(t) {
                 let cost = self.total(t, &binds, block);
-                if best.as_ref().is_none_or(|b| cost < b.2) {
+                if best.as_ref().is_none_or(|b| cost < b.2 || (cost == b.2 && t.deep)) {
                     best = Some((i, binds, cost));
                 }
             }
@@ -302,11 +315,15 @@ impl Selector<'_> {
             let this = &*self;
             let fold = |v: Value| this.foldable_at(v, block, at);
             let list = this.matcher.candidates(op);
-            let mut found = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &args, &fold));
+            let shared = |v: Value| this.computed(v, block) || this.foldable_at(v, block, at);
+            let choice = |t: &Template, args: &[Value]| {
+                this.matcher.value(func, t, op, args, if t.deep { &shared } else { &fold })
+            };
+            let mut found = this.cheapest(list, block, |t| choice(t, &args));
             // Which source is overwritten matters where one of them is.
             if let (Op::Bin(o), true, &[a, b]) = (op, this.folds_loads, &args[..])
                 && o.commutes()
-                && let Some(turned) = this.cheapest(list, block, |t| this.matcher.value(func, t, op, &[b, a], &fold))
+                && let Some(turned) = this.cheapest(list, block, |t| choice(t, &[b, a]))
                 && found.as_ref().is_none_or(|f| turned.2 < f.2)
             {
                 found = Some(turned);

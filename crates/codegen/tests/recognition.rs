@@ -246,6 +246,89 @@ fn a_box_with_arithmetic_behind_it_is_tables_of_words() {
 }
 
 #[test]
+fn bytes_of_two_words_are_halves_of_a_product() {
+    let text = column();
+    // MixColumns of the column held in a local.
+    let mixed = (0..3).rev().fold(mix(0x1b), |t, i| {
+        t.replace(&format!("(local.get {i})"), &format!("(local.get {})", i + 4))
+            .replace(&format!("(local.set {i} "), &format!("(local.set {} ", i + 4))
+    });
+    let body = format!("(local.set 4 {}) {mixed}", text);
+    let uses = [("sbox4s", 2), ("mixcol4s", 1), ("ldub", 0), ("and", 0), ("sll_imm", 0)];
+    check("leon2", &["sbox4s", "mixcol4s"], &table("aes_sbox"), 4, &body, &uses);
+    // Without the S-boxes it is the matrix of one word, given twice.
+    check("leon2", &["mixcol4s"], &[], 1, &mix(0x1b), &[("mixcol4s", 1), ("sll_imm", 0)]);
+    // A wrong table leaves everything as it was.
+    let mut wrong = table("aes_sbox");
+    wrong[200] ^= 4;
+    check("leon2", &["sbox4s"], &wrong, 4, &text, &[("sbox4s", 0)]);
+}
+
+#[test]
+fn what_is_too_much_is_masked() {
+    check("leon2", &["sbox4s"], &table("aes_sbox"), 4, &column(), &[("sbox4s", 2), ("ldub", 0), ("ldub_reg", 0)]);
+    check("leon2", &["sbox4"], &table("aes_sbox"), 4, &column(), &[("sbox4", 4), ("ldub", 0), ("ldub_reg", 0)]);
+    // A single byte from one place to another: the word is rotated, and cut.
+    let moved = entry(&byte(0, 2), 0);
+    check("leon2", &["sbox4"], &table("aes_sbox"), 1, &moved, &[("sbox4", 1), ("ldub", 0), ("ldub_reg", 0)]);
+    // RotWord and SubWord.
+    let at = |from: u32, to: u32| entry(&byte(0, from), to);
+    let word = format!("(i32.or (i32.or {} {}) (i32.or {} {}))", at(1, 0), at(2, 1), at(3, 2), at(0, 3));
+    check("leon2", &["sbox4r"], &table("aes_sbox"), 1, &word, &[("sbox4r", 1), ("and_imm", 0)]);
+    check("leon2", &["sbox4s"], &table("aes_sbox"), 1, &word, &[("sbox4s", 1), ("and_imm", 0)]);
+}
+
+/// `body` on local 0 so often that a matrix is worth loading.
+fn repeated(body: &str) -> String {
+    format!(
+        "(local.set 3 (i32.const 20))
+        (loop (local.set 0 {body})
+          (br_if 0 (local.tee 3 (i32.sub (local.get 3) (i32.const 1)))))
+        (local.get 0)"
+    )
+}
+
+/// [`mix`] twice, as an expression: a matrix, too.
+fn mix_expression(poly: u32) -> String {
+    let text = mix(poly);
+    let (sets, sum) = text.split_at(text.find("(i32.xor (i32.xor (i32.xor").expect("the sum of the text above"));
+    format!("(block (result i32) {sets} (local.set 0 {sum}) {sets} {sum})")
+}
+
+#[test]
+fn any_matrix_is_loaded_and_used() {
+    for poly in [0x1b, 0x1d, 0xf5] {
+        let body = repeated(&mix_expression(poly));
+        let uses = [("mixcolm", 1), ("mixcolm_row", 32), ("and_imm", 0)];
+        check("leon2", &["mixcolm"], &[], 1, &body, &uses);
+        check("rv32", &["mixcolm_rv32"], &[], 1, &body, &uses[..2]);
+    }
+    // Once is not worth it.
+    check("leon2", &["mixcolm"], &[], 1, &mix(0x1b), &[("mixcolm", 0), ("mixcolm_row", 0)]);
+}
+
+#[test]
+fn a_matrix_is_loaded_where_the_program_is_entered() {
+    let inner = repeated(&mix_expression(0x1b));
+    let module = |callee: &str| {
+        format!(
+            "(func $inner {callee} (param i32) (result i32) (local i32 i32 i32) {inner})
+            (func (export \"f\") (param i32) (result i32) (local i32 i32 i32)
+              (local.set 1 (i32.const 3))
+              (loop (local.set 0 (call $inner (local.get 0)))
+                (br_if 0 (local.tee 1 (i32.sub (local.get 1) (i32.const 1)))))
+              (i32.add (local.get 0) (call $inner (local.get 0))))"
+        )
+    };
+    for (callee, loaded) in [("", 32), ("(export \"g\")", 64)] {
+        let found = program("leon2", &["mixcolm"], ".rodata", &[], &module(callee));
+        assert_eq!(count(&found, &["mixcolm_row"]), [loaded], "{}", ciphermill_program::asm::print(&found));
+        let plain = program("leon2", &[], ".rodata", &[], &module(callee));
+        assert_eq!(results(found, &words(1)), results(plain, &words(1)));
+    }
+}
+
+#[test]
 fn machines_without_such_instructions_have_nothing_to_look_for() {
     let templates = |name: &str, with: &[&str]| Recogniser::new(&machine(name, with)).1.len();
     for name in ["leon2", "rv32", "c6201", "c64x", "clapp"] {
@@ -255,5 +338,7 @@ fn machines_without_such_instructions_have_nothing_to_look_for() {
     // the result, both directions.
     assert_eq!(templates("leon2", &["sbox"]), 2 * 2 * 16);
     assert_eq!(templates("leon2", &["mixcol4"]), 2);
+    assert_eq!(templates("leon2", &["sbox4s", "mixcol4s"]), 4);
+    assert_eq!(templates("leon2", &["mixcolm"]), 1);
     assert_eq!(templates("rv32", &["zkne", "zknd"]), 4 * 4);
 }

@@ -32,7 +32,8 @@ pub enum Halt {
     Broken(String),
 }
 
-/// How often control went from one block of a function to another.
+/// How often control went from one block of a function to another. A call is an
+/// edge from the entry to itself, which no branch leads to.
 pub type Edges = HashMap<(FuncId, Block, Block), u64>;
 
 /// A module being run.
@@ -112,6 +113,9 @@ impl<'m> Interp<'m> {
         let func = &self.module.funcs[id];
         let mut values = vec![0u64; func.values.len()];
         let mut block = func.entry;
+        if let Some(edges) = &mut self.edges {
+            *edges.entry((id, block, block)).or_default() += 1;
+        }
         if args.len() != func.blocks[block].params.len() {
             return Err(broken(func, format!("called with {} arguments", args.len())));
         }

@@ -57,7 +57,7 @@ pub fn choose(
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, None, exact)?;
+        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, None, exact)?;
         let Compiled { program, context_at } = compiled;
         return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at });
     }
@@ -68,7 +68,7 @@ pub fn choose(
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
         let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, form.as_ref(), exact)?;
+        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, form.as_ref(), exact)?;
         let Compiled { program, context_at } = compiled;
         Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of, context_at })
     };

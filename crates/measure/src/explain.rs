@@ -17,6 +17,7 @@ use crate::pipeline;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::target::{prepare, run};
+use ciphermill_codegen::recognise::report::{Finding, findings};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrKind, Machine, Reg};
 use ciphermill_program::{Operand, Program, Role};
@@ -31,6 +32,9 @@ pub struct Explanation {
     /// Cycles of the whole message.
     pub cycles: u64,
     pub stretches: Vec<Stretch>,
+    /// Matrices over GF(2) and constant tables in the cipher's functions, with the
+    /// instructions that compute them, or why none does.
+    pub maps: Vec<Finding>,
 }
 
 /// A loop, or straight code that often runs.
@@ -157,7 +161,9 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         }
     }
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
-    Ok(Explanation { cycles: total, stretches })
+    let mut optimised = module;
+    pipeline::optimise(&mut optimised, &machine, request.level, None)?;
+    Ok(Explanation { cycles: total, stretches, maps: findings(&optimised, &machine) })
 }
 
 /// Blocks that ran, by the instructions they account for.

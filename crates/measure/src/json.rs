@@ -33,6 +33,16 @@ pub fn explain(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     text(&crate::explain(wasm, &parse(request)?)?)
 }
 
+/// Find instructions that a [`crate::Request`]'s cipher would like to have:
+/// such that read up to `inputs` registers, `most` of each kind.
+///
+/// # Errors
+/// As [`crate::measure`]; and for a request that is not one.
+pub fn discover(wasm: &[u8], request: &str, inputs: usize, most: usize) -> Result<String, MeasureError> {
+    let limits = ciphermill_discover::Limits { inputs, most };
+    text(&crate::discover::discover(wasm, &parse(request)?, limits)?)
+}
+
 /// The pipelined loops of a [`crate::Request`] as problems for an exact
 /// scheduler, with the form of the code.
 ///

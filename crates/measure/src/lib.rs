@@ -30,6 +30,7 @@ mod choose;
 mod class;
 mod compare;
 mod core;
+mod discover;
 mod error;
 mod explain;
 mod inputs;

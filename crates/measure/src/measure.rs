@@ -117,6 +117,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
         jam: chosen.jam,
         unroll: chosen.unroll,
+        aligned: request.aligned || machine.issue.explicit,
         verified: failure.is_none(),
         failure,
         cycles: whole.cycles,
@@ -286,7 +287,7 @@ fn breakdown(s: &Stats) -> Breakdown {
 }
 
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
-    let form = (request.jam, request.unroll);
+    let form = (request.jam, request.unroll, request.aligned);
     let exact = if request.exact.is_some() { " exact" } else { "" };
     let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}", request.level);
     Provenance {

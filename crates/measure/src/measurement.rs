@@ -30,6 +30,8 @@ pub struct Measurement {
     pub jam: u32,
     /// Copies of the block loop's body in one iteration.
     pub unroll: u32,
+    /// Buffers are read and written as words although the C source reads bytes.
+    pub aligned: bool,
     /// Results and memory equalled the reference interpreter's, and the
     /// official vectors passed on that module.
     pub verified: bool,

@@ -78,14 +78,27 @@ pub struct Compiled {
 
 /// Optimise a module for a machine and generate its code: as it stands, or
 /// with one function's loops unrolled; with what an exact scheduler has
-/// answered so far, if one is asked.
+/// answered so far, if one is asked. `aligned`: words are read and written
+/// where the buffers' alignment allows it, whatever the C source says.
 pub fn compile(
     mut module: Module,
     machine: Arc<Machine>,
     level: u8,
+    aligned: bool,
     form: Option<&Form<'_>>,
     exact: Option<&[Answer]>,
 ) -> Result<Compiled, MeasureError> {
+    optimise(&mut module, &machine, level, form)?;
+    let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
+    let mut options = generation(&machine, level, aligned, form, exact);
+    options.placed_params =
+        form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect();
+    let program = ciphermill_codegen::compile(&module, machine, &options).map_err(refused)?;
+    Ok(Compiled { program, context_at })
+}
+
+/// Optimise a module for a machine: the first half of [`compile`].
+pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<&Form<'_>>) -> Result<(), MeasureError> {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
@@ -103,8 +116,8 @@ pub fn compile(
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
-        software_division: !ciphermill_codegen::divides(&machine),
-        index_form: if ciphermill_codegen::scales_index(&machine) {
+        software_division: !ciphermill_codegen::divides(machine),
+        index_form: if ciphermill_codegen::scales_index(machine) {
             ciphermill_opt::IndexForm::ExtractThenScale
         } else {
             ciphermill_opt::IndexForm::ShiftThenMask
@@ -114,27 +127,39 @@ pub fn compile(
         unroll,
         ..ciphermill_opt::Options::default()
     };
-    ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
-    let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
+    ciphermill_opt::optimise(module, &options).map_err(MeasureError::internal)
+}
+
+/// How code is generated: the second half.
+pub fn generation(
+    machine: &Machine,
+    level: u8,
+    aligned: bool,
+    form: Option<&Form<'_>>,
+    exact: Option<&[Answer]>,
+) -> ciphermill_codegen::Options {
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
-    // as from the C source alone.
-    let options = ciphermill_codegen::Options {
+    // as from the C source alone, unless the request says otherwise.
+    ciphermill_codegen::Options {
         level,
         strict_traps: false,
         aligned_params: aligned_params(),
-        word_buffers: machine.issue.explicit,
+        word_buffers: aligned || machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
         focus: form.map(|form| form.driver.to_owned()),
         buffers: buffers(),
         exact: exact.map(<[Answer]>::to_vec),
-        placed_params: form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect(),
-    };
-    let compiled = ciphermill_codegen::compile(&module, machine, &options);
-    compiled.map(|program| Compiled { program, context_at }).map_err(|e| match e {
+        placed_params: Vec::new(),
+    }
+}
+
+/// What the code generator could not do, laid at the right door.
+pub fn refused(e: ciphermill_codegen::CompileError) -> MeasureError {
+    match e {
         ciphermill_codegen::CompileError::Internal(_) => MeasureError::internal(e),
         _ => MeasureError::input(e),
-    })
+    }
 }
 
 /// Where the context should stand for the border between two blocks of memory

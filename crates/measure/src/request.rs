@@ -102,6 +102,11 @@ pub struct Request {
     /// schedule at compile time, and not on others.
     #[serde(default)]
     pub unroll: Option<bool>,
+    /// Buffers are read and written as words where their alignment allows it, as
+    /// hand-written code would; on machines that schedule at compile time they
+    /// are anyway.
+    #[serde(default)]
+    pub aligned: bool,
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,

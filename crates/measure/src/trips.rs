@@ -38,7 +38,7 @@ pub fn trips(module: &Module, interface: &Interface, work: Work, unit: u32) -> R
 }
 
 /// Run a plan's calls, the measured ones with their edges counted.
-fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
+pub fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
     let mut interp = Interp::new(module, plan.limit);
     interp.start().ok()?;
     interp.reserve(plan.memory_bytes);

@@ -63,6 +63,12 @@ fn explain(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::explain(wasm, request))
 }
 
+/// Instructions that a request's cipher would like to have; JSON.
+#[pyfunction]
+fn discover(py: Python<'_>, wasm: &[u8], request: &str, inputs: usize, most: usize) -> PyResult<String> {
+    guarded(py, || core::json::discover(wasm, request, inputs, most))
+}
+
 /// The pipelined loops of a request's program as scheduling problems; JSON.
 #[pyfunction]
 fn problems(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
@@ -144,6 +150,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(measure, m)?)?;
     m.add_function(wrap_pyfunction!(speed, m)?)?;
     m.add_function(wrap_pyfunction!(explain, m)?)?;
+    m.add_function(wrap_pyfunction!(discover, m)?)?;
     m.add_function(wrap_pyfunction!(problems, m)?)?;
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;

@@ -94,6 +94,68 @@ def correlation(first: Sequence[float], second: Sequence[float]) -> float:
     return covariance / math.sqrt(spread)
 
 
+def matrix_storage(*, rows: float, bits: float, operand: float = 1) -> float:
+    """Stored bits of a multiplier by a matrix of ``rows`` squared constants of a
+    field of 2^bits elements, each a bit matrix, and with ``operand`` of its
+    input (Elbirt 2007, III-A)."""
+    return rows * rows * bits * bits + operand * rows * bits
+
+
+def matrix_and(*, rows: float, bits: float) -> float:
+    """Two-input ANDs of it: one for each bit of the matrices (Elbirt 2007, III-A)."""
+    return rows * rows * bits * bits
+
+
+def matrix_xor(*, rows: float, bits: float) -> float:
+    """Two-input XORs of it: trees over each row of a bit matrix, and over the
+    matrices of a row (Elbirt 2007, III-A)."""
+    return rows * rows * bits * (bits - 1) + rows * (rows - 1) * bits
+
+
+def table_storage(*, rows: float, bits: float) -> float:
+    """Stored bits where each constant is a look-up table instead (Elbirt 2007, III-A)."""
+    return rows * rows * 2**bits * bits
+
+
+def table_xor(*, rows: float, bits: float) -> float:
+    """Two-input XORs that add the tables' entries (Elbirt 2007, III-A)."""
+    return rows * (rows - 1) * bits
+
+
+def unit_gates(storage: float, ands: float, xors: float, *, bit: float = 4) -> float:
+    """Gate equivalents by the unit-gate model: an AND 1, an XOR 2, a stored bit
+    4 (Elbirt 2007, III-A, after Tyagi 1993 and Xilinx)."""
+    return bit * storage + ands + 2 * xors
+
+
+def heavier(gates: float, flip_flops: float, *, more: float) -> float:
+    """Gate equivalents with ``more`` gates for each flip-flop (Elbirt 2007, IV-A:
+    the FPGA tool counts eight)."""
+    return gates + more * flip_flops
+
+
+def configuration(*, bits: float, word: float) -> float:
+    """Instructions of a word each that load ``bits`` bits (Elbirt 2007, Table I)."""
+    return bits / word
+
+
+def reading(*, operand: float, word: float) -> float:
+    """Instructions that hand over an operand and read the product, the last of
+    them both (Elbirt 2007, Table I)."""
+    return max(1, operand / word)
+
+
+def added(*values: float) -> float:
+    """The sum (Elbirt 2007, Table II: a multiplication and the configuration)."""
+    return math.fsum(values)
+
+
+def software(*, move: float, xor_memory: float, xor: float) -> float:
+    """Cycles of a multiplication by look-up tables: for each of four bytes two
+    loads, two XORs from memory and one of registers (Elbirt 2007, III-C)."""
+    return 4 * (2 * move + 2 * xor_memory + xor)
+
+
 ALL: dict[str, Formula] = {
     "rate": Formula(rate),
     "seconds": Formula(seconds),
@@ -103,6 +165,17 @@ ALL: dict[str, Formula] = {
     "rest": Formula(rest),
     "total": Formula(total),
     "largest": Formula(largest),
+    "matrix_storage": Formula(matrix_storage),
+    "matrix_and": Formula(matrix_and),
+    "matrix_xor": Formula(matrix_xor),
+    "table_storage": Formula(table_storage),
+    "table_xor": Formula(table_xor),
+    "unit_gates": Formula(unit_gates),
+    "heavier": Formula(heavier),
+    "configuration": Formula(configuration),
+    "reading": Formula(reading),
+    "added": Formula(added),
+    "software": Formula(software),
     "rank": Formula(rank, comparable=False),
     "correlation": Formula(correlation, comparable=False),
 }

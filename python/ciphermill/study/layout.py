@@ -19,10 +19,11 @@ from .._core import InputError
 from ..suggest import did_you_mean
 from . import formulas
 
-#: What a cell may say about its measurement: the options of ``ciphermill run``.
+#: What a cell may say about its measurement: the options of ``ciphermill run``,
+#: or a unit of ``rtl/units.toml`` that is synthesised instead.
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "with": list, "without": list, "set": list, "optimal": bool,
+    "jam": int, "unroll": bool, "aligned": bool, "with": list, "without": list, "set": list, "optimal": bool, "hardware": str,
 }  # fmt: skip
 
 
@@ -199,8 +200,9 @@ def check(study: Study, place: str, figures: str) -> None:
         for r, c in t.cells():
             where = f"table {t.name!r}, row {r.key!r}, column {c.key!r}"
             if c.formula is None:
-                missing = {"cipher", "on"} - study.asked(t, r, c).keys()
-                if missing:
+                asked = study.asked(t, r, c)
+                missing = {"cipher", "on"} - asked.keys()
+                if missing and "hardware" not in asked:
                     raise InputError(f"{place}: {where}: nothing says which {'machine (on)' if 'on' in missing else 'cipher'}; add it to `settings`")
             try:
                 study.figure(r, c)

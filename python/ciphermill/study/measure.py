@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from .. import engine, kept, library, manifest
+from .. import engine, kept, library, manifest, rtl, yosys
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 
@@ -44,6 +44,8 @@ def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], 
 
 def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
     """One measurement, or why there is none."""
+    if "hardware" in asked:
+        return hardware(asked["hardware"])
     for name, there, what in (
         (asked["on"], library.machine_names(), "machine"),
         (asked["cipher"], manifest.names(), "cipher"),
@@ -60,6 +62,16 @@ def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
         return Missing(str(error).splitlines()[0])
     except InternalError as error:
         return Missing(str(error).splitlines()[0], fault=True)
+
+
+def hardware(name: str) -> Measurement | Missing:
+    """What a unit of ``rtl/units.toml`` costs; nothing without Yosys."""
+    try:
+        made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
+        provenance = {"kind": "synthesised", "yosys": yosys.version(), "unit": name}
+        return Measurement({**made, "verified": True, "provenance": provenance})
+    except InputError as error:
+        return Missing(str(error).splitlines()[0])
 
 
 def options(asked: Mapping[str, Any]) -> engine.Options:

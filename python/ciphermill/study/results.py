@@ -21,7 +21,7 @@ from .measure import Answers, Missing, key
 
 #: What of a measurement says how ours came to be.
 SETTINGS = ("cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
-            "blocks", "jam", "unroll")  # fmt: skip
+            "blocks", "jam", "unroll", "aligned")  # fmt: skip
 
 
 @dataclass
@@ -145,7 +145,7 @@ def _measured(cell: Cell, answer: Measurement | Missing, asked: Mapping[str, Any
         if cell.paper_kind == "quoted":
             cell.provenance = {"kind": "quoted"}
         return
-    cell.settings = {name: answer[name] for name in SETTINGS if name in answer}
+    cell.settings = {name: answer[name] for name in SETTINGS if name in answer} or dict(asked)
     cell.provenance = dict(answer.provenance)
     cell.verified = answer.verified
     cell.asked, cell.measurement = asked, answer

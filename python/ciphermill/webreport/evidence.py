@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from .. import library, paths
+from .. import library, paths, rtl
 from .._core import InputError
 from ..measurement import Measurement
 
@@ -23,6 +23,8 @@ RESULTS = ("cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s", "clock
 
 def command(asked: Mapping[str, Any]) -> str:
     """The command line that measures what a cell asks for."""
+    if "hardware" in asked:
+        return shlex.join(["ciphermill", "rtl", ",".join(rtl.entry(asked["hardware"])["with"])])
     words = ["ciphermill", "run", str(asked["cipher"]), "--on", str(asked["on"])]
     for name, value in asked.items():
         option = f"--{name.replace('_', '-')}"
@@ -39,6 +41,8 @@ def command(asked: Mapping[str, Any]) -> str:
 
 def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
     """The record of one measurement."""
+    if "hardware" in asked:
+        return of_hardware(asked, m)
     provenance = m.provenance
     origin = provenance.get("origin") or {}
     return {
@@ -60,6 +64,29 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "metrics": {k: v for k, v in m.metrics.items() if isinstance(v, int | float) and v},
         "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
         "loops": list(m.get("loops") or ()),
+    }
+
+
+def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
+    """The record of one synthesis."""
+    return {
+        "title": m["title"],
+        "command": command(asked),
+        "why": "",
+        "bottleneck": None,
+        "verified": None,
+        "vectors": None,
+        "kind": m.provenance["kind"],
+        "version": f"Yosys {m.provenance['yosys']}",
+        "machine": {},
+        "module": {},
+        "settings": {"unit": asked["hardware"]},
+        "results": {name: m[name] for name in ("gates", "cmos", "unit_gates", "depth", "flip_flops") if name in m},
+        "bounds": {},
+        "events": {},
+        "metrics": {},
+        "breakdown": {},
+        "loops": [],
     }
 
 

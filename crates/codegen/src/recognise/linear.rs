@@ -22,10 +22,12 @@ pub struct Match {
     pub source: Value,
     pub rest: Vec<Value>,
     /// Operations that the match makes superfluous, if nothing else needs them.
-    saves: usize,
+    pub saves: usize,
+    /// Row i: the bits of the source that bit i is the sum of.
+    pub rows: [u32; WORD],
 }
 
-/// The best match of each value that has one.
+/// The best match of each value that has one among the machine's matrices.
 pub fn find(
     func: &Func,
     masks: &Masks,
@@ -33,10 +35,22 @@ pub fn find(
     matrices: &HashMap<[u32; WORD], Turned>,
     rotate_cost: usize,
 ) -> HashMap<Value, Match> {
-    let mut best: HashMap<Value, Match> = HashMap::new();
     if matrices.is_empty() {
-        return best;
+        return HashMap::new();
     }
+    find_any(func, masks, sums, rotate_cost, &|rows| matrices.get(rows).copied())
+}
+
+/// The best match of each value that is a matrix which `accept` takes times
+/// another value.
+pub fn find_any(
+    func: &Func,
+    masks: &Masks,
+    sums: &Sums,
+    rotate_cost: usize,
+    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+) -> HashMap<Value, Match> {
+    let mut best: HashMap<Value, Match> = HashMap::new();
     let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
     let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
     for inst in insts() {
@@ -55,11 +69,12 @@ pub fn find(
             if form.constant != 0 {
                 return;
             }
-            let Some(&turned) = matrices.get(&form.rows.map(|r| r as u32)) else { return };
+            let rows = form.rows.map(|r| r as u32);
+            let Some(turned) = accept(&rows) else { return };
             let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
             let saves = (cone.size(func, from) + from.len()).saturating_sub(2 + rotate_cost * rotates);
             if saves > 0 && best.get(&root).is_none_or(|b| b.saves < saves) {
-                best.insert(root, Match { turned, source, rest, saves });
+                best.insert(root, Match { turned, source, rest, saves, rows });
             }
         };
         for (&value, form) in &cone.forms {

@@ -11,6 +11,9 @@
 //! * [`sums`]: exclusive-ors of a program and their terms;
 //! * [`linear`]: values that are a matrix times another value;
 //! * [`bytes`]: values that are sums of tables of single bytes;
+//! * [`cover`]: instructions that together make a sum of tables;
+//! * [`configure`]: which matrix a multiplier that can be loaded should hold;
+//! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
@@ -19,8 +22,11 @@
 //! does not replace stays as it was.
 
 pub mod bytes;
+pub mod configure;
+pub mod cover;
 pub mod form;
 pub mod linear;
+pub mod report;
 pub mod rewrite;
 pub mod sums;
 pub mod units;
@@ -39,31 +45,54 @@ pub struct Recogniser {
     units: Vec<units::Unit>,
     matrices: HashMap<[u32; form::WORD], units::Turned>,
     inverses: Vec<units::Inverse>,
+    configurable: Option<units::Configurable>,
     rotate_cost: usize,
 }
 
 impl Recogniser {
     /// The recogniser of a machine, and the templates of what it finds.
     pub fn new(machine: &Machine) -> (Recogniser, Vec<Template>) {
-        let (units, found) = units::units(machine);
+        let (units, mut found) = units::units(machine);
+        let configurable = units::configurable(machine, found.len()).map(|(unit, template)| {
+            found.push(template);
+            unit
+        });
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
-        let one = !units.is_empty() && templates(machine).iter().any(rotates);
+        let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
         let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-        (Recogniser { matrices, inverses, units, rotate_cost }, found)
+        (Recogniser { matrices, inverses, units, configurable, rotate_cost }, found)
     }
 
     /// Replace what the machine's table and matrix instructions compute.
-    /// `data` is what memory holds when the module starts.
-    pub fn run(&self, func: &mut Func, data: &[DataSegment]) {
-        if self.units.is_empty() {
+    /// `data` is what memory holds when the module starts, `matrix` what the
+    /// registers of a configurable multiplier hold.
+    pub fn run(&self, func: &mut Func, data: &[DataSegment], matrix: Option<&configure::Rows>) {
+        let Some((unit, rows)) = self.configurable.as_ref().zip(matrix) else {
+            self.rewrite(func, data, &self.units, &self.matrices, &self.inverses);
+            return;
+        };
+        let meaning = units::Meaning::Matrix(vec![*rows]);
+        let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None };
+        let units: Vec<units::Unit> = self.units.iter().cloned().chain([configured]).collect();
+        self.rewrite(func, data, &units, &units::matrices(&units), &units::inverses(&units));
+    }
+
+    fn rewrite(
+        &self,
+        func: &mut Func,
+        data: &[DataSegment],
+        units: &[units::Unit],
+        matrices: &HashMap<[u32; form::WORD], units::Turned>,
+        inverses: &[units::Inverse],
+    ) {
+        if units.is_empty() {
             return;
         }
         let masks = Masks::new(func);
         let sums = sums::Sums::new(func, &masks);
-        let linear = linear::find(func, &masks, &sums, &self.matrices, self.rotate_cost);
+        let linear = linear::find(func, &masks, &sums, matrices, self.rotate_cost);
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
-        let (units, inverses) = (&self.units, &self.inverses);
         rewrite::rewrite(func, &rewrite::Found { units, inverses, sums: &sums, linear: &linear, bytes: &bytes });
     }
 }

@@ -6,6 +6,7 @@
 //! wins, and what was computed only for its sake goes.
 
 use super::bytes::{ByteSums, Lookup, added};
+use super::cover::{Step, cover, halves};
 use super::linear::Match;
 use super::sums::Sums;
 use super::units::{Inverse, Meaning, Unit};
@@ -23,13 +24,6 @@ pub struct Found<'a> {
     pub bytes: &'a ByteSums,
 }
 
-/// One instruction: a unit and the values of its sources, but for the
-/// accumulator.
-#[derive(Clone, Debug)]
-struct Step {
-    unit: usize,
-    sources: Vec<Option<Value>>,
-}
 
 /// How a value is computed anew.
 enum Plan {
@@ -41,6 +35,13 @@ enum Plan {
         matrix: Option<u16>,
         rest: Vec<Value>,
     },
+    /// A matrix of two sources times what the two steps give, and the sum of
+    /// `rest`.
+    Halves {
+        steps: [Step; 2],
+        matrix: u16,
+        rest: Vec<Value>,
+    },
 }
 
 /// Rewrite a function by what was found in it.
@@ -50,21 +51,24 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
         return;
     }
     for block in func.layout.clone() {
+        let mut made_here = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| found.bytes.loads.contains(r));
             let plan = results.first().and_then(|r| plans.get(r));
             if let Some(plan) = plan {
-                let mut out = Emitter { func, insts: Vec::new(), loc: 0 };
-                out.loc = out.func.insts[inst].loc;
+                let loc = func.insts[inst].loc;
+                let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
-                    Plan::Tables { steps, matrix: None, rest } => out.tables(found.units, steps, rest),
+                    Plan::Tables { steps, matrix: None, rest } => out.tables(steps, rest),
                     Plan::Tables { steps, matrix: Some(function), rest } => {
-                        let word = out.tables(found.units, steps, &[]);
-                        let product = out.op(Op::Apply(*function), &[word]);
-                        let terms: Vec<Value> = rest.iter().copied().chain([product]).collect();
-                        out.sum(&terms).unwrap_or(product)
+                        let word = out.tables(steps, &[]);
+                        out.product(*function, &[word, word], rest)
+                    }
+                    Plan::Halves { steps, matrix, rest } => {
+                        let words = steps.each_ref().map(|step| out.apply(step, None));
+                        out.product(*matrix, &words, rest)
                     }
                 };
                 let made = out.insts;
@@ -103,6 +107,9 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
+                    Plan::Halves { steps, rest, .. } => {
+                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
+                    }
                 }
                 plans.insert(v, plan);
             }
@@ -113,9 +120,6 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
 }
 
 fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Plan> {
-    if let Some(m) = found.linear.get(&v) {
-        return Some(Plan::Linear(m.clone()));
-    }
     if func.ty(v) != Type::I32 {
         return None;
     }
@@ -129,12 +133,23 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     // What others need too is better computed once.
     let replaced: usize = tables.iter().map(|t| if alone(*t) { of(t).len() } else { 1 }).sum();
     let pays = |steps: &Vec<Step>| !steps.is_empty() && steps.len() <= replaced;
+    let before = |inverse: &Inverse| -> Vec<Lookup> {
+        let table = |l: &Lookup| Arc::new(l.table.map(|x| inverse.apply(x)));
+        lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect()
+    };
+    for inverse in found.inverses.iter().filter(|i| i.splits() && replaced > 1) {
+        if let Some(steps) = halves(found.units, &inverse.masks, &before(inverse)) {
+            return Some(Plan::Halves { steps, matrix: inverse.function, rest });
+        }
+    }
+    if let Some(m) = found.linear.get(&v) {
+        return Some(Plan::Linear(m.clone()));
+    }
     if let Some(steps) = cover(found.units, &lookups).filter(pays) {
         return Some(Plan::Tables { steps, matrix: None, rest });
     }
     for inverse in found.inverses {
-        let before = |l: &Lookup| Lookup { table: Arc::new(l.table.map(|x| inverse.apply(x))), ..l.clone() };
-        let lookups: Vec<Lookup> = lookups.iter().map(before).collect();
+        let lookups = before(inverse);
         if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
             return Some(Plan::Tables { steps, matrix: Some(inverse.function), rest });
         }
@@ -151,47 +166,13 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     Some(Plan::Tables { steps, matrix: None, rest })
 }
 
-/// Units that together make the sum of all `lookups`; those with most tables
-/// come first.
-fn cover(units: &[Unit], lookups: &[Lookup]) -> Option<Vec<Step>> {
-    let mut left: Vec<&Lookup> = lookups.iter().filter(|l| l.table.iter().any(|&t| t != 0)).collect();
-    let tables = |u: &Unit| if let Meaning::Tables { parts, .. } = &u.meaning { parts.len() } else { 0 };
-    let mut order: Vec<usize> = (0..units.len()).filter(|&u| tables(&units[u]) > 0).collect();
-    order.sort_by_key(|&u| std::cmp::Reverse(tables(&units[u])));
-    let mut steps = Vec::new();
-    for u in order {
-        while let Some((step, taken)) = one(units, u, &left) {
-            steps.push(step);
-            left = (0..left.len()).filter(|i| !taken.contains(i)).map(|i| left[i]).collect();
-        }
-    }
-    left.is_empty().then_some(steps)
-}
-
-/// The unit with sources bound so that each of its tables is one of `left`.
-fn one(units: &[Unit], u: usize, left: &[&Lookup]) -> Option<(Step, Vec<usize>)> {
-    let Meaning::Tables { parts, .. } = &units[u].meaning else { return None };
-    let mut sources = vec![None; units[u].sources];
-    let mut taken = Vec::new();
-    for part in parts {
-        let fits = |i: &usize| {
-            let l = left[*i];
-            !taken.contains(i)
-                && l.byte == part.byte
-                && sources[part.source].is_none_or(|s| s == l.source)
-                && l.table == part.table
-        };
-        let i = (0..left.len()).find(fits)?;
-        sources[part.source] = Some(left[i].source);
-        taken.push(i);
-    }
-    Some((Step { unit: u, sources }, taken))
-}
-
 struct Emitter<'a> {
     func: &'a mut Func,
+    units: &'a [Unit],
     insts: Vec<Inst>,
     loc: u32,
+    /// What has been applied in this block already, and to what.
+    made: &'a mut HashMap<(u16, Vec<Value>), Value>,
 }
 
 impl Emitter<'_> {
@@ -201,12 +182,23 @@ impl Emitter<'_> {
         self.func.result(inst)
     }
 
-    fn rotated(&mut self, v: Value, by: u32) -> Value {
-        if by == 0 {
-            return v;
+    fn function(&mut self, function: u16, args: &[Value]) -> Value {
+        let args: Vec<Value> = args.iter().map(|&a| self.func.resolve(a)).collect();
+        if let Some(&value) = self.made.get(&(function, args.clone())) {
+            return value;
         }
-        let by = self.op(Op::Const(by.into()), &[]);
-        self.op(Op::Bin(BinOp::RotL), &[v, by])
+        let value = self.op(Op::Apply(function), &args);
+        self.made.insert((function, args), value);
+        value
+    }
+
+    fn with_constant(&mut self, op: BinOp, v: Value, constant: u32) -> Value {
+        let constant = self.op(Op::Const(constant.into()), &[]);
+        self.op(Op::Bin(op), &[v, constant])
+    }
+
+    fn rotated(&mut self, v: Value, by: u32) -> Value {
+        if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by) }
     }
 
     fn sum(&mut self, terms: &[Value]) -> Option<Value> {
@@ -214,10 +206,23 @@ impl Emitter<'_> {
         Some(others.iter().fold(first, |sum, &t| self.op(Op::Bin(BinOp::Xor), &[sum, t])))
     }
 
+    /// A matrix times words, of which it takes as many as it has sources, and
+    /// the sum of `rest`.
+    fn product(&mut self, function: u16, words: &[Value], rest: &[Value]) -> Value {
+        let product = self.matrix(function, words);
+        let terms: Vec<Value> = rest.iter().copied().chain([product]).collect();
+        self.sum(&terms).unwrap_or(product)
+    }
+
+    fn matrix(&mut self, function: u16, words: &[Value]) -> Value {
+        let sources = self.units.iter().find(|u| u.function == function).map_or(1, |u| u.sources);
+        self.function(function, &words[..sources.min(words.len())])
+    }
+
     fn linear(&mut self, m: &Match) -> Value {
         let (function, before, behind) = m.turned;
         let source = self.rotated(m.source, before);
-        let product = self.op(Op::Apply(function), &[source]);
+        let product = self.matrix(function, &[source, source]);
         let product = self.rotated(product, behind);
         let terms: Vec<Value> = m.rest.iter().copied().chain([product]).collect();
         self.sum(&terms).unwrap_or(product)
@@ -225,11 +230,11 @@ impl Emitter<'_> {
 
     /// Tables that keep only part of the accumulator are gathered in words of
     /// their own; those that add to all of it then add to the sum of the rest.
-    fn tables(&mut self, units: &[Unit], steps: &[Step], rest: &[Value]) -> Value {
+    fn tables(&mut self, steps: &[Step], rest: &[Value]) -> Value {
         let mut terms = rest.to_vec();
         let (mut adding, mut words) = (Vec::new(), Vec::<(u32, Vec<&Step>)>::new());
         for step in steps {
-            match &units[step.unit].meaning {
+            match &self.units[step.unit].meaning {
                 Meaning::Tables { accumulator: Some(_), keep: u32::MAX, .. } => adding.push(step),
                 Meaning::Tables { accumulator: Some(_), keep, .. } => {
                     match words.iter_mut().find(|(written, _)| written & !keep == 0) {
@@ -240,14 +245,14 @@ impl Emitter<'_> {
                         None => words.push((!keep, vec![step])),
                     }
                 }
-                _ => terms.push(self.apply(units, step, None)),
+                _ => terms.push(self.apply(step, None)),
             }
         }
         for (written, list) in words {
-            let all = written == u32::MAX && units[list[0].unit].regardless.is_some();
+            let all = written == u32::MAX && self.units[list[0].unit].regardless.is_some();
             let mut word = if all { None } else { Some(self.op(Op::Const(0), &[])) };
             for step in list {
-                word = Some(self.apply(units, step, word));
+                word = Some(self.apply(step, word));
             }
             terms.extend(word);
         }
@@ -256,20 +261,22 @@ impl Emitter<'_> {
             None => self.op(Op::Const(0), &[]),
         };
         for step in adding {
-            sum = self.apply(units, step, Some(sum));
+            sum = self.apply(step, Some(sum));
         }
         sum
     }
 
     /// A step with a value for its accumulator; without one, what it holds does
     /// not matter.
-    fn apply(&mut self, units: &[Unit], step: &Step, accumulator: Option<Value>) -> Value {
-        let unit = &units[step.unit];
+    fn apply(&mut self, step: &Step, accumulator: Option<Value>) -> Value {
+        let unit = &self.units[step.unit];
         let function = match accumulator {
             None => unit.regardless.unwrap_or(unit.function),
             Some(_) => unit.function,
         };
         let args: Vec<Value> = step.sources.iter().filter_map(|s| s.or(accumulator)).collect();
-        self.op(Op::Apply(function), &args)
+        let value = self.function(function, &args);
+        let value = self.rotated(value, step.turn);
+        if step.mask == u32::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
     }
 }

@@ -3,10 +3,14 @@
 //!
 //! An instruction with its immediates fixed is a [`Unit`] if its result is
 //!
-//! * a matrix over GF(2) times one register, or
+//! * a matrix over GF(2) times one register, or the sum of such products of two
+//!   registers, or
 //! * a sum of tables of one byte each (a table's entry times a matrix, written
 //!   out for all 256 values of the byte), added to, or inserted into, another
 //!   register.
+//!
+//! An instruction that multiplies by a matrix held in registers is a
+//! [`Configurable`]: which matrix it holds is for [`super::configure`] to say.
 //!
 //! Which it is comes from its semantics, evaluated over [`Form`]s whose columns
 //! are the bits of its registers and of its tables' outputs.
@@ -15,7 +19,7 @@ use super::form::{Form, WORD};
 use crate::pattern::{Action, Pat, Template, cost};
 use ciphermill_ir::BinOp;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg};
+use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,6 +32,7 @@ const TABLE_COLUMNS: usize = 2 * WORD;
 pub type ByteTable = [u32; 256];
 
 /// One table within a unit.
+#[derive(Clone)]
 pub struct Part {
     /// Which of the unit's register sources, and which of its bytes, lowest 0.
     pub source: usize,
@@ -35,9 +40,10 @@ pub struct Part {
     pub table: Arc<ByteTable>,
 }
 
+#[derive(Clone)]
 pub enum Meaning {
-    /// Row i: the bits of the only source that bit i is the sum of.
-    Matrix([u32; WORD]),
+    /// For each source, row i: its bits that bit i is the sum of.
+    Matrix(Vec<[u32; WORD]>),
     /// The sum of the parts, added to the bits `keep` of the accumulator (a
     /// source, if there is one). Unless it keeps all bits, the parts have none
     /// of those it keeps.
@@ -45,6 +51,7 @@ pub enum Meaning {
 }
 
 /// An instruction with its immediates fixed.
+#[derive(Clone)]
 pub struct Unit {
     pub meaning: Meaning,
     /// Number of register sources.
@@ -54,6 +61,71 @@ pub struct Unit {
     /// The same where it does not matter what the accumulator holds: it is no
     /// operand then.
     pub regardless: Option<u16>,
+}
+
+impl Unit {
+    /// The matrix that it is with the same word for all its sources.
+    pub fn one_word(&self) -> Option<[u32; WORD]> {
+        let Meaning::Matrix(of) = &self.meaning else { return None };
+        Some(of.iter().fold([0; WORD], |sum, rows| std::array::from_fn(|i| sum[i] ^ rows[i])))
+    }
+}
+
+/// A multiplication by the matrix that registers hold.
+pub struct Configurable {
+    /// Its function.
+    pub function: u16,
+    /// The register of row 0; the others follow.
+    pub first: Reg,
+}
+
+/// The machine's first instruction of that kind, with its template, which is
+/// function `function`.
+pub fn configurable(machine: &Machine, function: usize) -> Option<(Configurable, Template)> {
+    if usize::from(machine.word_bits) != WORD {
+        return None;
+    }
+    machine.instrs.iter().enumerate().find_map(|(id, instr)| {
+        let [Stmt::Assign { dest: Dest::Operand(dest), value: Expr::MatVec { first, a, .. } }] = &instr.semantics[..] else {
+            return None;
+        };
+        let Expr::Operand(source) = **a else { return None };
+        if !instr.selectable || instr.operands.len() != 2 {
+            return None;
+        }
+        let found = Found { meaning: Meaning::Matrix(Vec::new()), sources: vec![source], dest: *dest };
+        let made = template(machine, id, &found, &[source], &[], (function as u16, false));
+        Some((Configurable { function: function as u16, first: *first }, made))
+    })
+}
+
+/// The template of an instruction with immediates and sources fixed; `number` is
+/// its function, and whether the result's old value does not matter.
+fn template(
+    machine: &Machine,
+    id: usize,
+    found: &Found,
+    sources: &[usize],
+    immediates: &[(usize, i64)],
+    (function, any_old): (u16, bool),
+) -> Template {
+    let instr = &machine.instrs[id];
+    let pat = Pat::Apply(function, sources.iter().map(|&s| Pat::Reg(s)).collect());
+    let parts = vec![CompoundPart {
+        instr: InstrId(id as u16),
+        args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
+    }];
+    Template {
+        action: Action::Value(found.dest, pat),
+        operands: instr.operands.clone(),
+        cost: cost(machine, &parts),
+        parts,
+        scratch: 0,
+        unaligned: false,
+        fixed: immediates.to_vec(),
+        any_old,
+        deep: false,
+    }
 }
 
 /// All units of a machine, and the templates that compute them: template n is
@@ -69,31 +141,18 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
         }
         for immediates in immediates(instr) {
             let Some(found) = unit(machine, instr, &immediates) else { continue };
-            let mut template = |sources: &[usize], any_old| {
-                let pat = Pat::Apply(templates.len() as u16, sources.iter().map(|&s| Pat::Reg(s)).collect());
-                let parts = vec![CompoundPart {
-                    instr: InstrId(id as u16),
-                    args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
-                }];
-                templates.push(Template {
-                    action: Action::Value(found.dest, pat),
-                    operands: instr.operands.clone(),
-                    cost: cost(machine, &parts),
-                    parts,
-                    scratch: 0,
-                    unaligned: false,
-                    fixed: immediates.clone(),
-                    any_old,
-                });
-                (templates.len() - 1) as u16
+            let mut number = |sources: &[usize], any_old| {
+                let n = templates.len() as u16;
+                templates.push(template(machine, id, &found, sources, &immediates, (n, any_old)));
+                n
             };
-            let function = template(&found.sources, false);
+            let function = number(&found.sources, false);
             let regardless = match &found.meaning {
                 Meaning::Tables { accumulator: Some(a), keep, .. }
                     if *keep != u32::MAX && found.sources[*a] == found.dest =>
                 {
                     let others: Vec<usize> = found.sources.iter().copied().filter(|&s| s != found.dest).collect();
-                    Some(template(&others, true))
+                    Some(number(&others, true))
                 }
                 _ => None,
             };
@@ -164,7 +223,8 @@ fn unit(machine: &Machine, instr: &Instr, immediates: &[(usize, i64)]) -> Option
 }
 
 fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {
-    (sources.len() == 1 && form.constant == 0).then(|| Meaning::Matrix(form.rows.map(|r| r as u32)))
+    let of = |n: usize| form.rows.map(|r| (r >> (WORD * n)) as u32);
+    (!sources.is_empty() && form.constant == 0).then(|| Meaning::Matrix((0..sources.len()).map(of).collect()))
 }
 
 fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> Option<Meaning> {
@@ -187,7 +247,8 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
     for (n, atom) in atoms.iter().enumerate() {
         let values = &machine.tables[atom.table].values;
         let entry = |x: usize| {
-            let sum = |i: usize| (form.rows[i] >> (TABLE_COLUMNS + 8 * n)) as u64 & 0xff & values[x];
+            let mask = ciphermill_ir::ops::mask(atom.bits);
+            let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & values[x];
             let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
             if n == 0 { word ^ form.constant } else { word }
         };
@@ -201,11 +262,13 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
 }
 
 /// A table looked up with a byte of a register.
-#[derive(PartialEq, Eq)]
 struct Atom {
     table: usize,
     source: usize,
     byte: u8,
+    /// Where its output stands among the columns, and of how many bits it is.
+    column: usize,
+    bits: u32,
 }
 
 struct Eval<'a> {
@@ -246,7 +309,7 @@ impl Eval<'_> {
     fn lookup(&mut self, table: usize, index: &Expr) -> Option<Form> {
         let data = self.machine.tables.get(table)?;
         let index = self.form(index)?;
-        if data.values.len() != 256 || data.bits > 8 {
+        if data.values.len() != 256 || usize::from(data.bits) > WORD {
             return None;
         }
         let first = index.rows[0].trailing_zeros() as usize;
@@ -256,13 +319,18 @@ impl Eval<'_> {
         if index != Form::source(first, 0xff) {
             return None;
         }
-        let atom = Atom { table, source: first / WORD, byte: (first % WORD / 8) as u8 };
-        let n = self.atoms.iter().position(|a| *a == atom).unwrap_or(self.atoms.len());
-        if n == self.atoms.len() {
-            self.atoms.push(atom);
-        }
-        let column = TABLE_COLUMNS + 8 * n;
-        (column < 128).then(|| Form::source(column, ciphermill_ir::ops::mask(u32::from(data.bits)) as u32))
+        let (source, byte, bits) = (first / WORD, (first % WORD / 8) as u8, u32::from(data.bits));
+        let same = |a: &&Atom| (a.table, a.source, a.byte) == (table, source, byte);
+        let column = match self.atoms.iter().find(same) {
+            Some(there) => there.column,
+            None => {
+                let column = self.atoms.last().map_or(TABLE_COLUMNS, |a| a.column + a.bits as usize);
+                self.atoms.push(Atom { table, source, byte, column, bits });
+                column
+            }
+        };
+        let fits = column + bits as usize <= 128;
+        fits.then(|| Form::source(column, ciphermill_ir::ops::mask(bits) as u32))
     }
 }
 
@@ -276,7 +344,7 @@ pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
     // Fewest rotates first: they win.
     for rotates in 0..=2 {
         for unit in units {
-            let Meaning::Matrix(rows) = &unit.meaning else { continue };
+            let Some(rows) = unit.one_word() else { continue };
             for (before, behind) in (0..4).flat_map(|a| (0..4).map(move |b| (8 * a, 8 * b))) {
                 if usize::from(before != 0) + usize::from(behind != 0) == rotates {
                     // Bit j of the rotated source is bit j - before of the source.
@@ -293,6 +361,8 @@ pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
 pub struct Inverse {
     /// The unit's function.
     pub function: u16,
+    /// For each of the unit's sources: the bits of it that the unit looks at.
+    pub masks: Vec<u32>,
     rows: [u32; WORD],
 }
 
@@ -301,15 +371,24 @@ impl Inverse {
     pub fn apply(&self, x: u32) -> u32 {
         (0..WORD).fold(0, |w, i| w | ((self.rows[i] & x).count_ones() & 1) << i)
     }
+
+    /// Does each bit of the word come from one source only?
+    pub fn splits(&self) -> bool {
+        self.masks.len() == 2 && self.masks[0] & self.masks[1] == 0
+    }
 }
 
-/// The inverses of the matrices that have one.
+/// The inverses of the matrices that have one; those of two sources first,
+/// because they take halves of words as they are.
 pub fn inverses(units: &[Unit]) -> Vec<Inverse> {
-    let inverse = |unit: &Unit| match &unit.meaning {
-        Meaning::Matrix(rows) => Some(Inverse { function: unit.function, rows: inverted(*rows)? }),
-        Meaning::Tables { .. } => None,
+    let inverse = |unit: &Unit| {
+        let Meaning::Matrix(of) = &unit.meaning else { return None };
+        let masks = of.iter().map(|rows| rows.iter().fold(0, |m, r| m | r)).collect();
+        Some(Inverse { function: unit.function, masks, rows: inverted(unit.one_word()?)? })
     };
-    units.iter().filter_map(inverse).collect()
+    let mut all: Vec<Inverse> = units.iter().filter_map(inverse).collect();
+    all.sort_by_key(|i| std::cmp::Reverse(i.masks.len()));
+    all
 }
 
 /// By elimination; None for a singular matrix.

@@ -1,0 +1,122 @@
+//! From an optimised module to functions that selection can cover: what the
+//! machine's own instructions compute is recognised, accesses are expanded, and
+//! operations that the machine lacks are rewritten.
+
+use crate::matcher::Matcher;
+use crate::recognise::{Recogniser, configure};
+use crate::{
+    CompileError, Options, align, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
+};
+use align::Low;
+use ciphermill_ir::{Func, FuncId, GlobalId, Module, bits};
+use ciphermill_machine::{Endian, Machine, Reg, Selection};
+use std::collections::HashMap;
+
+/// A module on its way to a machine.
+pub struct Front<'a> {
+    machine: &'a Machine,
+    options: &'a Options,
+    pub module: Module,
+    /// Globals held in registers, and those that only instructions of their own
+    /// write.
+    pub pinned: Vec<(GlobalId, Reg)>,
+    /// Of those, the program's own.
+    pub in_registers: Vec<(GlobalId, Reg)>,
+    /// Room in the system area for arguments beyond the registers.
+    pub overflow: u32,
+    pub matcher: Matcher,
+    recogniser: Recogniser,
+    configured: configure::Configured,
+    byte_copies: Vec<(u32, u32, u32)>,
+    /// What the caller promised of parameters.
+    pub promised: HashMap<FuncId, Vec<Low>>,
+    proved: HashMap<FuncId, Vec<Low>>,
+}
+
+impl<'a> Front<'a> {
+    /// # Errors
+    /// When the machine is one that no code can be made for.
+    pub fn new(module: &Module, machine: &'a Machine, options: &'a Options) -> Result<Front<'a>, CompileError> {
+        crate::supported(machine)?;
+        let mut module = module.clone();
+        let mut pinned = pin_globals(&module, machine);
+        let in_registers = pinned.clone();
+        let (recogniser, recognised) = Recogniser::new(machine);
+        let mut configured = configure::Configured::default();
+        // Strict traps are for programs whose every load counts.
+        if !options.strict_traps {
+            configured = configure::configure(&mut module, machine, &recogniser);
+        }
+        pinned.extend(&configured.rows);
+        let overflow = reserve_overflow(&mut module);
+        let big = machine.endian == Endian::Big && !options.strict_traps;
+        let byte_copies = if big { copy_bytes(&mut module) } else { vec![] };
+        if let (Some(banks), Some(id), false, Endian::Little) = (
+            banks::described(machine),
+            options.focus.as_ref().and_then(|name| module.export(name)),
+            options.strict_traps,
+            machine.endian,
+        ) {
+            banks::copy_tables(&mut module, id, banks);
+        }
+        let promised = align::param_facts(&module, &promises(&module, options));
+        let proved = align::param_facts(&module, &HashMap::new());
+        let matcher = Matcher::with(machine, recognised);
+        Ok(Front {
+            machine,
+            options,
+            module,
+            pinned,
+            in_registers,
+            overflow,
+            matcher,
+            recogniser,
+            configured,
+            byte_copies,
+            promised,
+            proved,
+        })
+    }
+
+    /// A function as selection takes it. Its blocks keep their numbers; new ones
+    /// come behind them.
+    ///
+    /// # Errors
+    /// When machine and rules lack an operation.
+    pub fn func(&self, id: FuncId) -> Result<Func, CompileError> {
+        let (m, options) = (self.machine, self.options);
+        let mut func = self.module.funcs[id].clone();
+        if !options.strict_traps {
+            self.recogniser.run(&mut func, &self.module.data, self.configured.matrices.get(&id));
+        }
+        let only: Vec<GlobalId> = self.pinned.iter().map(|p| p.0).collect();
+        let cx = expand::Context {
+            module: &self.module,
+            machine: m,
+            matcher: &self.matcher,
+            strict_traps: options.strict_traps,
+            word_buffers: options.word_buffers,
+            pinned: &only,
+            byte_copies: &self.byte_copies,
+        };
+        let address_facts = expand::AddressFacts {
+            promised: align::LowBits::new(&func, &self.promised[&id]),
+            proved: align::LowBits::new(&func, &self.proved[&id]),
+            masks: (!self.byte_copies.is_empty()).then(|| bits::Masks::new(&func)),
+        };
+        expand::expand(&mut func, &cx, &address_facts);
+        let convention = shape::Convention {
+            arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
+            result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
+            overflow: self.overflow,
+        };
+        shape::pass_in_memory(&mut func, convention);
+        if m.codegen.select == Selection::Branch {
+            branches::lower(&mut func);
+        }
+        legalise::legalise(&mut func, m, &self.matcher, options.throughput)?;
+        masks::pair(&mut func, &self.matcher, u32::from(m.word_bits));
+        shape::split_critical_edges(&mut func);
+        Ok(func)
+    }
+}

@@ -1,0 +1,168 @@
+//! A multiplier whose matrix is held in registers: which matrix, and where it is
+//! loaded.
+//!
+//! A function works with one matrix, the one that saves it most. It is loaded
+//! where the program enters from outside: a function that is also called by
+//! others with the same matrix in hand has a copy for them that does not load
+//! it. Code whose callees hold different matrices, or that cannot know what it
+//! calls, holds none, and they load their own.
+
+use super::form::WORD;
+use super::{Recogniser, linear};
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{Cfg, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{InstrId, Machine, Reg};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Rows of a matrix, one for each bit of the result.
+pub type Rows = [u32; WORD];
+
+/// How often a loop is assumed to turn.
+const TURNS: usize = 8;
+/// Operations that a matrix must save: what loading it costs, a wide constant
+/// and a move for each row.
+const LEAST_SAVED: usize = 3 * WORD;
+
+/// The instruction that writes a register of a file that nothing else moves to.
+pub fn writer(machine: &Machine, file: usize) -> Option<InstrId> {
+    let found = machine.instrs.iter().position(|instr| {
+        let [Stmt::Assign { dest: Dest::Operand(row), value: Expr::Operand(_) }] = &instr.semantics[..] else {
+            return false;
+        };
+        let of = |i: usize| match instr.operands.get(i).map(|o| &o.kind) {
+            Some(ciphermill_machine::OperandKind::Reg { file, .. }) => Some(*file),
+            _ => None,
+        };
+        instr.operands.len() == 2 && of(*row) == Some(file)
+    });
+    found.map(|i| InstrId(i as u16))
+}
+
+/// What was decided for a module.
+#[derive(Default)]
+pub struct Configured {
+    /// The matrix in each function that has one.
+    pub matrices: HashMap<FuncId, Rows>,
+    /// The rows' registers, as globals.
+    pub rows: Vec<(GlobalId, Reg)>,
+}
+
+/// Choose matrices, and put the loading of them into the module.
+pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser) -> Configured {
+    let Some(unit) = &recogniser.configurable else { return Configured::default() };
+    if writer(machine, machine.regs[usize::from(unit.first.0)].file).is_none() {
+        return Configured::default();
+    }
+    let own: BTreeMap<FuncId, Rows> =
+        module.funcs.iter().filter_map(|(id, f)| Some((id, choose(f, recogniser)?))).collect();
+    let held = held(module, own);
+    if held.is_empty() {
+        return Configured::default();
+    }
+    let row = |i: usize| {
+        let name = Some(format!("matrix row {i}"));
+        (
+            module.globals.push(GlobalData { ty: Type::I32, mutable: true, init: 0, system_offset: 0, name }),
+            Reg(unit.first.0 + i as u16),
+        )
+    };
+    let rows: Vec<(GlobalId, Reg)> = (0..WORD).map(row).collect();
+    let mut matrices: HashMap<FuncId, Rows> = held.iter().map(|(&id, &m)| (id, m)).collect();
+    let mut entered: BTreeSet<FuncId> = module.exports.iter().map(|e| e.1).chain(module.start).collect();
+    entered.extend(module.system.func_refs.iter().map(|r| r.func));
+    let callers: Vec<FuncId> = module.funcs.keys().collect();
+    for &caller in callers.iter().filter(|c| !held.contains_key(c)) {
+        entered.extend(calls(&module.funcs[caller]).into_iter().map(|(_, callee)| callee));
+    }
+    for (&id, matrix) in held.iter().filter(|(id, _)| entered.contains(id)) {
+        let inside: Vec<(FuncId, Inst)> = callers
+            .iter()
+            .filter(|c| held.contains_key(c))
+            .flat_map(|&c| calls(&module.funcs[c]).into_iter().filter(|&(_, f)| f == id).map(move |(i, _)| (c, i)))
+            .collect();
+        if !inside.is_empty() {
+            let mut copy = module.funcs[id].clone();
+            copy.name = format!("{}_inside", copy.name);
+            let copy = module.funcs.push(copy);
+            matrices.insert(copy, *matrix);
+            for (caller, inst) in inside {
+                module.funcs[caller].insts[inst].op = Op::Call(copy);
+            }
+        }
+    }
+    for (id, matrix) in held.into_iter().filter(|(id, _)| entered.contains(id)) {
+        load(&mut module.funcs[id], &rows, &matrix);
+    }
+    Configured { matrices, rows }
+}
+
+/// The matrix that saves a function most, if it is worth loading.
+fn choose(func: &Func, recogniser: &Recogniser) -> Option<Rows> {
+    let masks = Masks::new(func);
+    let sums = super::sums::Sums::new(func, &masks);
+    let any = |_: &Rows| Some((0, 0, 0));
+    let found = linear::find_any(func, &masks, &sums, recogniser.rotate_cost, &any);
+    let cfg = Cfg::new(func);
+    let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
+    let mut saved: BTreeMap<Rows, usize> = BTreeMap::new();
+    for &block in &func.layout {
+        let weight = TURNS.pow(loops.depth(block).min(3));
+        for result in func.blocks[block].insts.iter().flat_map(|&i| &func.insts[i].results) {
+            if let Some(m) = found.get(result) {
+                *saved.entry(m.rows).or_default() += m.saves * weight;
+            }
+        }
+    }
+    let (rows, saved) = saved.into_iter().max_by_key(|&(_, saved)| saved)?;
+    (saved > LEAST_SAVED).then_some(rows)
+}
+
+/// The matrix of each function while it runs: its own, or that of all it calls.
+fn held(module: &Module, own: BTreeMap<FuncId, Rows>) -> BTreeMap<FuncId, Rows> {
+    let mut held = own;
+    // A function that calls others takes theirs; until nothing changes any more.
+    let mut refused: BTreeSet<FuncId> = BTreeSet::new();
+    loop {
+        let mut changed = false;
+        for (id, func) in module.funcs.iter().filter(|(_, f)| !calls(f).is_empty() || blind(f)) {
+            let below: BTreeSet<Rows> = calls(func).iter().filter_map(|(_, c)| held.get(c)).copied().collect();
+            let below_refused = calls(func).iter().any(|(_, c)| refused.contains(c));
+            let all: BTreeSet<Rows> = below.into_iter().chain(held.get(&id).copied()).collect();
+            if (all.len() > 1 || below_refused || blind(func)) && refused.insert(id) {
+                held.remove(&id);
+                changed = true;
+            }
+            if !refused.contains(&id) && all.len() == 1 && !held.contains_key(&id) {
+                held.extend(all.into_iter().map(|m| (id, m)));
+                changed = true;
+            }
+        }
+        if !changed {
+            return held;
+        }
+    }
+}
+
+fn calls(func: &Func) -> Vec<(Inst, FuncId)> {
+    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);
+    insts.filter_map(|&i| if let Op::Call(f) = func.insts[i].op { Some((i, f)) } else { None }).collect()
+}
+
+/// Does it call what only the run tells?
+fn blind(func: &Func) -> bool {
+    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);
+    insts.into_iter().any(|&i| matches!(func.insts[i].op, Op::CallPtr(_)))
+}
+
+fn load(func: &mut Func, rows: &[(GlobalId, Reg)], matrix: &Rows) {
+    let mut made = Vec::new();
+    for (&(global, _), &row) in rows.iter().zip(matrix) {
+        let constant = func.make_inst(Op::Const(row.into()), &[], &[Type::I32], 0);
+        let value = func.result(constant);
+        made.extend([constant, func.make_inst(Op::GlobalSet(global), &[value], &[], 0)]);
+    }
+    let entry = func.entry;
+    let after = std::mem::take(&mut func.blocks[entry].insts);
+    func.blocks[entry].insts = made.into_iter().chain(after).collect();
+}

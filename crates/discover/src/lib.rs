@@ -1,0 +1,82 @@
+//! Instructions that a program would like to have.
+//!
+//! Three kinds of candidates are looked for in code that runs often, each with
+//! the text of the semantics that an extension file needs:
+//!
+//! * [`cones`]: convex subgraphs of a block with few inputs and one output
+//!   (Atasu, Pozzi and Ienne, DAC 2003), whatever their operations are;
+//! * [`maps`], matrices: values that are a matrix over GF(2) times another value,
+//!   however the program computes them;
+//! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
+//!   they are added to.
+//!
+//! Candidates that are the same but for one constant become one, with an
+//! immediate. How much a candidate saves is an estimate here, of operations and
+//! of how often they ran; what it really saves is for whoever compiles the
+//! program with it to measure, and what it costs, for synthesis.
+
+pub mod cones;
+pub mod maps;
+pub mod text;
+
+use ciphermill_ir::{Block, FuncId, Module};
+use ciphermill_machine::Machine;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// How often each block ran.
+pub type Counts = HashMap<(FuncId, Block), u64>;
+
+/// Limits of what is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Registers that an instruction may read.
+    pub inputs: usize,
+    /// Candidates of each kind, at most.
+    pub most: usize,
+}
+
+/// An instruction that could be added.
+#[derive(Clone, Debug, Serialize)]
+pub struct Candidate {
+    /// `cone`, `matrix` or `tables`.
+    pub kind: &'static str,
+    /// Names of its register operands, results first.
+    pub registers: Vec<String>,
+    /// Name and values of its immediate, if it has one.
+    pub immediate: Option<(String, Vec<i64>)>,
+    pub semantics: String,
+    /// Tables and matrices that the semantics name: as TOML.
+    pub constants: String,
+    /// Operations that one instruction does.
+    pub operations: usize,
+    /// Places in the code where it could stand.
+    pub places: usize,
+    /// Estimate of the cycles saved in the run that was counted.
+    pub saves: u64,
+}
+
+/// Candidates in the code that ran, those that save most first.
+///
+/// `module` is optimised; `funcs` are its functions as selection would take
+/// them, with the same numbers of blocks.
+pub fn discover(
+    module: &Module,
+    funcs: &[(FuncId, ciphermill_ir::Func)],
+    machine: &Machine,
+    counts: &Counts,
+    limits: Limits,
+) -> Vec<Candidate> {
+    let mut kinds = vec![cones::candidates(funcs, counts, limits), maps::matrices(module, machine, counts)];
+    if limits.inputs > 1 {
+        kinds.push(maps::tables(module, counts));
+    }
+    let mut all = Vec::new();
+    for mut found in kinds {
+        found.sort_by(|a, b| b.saves.cmp(&a.saves).then_with(|| a.semantics.cmp(&b.semantics)));
+        found.truncate(limits.most);
+        all.extend(found);
+    }
+    all.sort_by(|a, b| b.saves.cmp(&a.saves).then_with(|| a.semantics.cmp(&b.semantics)));
+    all
+}

@@ -1,0 +1,151 @@
+//! Candidates that are found by what code computes: matrices over GF(2), and
+//! lookups in constant tables.
+
+use crate::{Candidate, Counts};
+use ciphermill_codegen::recognise::bytes::{ByteSums, Lookup, added};
+use ciphermill_codegen::recognise::sums::Sums;
+use ciphermill_codegen::recognise::units::ByteTable;
+use ciphermill_codegen::recognise::{form, linear};
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{Block, Func, Module, Value};
+use ciphermill_machine::Machine;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// Operations that a matrix must replace to be worth an instruction.
+const LEAST_OPERATIONS: usize = 4;
+/// Cycles of a lookup in software: cutting out the byte, scaling, the load and
+/// its delay, adding. An estimate for ranking.
+const LOOKUP: u64 = 5;
+
+/// Matrices that values are times other values.
+pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candidate> {
+    if usize::from(machine.word_bits) != form::WORD {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<[u32; form::WORD], (usize, usize, u64)> = BTreeMap::new();
+    for (id, func) in &module.funcs {
+        let masks = Masks::new(func);
+        let sums = Sums::new(func, &masks);
+        let any = |_: &[u32; form::WORD]| Some((0, 0, 0));
+        let matches = linear::find_any(func, &masks, &sums, 1, &any);
+        for (block, value) in results(func) {
+            let runs = counts.get(&(id, block)).copied().unwrap_or(0);
+            let Some(m) = matches.get(&value).filter(|m| m.saves >= LEAST_OPERATIONS && runs > 0) else { continue };
+            let entry = found.entry(m.rows).or_default();
+            entry.0 = entry.0.max(m.saves + 1);
+            entry.1 += 1;
+            entry.2 += runs * m.saves as u64;
+        }
+    }
+    let candidate = |(rows, (operations, places, saves)): ([u32; form::WORD], _)| {
+        let mut constants = String::from("[matrices.map]\ncolumns = 32\nrows = [\n");
+        for row in rows.chunks(8) {
+            let _ = writeln!(
+                constants,
+                "    {},",
+                row.iter().map(|r| format!("\"{r:08x}\"")).collect::<Vec<_>>().join(", ")
+            );
+        }
+        constants += "]\n";
+        Candidate {
+            kind: "matrix",
+            registers: vec!["rd".to_owned(), "rs1".to_owned()],
+            immediate: None,
+            semantics: "rd = linear(map, rs1)".to_owned(),
+            constants,
+            operations,
+            places,
+            saves,
+        }
+    };
+    found.into_iter().map(candidate).collect()
+}
+
+/// Tables looked up with a byte, added to a word: one instruction for a table and
+/// its rotations by bytes, with the byte as an immediate.
+pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
+    let mut found: BTreeMap<ByteTable, (BTreeSet<u8>, usize, u64)> = BTreeMap::new();
+    for (id, func) in &module.funcs {
+        let masks = Masks::new(func);
+        let sums = Sums::new(func, &masks);
+        let bytes = ByteSums::new(func, &masks, &sums, &module.data);
+        let inner: BTreeSet<Value> = results(func).filter_map(|(_, v)| sums.parts(v)).flatten().collect();
+        for (block, value) in results(func).filter(|(_, v)| sums.parts(*v).is_some() && !inner.contains(v)) {
+            let runs = counts.get(&(id, block)).copied().unwrap_or(0);
+            let terms = sums.flatten(value, &mut |_| false);
+            for lookup in added(terms.iter().flat_map(|t| bytes.of(*t).unwrap_or_default())) {
+                note(&mut found, &lookup, runs);
+            }
+        }
+    }
+    found.into_iter().filter(|(_, f)| f.2 > 0).map(|(table, found)| candidate(&table, found)).collect()
+}
+
+fn note(found: &mut BTreeMap<ByteTable, (BTreeSet<u8>, usize, u64)>, lookup: &Lookup, runs: u64) {
+    let turned = lookup.table.map(|x| x.rotate_right(8 * u32::from(lookup.byte)));
+    let entry = found.entry(turned).or_default();
+    entry.0.insert(lookup.byte);
+    entry.1 += 1;
+    entry.2 += runs * (LOOKUP - 1);
+}
+
+fn candidate(table: &ByteTable, (_, places, saves): (BTreeSet<u8>, usize, u64)) -> Candidate {
+    let index = "(rs2 >>u (bs << 3))[7:0]";
+    let (value, constants) = match factored(table) {
+        Some((box_, matrix)) => {
+            let rows: Vec<String> = matrix.iter().map(|r| format!("\"{r:02x}\"")).collect();
+            let mut constants = listed("lookup", 8, &box_.map(u32::from));
+            let _ = write!(constants, "\n[matrices.spread]\ncolumns = 8\nrows = [{}]\n", rows.join(", "));
+            (format!("linear(spread, lookup[{index}])"), constants)
+        }
+        None => (format!("lookup[{index}]"), listed("lookup", 32, table)),
+    };
+    Candidate {
+        kind: "tables",
+        registers: ["rd", "rs1", "rs2"].map(str::to_owned).to_vec(),
+        immediate: Some(("bs".to_owned(), vec![0, 1, 2, 3])),
+        semantics: format!("rd = rs1 ^ rotl({value}, bs << 3)"),
+        constants,
+        operations: LOOKUP as usize,
+        places,
+        saves,
+    }
+}
+
+fn listed(name: &str, bits: usize, values: &[u32; 256]) -> String {
+    let mut text = format!("[tables.{name}]\nbits = {bits}\nhex = [\n");
+    for row in values.chunks(64 / (bits / 4)) {
+        let digits: String = row.iter().map(|v| format!("{v:0width$x}", width = bits / 4)).collect();
+        let _ = writeln!(text, "    \"{digits}\",");
+    }
+    text + "]\n"
+}
+
+/// A table of bytes and a matrix that make the table together, if there are
+/// such: less hardware, least for the matrix of fewest ones. Row i of the matrix
+/// is a mask of the bits of the byte.
+fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
+    let ways = (0..4).filter_map(|byte| {
+        let box_: [u8; 256] = table.map(|x| (x >> (8 * byte)) as u8);
+        let mut at = [None; 256];
+        for (x, &y) in box_.iter().enumerate() {
+            at[usize::from(y)] = Some(x);
+        }
+        let image = |bit: usize| at[1 << bit].map(|x| table[x]);
+        let images: Vec<u32> = (0..8).map(image).collect::<Option<_>>()?;
+        let matrix: [u8; 32] =
+            std::array::from_fn(|i| (0..8).fold(0, |m, bit| m | (((images[bit] >> i) & 1) as u8) << bit));
+        let product = |y: u8| (0..32).fold(0u32, |w, i| w | ((matrix[i] & y).count_ones() & 1) << i);
+        (0..256).all(|x| product(box_[x]) == table[x]).then_some((box_, matrix))
+    });
+    ways.min_by_key(|(_, matrix)| matrix.iter().map(|r| r.count_ones()).sum::<u32>())
+}
+
+/// Blocks and the values that their instructions make.
+fn results(func: &Func) -> impl Iterator<Item = (Block, Value)> + '_ {
+    let of = move |b: &Block| (*b, func.blocks[*b].insts.clone());
+    func.layout.iter().map(of).flat_map(move |(b, insts)| {
+        insts.into_iter().flat_map(move |i| func.insts[i].results.to_vec()).map(move |v| (b, v))
+    })
+}

@@ -1,0 +1,149 @@
+//! Subgraphs as text in the language of semantics.
+
+use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Type, UnOp, Value};
+use std::collections::{BTreeSet, HashMap};
+
+/// Can an operation stand in an instruction's semantics?
+pub fn expressible(func: &Func, inst: Inst) -> bool {
+    let data = &func.insts[inst];
+    let words = data.results.iter().chain(&data.args).all(|&v| func.ty(v) == Type::I32);
+    words
+        && data.results.len() == 1
+        && matches!(data.op, Op::Bin(_) | Op::Un(_) | Op::Cmp(_) | Op::Select)
+        && written(data.op, &["x"; 3]).is_some()
+}
+
+/// An operation of operands that are written out already.
+fn written(op: Op, args: &[&str]) -> Option<String> {
+    let infix = |sign: &str| Some(format!("({} {sign} {})", args[0], args[1]));
+    let call = |name: &str| Some(format!("{name}({})", args.join(", ")));
+    match op {
+        Op::Bin(op) => match op {
+            BinOp::Add => infix("+"),
+            BinOp::Sub => infix("-"),
+            BinOp::Mul => infix("*"),
+            BinOp::And => infix("&"),
+            BinOp::Or => infix("|"),
+            BinOp::Xor => infix("^"),
+            BinOp::Shl => infix("<<"),
+            BinOp::ShrU => infix(">>u"),
+            BinOp::ShrS => infix(">>s"),
+            BinOp::RotL => call("rotl"),
+            BinOp::RotR => call("rotr"),
+            _ => None,
+        },
+        Op::Un(op) => match op {
+            UnOp::Clz => call("clz"),
+            UnOp::Ctz => call("ctz"),
+            UnOp::Popcnt => call("popcnt"),
+            UnOp::SExt8 => call("sext8"),
+            UnOp::SExt16 => call("sext16"),
+            UnOp::Bswap => call("bswap"),
+            UnOp::SExt32 => None,
+        },
+        Op::Cmp(op) => infix(match op {
+            CmpOp::Eq => "==",
+            CmpOp::Ne => "!=",
+            CmpOp::LtU => "<u",
+            CmpOp::LtS => "<s",
+            CmpOp::LeU => "<=u",
+            CmpOp::LeS => "<=s",
+        }),
+        Op::Select => Some(format!("({} ? {} : {})", args[0], args[1], args[2])),
+        _ => None,
+    }
+}
+
+/// A subgraph with one result, written out.
+pub struct Written {
+    /// With `{n}` for the n-th constant; statements before the last are `let`.
+    pub skeleton: String,
+    pub constants: Vec<u32>,
+}
+
+impl Written {
+    /// The semantics with every constant in place, but for those named.
+    pub fn semantics(&self, named: &HashMap<usize, String>) -> String {
+        let mut text = self.skeleton.clone();
+        for (n, c) in self.constants.iter().enumerate() {
+            let value =
+                named.get(&n).cloned().unwrap_or_else(|| if *c < 256 { c.to_string() } else { format!("{c:#x}") });
+            text = text.replace(&format!("{{{n}}}"), &value);
+        }
+        text
+    }
+}
+
+/// Write out what `root` computes from values outside `nodes`: these become
+/// `rs1`, `rs2` and so on, in the order of their first use.
+pub fn write(func: &Func, root: Value, nodes: &BTreeSet<Value>) -> Option<Written> {
+    let mut uses: HashMap<Value, usize> = HashMap::new();
+    for &v in nodes {
+        for &a in &func.insts[func.def_inst(v)?].args {
+            *uses.entry(func.resolve(a)).or_default() += 1;
+        }
+    }
+    let mut out = Writer {
+        func,
+        nodes,
+        uses,
+        inputs: Vec::new(),
+        lets: Vec::new(),
+        names: HashMap::new(),
+        constants: Vec::new(),
+    };
+    let last = out.value(root)?;
+    let lets: String = out.lets.iter().map(|(name, text)| format!("let {name} = {text}; ")).collect();
+    let last =
+        last.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| balanced(t)).unwrap_or(&last).to_owned();
+    Some(Written { skeleton: format!("{lets}rd = {last}"), constants: out.constants })
+}
+
+/// No parenthesis closes before it was opened.
+fn balanced(text: &str) -> bool {
+    let mut depth = 0i32;
+    text.chars().all(|c| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        depth >= 0
+    })
+}
+
+struct Writer<'a> {
+    func: &'a Func,
+    nodes: &'a BTreeSet<Value>,
+    uses: HashMap<Value, usize>,
+    inputs: Vec<Value>,
+    lets: Vec<(String, String)>,
+    names: HashMap<Value, String>,
+    constants: Vec<u32>,
+}
+
+impl Writer<'_> {
+    fn value(&mut self, v: Value) -> Option<String> {
+        let v = self.func.resolve(v);
+        if let Some(name) = self.names.get(&v) {
+            return Some(name.clone());
+        }
+        if let Some(c) = self.func.as_const(v) {
+            self.constants.push(c as u32);
+            return Some(format!("{{{}}}", self.constants.len() - 1));
+        }
+        if !self.nodes.contains(&v) {
+            self.inputs.push(v);
+            let name = format!("rs{}", self.inputs.len());
+            self.names.insert(v, name.clone());
+            return Some(name);
+        }
+        let data = &self.func.insts[self.func.def_inst(v)?];
+        let (op, args) = (data.op, data.args.clone());
+        let args: Vec<String> = args.iter().map(|&a| self.value(a)).collect::<Option<_>>()?;
+        let text = written(op, &args.iter().map(String::as_str).collect::<Vec<_>>())?;
+        if self.uses.get(&v).is_none_or(|&n| n < 2) {
+            return Some(text);
+        }
+        let name = format!("t{}", self.lets.len());
+        self.lets.push((name.clone(), text));
+        self.names.insert(v, name.clone());
+        Some(name)
+    }
+}

@@ -1,0 +1,61 @@
+//! Instructions that a cipher would like to have, from a run of it.
+//!
+//! The code is that which a measurement would run, with rounds as loops; how
+//! often its blocks run is counted on the interpreter of the intermediate
+//! representation.
+
+use crate::MeasureError;
+use crate::interface::open;
+use crate::measure::{message, work};
+use crate::pipeline;
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::trips::edges;
+use ciphermill_discover::{Candidate, Counts, Limits};
+use serde::Serialize;
+
+/// Blocks of the cipher in the counted run.
+const BLOCKS: u32 = 4;
+
+/// Candidates and what they were found in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Discovery {
+    pub candidates: Vec<Candidate>,
+    /// The machine's register file that values are passed in.
+    pub registers: String,
+    /// Bytes of an instruction, cipher blocks in the counted run.
+    pub instruction_bytes: u32,
+    pub blocks: u32,
+}
+
+/// Find candidates for a request.
+///
+/// # Errors
+/// As [`crate::measure`].
+pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discovery, MeasureError> {
+    let (module, interface, _) = open(wasm)?;
+    let machine = pipeline::machine(&request.machine)?;
+    let work = work(&interface, request)?;
+    let (unit, _) = message(&interface, request, work)?;
+    let mut module = module;
+    pipeline::optimise(&mut module, &machine, request.level, None)?;
+    let plan = Plan::new(&interface, work, BLOCKS * unit)?;
+    let edges = edges(&module, &plan)
+        .ok_or_else(|| MeasureError::input("the cipher stops before its end when it is interpreted; `run` says why"))?;
+    let mut counts = Counts::new();
+    for ((func, _, to), n) in edges {
+        *counts.entry((func, to)).or_default() += n;
+    }
+    let options = pipeline::generation(&machine, request.level, request.aligned, None, None);
+    let front = ciphermill_codegen::front::Front::new(&module, &machine, &options).map_err(pipeline::refused)?;
+    let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
+    let funcs = funcs.map_err(pipeline::refused)?;
+    let word = machine.abi.args.first().map(|r| machine.regs[usize::from(r.0)].file);
+    let add = &machine.instrs[usize::from(machine.abi.ops.add.0)];
+    Ok(Discovery {
+        candidates: ciphermill_discover::discover(&module, &funcs, &machine, &counts, limits),
+        registers: word.map(|f| machine.files[f].name.clone()).unwrap_or_default(),
+        instruction_bytes: u32::from(add.bytes),
+        blocks: BLOCKS,
+    })
+}
