@@ -96,9 +96,13 @@ impl Code {
             if let Some(inst) = place.inst {
                 let instr = &machine.instrs[usize::from(inst.instr.0)];
                 if instr.delay_slots > 0 {
-                    return Err(format!("`{}` has delay slots, which a core that schedules at run time does not have", instr.name));
+                    return Err(format!(
+                        "`{}` has delay slots, which a core that schedules at run time does not have",
+                        instr.name
+                    ));
                 }
-                one.bytes = u8::try_from(place.bytes).map_err(|_| format!("`{}` has {} bytes", instr.name, place.bytes))?;
+                one.bytes =
+                    u8::try_from(place.bytes).map_err(|_| format!("`{}` has {} bytes", instr.name, place.bytes))?;
                 one.parts = d.instruction(inst).map_err(|e| format!("`{}`: {e}", instr.name))?;
                 one.jump = match instr.kind {
                     InstrKind::Branch => Jump::Conditional,
@@ -117,7 +121,8 @@ impl Code {
         for i in 1..places.len() {
             let (Some(a), Some(b)) = (places[i - 1].inst, places[i].inst) else { continue };
             let together = (places[i - 1].func, places[i - 1].block) == (places[i].func, places[i].block);
-            let fits = core.decode.macro_fusion.iter().any(|f| f.first.contains(&a.instr) && f.second.contains(&b.instr));
+            let fits =
+                core.decode.macro_fusion.iter().any(|f| f.first.contains(&a.instr) && f.second.contains(&b.instr));
             if together && fits && insts[i - 1].parts.stores == 0 && insts[i].parts.loads + insts[i].parts.stores == 0 {
                 insts[i - 1].pairs = true;
                 insts[i].pair = d.macro_fused(insts[i - 1].parts, insts[i].parts)?;

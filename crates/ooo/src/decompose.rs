@@ -45,7 +45,10 @@ impl Ports {
     }
 
     fn mask(&self, units: &[UnitId]) -> u32 {
-        units.iter().map(|&u| ((1u64 << self.count[u]) - 1) as u32 * (1u64 << self.first[u]) as u32).fold(0, |a, b| a | b)
+        units
+            .iter()
+            .map(|&u| ((1u64 << self.count[u]) - 1) as u32 * (1u64 << self.first[u]) as u32)
+            .fold(0, |a, b| a | b)
     }
 
     fn class(&mut self, mask: u32) -> Res<u8> {
@@ -120,8 +123,13 @@ impl<'a> Decomposer<'a> {
     /// Take an instruction apart.
     pub fn instruction(&mut self, inst: &Inst) -> Res<Parts> {
         let instr = &self.machine.instrs[usize::from(inst.instr.0)];
-        let mut w =
-            Work { inst, instr, lets: vec![Reads::default(); instr.temps], temp: Self::temps(self.machine), loads: vec![] };
+        let mut w = Work {
+            inst,
+            instr,
+            lets: vec![Reads::default(); instr.temps],
+            temp: Self::temps(self.machine),
+            loads: vec![],
+        };
         let mut sources = Reads::default();
         let mut results: Vec<Result> = Vec::new();
         let mut stores: Vec<(Vec<u16>, Reads)> = Vec::new();
@@ -175,7 +183,10 @@ impl<'a> Decomposer<'a> {
                 }
                 Stmt::Trap => jumps = true,
                 Stmt::WindowSave | Stmt::WindowRestore => {
-                    return Err(format!("`{}` turns a register window, which a core that renames does not have", instr.name));
+                    return Err(format!(
+                        "`{}` turns a register window, which a core that renames does not have",
+                        instr.name
+                    ));
                 }
             }
         }
@@ -310,20 +321,35 @@ impl<'a> Decomposer<'a> {
         (at, results.len().min(255) as u8)
     }
 
-    fn push(&mut self, kind: Kind, units: &[UnitId], busy: u16, regs: &[u16], results: &[Result], latency: u16) -> Res<()> {
+    fn push(
+        &mut self,
+        kind: Kind,
+        units: &[UnitId],
+        busy: u16,
+        regs: &[u16],
+        results: &[Result],
+        latency: u16,
+    ) -> Res<()> {
         let mask = self.ports.mask(units);
         if mask == 0 && kind != Kind::Nothing {
             return Err("a micro-operation has no unit to start on: its timing, or `[core.load]` or `[core.store_address]`, names none".into());
         }
         let class = self.ports.class(mask)?;
-        let regs: Vec<u16> = regs
-            .iter()
-            .copied()
-            .filter(|&r| r >= Self::temps(self.machine) || self.writable(Reg(r)))
-            .collect();
+        let regs: Vec<u16> =
+            regs.iter().copied().filter(|&r| r >= Self::temps(self.machine) || self.writable(Reg(r))).collect();
         let sources = self.list_sources(&regs);
         let results = self.list_results(results);
-        self.uops.push(Uop { kind, fused: false, stations: u8::from(kind != Kind::Nothing), ports: mask, class, busy, latency, sources, results });
+        self.uops.push(Uop {
+            kind,
+            fused: false,
+            stations: u8::from(kind != Kind::Nothing),
+            ports: mask,
+            class,
+            busy,
+            latency,
+            sources,
+            results,
+        });
         Ok(())
     }
 
@@ -357,7 +383,8 @@ impl<'a> Decomposer<'a> {
                 w.loads.push((address, temp));
                 out.regs.push(temp);
             }
-            Expr::Un { op: UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32, a, .. } | Expr::Slice { a, lo: 0, width: 8 | 16 | 32 } => {
+            Expr::Un { op: UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32, a, .. }
+            | Expr::Slice { a, lo: 0, width: 8 | 16 | 32 } => {
                 out = self.reads(w, a);
                 // An extension of a loaded word is part of the load.
                 out.work |= !matches!(**a, Expr::Load { .. });
@@ -417,7 +444,6 @@ fn latency(instr: &Instr, dest: &Dest) -> u16 {
     let cycles = instr.dest_latency.iter().find(|(d, _)| d == dest).map_or(instr.latency, |&(_, l)| l);
     u16::try_from(cycles).unwrap_or(u16::MAX)
 }
-
 
 /// Does it only copy a register?
 fn is_copy(instr: &Instr) -> bool {

@@ -9,7 +9,7 @@
 //! behind it.)
 //!
 //! Cycles before the one in which renaming stands are forgotten; the calendar
-//! is a ring that must reach as far ahead as anything can start.
+//! is a ring that grows when something starts further ahead than it reaches.
 
 /// The calendar.
 pub struct Calendar {
@@ -34,11 +34,45 @@ struct Pending {
 }
 
 impl Calendar {
-    /// An empty one that reaches at least `reach` cycles ahead.
-    pub fn new(reach: usize, binds: bool) -> Calendar {
-        let len = reach.next_power_of_two().clamp(1 << 10, 1 << 22);
+    /// An empty one, with ports chosen at rename or at start.
+    pub fn new(binds: bool) -> Calendar {
+        let len = 1 << 10;
         let pending = binds.then(|| Box::new(Pending { count: [0; 32], starting: vec![0; len] }));
-        Calendar { taken: vec![0; len], leaving: vec![0; len], mask: len - 1, now: 0, waiting: 0, starts: [0; 32], pending }
+        Calendar {
+            taken: vec![0; len],
+            leaving: vec![0; len],
+            mask: len - 1,
+            now: 0,
+            waiting: 0,
+            starts: [0; 32],
+            pending,
+        }
+    }
+
+    /// Make it reach a cycle.
+    #[inline(always)]
+    fn reach(&mut self, cycle: u64) {
+        if cycle.saturating_sub(self.now) >= self.taken.len() as u64 {
+            self.grow(cycle);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, cycle: u64) {
+        let old = self.taken.len();
+        let len = ((cycle - self.now) as usize + 1).next_power_of_two();
+        let (mut taken, mut leaving, mut starting) = (vec![0; len], vec![0; len], vec![0; len]);
+        for t in self.now..self.now + old as u64 {
+            let (from, to) = (t as usize & (old - 1), t as usize & (len - 1));
+            (taken[to], leaving[to]) = (self.taken[from], self.leaving[from]);
+            if let Some(p) = &self.pending {
+                starting[to] = p.starting[from];
+            }
+        }
+        (self.taken, self.leaving, self.mask) = (taken, leaving, len - 1);
+        if let Some(p) = &mut self.pending {
+            p.starting = starting;
+        }
     }
 
     /// Renaming has come to this cycle.
@@ -105,9 +139,10 @@ impl Calendar {
 
     /// The first cycle from `from` on in which one of the ports is free.
     #[inline(always)]
-    pub fn find(&self, ports: u32, busy: u16, from: u64) -> (u64, u32) {
+    pub fn find(&mut self, ports: u32, busy: u16, from: u64) -> (u64, u32) {
         let mut t = from;
         loop {
+            self.reach(t + u64::from(busy));
             let mut free = ports & !self.taken[t as usize & self.mask];
             for later in 1..u64::from(busy) {
                 free &= !self.taken[(t + later) as usize & self.mask];
@@ -138,6 +173,7 @@ impl Calendar {
 
     /// Something waits until `at` and never starts.
     pub fn wait_until(&mut self, at: u64) {
+        self.reach(at);
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
     }
@@ -149,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_older_one_first_and_the_least_used_port() {
-        let mut c = Calendar::new(64, false);
+        let mut c = Calendar::new(false);
         let (t, p) = c.find(0b011, 1, 5);
         assert_eq!((t, p), (5, 0b001));
         c.take(p, 1, t);
@@ -168,7 +204,7 @@ mod tests {
 
     #[test]
     fn stations_empty_as_their_tenants_start() {
-        let mut c = Calendar::new(64, false);
+        let mut c = Calendar::new(false);
         c.take(1, 1, 4);
         c.take(2, 1, 4);
         c.take(1, 1, 7);
@@ -182,8 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn it_grows_with_what_it_holds() {
+        let mut c = Calendar::new(true);
+        c.take(0b01, 1, 1000);
+        assert_eq!(c.find(0b01, 1, 5000), (5000, 0b01));
+        assert_eq!(c.find(0b01, 1, 1000).0, 1001);
+        c.take(0b01, 1, 5000);
+        assert_eq!(c.find(0b01, 1, 5000).0, 5001);
+        c.advance(1001);
+        assert_eq!(c.waiting, 1);
+    }
+
+    #[test]
     fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
-        let mut c = Calendar::new(64, true);
+        let mut c = Calendar::new(true);
         assert_eq!(c.bind(0b11), 0b01);
         c.take(0b01, 1, 9);
         assert_eq!(c.bind(0b11), 0b10);

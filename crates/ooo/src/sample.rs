@@ -116,7 +116,17 @@ mod tests {
             }
         }
         use Phase::{Before, Between, Within};
-        let expected = [(20, Before), (30, Within), (50, Between), (120, Before), (130, Within), (150, Between), (220, Before), (230, Within), (250, Between)];
+        let expected = [
+            (20, Before),
+            (30, Within),
+            (50, Between),
+            (120, Before),
+            (130, Within),
+            (150, Between),
+            (220, Before),
+            (230, Within),
+            (250, Between),
+        ];
         assert_eq!(changes, expected);
     }
 

@@ -51,7 +51,9 @@ impl Dynamic {
         for (n, at) in map.bundles.iter().enumerate() {
             let insts = &map.bundle(program, n as u32).insts;
             if insts.len() > 1 {
-                return Err("a core that schedules at run time has one instruction in a bundle: `issue.width` must be 1".into());
+                return Err(
+                    "a core that schedules at run time has one instruction in a bundle: `issue.width` must be 1".into(),
+                );
             }
             places.push(Place { inst: insts.first(), func: at.func, block: at.block, addr: at.addr, bytes: at.bytes });
         }
@@ -78,7 +80,14 @@ impl Dynamic {
 
     /// Run from the start of bundle `entry` until a return to the outside,
     /// with at most about `fuel` instructions. Returns instructions executed.
-    pub fn call(&mut self, program: &Program, map: &CodeMap, state: &mut State, entry: u32, fuel: u64) -> Result<u64, Halt> {
+    pub fn call(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        entry: u32,
+        fuel: u64,
+    ) -> Result<u64, Halt> {
         self.pipeline.begin();
         let run = match self.big {
             true => self.run::<true>(program, map, state, entry, fuel),
@@ -88,7 +97,14 @@ impl Dynamic {
         run
     }
 
-    fn run<const BE: bool>(&mut self, program: &Program, map: &CodeMap, state: &mut State, entry: u32, fuel: u64) -> Result<u64, Halt> {
+    fn run<const BE: bool>(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        entry: u32,
+        fuel: u64,
+    ) -> Result<u64, Halt> {
         let mut bundle = entry;
         let mut executed = 0;
         loop {
@@ -100,7 +116,11 @@ impl Dynamic {
                     let exit = exit & 1;
                     match sb.ways[exit] {
                         Way::To(next) => (exit, Some(next)),
-                        way => return Err(Halt::Internal(format!("a stretch of code was left by an exit it does not have: {way:?}"))),
+                        way => {
+                            return Err(Halt::Internal(format!(
+                                "a stretch of code was left by an exit it does not have: {way:?}"
+                            )));
+                        }
                     }
                 }
                 Exit::To(addr) if is_return(addr) => (0, None),
@@ -121,7 +141,13 @@ impl Dynamic {
     }
 
     /// The superblock that starts at a bundle.
-    fn superblock(&mut self, program: &Program, map: &CodeMap, state: &mut State, bundle: u32) -> Result<usize, String> {
+    fn superblock(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        bundle: u32,
+    ) -> Result<usize, String> {
         let known = self.by_bundle[bundle as usize];
         if known != NONE {
             return Ok(known as usize);

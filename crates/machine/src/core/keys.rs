@@ -26,16 +26,28 @@ static FETCH: &[Key] = &[
     need("stages", Kind::Int(0, 64), "cycles from fetch to decode"),
     need("queue", Kind::Int(1, 1024), "instructions that wait between fetch and decode"),
     may("taken_cycles", Kind::Int(0, 64), "cycles without fetch after a taken branch guessed right (0)"),
-    may("redirect_cycles", Kind::Int(0, 64), "cycles without fetch when the decoder finds the target, not the buffer (0)"),
+    may(
+        "redirect_cycles",
+        Kind::Int(0, 64),
+        "cycles without fetch when the decoder finds the target, not the buffer (0)",
+    ),
     may("loop_instructions", Kind::Int(0, 1024), "loops of so many instructions are replayed from the queue (0: none)"),
     may("loop_blocks", Kind::Int(0, 64), "if they stand in so many fetch blocks (0: none)"),
 ];
 
 static DECODE: &[Key] = &[
-    need("pattern", Kind::Ints, "micro-operations that each decoder can make; the first one takes what is larger, alone"),
+    need(
+        "pattern",
+        Kind::Ints,
+        "micro-operations that each decoder can make; the first one takes what is larger, alone",
+    ),
     need("stages", Kind::Int(0, 64), "cycles from decode to rename"),
     need("queue", Kind::Int(1, 1024), "micro-operations that wait between decode and rename"),
-    may("micro_fusion", Kind::Bool, "a load with its operation, and the halves of a store, are one until they start (false)"),
+    may(
+        "micro_fusion",
+        Kind::Bool,
+        "a load with its operation, and the halves of a store, are one until they start (false)",
+    ),
     may("macro_fusion", Kind::Tables(FUSION), "neighbours that become one micro-operation"),
 ];
 
@@ -49,7 +61,11 @@ const IDIOM: Kind = Kind::OneOf(&["plain", "independent", "eliminated"]);
 static RENAME: &[Key] = &[
     need("width", Kind::Int(1, 64), "micro-operations a cycle, a fused pair counted once"),
     need("stages", Kind::Int(1, 64), "cycles from rename to the earliest start"),
-    may("retired_reads", Kind::Int(0, 64), "different registers read a cycle whose values have retired (0: any number)"),
+    may(
+        "retired_reads",
+        Kind::Int(0, 64),
+        "different registers read a cycle whose values have retired (0: any number)",
+    ),
     may("zero_idioms", IDIOM, "`x ^ x` and `x - x`: run as any other, wait for nothing, or take no port (plain)"),
     may("moves", IDIOM, "copies between registers: the same (plain)"),
     may("stack_engine", Kind::Bool, "the stack pointer's adjustment in a push, pop, call or return is free (false)"),
@@ -70,12 +86,28 @@ static LOAD: &[Key] = &[
     need("latency", Kind::Int(1, 1000), "cycles from a load's start to its user's, when the first cache has the data"),
     need("buffers", Kind::Int(1, 1024), "loads renamed and not retired"),
     may("fill_buffers", Kind::Int(1, 1024), "lines on the way into the first cache at once (8)"),
-    need("forward_latency", Kind::Int(1, 1000), "the same, when an older store that is not in the cache yet has the data"),
-    need("failed_forward_cycles", Kind::Int(0, 1000), "more than `latency` after a store that covers only part is in the cache"),
+    need(
+        "forward_latency",
+        Kind::Int(1, 1000),
+        "the same, when an older store that is not in the cache yet has the data",
+    ),
+    need(
+        "failed_forward_cycles",
+        Kind::Int(0, 1000),
+        "more than `latency` after a store that covers only part is in the cache",
+    ),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
-    may("disambiguation", Kind::OneOf(&["wait", "predict", "perfect"]), "when loads pass stores of unknown address (wait)"),
+    may(
+        "disambiguation",
+        Kind::OneOf(&["wait", "predict", "perfect"]),
+        "when loads pass stores of unknown address (wait)",
+    ),
     may("disambiguation_entries", Kind::Int(1, 65536), "counters of `predict` (256)"),
-    may("violation_cycles", Kind::Int(0, 1000), "from the discovery that a load passed a store wrongly to its new fetch (0)"),
+    may(
+        "violation_cycles",
+        Kind::Int(0, 1000),
+        "from the discovery that a load passed a store wrongly to its new fetch (0)",
+    ),
 ];
 
 static STORE_ADDRESS: &[Key] = &[need("units", Kind::Texts, "units that they start on")];
@@ -98,7 +130,17 @@ static PREDICTOR: &[Key] = &[
 static PART: &[Key] = &[
     need(
         "kind",
-        Kind::OneOf(&["taken", "not_taken", "backward_taken", "bimodal", "global", "gshare", "local", "loop", "chooser"]),
+        Kind::OneOf(&[
+            "taken",
+            "not_taken",
+            "backward_taken",
+            "bimodal",
+            "global",
+            "gshare",
+            "local",
+            "loop",
+            "chooser",
+        ]),
         "what it looks at",
     ),
     may("entries", Kind::Int(1, 1 << 20), "entries, a power of two (1024)"),

@@ -18,7 +18,8 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
         return Err(error.mend("add `[memory.dram]` with `latency`"));
     };
     let number = |t: &Tree, key: &str, otherwise: u32| int(t, key).unwrap_or(otherwise);
-    let (fetch, decode, rename, retire, load) = (part("fetch"), part("decode"), part("rename"), part("retire"), part("load"));
+    let (fetch, decode, rename, retire, load) =
+        (part("fetch"), part("decode"), part("rename"), part("retire"), part("load"));
     Ok(Some(Core {
         in_order: text(t, "kind") == Some("in_order"),
         reorder_buffer: number(t, "reorder_buffer", 1),
@@ -49,10 +50,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             stack_engine: flag(rename, "stack_engine"),
             binds_port: flag(rename, "binds_port"),
         },
-        retire: Retire {
-            width: number(retire, "width", 1),
-            recovers: text(retire, "recovery") == Some("retirement"),
-        },
+        retire: Retire { width: number(retire, "width", 1), recovers: text(retire, "recovery") == Some("retirement") },
         load: Load {
             units: units(b, load)?,
             latency: number(load, "latency", 1),
@@ -122,7 +120,11 @@ fn pattern(t: &Tree, core: &Node) -> Result<Vec<u32>, FileError> {
     let node = t.get("pattern").unwrap_or(core);
     let list: Vec<u32> =
         nodes(t, "pattern").iter().filter_map(|n| n.as_int()).filter_map(|n| u32::try_from(n).ok()).collect();
-    if list.is_empty() || list.len() > 64 || list.len() != nodes(t, "pattern").len() || list.iter().any(|&n| n == 0 || n > 64) {
+    if list.is_empty()
+        || list.len() > 64
+        || list.len() != nodes(t, "pattern").len()
+        || list.iter().any(|&n| n == 0 || n > 64)
+    {
         let error = node.place.error("`pattern` says how many micro-operations each decoder makes");
         return Err(error.mend("give a list of numbers from 1 to 64: [4, 1, 1, 1]"));
     }
@@ -164,7 +166,10 @@ fn predictor(t: &Tree) -> Result<Predictor, FileError> {
     let find = |node: &Node, before: usize| -> Result<usize, FileError> {
         let name = node.as_str().unwrap_or_default();
         let Some(at) = names.iter().position(|&n| n == name) else {
-            let error = node.place.error(format!("no part of the predictor is called `{name}`; there are {}", list(names.iter().copied())));
+            let error = node.place.error(format!(
+                "no part of the predictor is called `{name}`; there are {}",
+                list(names.iter().copied())
+            ));
             return Err(error.mend_opt(did_you_mean(name, names.iter().copied())));
         };
         if at >= before {
@@ -225,7 +230,8 @@ fn l2(node: &Node, top: &Tree) -> Result<Option<L2>, FileError> {
     let first = |key: &str| top.table("memory").and_then(|m| m.table(key)).and_then(|c| int::<u32>(c, "line_bytes"));
     if let Some(other) = [first("icache"), first("dcache")].into_iter().flatten().find(|&l| l != cache.line_bytes) {
         let place = t.get("line_bytes").map_or(&node.place, |n| &n.place);
-        let error = place.error(format!("lines of {} bytes behind a first cache with lines of {other}", cache.line_bytes));
+        let error =
+            place.error(format!("lines of {} bytes behind a first cache with lines of {other}", cache.line_bytes));
         return Err(error.mend("all caches of a machine have lines of one size here"));
     }
     let l2 = L2 { cache, latency: int(t, "latency").unwrap_or(1), interval: int(t, "interval").unwrap_or(1) };

@@ -112,20 +112,17 @@ impl Memory {
             bus: Lane { interval: u64::from(core.dram.interval), ..Lane::default() },
             fills: vec![0; core.load.fill_buffers.max(1) as usize],
             fill: 0,
-            write_through: machine.memory.dcache.as_ref().is_some_and(|c| c.write == ciphermill_machine::WritePolicy::Through),
+            write_through: machine
+                .memory
+                .dcache
+                .as_ref()
+                .is_some_and(|c| c.write == ciphermill_machine::WritePolicy::Through),
             next_line: core.prefetch.next_line,
             adjacent: core.prefetch.adjacent_line,
             strides: Strides::new(core.prefetch.stride_entries),
             streams: Streams::new(core.prefetch.streams, core.prefetch.stream_lines),
             counts: Counts::default(),
         }
-    }
-
-    /// Most cycles that one access can take, others not counted.
-    pub fn worst(core: &Core) -> u64 {
-        let tlb = core.dtlb.as_ref().map_or(0, |t| t.walk_cycles);
-        let l2 = core.l2.as_ref().map_or(0, |l| l.latency + l.interval);
-        u64::from(core.dram.latency + 2 * core.dram.interval + l2 + tlb + core.load.split_cycles)
     }
 
     /// Page walks so far.
@@ -140,11 +137,17 @@ impl Memory {
         self.counts.l1d_accesses += 1;
         let translation = self.dtlb.as_mut().map_or(0, |t| t.access(u64::from(addr)));
         let line = u64::from(addr) >> self.shift;
-        let Some(l1d) = &mut self.l1d else { return Access { start: start + translation, level: Level::First, translation } };
+        let Some(l1d) = &mut self.l1d else {
+            return Access { start: start + translation, level: Level::First, translation };
+        };
         let at = start + translation;
         let found = l1d.find(line, write && !self.write_through);
         let access = match found {
-            Some(ready) => Access { start: at.max(ready), level: if ready > at { Level::Second } else { Level::First }, translation },
+            Some(ready) => Access {
+                start: at.max(ready),
+                level: if ready > at { Level::Second } else { Level::First },
+                translation,
+            },
             None if write && self.write_through => {
                 self.counts.l1d_misses += 1;
                 Access { start: at, level: Level::First, translation }
@@ -218,7 +221,9 @@ impl Memory {
 
     fn fill_first(&mut self, line: u64, ready: u64, write: bool) {
         self.counts.l1d_lines += 1;
-        let Some(victim) = self.l1d.as_mut().and_then(|l1d| l1d.fill(line, ready, write && !self.write_through)) else { return };
+        let Some(victim) = self.l1d.as_mut().and_then(|l1d| l1d.fill(line, ready, write && !self.write_through)) else {
+            return;
+        };
         if !victim.dirty {
             return;
         }

@@ -18,7 +18,9 @@ struct Stride {
 
 impl Strides {
     pub fn new(entries: u32) -> Strides {
-        Strides { entries: vec![Stride::default(); if entries == 0 { 0 } else { entries.next_power_of_two() as usize }] }
+        Strides {
+            entries: vec![Stride::default(); if entries == 0 { 0 } else { entries.next_power_of_two() as usize }],
+        }
     }
 
     /// The address that the load will ask for next, if it has gone in equal

@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn two_levels() {
-        let model = Model { page_bytes: 4096, entries: 2, ways: 2, l2_entries: 8, l2_ways: 4, l2_cycles: 2, walk_cycles: 30 };
+        let model =
+            Model { page_bytes: 4096, entries: 2, ways: 2, l2_entries: 8, l2_ways: 4, l2_cycles: 2, walk_cycles: 30 };
         let mut t = Tlb::new(&model);
         let page = |n: u64| n * 4096;
         assert_eq!([0, 0, 1, 2, 0].map(|n| t.access(page(n))), [30, 0, 30, 30, 2]);

@@ -55,7 +55,9 @@ impl Direction {
             PartKind::Local { entries, bits, history } => {
                 Part::Local(vec![0; entries as usize], Counters::new(entries << history, bits), history)
             }
-            PartKind::Loop { entries, trips, sure, otherwise } => Part::Loop(Loops::new(entries, trips, sure), otherwise),
+            PartKind::Loop { entries, trips, sure, otherwise } => {
+                Part::Loop(Loops::new(entries, trips, sure), otherwise)
+            }
             PartKind::Chooser { entries, bits, parts } => Part::Chooser(Counters::new(entries, bits), parts),
         };
         let parts: Vec<Part> = model.parts.iter().map(|p| part(&p.kind)).collect();
@@ -168,10 +170,12 @@ mod tests {
 
     #[test]
     fn loops_of_sixty_four_turns_are_counted_and_longer_ones_are_not() {
-        let make = || predictor(vec![
-            PartKind::Bimodal { entries: 16, bits: 2 },
-            PartKind::Loop { entries: 16, trips: 64, sure: 2, otherwise: 0 },
-        ]);
+        let make = || {
+            predictor(vec![
+                PartKind::Bimodal { entries: 16, bits: 2 },
+                PartKind::Loop { entries: 16, trips: 64, sure: 2, otherwise: 0 },
+            ])
+        };
         let turns = |n: usize| -> Vec<bool> { (0..n).map(|i| i != n - 1).collect() };
         assert_eq!(wrong(&mut make(), &turns(64), 8, 4 * 64), 0);
         assert_eq!(wrong(&mut make(), &turns(65), 8, 4 * 65), 4);

@@ -1,0 +1,210 @@
+//! Jumps: what was guessed, and what happens on the path that was wrong.
+
+use super::Pipeline;
+use crate::code::{Inst1, Jump, NONE};
+use crate::events::Cause;
+use crate::log::Row;
+use crate::uop::{Kind, Lists, Uop};
+
+/// What fetch did behind a jump.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guess {
+    Right,
+    /// It went to this instruction instead; `NONE`: nowhere.
+    Wrong(u32),
+}
+
+impl Pipeline {
+    /// What the predictors say of a jump, and what they learn.
+    #[inline(always)]
+    pub(super) fn judge(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32) -> Guess {
+        let pc = inst.addr >> self.pc_shift;
+        self.tally.branches += 1;
+        let guess = match inst.jump {
+            Jump::No => return Guess::Right,
+            Jump::Conditional => {
+                self.tally.conditional += 1;
+                let guess = self.direction.guess(pc, inst.target <= number);
+                self.direction.learn(pc, taken);
+                if guess == taken {
+                    return Guess::Right;
+                }
+                self.tally.conditional_wrong += 1;
+                Guess::Wrong(if guess { inst.target } else { number + 1 })
+            }
+            Jump::Direct => Guess::Right,
+            Jump::Call => {
+                self.returns.push(inst.addr + u32::from(inst.bytes));
+                Guess::Right
+            }
+            Jump::CallIndirect | Jump::Indirect | Jump::Return => {
+                let target = self.code.insts.get(next as usize).map_or(0, |i| i.addr);
+                let history = self.direction.history();
+                let guess = match (inst.jump, self.core.predictor.return_stack) {
+                    (Jump::Return, 1..) => self.returns.pop().unwrap_or(0),
+                    _ => self.indirect.guess_and_learn(pc, history, target),
+                };
+                if inst.jump == Jump::CallIndirect {
+                    self.returns.push(inst.addr + u32::from(inst.bytes));
+                }
+                if guess == target || next == NONE { Guess::Right } else { Guess::Wrong(NONE) }
+            }
+        };
+        if guess != Guess::Right {
+            self.tally.mispredicted += 1;
+        }
+        guess
+    }
+
+    pub(super) fn branch(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32, outcome: u64) {
+        match self.judge(number, inst, taken, next) {
+            Guess::Wrong(wrong) => self.mispredicted(wrong, outcome),
+            Guess::Right if taken || inst.jump != Jump::Conditional => {
+                let known = matches!(inst.jump, Jump::Conditional | Jump::Direct | Jump::Call);
+                self.follow(number, if known { inst.target } else { NONE }, inst.addr >> self.pc_shift);
+            }
+            Guess::Right => self.front.untaken(number),
+        }
+    }
+
+    /// Fetch follows a taken branch to its target.
+    pub(super) fn follow(&mut self, number: u32, target: u32, pc: u32) {
+        let known = self.btb.knows(pc);
+        self.tally.btb += u64::from(!known);
+        let back = (target <= number).then(|| {
+            let (from, last) = (&self.code.insts[target as usize], &self.code.insts[number as usize]);
+            (from.addr, last.addr + u32::from(last.bytes.max(1)) - 1)
+        });
+        self.front.taken(number, target, back, known);
+    }
+
+    /// Fetch goes wrong after a branch, until its outcome is known.
+    pub(super) fn mispredicted(&mut self, wrong: u32, outcome: u64) {
+        if wrong != NONE {
+            self.wrong_path(wrong, outcome);
+        }
+        self.front.redirect(outcome, Cause::Mispredict);
+        if self.core.retire.recovers {
+            self.recover = self.retire_cycle + 1;
+            self.tally.recovery += self.retire_cycle.saturating_sub(outcome);
+        } else {
+            self.recover = outcome;
+        }
+    }
+
+    /// What the core does on a path that it leaves in cycle `until`.
+    ///
+    /// Loads there take the first cache's latency and change no cache; branches
+    /// are guessed, and teach nobody; behind a computed jump or a return nothing is fetched.
+    pub(super) fn wrong_path(&mut self, from: u32, until: u64) {
+        let code = self.code.clone();
+        self.saved.clone_from(&self.values);
+        let kept = (self.rob_at, self.load_at, self.last_start, self.addresses_known);
+        self.front.turn_away();
+        let mut n = from;
+        let mut taken_places = 0;
+        'path: while let Some(inst) = code.insts.get(n as usize) {
+            if inst.bytes == 0 {
+                n += 1;
+                continue;
+            }
+            let fetched = self.front.fetch(inst.addr, u32::from(inst.bytes), None);
+            if fetched >= until {
+                break;
+            }
+            let decoded = self.front.decode(fetched, u32::from(inst.parts.slots));
+            if decoded >= until {
+                break;
+            }
+            let (mut i, to) = (inst.parts.first as usize, inst.parts.first as usize + usize::from(inst.parts.count));
+            while i < to {
+                let last = i + usize::from(code.uops[i].fused && i + 1 < to);
+                if taken_places == self.rob.len() {
+                    break 'path;
+                }
+                let (renamed, _) = self.rename(&code.lists, &code.uops[i..=last], decoded, Cause::Mispredict, until);
+                if renamed >= until {
+                    break 'path;
+                }
+                taken_places += 1;
+                self.rob[self.rob_at] = 0;
+                self.rob_at = if self.rob_at + 1 == self.rob.len() { 0 } else { self.rob_at + 1 };
+                for uop in &code.uops[i..=last] {
+                    if uop.kind == Kind::Load {
+                        self.load_queue[self.load_at] = 0;
+                        self.load_at = (self.load_at + 1) % self.load_queue.len();
+                    }
+                    self.start_wrong(
+                        &code.lists,
+                        uop,
+                        Row {
+                            number: n,
+                            kind: uop.kind,
+                            fetched,
+                            decoded,
+                            renamed,
+                            start: 0,
+                            end: 0,
+                            retired: until,
+                            wrong: true,
+                        },
+                    );
+                }
+                i = last + 1;
+            }
+            n = match inst.jump {
+                Jump::No => n + 1,
+                Jump::Conditional => {
+                    let pc = inst.addr >> self.pc_shift;
+                    if self.direction.guess(pc, inst.target <= n) {
+                        self.front.taken(n, inst.target, None, true);
+                        inst.target
+                    } else {
+                        n + 1
+                    }
+                }
+                Jump::Direct | Jump::Call => {
+                    self.front.taken(n, inst.target, None, true);
+                    inst.target
+                }
+                Jump::CallIndirect | Jump::Indirect | Jump::Return => break,
+            };
+        }
+        std::mem::swap(&mut self.values, &mut self.saved);
+        (self.rob_at, self.load_at, self.last_start, self.addresses_known) = kept;
+    }
+
+    /// A micro-operation that will be thrown away: it starts if it can before that.
+    pub(super) fn start_wrong(&mut self, lists: &Lists, uop: &Uop, row: Row) {
+        let (renamed, until) = (row.renamed, row.retired);
+        let (ready, _) = self.operands(lists, uop);
+        if uop.kind == Kind::Nothing {
+            self.results(lists, uop, ready.max(renamed), None, Cause::Base);
+            return;
+        }
+        let mut from = ready.max(renamed + u64::from(self.core.rename.stages));
+        if self.core.in_order {
+            from = from.max(self.last_start);
+        }
+        let (start, port) = match from < until {
+            true => {
+                let ports = self.calendar.bind(uop.ports);
+                self.calendar.find(ports, uop.busy, from)
+            }
+            false => (until, 0),
+        };
+        if start >= until {
+            self.calendar.wait_until(until);
+            self.results(lists, uop, 0, Some(u64::MAX / 2), Cause::Base);
+            return;
+        }
+        self.calendar.take(port, uop.busy, start);
+        self.last_start = start;
+        self.tally.dispatched += 1;
+        self.tally.wrong_path += 1;
+        self.results(lists, uop, start, None, Cause::Base);
+        if let Some(log) = &mut self.log {
+            log.push(Row { start, end: start + u64::from(uop.latency), ..row });
+        }
+    }
+}

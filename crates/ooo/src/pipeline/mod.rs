@@ -1,0 +1,337 @@
+//! The core: instructions in program order in, cycles and counts out.
+//!
+//! [`Pipeline::run`] is told what was executed, a straight run of code at a
+//! time, and gives every micro-operation its cycles as it passes: renamed,
+//! started, ended, retired. Nothing is stepped cycle by cycle.
+//!
+//! Here is the way of one instruction through the core; its steps are in
+//! [`rename`], [`execute`] and [`branch`], counting in [`tally`], what is done
+//! with long runs in [`sampled`].
+
+mod branch;
+mod execute;
+mod rename;
+mod sampled;
+mod tally;
+
+use crate::chain::Chains;
+use crate::code::{Code, Jump};
+use crate::events::Cause;
+use crate::front::Front;
+use crate::log::{Log, Row};
+use crate::mem::Memory;
+use crate::mem::stores::{Store, Stores};
+use crate::ports::Calendar;
+use crate::predict::{Btb, Direction, Indirect, ReturnStack};
+use crate::uop::Kind;
+use ciphermill_machine::Machine;
+use ciphermill_machine::core::{Core, Disambiguation};
+use execute::Done;
+use sampled::Windows;
+use std::sync::Arc;
+use tally::Tally;
+
+/// An access to memory, in program order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub addr: u32,
+    pub bytes: u32,
+}
+
+/// When a register's value is there, and who made it.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    at: u64,
+    /// Cycle after which it is read from the register file.
+    retired: u64,
+    cause: Cause,
+}
+
+/// The core's state.
+pub struct Pipeline {
+    code: Arc<Code>,
+    core: Core,
+    front: Front,
+    calendar: Calendar,
+    memory: Memory,
+    stores: Stores,
+    direction: Direction,
+    btb: Btb,
+    indirect: Indirect,
+    returns: ReturnStack,
+    values: Vec<Value>,
+    saved: Vec<Value>,
+    /// Retire cycles of the last micro-operations and loads, in rings.
+    rob: Vec<u64>,
+    rob_at: usize,
+    load_queue: Vec<u64>,
+    load_at: usize,
+    renamed_now: u32,
+    /// Different retired registers read in this cycle.
+    read_now: Vec<u16>,
+    /// Nothing is renamed before.
+    recover: u64,
+    /// In order: the last start.
+    last_start: u64,
+    /// The last place for retiring that was taken: cycle and number in it.
+    retire_cycle: u64,
+    retire_place: u64,
+    /// All older stores have their addresses.
+    addresses_known: u64,
+    waits: Vec<u8>,
+    /// The address half of the store under way.
+    store: Store,
+    begun: u64,
+    tally: Tally,
+    places: [u64; Cause::ALL.len()],
+    work: Vec<u64>,
+    base: crate::mem::Counts,
+    base_walks: u64,
+    windows: Option<Box<Windows>>,
+    chains: Option<Chains>,
+    pub log: Option<Log>,
+    /// Bits of an address below the size of every instruction.
+    pc_shift: u32,
+}
+
+impl Pipeline {
+    pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
+        let sizes = code.insts.iter().map(|i| u32::from(i.bytes)).fold(0, |a, b| a | b);
+        Pipeline {
+            front: Front::new(core),
+            calendar: Calendar::new(core.rename.binds_port),
+            memory: Memory::new(machine, core),
+            stores: Stores::new(core.store.buffers),
+            direction: Direction::new(&core.predictor),
+            btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
+            indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
+            returns: ReturnStack::new(core.predictor.return_stack),
+            values: vec![Value { at: 0, retired: 0, cause: Cause::Base }; code.registers],
+            saved: Vec::new(),
+            rob: vec![0; core.reorder_buffer.max(1) as usize],
+            rob_at: 0,
+            load_queue: vec![0; core.load.buffers.max(1) as usize],
+            load_at: 0,
+            renamed_now: 0,
+            read_now: Vec::new(),
+            recover: 0,
+            last_start: 0,
+            retire_cycle: 0,
+            retire_place: 0,
+            addresses_known: 0,
+            waits: match core.load.disambiguation {
+                Disambiguation::Predict { entries } => vec![0; entries as usize],
+                _ => vec![],
+            },
+            store: Store::default(),
+            begun: 0,
+            tally: Tally::default(),
+            places: [0; Cause::ALL.len()],
+            work: vec![0; code.ports.classes.len()],
+            base: crate::mem::Counts::default(),
+            base_walks: 0,
+            windows: None,
+            chains: None,
+            log: None,
+            pc_shift: if sizes == 0 { 0 } else { sizes.trailing_zeros().min(2) },
+            code: Arc::new(code),
+            core: core.clone(),
+        }
+    }
+
+    /// Follow the longest chain of dependences from now on.
+    pub fn follow_chains(&mut self) {
+        self.chains = Some(Chains::new(self.code.registers, self.core.load.latency, self.core.load.forward_latency));
+    }
+
+    /// Its cycles so far.
+    pub fn longest_chain(&self) -> u64 {
+        self.chains.as_ref().map_or(0, |c| c.longest)
+    }
+
+    /// A call begins: on an empty pipeline, with all registers there.
+    pub fn begin(&mut self) {
+        let at = self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1;
+        self.calendar.restart(at);
+        self.front.redirect(at, Cause::Frontend);
+        self.values.fill(Value { at, retired: at, cause: Cause::Base });
+        (self.recover, self.last_start, self.renamed_now) = (at, at, 0);
+        self.read_now.clear();
+        (self.begun, self.retire_cycle, self.retire_place) = (at, at, u64::MAX);
+    }
+
+    /// The call has ended, and its last instruction has retired.
+    pub fn end(&mut self) {
+        let width = u64::from(self.core.retire.width);
+        if self.retire_place == u64::MAX || self.windows.is_some() {
+            return;
+        }
+        self.tally.cycles += self.retire_cycle + 1 - self.begun;
+        // The last cycle is used as far as there was something to retire.
+        self.places[Cause::Base as usize] += width - 1 - self.retire_place;
+        self.retire_place = u64::MAX;
+    }
+
+    /// `count` instructions from `first` on have executed. The last one, if it is a jump, was
+    /// `taken` or not, and `next` comes after it (`NONE`: the call returned).
+    /// `accesses` are all that they made, in program order.
+    ///
+    /// # Errors
+    /// When the accesses are not those that the instructions make.
+    pub fn run(&mut self, first: u32, count: u32, taken: bool, next: u32, accesses: &[Access]) -> Result<(), String> {
+        let before = self.tally.instructions;
+        if !self.times() {
+            self.warm(first, count, taken, next, accesses);
+            self.pass(self.tally.instructions - before);
+            return Ok(());
+        }
+        let code = self.code.clone();
+        let mut at = 0;
+        let mut n = first;
+        let end = first + count;
+        while n < end {
+            let inst = &code.insts[n as usize];
+            let pair = inst.pairs && n + 1 < end;
+            let parts = if pair { &code.insts[n as usize + 1].pair } else { &inst.parts };
+            let needs = usize::from(parts.loads + parts.stores);
+            let Some(made) = accesses.get(at..at + needs) else {
+                return Err(format!("the instruction at {:#x} made fewer accesses than its semantics say", inst.addr));
+            };
+            at += needs;
+            if inst.bytes > 0 {
+                self.instruction(&code, n, pair, made, taken && n + 1 + u32::from(pair) == end, next);
+            }
+            n += 1 + u32::from(pair);
+        }
+        if at != accesses.len() {
+            return Err(format!("{} accesses to memory where the semantics say {at}", accesses.len()));
+        }
+        self.pass(self.tally.instructions - before);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn instruction(&mut self, code: &Code, n: u32, pair: bool, accesses: &[Access], taken: bool, next: u32) {
+        let inst = &code.insts[n as usize];
+        let second = if pair { &code.insts[n as usize + 1] } else { inst };
+        let parts = if pair { &second.pair } else { &inst.parts };
+        self.tally.instructions += 1 + u64::from(pair);
+        self.tally.timed += 1 + u64::from(pair);
+        self.tally.macro_fused += u64::from(pair);
+        let mut fetched = self.front.fetch(inst.addr, u32::from(inst.bytes), Some(&mut self.memory));
+        if pair {
+            fetched = self.front.fetch(second.addr, u32::from(second.bytes), Some(&mut self.memory));
+        }
+        let decoded = self.front.decode(fetched, u32::from(parts.slots));
+        if pair {
+            self.front.decode_paired();
+        }
+        let why = self.front.why();
+        let (mut load, mut store) = (0, usize::from(parts.loads));
+        let (mut i, to) = (parts.first as usize, parts.first as usize + usize::from(parts.count));
+        let mut outcome = 0;
+        let mut restart = 0;
+        let split = !self.core.store.data_units.is_empty();
+        while i < to {
+            let uop = &code.uops[i];
+            let last = i + usize::from(uop.fused && i + 1 < to);
+            let (renamed, late) = self.rename(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
+            let mut done = Done { start: 0, end: 0, cause: Cause::Base };
+            let mut finished = false;
+            for uop in &code.uops[i..=last] {
+                let access = match uop.kind {
+                    Kind::Load => {
+                        load += 1;
+                        accesses.get(load - 1)
+                    }
+                    Kind::StoreAddress => {
+                        store += 1;
+                        accesses.get(store - 1)
+                    }
+                    _ => None,
+                };
+                let (one, again) = self.execute(&code.lists, inst, uop, access.copied(), renamed, late);
+                restart = restart.max(again);
+                if one.end >= done.end {
+                    done = one;
+                }
+                let data = uop.kind == Kind::StoreData || (uop.kind == Kind::StoreAddress && !split);
+                if data {
+                    self.store.data = one.start;
+                    finished = true;
+                }
+                self.tally.retired += 1;
+                self.work[usize::from(uop.class)] += u64::from(uop.busy);
+                if let Some(chains) = &mut self.chains {
+                    chains.add(&code.lists, uop, access.map(|a| (a.addr, a.bytes)), data);
+                }
+                if let Some(log) = &mut self.log {
+                    log.push(Row {
+                        number: n,
+                        kind: uop.kind,
+                        fetched,
+                        decoded,
+                        renamed,
+                        start: one.start,
+                        end: one.end,
+                        retired: 0,
+                        wrong: false,
+                    });
+                }
+            }
+            let retired = self.retire(done);
+            if let Some(log) = &mut self.log {
+                log.retire(last + 1 - i, retired);
+            }
+            if self.core.rename.retired_reads > 0 {
+                for uop in &code.uops[i..=last] {
+                    for r in code.lists.results(uop) {
+                        self.values[usize::from(r.reg)].retired = retired;
+                    }
+                }
+            }
+            // A load never stands second in a pair.
+            if uop.kind == Kind::Load {
+                self.load_queue[self.load_at] = retired;
+                self.load_at = if self.load_at + 1 == self.load_queue.len() { 0 } else { self.load_at + 1 };
+                self.tally.loads += 1;
+            }
+            if finished {
+                self.commit(inst, retired);
+            }
+            self.rob[self.rob_at] = retired;
+            self.rob_at = if self.rob_at + 1 == self.rob.len() { 0 } else { self.rob_at + 1 };
+            outcome = done.end;
+            i = last + 1;
+        }
+        if second.jump != Jump::No {
+            let number = n + u32::from(pair);
+            self.branch(number, second, taken, next, outcome);
+        }
+        if restart > 0 {
+            self.front.redirect(restart, Cause::Forward);
+        }
+    }
+
+    /// The next place for retiring from a cycle on.
+    #[inline(always)]
+    fn retire(&mut self, done: Done) -> u64 {
+        let width = u64::from(self.core.retire.width);
+        let place = self.retire_place.wrapping_add(1);
+        let (mut cycle, mut place) =
+            if place == width { (self.retire_cycle + 1, 0) } else { (self.retire_cycle, place) };
+        if done.end > cycle {
+            self.places[done.cause as usize] += (done.end - cycle) * width - place;
+            (cycle, place) = (done.end, 0);
+        }
+        self.places[Cause::Base as usize] += 1;
+        self.tally.slots += 1;
+        (self.retire_cycle, self.retire_place) = (cycle, place);
+        cycle
+    }
+
+    /// The core that this is.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+}
