@@ -194,6 +194,8 @@ def near(cell: Cell) -> str:
     """How far off a cell is, as a class of the style sheet."""
     if cell.ratio is None:
         return ""
+    if cell.ratio <= 0:
+        return "far"
     off = max(cell.ratio, 1 / cell.ratio) - 1
     return "near" if off <= NEAR else "off" if off <= 3 * NEAR else "far"
 
