@@ -121,6 +121,14 @@ def test_a_command_has_all_that_was_asked():
     assert evidence.command(asked) == words
 
 
+@pytest.mark.parametrize(("ours", "word"), [(100, "near"), (120, "off"), (80, "off"), (200, "far"), (0, "far"), (None, "")])
+def test_how_far_off_is_said_in_both_directions(content, ours, word):
+    cell = content.studies[0][0].cells["t", "a", "cycles"]
+    cell.ours = ours
+    assert page.near(cell) == word
+    assert page.render(content)
+
+
 def test_a_loop_is_packed_whole(content):
     reader = Reader(page.render(content))
     ((_, explanation),) = content.kernels

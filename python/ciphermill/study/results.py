@@ -83,7 +83,7 @@ class Result:
         means = {}
         for column in (c for c in table.columns if c.summary):
             ratios = [cell.ratio for cell in self.of(table) if cell.column is column]
-            if ratios and None not in ratios:
+            if ratios and all(ratio is not None and ratio > 0 for ratio in ratios):
                 means[column.key] = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
         return means
 

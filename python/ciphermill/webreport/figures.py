@@ -45,7 +45,7 @@ def data(rows: Sequence[dict[str, Any]]) -> alt.Data:
 def comparable(result: Result, table: Table) -> list[Cell]:
     """Cells that can be set against the paper's: the measured ones, since a
     rate worked out of them says nothing new; in a table of derived ones, those."""
-    cells = [c for c in result.of(table) if c.ratio and c.paper_kind in ("published", "quoted")]
+    cells = [c for c in result.of(table) if (c.ratio or 0) > 0 and c.paper_kind in ("published", "quoted")]
     return [c for c in cells if c.column.formula is None] or cells
 
 
@@ -160,29 +160,40 @@ CAUSES = {
     "bank": "memory banks", "cross": "cross paths",
 }  # fmt: skip
 
+#: Causes too small for a colour of their own.
+OTHERS = "all others"
+
 
 def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     """Cycles a byte, split by what they were spent on."""
-    rows = []
+    shares: list[tuple[str, Any, dict[str, float]]] = []
+    weight: dict[str, float] = {}
     for label, m in points[:MOST]:
-        parts = {name: n for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items() if n}
+        parts = {CAUSES.get(name, name.replace("_", " ")): n for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items() if n}
         total = sum(parts.values())
-        rows += [
-            {"what": label, "cause": CAUSES.get(name, name.replace("_", " ")), "cycles": m.cycles_per_byte * n / total, "share": n / total}
-            for name, n in parts.items()
-        ]
-    if not rows:
+        if total > 0:
+            shares.append((label, m, {cause: n / total for cause, n in parts.items()}))
+        for cause, n in parts.items():
+            weight[cause] = weight.get(cause, 0.0) + n / total
+    if not shares:
         return None
-    order = list(dict.fromkeys(r["what"] for r in rows))
-    weight = {r["cause"]: 0.0 for r in rows}
-    for r in rows:
-        weight[r["cause"]] += r["share"]
+    # As many as there are colours that can be told apart; the others count together.
     causes = sorted(weight, key=lambda cause: -weight[cause])
+    if len(causes) > len(colours.CATEGORIES):
+        causes = [*causes[: len(colours.CATEGORIES) - 1], OTHERS]
+    rows = []
+    for label, m, parts in shares:
+        for place, cause in enumerate(causes):
+            alone = parts.get(cause, 0.0)
+            share = alone if cause != OTHERS else sum(n for other, n in parts.items() if other not in causes)
+            if share:
+                rows.append({"what": label, "cause": cause, "cycles": m.cycles_per_byte * share, "share": share, "place": place})
+    order = list(dict.fromkeys(r["what"] for r in rows))
     bars = alt.Chart(data(rows)).mark_bar(stroke="#888888", strokeWidth=0.5).encode(
         y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=230)),
         x=alt.X("cycles:Q", stack="zero", title="cycles a byte"),
         color=alt.Color("cause:N", sort=causes, title=None, scale=alt.Scale(domain=causes, range=palette(causes))),
-        order=alt.Order("share:Q", sort="descending"),
+        order=alt.Order("place:Q"),
         tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("cause:N", title=" "), alt.Tooltip("cycles:Q", format=".2f"),
                  alt.Tooltip("share:Q", format=".0%")],
     )  # fmt: skip

@@ -7,6 +7,7 @@ only adds what moves. Nothing is measured here and nothing read but templates.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,11 +95,9 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         rows[name]["cells"].append(cell)
     points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
     shown = [figures.roof("start-roof", points)]
-    fastest = {}
-    for machine in machines:
-        there = [(m.cycles_per_byte, m) for a, m in survey if a["on"] == machine and isinstance(m, Measurement) and m.verified]
-        if there:
-            fastest[machine] = min(there, key=lambda pair: pair[0])[1]
+    best = [min(there, key=lambda pair: pair[1])[0] for machine in machines if (there := [
+        (name, m.cycles_per_byte) for name, m in points if m.machine == machine])]  # fmt: skip
+    first, times = Counter(best).most_common(1)[0] if best else ("", 0)
     heads = [library.headline(library.machine_path(m), "machine") for m in machines]
     return {
         "machines": [{"name": h["name"], "title": h["title"]} for h in heads],
@@ -106,7 +105,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         "limits": sorted({c["limit"] for r in rows.values() for c in r["cells"] if c.get("limit")}),
         "legend": [{"ground": g, "value": least * (most / least) ** (i / (len(colours.CIVIDIS) - 1)), "ink": colours.text_on(g)}
                    for i, g in enumerate(colours.CIVIDIS)],
-        "fastest": fastest,
+        "fastest": {"name": first, "machines": times, "of": len(best)},
         "count": len(good),
         "asked": len(survey),
         "figures": drawn(shown),
@@ -153,7 +152,7 @@ def sentence(result: Result) -> str:
         return f"None of the {len(result.cells)} cells has both a figure of the paper and one of ours."
     near = sum(abs(r - 1) <= NEAR for r in ratios)
     text = (
-        f"{near} of {len(ratios)} figures are within {NEAR:.0%} of the paper's; "
+        f"{near} of {len(ratios)} figures are within {100 * NEAR:.0f} % of the paper's; "
         f"ours lie between {min(ratios):.2f} and {max(ratios):.2f} times the paper's."
     )
     return f"{text} {missing} of {len(result.cells)} cells have no figure of ours and say why." if missing else text
@@ -194,6 +193,8 @@ def near(cell: Cell) -> str:
     """How far off a cell is, as a class of the style sheet."""
     if cell.ratio is None:
         return ""
+    if cell.ratio <= 0:
+        return "far"
     off = max(cell.ratio, 1 / cell.ratio) - 1
     return "near" if off <= NEAR else "off" if off <= 3 * NEAR else "far"
 

@@ -218,6 +218,7 @@
     const look = json("themes")[dark() ? "dark" : "light"];
     const narrow = figure.clientWidth < 480 ? { legend: { ...look.legend, columns: 1 } } : {};
     await window.vegaEmbed(target, spec, { actions: { export: true, source: false, compiled: false, editor: false }, renderer: "svg", config: { ...look, ...narrow }, tooltip: { theme: dark() ? "dark" : "light" } });
+    $("summary", target)?.setAttribute("aria-label", "Save the figure");
     place.classList.add("alive");
     // No longer one picture: it has a menu and points to ask.
     place.setAttribute("role", "group");
