@@ -1,7 +1,7 @@
 """What mkdocs does besides: pages that are generated, and links out of the folder.
 
 Pages: the commands with their help, the keys of machine files from their JSON schema,
-the changelog. Links to files outside ``docs`` become the file's name, because the
+the notebooks, the changelog. Links to files outside ``docs`` become the file's name, because the
 site is read without the checkout beside it.
 """
 
@@ -30,6 +30,8 @@ def on_files(files: Any, config: Any) -> Any:
         "reference/schema.md": schema(),
         "reference/changes.md": (ROOT / "CHANGELOG.md").read_text(),
     }
+    for path in sorted((DOCS / "notebooks").glob("*.ipynb")):
+        pages[f"notebooks/{path.stem}.md"] = notebook(json.loads(path.read_text()))
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -55,6 +57,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 def _within(here: Path, target: str) -> str:
     path = (here / target).resolve()
     return path.relative_to(DOCS).as_posix() if path.is_relative_to(DOCS) else target
+
+
+def notebook(content: dict[str, Any]) -> str:
+    """A notebook's text and code; outputs are not kept in the file, and not made here."""
+    parts = []
+    for cell in content["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def commands() -> str:

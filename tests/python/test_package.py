@@ -107,3 +107,20 @@ def test_a_script_for_the_shell(cli, shell):
         # Without a shell above it, typer takes no name here but asks the process tree.
         answer = cli(_CIPHERMILL_COMPLETE=f"source_{shell}")
     assert answer.code == 0 and "_CIPHERMILL_COMPLETE" in answer.out, answer
+
+
+#: Licences under which a wheel with the code in it may be passed on as MIT or Apache-2.0.
+PERMISSIVE = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "ISC", "Zlib", "Unlicense", "Unicode-3.0", "BSD-3-Clause"}
+
+
+def test_what_is_linked_in_may_be_passed_on():
+    """Every crate has a licence of these, or a choice with one of them."""
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"cargo metadata: {done.stderr.splitlines()[-1]}")
+    for package in json.loads(done.stdout)["packages"]:
+        # "(MIT OR Apache-2.0) AND Unicode-3.0": of each group joined by AND one choice must do.
+        groups = [group.strip(" ()") for group in package["license"].replace("/", " OR ").split(" AND ")]
+        for group in groups:
+            assert PERMISSIVE & {choice.strip() for choice in group.split(" OR ")}, f"{package['name']}: {package['license']}"

@@ -255,7 +255,7 @@ def unstable(row: dict[str, Any], seen: dict[str, Any], preempted: int) -> list[
     """What speaks against believing the figures to the last digit."""
     found = []
     if row["time_ns"]["spread"] > UNSTABLE:
-        found.append(f"half of the samples differ by more than {100 * row['time_ns']['spread']:.0f} % of the median")
+        found.append(f"the middle half of the samples spans {100 * row['time_ns']['spread']:.0f} % of the median")
     if preempted > row["time_ns"]["samples"]:
         found.append(f"the process was interrupted {preempted} times for others")
     clocks = seen["clock_hz"]
