@@ -18,6 +18,9 @@ WIDTH = 80
 def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     """What limits the cipher, then its hottest stretches of code."""
     stretches = explanation["stretches"]
+    if explanation.get("passages"):
+        parts = [wrapped(report.sentence(measurement)), bounds(measurement), stack(measurement), passages(explanation)]
+        return "\n\n".join(parts)
     if not stretches:
         return report.sentence(measurement)
     hottest = stretches[0]
@@ -67,6 +70,23 @@ def maps(found: Sequence[Mapping[str, Any]]) -> str:
         verdict = f"`{m['instruction']}` does it" if m["instruction"] else m["missed"]
         lines.append(wrapped(f"{m['function']}{times}: {m['what']}. {verdict[0].upper()}{verdict[1:]}."))
     return "\n".join(lines)
+
+
+def stack(m: Measurement) -> str:
+    """Cycles an instruction by cause; they sum to the last line."""
+    causes = sorted(m.to_dict()["cpi_stack"].items(), key=lambda c: -c[1])
+    rows = [(name, f"{cycles:.3f}") for name, cycles in causes if cycles >= 0.0005]
+    return report.columns(("cause", "cycles an instruction"), [*rows, ("all", f"{m.cpi:.3f}")], right=(1,))
+
+
+def passages(explanation: Mapping[str, Any]) -> str:
+    """Micro-operations from the middle of the message, with the cycles of their way."""
+    rows = [
+        (p["text"].strip(), p["kind"] + (", wrong path" if p["wrong_path"] else ""),
+         str(p["renamed"]), str(p["started"]), str(p["ended"]), str(p["retired"]))
+        for p in explanation["passages"]
+    ]  # fmt: skip
+    return report.columns(("instruction", "micro-op", "renamed", "starts", "ends", "retires"), rows, right=(2, 3, 4, 5))
 
 
 def heading(s: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ use crate::error::MeasureError;
 use crate::plan::Call;
 use crate::target::{Halt, Target};
 use ciphermill_ooo::Sampling;
+use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats};
@@ -75,6 +76,12 @@ impl Simulated {
         if let Some(core) = self.sim.pipeline() {
             core.sample(sampling);
         }
+    }
+
+    /// Give the core a log, or none, for the one it had.
+    pub fn log(&mut self, log: Option<Log>) -> Option<Log> {
+        let core = self.sim.pipeline()?;
+        std::mem::replace(&mut core.log, log)
     }
 
     /// Let the core follow the longest chain of dependences from now on.

@@ -17,6 +17,7 @@ use crate::pipeline;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::target::{prepare, run};
+use crate::view::{self, Passage};
 use ciphermill_codegen::recognise::report::{Finding, findings};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrKind, Machine, Reg};
@@ -35,6 +36,10 @@ pub struct Explanation {
     /// Matrices over GF(2) and constant tables in the cipher's functions, with the
     /// instructions that compute them, or why none does.
     pub maps: Vec<Finding>,
+    /// On machines that schedule at run time, where no cycle belongs to one
+    /// instruction, instead of stretches: micro-operations on their way.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<Passage>,
 }
 
 /// A loop, or straight code that often runs.
@@ -145,8 +150,21 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     prepare(&mut simulated, &plan).map_err(stopped)?;
     simulated.reset();
     run(&mut simulated, &plan.measured).map_err(stopped)?;
+    let stats = simulated.stats();
+    if machine.core.is_some() {
+        // Once more, now that the length is known, for some from the middle.
+        let mut simulated = Simulated::new(&program, pages, plan.limit)?;
+        prepare(&mut simulated, &plan).map_err(stopped)?;
+        view::watch(&mut simulated, stats.instructions / 2);
+        run(&mut simulated, &plan.measured).map_err(stopped)?;
+        let passages = view::passages(&mut simulated, &program)?;
+        let mut optimised = module;
+        pipeline::optimise(&mut optimised, &machine, request.level, None)?;
+        let maps = findings(&optimised, &machine);
+        return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps });
+    }
     let counts = simulated.bundle_counts();
-    let total = simulated.stats().cycles;
+    let total = stats.cycles;
     let mut seen = BTreeSet::new();
     let mut stretches = Vec::new();
     for (f, b) in hottest(&program, &counts) {
@@ -163,7 +181,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
     let mut optimised = module;
     pipeline::optimise(&mut optimised, &machine, request.level, None)?;
-    Ok(Explanation { cycles: total, stretches, maps: findings(&optimised, &machine) })
+    Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps: findings(&optimised, &machine) })
 }
 
 /// Blocks that ran, by the instructions they account for.

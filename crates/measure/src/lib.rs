@@ -48,6 +48,7 @@ mod speed;
 mod target;
 mod trips;
 mod vectors;
+mod view;
 
 pub use error::MeasureError;
 pub use explain::{Explanation, explain};

@@ -20,29 +20,36 @@ pub struct Row {
     pub wrong: bool,
 }
 
-/// The first so many of a run.
+/// Some of a run: the first after so many instructions have been passed over.
 #[derive(Clone, Default, Debug)]
 pub struct Log {
     pub rows: Vec<Row>,
-    pub most: usize,
+    most: usize,
+    skip: u64,
+    /// The last of the rows has yet to retire.
+    open: bool,
 }
 
 impl Log {
-    /// A log with room for so many.
-    pub fn new(most: usize) -> Log {
-        Log { rows: Vec::new(), most }
+    /// A log of at most `most`, after `skip` micro-operations that retire.
+    pub fn new(skip: u64, most: usize) -> Log {
+        Log { rows: Vec::new(), most, skip, open: false }
     }
 
     pub(crate) fn push(&mut self, row: Row) {
-        if self.rows.len() < self.most {
+        if self.skip > 0 {
+            self.skip -= u64::from(!row.wrong);
+        } else if self.rows.len() < self.most {
             self.rows.push(row);
+            self.open |= !row.wrong;
         }
     }
 
     /// The last `count` retired together.
     pub(crate) fn retire(&mut self, count: usize, at: u64) {
-        for row in self.rows.iter_mut().rev().filter(|r| !r.wrong).take(count).filter(|r| r.retired == 0) {
-            row.retired = at;
+        if std::mem::take(&mut self.open) {
+            let last = self.rows.iter_mut().rev().filter(|r| !r.wrong).take(count);
+            last.filter(|r| r.retired == 0).for_each(|r| r.retired = at);
         }
     }
 }

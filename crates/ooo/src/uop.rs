@@ -17,6 +17,19 @@ pub enum Kind {
     Nothing,
 }
 
+impl Kind {
+    /// As reports write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Compute => "compute",
+            Kind::Load => "load",
+            Kind::StoreAddress => "store_address",
+            Kind::StoreData => "store_data",
+            Kind::Nothing => "nothing",
+        }
+    }
+}
+
 /// A result: a register, and cycles from start to the start of a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Result {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Run function 0 once: counts, and the micro-operations with cycles from 0.
 fn run(m: Machine, text: &str, args: &[u64]) -> (Counts, Vec<Row>) {
     let mut s = Simulator::new(Arc::new(assemble(m, text)), SimOptions::default()).unwrap();
-    s.pipeline().unwrap().log = Some(Log::new(100_000));
+    s.pipeline().unwrap().log = Some(Log::new(0, 100_000));
     s.call(0, args).unwrap();
     let counts = s.stats().core.unwrap();
     let width = s.pipeline().unwrap().core().retire.width;
