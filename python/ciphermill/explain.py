@@ -20,7 +20,8 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     stretches = explanation["stretches"]
     if explanation.get("passages"):
         parts = [wrapped(report.sentence(measurement)), bounds(measurement), stack(measurement), passages(explanation)]
-        return "\n\n".join(parts)
+        parts.append(maps(explanation.get("maps", ())))
+        return "\n\n".join(part for part in parts if part)
     if not stretches:
         return report.sentence(measurement)
     hottest = stretches[0]
