@@ -5,7 +5,7 @@
 use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::{
-    CompileError, Options, align, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
+    CompileError, Options, addressing, align, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, bits};
@@ -116,6 +116,9 @@ impl<'a> Front<'a> {
         }
         legalise::legalise(&mut func, m, &self.matcher, options.throughput)?;
         masks::pair(&mut func, &self.matcher, u32::from(m.word_bits));
+        if !options.strict_traps && addressing::three_terms(&self.matcher) {
+            addressing::spread(&mut func);
+        }
         shape::split_critical_edges(&mut func);
         Ok(func)
     }

@@ -46,8 +46,9 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughpu
     let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
     let rules = machine.rules.iter().map(chosen).collect();
     let uses = use_counts(func);
-    let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or);
-    let mut l = Legaliser { func, matcher, rules, sum_is_wider, cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
+    let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or)
+        || crate::addressing::adds_scaled(matcher);
+    let mut l = Legaliser { func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
     for block in l.func.layout.clone() {
         l.cur = block;
         l.cache.clear();
@@ -111,8 +112,9 @@ struct Legaliser<'a> {
     func: &'a mut Func,
     matcher: &'a Matcher,
     rules: Vec<Option<Prepared<'a>>>,
-    /// More units add than or.
+    /// More units add than or, or an addition scales on the way.
     sum_is_wider: bool,
+    adds_scaled: bool,
     cur: Block,
     cache: HashMap<(Op, Vec<Value>), Value>,
     /// Values that are 0 or 1.
@@ -189,11 +191,15 @@ impl Legaliser<'_> {
         }
     }
 
+    fn is_scaled(&self, v: Value) -> bool {
+        self.func.def_op(v) == Some(Op::Bin(BinOp::Shl))
+    }
+
     /// Is it a sum as well (no bit can be set on both sides), and better one?
     fn is_sum(&self, op: Op, args: &[Value]) -> bool {
         matches!(op, Op::Bin(BinOp::Or | BinOp::Xor))
             && self.sum_is_wider
-            && self.func.as_const(args[1]).is_none()
+            && (self.func.as_const(args[1]).is_none() || self.adds_scaled && self.is_scaled(args[0]))
             && bits::possible(self.func, args[0]) & bits::possible(self.func, args[1]) == 0
     }
 

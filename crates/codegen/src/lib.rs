@@ -15,6 +15,7 @@
 //! [`check`] for both schedules of every block, and `regalloc2`'s own for the
 //! allocation.
 
+pub mod addressing;
 pub mod align;
 pub mod allocate;
 pub mod banks;

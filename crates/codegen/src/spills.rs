@@ -180,7 +180,7 @@ pub fn two_address(machine: &Machine) -> bool {
     let ties = |i: &Instr| {
         i.selectable && i.operands.iter().any(|o| matches!(o.kind, OperandKind::Reg { def: true, used: true, .. }))
     };
-    machine.issue.interlock && machine.instrs.iter().any(ties)
+    machine.issue.interlock && !machine.issue.explicit && machine.instrs.iter().any(ties)
 }
 
 /// What an instruction does with one of its places.
