@@ -116,8 +116,8 @@ def test_the_command_gets_the_number_again(content, cli):
 
 
 def test_a_command_has_all_that_was_asked():
-    asked = {"cipher": "rc6", "on": "c6201", "key_bits": 128, "unroll": False, "with": ["a", "b"], "set": ["x.y=1"], "jam": None}
-    words = "ciphermill run rc6 --on c6201 --key-bits 128 --no-unroll --with a --with b --set x.y=1"
+    asked = {"cipher": "rc6", "on": "c6201", "key_bits": 128, "unroll": False, "with": ["a", "b"], "set": ["x.y=1"], "jam": None, "aligned": True, "optimal": False}
+    words = "ciphermill run rc6 --on c6201 --key-bits 128 --no-unroll --with a --with b --set x.y=1 --aligned"
     assert evidence.command(asked) == words
 
 
@@ -127,6 +127,15 @@ def test_how_far_off_is_said_in_both_directions(content, ours, word):
     cell.ours = ours
     assert page.near(cell) == word
     assert page.render(content)
+
+
+def test_a_circuit_is_no_measurement_of_a_program(content):
+    """A cell of gates, as `hardware` gives it: no cycles, no machine."""
+    cell = content.studies[0][0].cells["t", "a", "cycles"]
+    cell.asked, cell.measurement = {"hardware": "mixcol4"}, Measurement({"gates": 7, "verified": True, "provenance": {"kind": "synthesised"}})
+    cell.provenance = {"kind": "synthesised"}
+    data = json.loads(Reader(page.render(content)).scripts["data"])
+    assert "evidence" not in data["cells"][0] and data["cells"][0]["settings"] == {"hardware": "mixcol4"}
 
 
 def test_a_loop_is_packed_whole(content):
@@ -174,7 +183,7 @@ def test_text_on_any_ground_can_be_read(ground):
         ("agree = 'x'", "report.toml: the file: no key 'agree' here (did you mean 'agrees'?)"),
         ("[[kernel]]\ncipher = 'rc6'", "report.toml: kernel 1: 'on' is missing"),
         ("[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'", "report.toml: pareto 1: the study has no table 'u'; it has t"),
-        ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: y: table 't' has no column 'b'; it has cycles"),
+        ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: table 't' has no column 'b'; it has cycles"),
     ],
 )
 def test_a_wrong_commentary_is_refused(commented, report, message):

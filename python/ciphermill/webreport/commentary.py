@@ -19,12 +19,18 @@ from ..study.layout import SETTINGS, Study, read, take
 
 @dataclass(frozen=True)
 class Pareto:
-    """Two costs of the rows of a table against each other."""
+    """Two costs of the rows of a table against each other: its columns, or
+    ``table/column`` for the rows of the same keys in another table."""
 
     title: str
     table: str
     x: str
     y: str
+
+    def place(self, axis: str) -> tuple[str, str]:
+        """The table and the column that an axis names."""
+        table, _, column = axis.rpartition("/")
+        return table or self.table, column
 
 
 @dataclass(frozen=True)
@@ -48,14 +54,17 @@ def load(study: Study) -> Commentary:
     for i, entry in enumerate(content.get("pareto", [])):
         where = f"pareto {i + 1}"
         take(entry, place, where, {"title": str, "table": str, "x": str, "y": str}, {"title", "table", "x", "y"})
-        table = next((t for t in study.tables if t.name == entry["table"]), None)
-        if table is None:
-            raise InputError(f"{place}: {where}: the study has no table {entry['table']!r}; it has {', '.join(t.name for t in study.tables)}")
-        keys = [c.key for c in table.columns]
-        for axis in ("x", "y"):
-            if entry[axis] not in keys:
-                raise InputError(f"{place}: {where}: {axis}: table {table.name!r} has no column {entry[axis]!r}; it has {', '.join(keys)}")
-        fronts.append(Pareto(**entry))
+        front = Pareto(**entry)
+        for axis in (front.x, front.y):
+            name, column = front.place(axis)
+            table = next((t for t in study.tables if t.name == name), None)
+            if table is None:
+                raise InputError(f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}")
+            if column not in (keys := [c.key for c in table.columns]):
+                raise InputError(f"{place}: {where}: table {name!r} has no column {column!r}; it has {', '.join(keys)}")
+        if front.table not in [t.name for t in study.tables]:
+            raise InputError(f"{place}: {where}: the study has no table {front.table!r}")
+        fronts.append(front)
     kernels = content.get("kernel", [])
     for i, entry in enumerate(kernels):
         take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})

@@ -31,7 +31,8 @@ def command(asked: Mapping[str, Any]) -> str:
         if name in ("cipher", "on") or value is None:
             continue
         if isinstance(value, bool):
-            words += [option if value else f"--no-{option[2:]}"]
+            # Only unrolling has three states; other switches are off unless they are on.
+            words += [option] if value else ["--no-unroll"] if name == "unroll" else []
         elif isinstance(value, list | tuple):
             words += [word for item in value for word in (option, str(item))]
         else:

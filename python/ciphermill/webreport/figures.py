@@ -109,10 +109,10 @@ def palette(series: Sequence[str]) -> list[str]:
 
 
 def measurements(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells that show a measurement, each measurement once."""
+    """Cells that show a program's measurement (not a circuit's), each once."""
     found: dict[int, Cell] = {}
     for cell in cells:
-        if cell.measurement is not None and cell.measurement.verified:
+        if cell.measurement is not None and cell.measurement.verified and "cycles_per_block" in cell.measurement:
             found.setdefault(id(cell.measurement), cell)
     return list(found.values())
 

@@ -17,6 +17,7 @@ from ..measurement import Measurement
 from ..study.layout import Table
 from ..study.measure import Missing
 from ..study.results import Cell, Result
+from ..study.text import sentence
 from . import colours, drawing, figures, kernels, numbers
 from .commentary import Commentary
 from .evidence import Book
@@ -123,39 +124,26 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
     measured = [(figures.named(c), c.measurement) for c in figures.measurements(list(result.cells.values()))]
     shown = [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
     for front in comment.pareto:
-        points = [
-            {"label": row.label, "x": result.cells[front.table, row.key, front.x].ours, "y": result.cells[front.table, row.key, front.y].ours}
-            for row in next(t for t in result.study.tables if t.name == front.table).rows
-            if all((front.table, row.key, axis) in result.cells for axis in (front.x, front.y))
-        ]
-        points = [p for p in points if p["x"] is not None and p["y"] is not None]
-        columns = {c.key: c for t in result.study.tables if t.name == front.table for c in t.columns}
-        x, y = (f"{columns[axis].label}, {columns[axis].unit}" for axis in (front.x, front.y))
+        x, y = (front.place(axis) for axis in (front.x, front.y))
+        by_name = {t.name: t for t in result.study.tables}
+        points = []
+        for row in by_name[front.table].rows:
+            there = [result.cells.get((t, row.key, c)) for t, c in (x, y)]
+            if all(cell is not None and cell.ours is not None for cell in there):
+                points.append({"label": row.label, "x": there[0].ours, "y": there[1].ours})
+        columns = [next(column for column in by_name[t].columns if column.key == c) for t, c in (x, y)]
+        x, y = (f"{column.label}, {column.unit}" for column in columns)
         shown.append(figures.pareto(f"{result.study.name}-{front.table}-pareto", front.title, points, x, y))
     return {
         "name": result.study.name,
         "title": result.study.title,
         "paper": result.study.paper,
         "note": " ".join(result.study.note.split()),
-        "sentence": sentence(result),
+        "sentence": sentence(result).removeprefix(f"{result.study.name}: "),
         "comment": comment,
         "tables": tables,
         "figures": drawn(shown),
     }
-
-
-def sentence(result: Result) -> str:
-    """How near the study comes, counted."""
-    ratios = [c.ratio for c in result.cells.values() if c.ratio is not None and c.paper_kind == "published"]
-    missing = sum(c.ours is None for c in result.cells.values())
-    if not ratios:
-        return f"None of the {len(result.cells)} cells has both a figure of the paper and one of ours."
-    near = sum(abs(r - 1) <= NEAR for r in ratios)
-    text = (
-        f"{near} of {len(ratios)} figures are within {100 * NEAR:.0f} % of the paper's; "
-        f"ours lie between {min(ratios):.2f} and {max(ratios):.2f} times the paper's."
-    )
-    return f"{text} {missing} of {len(result.cells)} cells have no figure of ours and say why." if missing else text
 
 
 def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict) -> dict[str, Any]:
@@ -210,7 +198,7 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
         "paper_kind": cell.paper_kind, "paper_place": figure, "citation": result.study.paper, "ours": cell.ours, "ratio": cell.ratio,
         "missing": cell.missing, "study": f"ciphermill study {result.study.name} --json",
     }  # fmt: skip
-    if cell.measurement is not None and cell.asked is not None:
+    if cell.measurement is not None and cell.asked is not None and "cipher" in cell.asked:
         found["evidence"] = book.add(cell.asked, cell.measurement)
         found["measure"] = cell.row.measure or cell.column.measure
         if cell.column.times != 1:
@@ -219,7 +207,8 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
         found["formula"] = {"name": cell.column.formula, "constants": dict(cell.column.constants), "quoted": cell.provenance.get("quoted", [])}
     elif cell.provenance:
         found["provenance"] = cell.provenance
-        found["settings"] = cell.settings
+        found["settings"] = dict(cell.asked or cell.settings)
+        found["measure"] = cell.row.measure or cell.column.measure
     return found
 
 
