@@ -93,6 +93,9 @@ pub fn mix(a: u64, b: u64) -> u64 {
     x ^ (x >> 31)
 }
 
+/// Cycles without an operation after which none is expected to fit any more.
+const PATIENCE: i64 = 100;
+
 /// A value while it is being followed backwards.
 #[derive(Clone, Copy, Default)]
 struct Life {
@@ -276,8 +279,12 @@ impl<'a> Attempt<'a> {
 
     fn run(&mut self) -> Option<()> {
         let mut t = -1i64;
+        let (mut left, mut since) = (self.left, t);
         while self.left > 0 {
-            if t < self.lowest {
+            if self.left != left {
+                (left, since) = (self.left, t);
+            }
+            if t < self.lowest || since - t > PATIENCE {
                 return None;
             }
             let policy = self.policy;
