@@ -44,7 +44,7 @@ CM_INLINE uint32_t core(uint32_t last, uint32_t constant)
 
 void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
-    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = 1;
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = 1, round;
 
     if (ctx->rounds != 10) {
         encrypt_expanded(ctx, in, out);
@@ -58,7 +58,7 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     b = cm_load32_le(in + 4) ^ k1;
     c = cm_load32_le(in + 8) ^ k2;
     d = cm_load32_le(in + 12) ^ k3;
-    do {
+    for (round = 9; round != 0; round--) {
         k0 ^= core(k3, constant);
         k1 ^= k0;
         k2 ^= k1;
@@ -71,7 +71,7 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
         b = f;
         c = g;
         constant = constant << 1 ^ (constant >> 7) * 0x11b;
-    } while (constant != LAST_CONSTANT);
+    }
     k0 ^= core(k3, constant);
     k1 ^= k0;
     k2 ^= k1;
@@ -84,7 +84,7 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 
 void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
-    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = LAST_CONSTANT;
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = LAST_CONSTANT, round;
 
     if (ctx->rounds != 10) {
         decrypt_expanded(ctx, in, out);
@@ -98,7 +98,7 @@ void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     b = cm_load32_le(in + 4) ^ k1;
     c = cm_load32_le(in + 8) ^ k2;
     d = cm_load32_le(in + 12) ^ k3;
-    do {
+    for (round = 9; round != 0; round--) {
         k3 ^= k2;
         k2 ^= k1;
         k1 ^= k0;
@@ -111,7 +111,7 @@ void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
         b = f;
         c = g;
         constant = (constant ^ (constant & 1) * 0x11b) >> 1;
-    } while (constant != 1);
+    }
     k3 ^= k2;
     k2 ^= k1;
     k1 ^= k0;
