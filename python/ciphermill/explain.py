@@ -61,15 +61,19 @@ def bounds(m: Measurement) -> str:
 
 def maps(found: Sequence[Mapping[str, Any]]) -> str:
     """Matrices over GF(2) and constant tables of the cipher, each with the
-    instruction that computes it, or why none does."""
+    instruction that computes it, or why none does; tables that none comes near
+    are only counted."""
     if not found:
         return ""
+    far = [m for m in found if m["kind"] == "table" and not m["instruction"] and not m["missed"].startswith("differs")]
     title = "Matrices and tables in the cipher"
     lines = [f"{title}\n{'-' * len(title)}"]
-    for m in found:
+    for m in (m for m in found if m not in far):
         times = f", {m['places']} times" if m["places"] > 1 else ""
         verdict = f"`{m['instruction']}` does it" if m["instruction"] else m["missed"]
         lines.append(wrapped(f"{m['function']}{times}: {m['what']}. {verdict[0].upper()}{verdict[1:]}."))
+    if far:
+        lines.append(f"Constant tables looked up with a byte that no instruction has: {len(far)} (--json lists them).")
     return "\n".join(lines)
 
 
