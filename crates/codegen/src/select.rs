@@ -262,7 +262,9 @@ impl Selector<'_> {
     }
 
     /// Cost of the moves that save a value from being overwritten: most of them
-    /// vanish with register allocation, if the value has no other user.
+    /// vanish with register allocation, if the value has no other user. Counted
+    /// where overwriting is the rule: elsewhere the alternative is a constant in
+    /// a register, which costs more.
     fn copies(&self, t: &Template, binds: &Binds) -> u32 {
         let overwritten = |i: &usize| match t.operands[*i].kind {
             OperandKind::Reg { def: true, used: true, .. } => match binds[*i] {
@@ -271,7 +273,7 @@ impl Selector<'_> {
             },
             _ => false,
         };
-        if t.any_old { 0 } else { COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32 }
+        if t.any_old || !self.folds_loads { 0 } else { COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32 }
     }
 
     /// Is the value read behind the instruction that is being looked at?

@@ -409,10 +409,18 @@ fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index:
             inst.fixed_uses.push((copy, r));
         }
     }
+    let mut exit = body.exit.clone();
     for &(n, v) in &kernel.ops.live_out {
-        if let Some(r) = kernel.registers.result[n] {
-            inst.fixed_defs.push((v, r));
+        let Some(r) = kernel.registers.result[n] else { continue };
+        // What the last iteration began with is a value of its own behind the
+        // loop: its name stands for what the first began with.
+        let mut out = v;
+        if func.blocks[c.header as usize].params.contains(&v) {
+            out = VReg(vregs);
+            vregs += 1;
+            rename(func, c, &mut exit, v, out);
         }
+        inst.fixed_defs.push((out, r));
     }
     func.vregs = vregs;
     for &(v, offset) in &kernel.kept {
@@ -425,15 +433,41 @@ fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index:
         before.push(mov);
     }
     let mut jump = VInst::new(VKind::Jump, registers.jump, &[], 0);
-    jump.ops = [VOp::Block(body.exit.0)].into_iter().collect();
+    jump.ops = [VOp::Block(exit.0)].into_iter().collect();
     before.push(inst);
     before.push(jump);
     header.insts = before;
     header.inverse = None;
-    header.succs = vec![body.exit.clone()];
+    header.succs = vec![exit];
     header.loop_depth = header.loop_depth.saturating_sub(1);
     if let Some(e) = c.back {
         remove(func, e);
+    }
+}
+
+/// A value gets another name behind a loop.
+fn rename(func: &mut VFunc, c: &Candidate, exit: &mut (u32, Vec<VReg>), old: VReg, new: VReg) {
+    let change = |v: &mut VReg| {
+        if *v == old {
+            *v = new;
+        }
+    };
+    exit.1.iter_mut().for_each(change);
+    for (b, block) in func.blocks.iter_mut().enumerate() {
+        if b as u32 == c.header || Some(b as u32) == c.back {
+            continue;
+        }
+        block.succs.iter_mut().flat_map(|s| &mut s.1).for_each(change);
+        let inverse = block.inverse.iter_mut().flat_map(|i| &mut i.ops);
+        for op in block.insts.iter_mut().flat_map(|i| &mut i.ops).chain(inverse) {
+            match op {
+                VOp::Use(v) => change(v),
+                VOp::Tied { used, .. } => change(used),
+                _ => {}
+            }
+        }
+        let fixed = block.insts.iter_mut().flat_map(|i| &mut i.fixed_uses);
+        fixed.for_each(|u| change(&mut u.0));
     }
 }
 
