@@ -1,0 +1,125 @@
+/*
+ * Rijndael (AES) as compact.c has it, but with a key of 128 bits every round key is computed
+ * when it is needed, from the one before. The context then holds one round key: the first
+ * that is used, which for decryption is the last of encryption. Longer keys, whose schedule
+ * does not go by rounds, are expanded beforehand.
+ *
+ * Decryption goes through the key schedule backwards (FIPS-197, section 5.2, solved for the
+ * earlier words) and adds a round key before the inverse of MixColumns (section 5.3), so
+ * that round keys are used as they are.
+ */
+#include "columns.h"
+
+#define LAST_CONSTANT 0x36 /* x to the power of 9, of the tenth round key */
+
+void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    uint32_t i;
+
+    ctx->rounds = 10;
+    for (i = 0; i < 4; i++)
+        ctx->round_key[i] = cm_load32_le(key + 4 * i);
+    if (key_bytes != 16)
+        expand_key(ctx, key, key_bytes);
+}
+
+void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    uint32_t i;
+
+    expand_key(ctx, key, key_bytes);
+    if (key_bytes != 16) {
+        invert_key(ctx, inverse_mix_column);
+        return;
+    }
+    for (i = 0; i < 4; i++)
+        ctx->round_key[i] = ctx->round_key[40 + i];
+}
+
+/* What the first word of a round key gets of the last word of the one before. */
+CM_INLINE uint32_t core(uint32_t last, uint32_t constant)
+{
+    return sub_word(sbox, cm_rotr32(last, 8)) ^ constant;
+}
+
+void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = 1, round;
+
+    if (ctx->rounds != 10) {
+        encrypt_expanded(ctx, in, out);
+        return;
+    }
+    k0 = ctx->round_key[0];
+    k1 = ctx->round_key[1];
+    k2 = ctx->round_key[2];
+    k3 = ctx->round_key[3];
+    a = cm_load32_le(in) ^ k0;
+    b = cm_load32_le(in + 4) ^ k1;
+    c = cm_load32_le(in + 8) ^ k2;
+    d = cm_load32_le(in + 12) ^ k3;
+    for (round = 9; round != 0; round--) {
+        k0 ^= core(k3, constant);
+        k1 ^= k0;
+        k2 ^= k1;
+        k3 ^= k2;
+        e = mix_column(sub_column(sbox, a, b, c, d)) ^ k0;
+        f = mix_column(sub_column(sbox, b, c, d, a)) ^ k1;
+        g = mix_column(sub_column(sbox, c, d, a, b)) ^ k2;
+        d = mix_column(sub_column(sbox, d, a, b, c)) ^ k3;
+        a = e;
+        b = f;
+        c = g;
+        constant = constant << 1 ^ (constant >> 7) * 0x11b;
+    }
+    k0 ^= core(k3, constant);
+    k1 ^= k0;
+    k2 ^= k1;
+    k3 ^= k2;
+    cm_store32_le(out, sub_column(sbox, a, b, c, d) ^ k0);
+    cm_store32_le(out + 4, sub_column(sbox, b, c, d, a) ^ k1);
+    cm_store32_le(out + 8, sub_column(sbox, c, d, a, b) ^ k2);
+    cm_store32_le(out + 12, sub_column(sbox, d, a, b, c) ^ k3);
+}
+
+void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = LAST_CONSTANT, round;
+
+    if (ctx->rounds != 10) {
+        decrypt_expanded(ctx, in, out);
+        return;
+    }
+    k0 = ctx->round_key[0];
+    k1 = ctx->round_key[1];
+    k2 = ctx->round_key[2];
+    k3 = ctx->round_key[3];
+    a = cm_load32_le(in) ^ k0;
+    b = cm_load32_le(in + 4) ^ k1;
+    c = cm_load32_le(in + 8) ^ k2;
+    d = cm_load32_le(in + 12) ^ k3;
+    for (round = 9; round != 0; round--) {
+        k3 ^= k2;
+        k2 ^= k1;
+        k1 ^= k0;
+        k0 ^= core(k3, constant);
+        e = inverse_mix_column(sub_column(inverse_sbox, a, d, c, b) ^ k0);
+        f = inverse_mix_column(sub_column(inverse_sbox, b, a, d, c) ^ k1);
+        g = inverse_mix_column(sub_column(inverse_sbox, c, b, a, d) ^ k2);
+        d = inverse_mix_column(sub_column(inverse_sbox, d, c, b, a) ^ k3);
+        a = e;
+        b = f;
+        c = g;
+        constant = (constant ^ (constant & 1) * 0x11b) >> 1;
+    }
+    k3 ^= k2;
+    k2 ^= k1;
+    k1 ^= k0;
+    k0 ^= core(k3, constant);
+    cm_store32_le(out, sub_column(inverse_sbox, a, d, c, b) ^ k0);
+    cm_store32_le(out + 4, sub_column(inverse_sbox, b, a, d, c) ^ k1);
+    cm_store32_le(out + 8, sub_column(inverse_sbox, c, b, a, d) ^ k2);
+    cm_store32_le(out + 12, sub_column(inverse_sbox, d, c, b, a) ^ k3);
+}
+
+CM_BLOCK_CIPHER(16)
