@@ -61,6 +61,7 @@ fn request(machine_name: &str) -> Request {
         unroll: None,
         exact: None,
         whole: false,
+        aligned: false,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,
