@@ -73,7 +73,7 @@ def maps(found: Sequence[Mapping[str, Any]]) -> str:
         verdict = f"`{m['instruction']}` does it" if m["instruction"] else m["missed"]
         lines.append(wrapped(f"{m['function']}{times}: {m['what']}. {verdict[0].upper()}{verdict[1:]}."))
     if far:
-        lines.append(f"Constant tables looked up with a byte that no instruction has: {len(far)} (--json lists them).")
+        lines.append(f"Constant tables looked up by a byte that no instruction has: {len(far)} (see --json).")
     return "\n".join(lines)
 
 

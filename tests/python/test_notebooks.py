@@ -65,11 +65,11 @@ def second(namespace, printed):
     """What the text of the second notebook claims."""
     assert "module op_" in printed
     loads = namespace["loads"]
-    # 160 lookups a block, which aes_v1 leaves and zkne does not.
-    assert loads["none"] - loads["zkne"] >= 160 > loads["none"] - loads["aes_v1"] >= 0
+    # 160 lookups a block, which neither leaves.
+    assert all(loads["none"] - loads[choice] >= 160 for choice in ("zkne", "aes_v1"))
     none, v1, zkne = namespace["verdicts"]
     assert none["area_time"] == 1 and zkne["area_time"] < v1["area_time"] < 1
-    assert zkne["gates"] < v1["gates"] / 2 and none["cycles"] - zkne["cycles"] > 2 * (none["cycles"] - v1["cycles"])
+    assert zkne["gates"] < v1["gates"] / 2 and zkne["cycles"] < v1["cycles"] < none["cycles"]
 
 
 def test_both_are_there():

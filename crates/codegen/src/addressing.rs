@@ -12,11 +12,16 @@
 use crate::matcher::Matcher;
 use crate::pattern::{Action, Pat};
 use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Type, Value};
+use ciphermill_machine::{Operand, OperandKind};
 
-/// Does some load take a base, a scaled index and a displacement?
+/// Does some load take a base, a scaled index and any displacement? A short one
+/// has no room for constants that have gone into a base.
 pub fn three_terms(matcher: &Matcher) -> bool {
+    let any = |o: &Operand| matches!(o.kind, OperandKind::Imm { min, max, .. } if min <= i64::from(i32::MIN) && max >= i64::from(i32::MAX));
     matcher.templates.iter().any(|t| match &t.action {
-        Action::Value(_, Pat::Load { addr, .. }) => is_three_terms(addr),
+        Action::Value(_, Pat::Load { addr, .. }) => {
+            is_three_terms(addr) && matches!(&**addr, Pat::Bin(_, _, d) if matches!(**d, Pat::Imm(i) if any(&t.operands[i])))
+        }
         _ => false,
     })
 }
