@@ -1,7 +1,7 @@
 //! The loop to be pipelined, as a graph.
 //!
 //! A candidate is a loop of one block that ends in its only branch. (The edge
-//! back may be a block of its own with nothing but moves in it.) Each
+//! back may be a block of its own that does not touch memory.) Each
 //! instruction is a node, the branch the last of them. A value comes from a node of the same
 //! iteration, from a node of the iteration before (what other compilers call a
 //! phi: the first iteration finds its initial value in the same register), or
@@ -80,7 +80,11 @@ pub fn candidates(func: &VFunc) -> Vec<Candidate> {
                 break;
             }
             let e = &func.blocks[*s as usize];
-            let plain = e.insts.iter().all(|i| matches!(i.kind, VKind::Normal | VKind::Jump));
+            // It runs before the loop is known to go on: once too often.
+            let plain = e.insts.iter().all(|i| match i.kind {
+                VKind::Normal => i.mem.is_none() && i.trap.is_none(),
+                kind => kind == VKind::Jump,
+            });
             if plain && preds[*s as usize] == 1 && e.succs.len() == 1 && e.succs[0].0 == b && e.params.is_empty() {
                 out.push(Candidate { header: b, back: Some(*s) });
                 break;
