@@ -22,6 +22,9 @@ from .measurement import Measurement
 DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
 BLOCKS = ("single", "multi")
 
+#: Instructions of one trace: more than a viewer is opened for.
+MOST_TRACED = 1_000_000
+
 
 @dataclass(frozen=True)
 class Options:
@@ -40,6 +43,8 @@ class Options:
     repeat: bool = False
     optimal: bool = False
     exact: bool = False
+    #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
+    trace: Mapping[str, int | None] | None = None
     cc: str = "zig"
 
     def check(self) -> None:
@@ -47,6 +52,12 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        if self.trace is not None:
+            first, count = self.trace["first"], self.trace["count"]
+            if first is not None and first < 0:
+                raise _core.InputError(f"--first {first}: instructions are numbered from 0")
+            if not 1 <= count <= MOST_TRACED:
+                raise _core.InputError(f"--count {count}: a trace has 1 to {MOST_TRACED} instructions")
 
 
 @dataclass(frozen=True)
@@ -148,6 +159,7 @@ def request(
         "unroll": options.unroll,
         "aligned": options.aligned,
         "exact": exact,
+        "trace": options.trace,
         "whole": options.exact,
         "vectors": vectors(module, direction, key_bits) if judged else None,
         "origin": module.origin,

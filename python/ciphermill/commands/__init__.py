@@ -4,6 +4,7 @@
     output.py     JSON, CSV, Parquet, complaints, exit codes
     measuring.py  run
     programs.py   explain, asm
+    pipelines.py  trace
     catalogue.py  list, show, schema
     papers.py     study, report
     sweeping.py   sweep
@@ -18,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import catalogue, hardware, measuring, native, papers, programs, sources, sweeping
+from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sources, sweeping
 
 #: In the order in which ``ciphermill --help`` names them.
 ALL: dict[str, Callable[..., None]] = {
     "run": measuring.run,
     "explain": programs.explain,
+    "trace": pipelines.trace,
     "asm": programs.asm,
     "show": catalogue.show,
     "list": catalogue.list_,
