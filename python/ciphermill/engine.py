@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from . import _core, compile, exact, exports, library, paths
@@ -208,10 +209,15 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
         return report
 
 
+@cache
 def identity() -> str:
-    """What tells this build of the core from any other, for caches."""
-    core = os.stat(_core.__file__)
-    return f"{_core.version()} {core.st_size} {core.st_mtime_ns}"
+    """What tells this build of the core from any other, for caches: its content.
+
+    Not its date, which every `make build` sets anew. Asked once: a build beside a
+    run that has begun must not put the old core's answers under the new one's name.
+    """
+    core = Path(_core.__file__).read_bytes()
+    return f"{_core.version()} {hashlib.sha256(core).hexdigest()}"
 
 
 def show_machine(machine: str, options: Options) -> dict[str, Any]:
