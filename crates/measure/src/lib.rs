@@ -55,8 +55,9 @@ pub use explain::{Explanation, explain};
 pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;
-pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, VectorReport};
+pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, Trace, VectorReport};
 pub use speed::{Speed, speed};
+pub use view::Stages;
 
 /// Encrypt or decrypt whole blocks on the reference interpreter.
 ///

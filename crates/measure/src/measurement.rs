@@ -6,6 +6,7 @@
 //! has nothing to count (no cache, no predictor).
 
 use crate::resource::{Class, Share};
+use crate::view::Stages;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -66,6 +67,9 @@ pub struct Measurement {
     pub bounds: Bounds,
     /// Software-pipelined loops of the functions that ran.
     pub loops: Vec<Loop>,
+    /// The micro-operations that the request's `trace` named, in program order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Vec<Stages>>,
     pub bottleneck: &'static str,
     pub why: String,
     pub code_bytes: u64,

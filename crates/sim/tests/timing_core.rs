@@ -219,12 +219,33 @@ fn a_wrong_guess_costs_the_front_end() {
     assert_eq!((counts.get("branches_mispredicted"), counts.get("branches")), (1, 2));
     // The wrong path: the loop is fetched again from cycle 1 on, and what is
     // ready before cycle 5 starts: its addi in 4; its bne waits.
-    let wrong: Vec<u64> = rows.iter().filter(|r| r.wrong).map(|r| r.start).collect();
+    let wrong: Vec<u64> = rows.iter().filter(|r| r.wrong && r.started).map(|r| r.start).collect();
     assert_eq!(wrong, [4]);
     assert_eq!((counts.get("uops_wrong_path"), counts.get("uops_dispatched")), (1, 4));
     // Recovery at retirement is no later here: the branch retires as it ends.
     let (counts, _) = run(dynamic(|c| c.retire.recovers = true), COUNT, &[1]);
     assert_eq!((counts.get("cycles"), counts.get("branch_recovery_stalls")), (10, 0));
+}
+
+#[test]
+fn a_log_of_some_instructions() {
+    // Three turns, then the return: instruction 5 is the bne that is guessed wrong, 6 the return.
+    let of = |first, count| {
+        let mut s = Simulator::new(Arc::new(assemble(dynamic(|_| ()), COUNT)), SimOptions::default()).unwrap();
+        s.pipeline().unwrap().log = Some(Log::new(first, count));
+        s.call(0, &[3]).unwrap();
+        let rows = s.pipeline().unwrap().log.take().unwrap().rows;
+        rows.iter().map(|r| (r.retired_before, r.wrong, r.started)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1, 2), [(1, false, true), (2, false, true)]);
+    // A wrong path is in it if what is before and behind it is. Its addi starts before the branch is known, the
+    // next bne and all behind it do not.
+    let rows = of(5, 2);
+    assert_eq!((rows[0], rows[rows.len() - 1]), ((5, false, true), (6, false, true)));
+    let wrong = &rows[1..rows.len() - 1];
+    assert!(wrong.iter().all(|r| (r.0, r.1) == (6, true)));
+    assert_eq!(wrong.iter().filter(|r| r.2).count(), 1);
+    assert_eq!((of(5, 1).len(), of(6, 9), of(7, 9)), (1, vec![(6, false, true)], vec![]));
 }
 
 #[test]

@@ -139,12 +139,16 @@ impl Pipeline {
                         uop,
                         Row {
                             number: n,
+                            retired_before: self.tally.instructions,
+                            pair: false,
                             kind: uop.kind,
                             fetched,
                             decoded,
                             renamed,
+                            started: false,
                             start: 0,
                             end: 0,
+                            port: 0,
                             retired: until,
                             wrong: true,
                         },
@@ -179,7 +183,9 @@ impl Pipeline {
         let (renamed, until) = (row.renamed, row.retired);
         let (ready, _) = self.operands(lists, uop);
         if uop.kind == Kind::Nothing {
-            self.results(lists, uop, ready.max(renamed), None, Cause::Base);
+            let at = ready.max(renamed);
+            self.results(lists, uop, at, None, Cause::Base);
+            self.note(Row { started: at < until, start: at, end: at, ..row });
             return;
         }
         let mut from = ready.max(renamed + u64::from(self.core.rename.stages));
@@ -196,6 +202,7 @@ impl Pipeline {
         if start >= until {
             self.calendar.wait_until(until);
             self.results(lists, uop, 0, Some(u64::MAX / 2), Cause::Base);
+            self.note(row);
             return;
         }
         self.calendar.take(port, uop.busy, start);
@@ -203,8 +210,12 @@ impl Pipeline {
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;
         self.results(lists, uop, start, None, Cause::Base);
+        self.note(Row { started: true, start, end: start + u64::from(uop.latency), port, ..row });
+    }
+
+    fn note(&mut self, row: Row) {
         if let Some(log) = &mut self.log {
-            log.push(Row { start, end: start + u64::from(uop.latency), ..row });
+            log.push(row);
         }
     }
 }

@@ -13,6 +13,8 @@ use ciphermill_machine::core::Disambiguation;
 pub(super) struct Done {
     pub(super) start: u64,
     pub(super) end: u64,
+    /// A set of one; 0: it takes none.
+    pub(super) port: u32,
     pub(super) cause: Cause,
 }
 
@@ -35,7 +37,7 @@ impl Pipeline {
             // Its result is there as soon as its source.
             let at = ready.max(renamed);
             self.results(lists, uop, at, None, slow);
-            return (Done { start: at, end: at, cause: late }, 0);
+            return (Done { start: at, end: at, port: 0, cause: late }, 0);
         }
         let (mut from, mut cause) = if ready > earliest { (ready, slow) } else { (earliest, late) };
         if self.core.in_order && self.last_start > from {
@@ -57,16 +59,16 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(lists, inst, uop, access, start, guess, cause),
+            (Kind::Load, Some(access)) => self.load(lists, inst, uop, access, (start, port), guess, cause),
             (Kind::StoreAddress, Some(access)) => {
                 self.store =
                     Store { addr: access.addr, bytes: access.bytes, address: start + 1, data: start, drained: 0 };
                 self.addresses_known = self.addresses_known.max(start + 1);
-                (Done { start, end: start + 1, cause }, 0)
+                (Done { start, end: start + 1, port, cause }, 0)
             }
             _ => {
                 self.results(lists, uop, start, None, Cause::Dependences);
-                (Done { start, end: start + u64::from(uop.latency), cause }, 0)
+                (Done { start, end: start + u64::from(uop.latency), port, cause }, 0)
             }
         }
     }
@@ -101,7 +103,7 @@ impl Pipeline {
         inst: &Inst1,
         uop: &Uop,
         access: Access,
-        start: u64,
+        (start, port): (u64, u32),
         passed: bool,
         mut cause: Cause,
     ) -> (Done, u64) {
@@ -167,7 +169,7 @@ impl Pipeline {
             Cause::L1
         };
         self.results(lists, uop, start, Some(end), from);
-        (Done { start, end, cause }, again)
+        (Done { start, end, port, cause }, again)
     }
 
     /// The store under way has retired: it goes to the cache, in order.

@@ -149,9 +149,14 @@ impl Pipeline {
         self.chains.as_ref().map_or(0, |c| c.longest)
     }
 
+    /// The cycle in which the next call will begin.
+    pub fn next_call(&self) -> u64 {
+        self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1
+    }
+
     /// A call begins: on an empty pipeline, with all registers there.
     pub fn begin(&mut self) {
-        let at = self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1;
+        let at = self.next_call();
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
         self.values.fill(Value { at, retired: at, cause: Cause::Base });
@@ -215,6 +220,7 @@ impl Pipeline {
         let inst = &code.insts[n as usize];
         let second = if pair { &code.insts[n as usize + 1] } else { inst };
         let parts = if pair { &second.pair } else { &inst.parts };
+        let retired_before = self.tally.instructions;
         self.tally.instructions += 1 + u64::from(pair);
         self.tally.timed += 1 + u64::from(pair);
         self.tally.macro_fused += u64::from(pair);
@@ -236,7 +242,7 @@ impl Pipeline {
             let uop = &code.uops[i];
             let last = i + usize::from(uop.fused && i + 1 < to);
             let (renamed, late) = self.rename(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
-            let mut done = Done { start: 0, end: 0, cause: Cause::Base };
+            let mut done = Done { start: 0, end: 0, port: 0, cause: Cause::Base };
             let mut finished = false;
             for uop in &code.uops[i..=last] {
                 let access = match uop.kind {
@@ -268,12 +274,16 @@ impl Pipeline {
                 if let Some(log) = &mut self.log {
                     log.push(Row {
                         number: n,
+                        retired_before,
+                        pair,
                         kind: uop.kind,
                         fetched,
                         decoded,
                         renamed,
+                        started: true,
                         start: one.start,
                         end: one.end,
+                        port: one.port,
                         retired: 0,
                         wrong: false,
                     });
