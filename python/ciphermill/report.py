@@ -94,7 +94,9 @@ def verdict(m: Measurement) -> str:
         return emphasised(f"NO: {m.get('failure') or 'see the JSON'}")
     cases = m.provenance.get("vectors") or 0
     vectors = f"{cases} official vectors" if cases else "no official vectors"
-    return f"yes: output and memory equal the reference interpreter's; {vectors}"
+    compared = m.get("verified_bytes", m.bytes)
+    part = "" if compared == m.bytes else f" after the first {compared} bytes, the rest was not compared"
+    return f"yes: output and memory equal the reference interpreter's{part}; {vectors}"
 
 
 def summary(measurements: Sequence[Measurement]) -> str:

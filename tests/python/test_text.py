@@ -39,6 +39,14 @@ def test_details():
   verified        yes: output and memory equal the reference interpreter's; 400 official vectors"""
 
 
+def test_what_was_not_compared_is_said():
+    long = Measurement({**M, "bytes": 300000000, "verified_bytes": 16777216})
+    assert report.details(long).splitlines()[-1] == (
+        "  verified        yes: output and memory equal the reference interpreter's after the first 16777216 bytes, "
+        "the rest was not compared; 400 official vectors"
+    )
+
+
 def test_table():
     failed = Measurement({**M, "verified": False, "with": [], "blocks": "multi"})
     assert report.table([M, failed]) == """\

@@ -133,6 +133,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         unroll: chosen.unroll,
         aligned: request.aligned || machine.issue.explicit,
         verified: failure.is_none(),
+        verified_bytes: runs[&bytes].compared,
         failure,
         cycles: whole.cycles,
         cycles_per_block,

@@ -36,6 +36,9 @@ pub struct Measurement {
     /// Results and memory equalled the reference interpreter's, and the
     /// official vectors passed on that module.
     pub verified: bool,
+    /// Bytes of the message whose output was compared: all of them, or where a
+    /// message in pieces is sampled those of the first.
+    pub verified_bytes: u32,
     /// Why not, when not.
     pub failure: Option<String>,
     /// For the whole message, call and return included.

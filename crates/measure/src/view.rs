@@ -115,8 +115,9 @@ pub fn trace(
     let mut before: Option<&Row> = None;
     for row in &log.rows {
         // The wrong path's own instructions follow each other without a break.
-        let same =
-            |b: &Row| (b.number, b.retired_before, b.wrong, b.fetched) == (row.number, row.retired_before, row.wrong, row.fetched);
+        let same = |b: &Row| {
+            (b.number, b.retired_before, b.wrong, b.fetched) == (row.number, row.retired_before, row.wrong, row.fetched)
+        };
         let micro_op = if before.is_some_and(same) { stages.last().map_or(0, |s| s.micro_op + 1) } else { 0 };
         let text = texts.of(row.number);
         let squash = row.wrong.then_some(row.retired);

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub mod asm;
 pub mod exact;
 pub mod layout;
+pub mod lines;
 
 /// What one operand of an instruction is. Stands at the place the
 /// instruction's own operand list gives it.

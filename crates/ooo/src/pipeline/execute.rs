@@ -1,7 +1,7 @@
 //! Starting: operands, ports, loads and stores.
 
+use super::outside::{Data, Question, overlap};
 use super::{Access, Pipeline, Value};
-use crate::code::Inst1;
 use crate::events::Cause;
 use crate::mem::Level;
 use crate::mem::stores::{Found, Store};
@@ -25,11 +25,11 @@ impl Pipeline {
     pub(super) fn execute(
         &mut self,
         lists: &Lists,
-        inst: &Inst1,
+        number: u32,
         uop: &Uop,
-        access: Option<Access>,
-        renamed: u64,
-        late: Cause,
+        access: Option<u16>,
+        accesses: &[Access],
+        (renamed, late): (u64, Cause),
     ) -> (Done, u64) {
         let earliest = renamed + u64::from(self.core.rename.stages);
         let (ready, slow) = self.operands(lists, uop);
@@ -44,7 +44,7 @@ impl Pipeline {
             (from, cause) = (self.last_start, Cause::Dependences);
         }
         let guess = match (uop.kind, access) {
-            (Kind::Load, Some(_)) => self.may_pass(inst),
+            (Kind::Load, Some(_)) => self.may_pass(number, accesses),
             _ => true,
         };
         if !guess && self.addresses_known > from {
@@ -59,10 +59,10 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(lists, inst, uop, access, (start, port), guess, cause),
+            (Kind::Load, Some(access)) => self.load(lists, number, uop, (access, accesses), (start, port), guess, cause),
             (Kind::StoreAddress, Some(access)) => {
-                self.store =
-                    Store { addr: access.addr, bytes: access.bytes, address: start + 1, data: start, drained: 0 };
+                self.store = Store { address: start + 1, data: start, drained: 0 };
+                self.stored = access;
                 self.addresses_known = self.addresses_known.max(start + 1);
                 (Done { start, end: start + 1, port, cause }, 0)
             }
@@ -84,25 +84,21 @@ impl Pipeline {
 
     /// May a load start before all older stores have their addresses?
     #[inline(always)]
-    pub(super) fn may_pass(&self, inst: &Inst1) -> bool {
+    fn may_pass(&mut self, number: u32, accesses: &[Access]) -> bool {
         match self.core.load.disambiguation {
             Disambiguation::Wait => false,
             Disambiguation::Perfect => true,
-            Disambiguation::Predict { .. } => self.waits[self.wait_at(inst)] == 0,
+            Disambiguation::Predict { .. } => self.ask(Question::Passes { number }, 0, accesses) != 0,
         }
-    }
-
-    pub(super) fn wait_at(&self, inst: &Inst1) -> usize {
-        (inst.addr >> self.pc_shift) as usize & (self.waits.len() - 1)
     }
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
         lists: &Lists,
-        inst: &Inst1,
+        number: u32,
         uop: &Uop,
-        access: Access,
+        (access, accesses): (u16, &[Access]),
         (start, port): (u64, u32),
         passed: bool,
         mut cause: Cause,
@@ -112,11 +108,11 @@ impl Pipeline {
         let failed = u64::from(load.failed_forward_cycles);
         let violation = u64::from(load.violation_cycles);
         let predicts = matches!(load.disambiguation, Disambiguation::Predict { .. });
-        let crosses = self.memory.line(access.addr) != self.memory.line(access.addr.wrapping_add(access.bytes - 1));
-        let split = if crosses { u64::from(load.split_cycles) } else { 0 };
+        let split = u64::from(load.split_cycles);
         let mut again = 0;
         let mut waited = start;
-        let found = self.stores.find(access.addr, access.bytes, start);
+        let stored = overlap(self.ask(Question::Overlap { access }, 0, accesses));
+        let found = self.stores.find(stored, start);
         if let Found::Whole { address, .. } | Found::Part { address, .. } = found
             && address > start
         {
@@ -124,13 +120,11 @@ impl Pipeline {
             if passed && predicts {
                 self.tally.violations += 1;
                 again = address + violation;
-                let at = self.wait_at(inst);
-                self.waits[at] = 15;
+                self.ask(Question::Passed { number, wrong: true }, 0, accesses);
             }
             waited = address;
         } else if predicts && !passed {
-            let at = self.wait_at(inst);
-            self.waits[at] -= 1;
+            self.ask(Question::Passed { number, wrong: false }, 0, accesses);
         }
         let end = match found {
             Found::Whole { data, .. } => {
@@ -147,20 +141,14 @@ impl Pipeline {
                 waited.max(drained) + failed + latency
             }
             Found::Nothing => {
-                let pc = inst.addr >> self.pc_shift;
-                let got = self.memory.data(pc, access.addr, start, false);
-                let mut ready = got.start;
-                if crosses {
-                    let last = access.addr.wrapping_add(access.bytes - 1);
-                    ready = ready.max(self.memory.data(pc, last, start, false).start);
-                }
+                let got = Data::unpack(self.ask(Question::Data { number, access, write: false }, start, accesses));
                 match got.level {
-                    _ if got.translation > 0 && got.level == Level::First => cause = Cause::Translation,
+                    _ if got.translated && got.level == Level::First => cause = Cause::Translation,
                     Level::First => {}
                     Level::Second => cause = Cause::L2,
                     Level::Memory => cause = Cause::Memory,
                 }
-                ready + latency + split
+                start + got.later + latency + if got.crosses { split } else { 0 }
             }
         };
         let from = if matches!(cause, Cause::L2 | Cause::Memory | Cause::Translation | Cause::Forward) {
@@ -173,17 +161,13 @@ impl Pipeline {
     }
 
     /// The store under way has retired: it goes to the cache, in order.
-    pub(super) fn commit(&mut self, inst: &Inst1, retired: u64) {
+    pub(super) fn commit(&mut self, number: u32, accesses: &[Access], retired: u64) {
         self.tally.stores += 1;
         let at = retired + 1;
-        let pc = inst.addr >> self.pc_shift;
-        let got = self.memory.data(pc, self.store.addr, at, true);
-        let last = self.store.addr.wrapping_add(self.store.bytes - 1);
-        let mut there = got.start;
-        if self.memory.line(last) != self.memory.line(self.store.addr) {
-            there = there.max(self.memory.data(pc, last, at, true).start);
-        }
-        self.store.drained = there.max(at).max(self.stores.last_drained() + 1);
-        self.stores.push(self.store);
+        let before = self.stores.last_drained();
+        let question = Question::Data { number, access: self.stored, write: true };
+        let there = at + Data::unpack(self.ask(question, at, accesses)).later;
+        self.store.drained = there.max(before + 1);
+        self.stores.settle(self.store);
     }
 }
