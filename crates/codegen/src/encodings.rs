@@ -13,15 +13,16 @@ use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Inst, Operand};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// For each instruction the shorter ones of the same meaning, shortest first.
-pub struct Encodings<'a> {
-    machine: &'a Machine,
+pub struct Encodings {
+    machine: Arc<Machine>,
     shorter: HashMap<InstrId, Vec<InstrId>>,
 }
 
-impl<'a> Encodings<'a> {
-    pub fn new(machine: &'a Machine) -> Encodings<'a> {
+impl Encodings {
+    pub fn new(machine: &Arc<Machine>) -> Encodings {
         let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
         // Most machines have one size of instructions, or one for each meaning.
         let compact = machine.instrs.iter().any(|i| !i.sizes.is_empty());
@@ -42,7 +43,7 @@ impl<'a> Encodings<'a> {
                 }
             }
         }
-        Encodings { machine, shorter }
+        Encodings { machine: machine.clone(), shorter }
     }
 
     /// Take the shortest encoding that holds the immediates.

@@ -80,7 +80,7 @@ pub struct Finish<'a> {
     pub kernels: &'a [crate::vliw::kernel::Kernel],
     /// Instructions that read a stack slot instead of a register, where there are any.
     pub memory: Option<&'a Memory>,
-    pub encodings: &'a Encodings<'a>,
+    pub encodings: &'a Encodings,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
 }

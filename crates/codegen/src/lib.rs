@@ -40,6 +40,7 @@ pub mod schedule;
 pub mod select;
 pub mod shape;
 pub mod spills;
+pub mod tables;
 pub mod vcode;
 pub mod vliw;
 
@@ -54,6 +55,7 @@ use finish::Finish;
 use frame::Frame;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tables::Tables;
 use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
@@ -112,16 +114,22 @@ pub enum CompileError {
 /// When the machine and the rules lack an operation, or a checker finds a
 /// fault; never a wrong program.
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    compile_with(module, &Tables::new(machine)?, options)
+}
+
+/// [`compile`] with tables made before.
+///
+/// # Errors
+/// As [`compile`]'s.
+pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
-    let m = &*machine;
-    let front = front::Front::new(module, m, options)?;
+    let Tables { machine, facts, encodings, memory_forms, .. } = tables;
+    let m = &**machine;
+    let front = front::Front::new(module, tables, options);
     let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(module);
-    let facts = Facts::new(m);
-    let encodings = encodings::Encodings::new(m);
-    let memory_forms = spills::two_address(m).then(|| spills::Memory::new(m));
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
     for id in module.funcs.keys() {
@@ -131,32 +139,32 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             readonly: &readonly,
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
-        let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
+        let mut vfunc = select::select(&func, m, front.matcher, pinned, &memory)?;
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
-        constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
+        constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
         }
         let kernels = if m.issue.explicit && options.level > 0 {
             let search = options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, search, exchange.as_mut())?
+            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, exchange.as_mut())?
         } else {
             Vec::new()
         };
         // A core that orders for itself is given code that keeps few values alive.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
-            schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
+            schedule_virtual(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
         let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;
-        if let (Some(memory), true) = (&memory_forms, options.level > 0) {
+        if let (Some(memory), true) = (memory_forms, options.level > 0) {
             let clobbered = &registers.clobbered;
-            spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
+            spills::Cleaner { func: &vfunc, machine: m, facts, memory, clobbered }.run(&mut allocated);
         }
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
-        let frame = Frame::new(m, &front.matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
+        let frame = Frame::new(m, front.matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
-        let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,
@@ -236,6 +244,10 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
 /// Does some load or addition of the machine scale an index register? Where none
 /// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
+    scales(&pattern::templates(machine))
+}
+
+fn scales(templates: &[pattern::Template]) -> bool {
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
             pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
@@ -243,7 +255,7 @@ pub fn scales_index(machine: &Machine) -> bool {
             _ => false,
         }
     }
-    pattern::templates(machine).iter().any(|t| match &t.action {
+    templates.iter().any(|t| match &t.action {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
         pattern::Action::Value(_, p @ pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
         _ => false,
@@ -252,8 +264,11 @@ pub fn scales_index(machine: &Machine) -> bool {
 
 /// Does the machine divide 32-bit numbers, signed and unsigned?
 pub fn divides(machine: &Machine) -> bool {
+    divide(&pattern::templates(machine))
+}
+
+fn divide(templates: &[pattern::Template]) -> bool {
     use ciphermill_ir::BinOp::{DivS, DivU};
-    let templates = pattern::templates(machine);
     let has = |op| templates.iter().any(|t| matches!(&t.action, pattern::Action::Value(_, pattern::Pat::Bin(o, ..)) if *o == op));
     has(DivU) && has(DivS)
 }

@@ -27,6 +27,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         call_preserved: regs("call_preserved")?,
         stack_pointer: register(b, t, "stack_pointer", whole)?,
         return_address: t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?,
+        return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
         scratch: regs("scratch")?,
         globals: regs("globals")?,
         stack_align: int(t, "stack_align").unwrap_or(4),

@@ -78,6 +78,8 @@ pub struct RegFile {
     pub cluster: u8,
     /// Configuration: outside the calling convention, kept between calls.
     pub state: bool,
+    /// Registers that an instruction can only name with a prefix.
+    pub prefixed: Vec<Reg>,
 }
 
 #[derive(Clone, Debug)]
@@ -171,13 +173,15 @@ pub struct Instr {
     pub selectable: bool,
 }
 
-/// The encoding is so many bytes longer when the operand is one of these.
+/// The encoding is so many bytes longer when the operand is one of these. Of the
+/// rules about a prefix only one counts.
 #[derive(Clone, Debug)]
 pub struct SizeRule {
     pub operand: usize,
     pub regs: Vec<Reg>,
     pub values: Vec<i64>,
     pub bytes: i8,
+    pub prefix: bool,
 }
 
 /// What an instruction is, worked out from its semantics.
@@ -427,8 +431,9 @@ pub struct Abi {
     pub call_preserved: Vec<Reg>,
     pub stack_pointer: Reg,
     /// Where a call leaves the return address; None: on the stack, the stack
-    /// pointer lowered by a word.
+    /// pointer lowered by `return_bytes`.
     pub return_address: Option<Reg>,
+    pub return_bytes: u32,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
     /// Registers that hold the first mutable globals (the C stack pointer)

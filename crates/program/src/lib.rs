@@ -61,7 +61,11 @@ impl Inst {
             Some(Operand::Imm(v)) => s.values.contains(v),
             _ => false,
         });
-        let total: i32 = i32::from(instr.bytes) + changed.map(|s| i32::from(s.bytes)).sum::<i32>();
+        let (mut total, mut prefixed) = (i32::from(instr.bytes), false);
+        for s in changed {
+            total += if s.prefix && prefixed { 0 } else { i32::from(s.bytes) };
+            prefixed |= s.prefix;
+        }
         total.max(0) as u32
     }
 }
