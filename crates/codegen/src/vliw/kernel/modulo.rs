@@ -375,7 +375,7 @@ impl<'a> Attempt<'a> {
         // early.
         let too_early = op.reads.iter().any(|r| match r.1 {
             From::Node(p, 1) if p != i && !self.plan.lazy[p] => {
-                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) - ii)
+                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) + ops.crossing(i, r.0) - ii)
             }
             _ => false,
         });
