@@ -162,7 +162,9 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             spills::Cleaner { func: &vfunc, machine: m, facts, memory, clobbered }.run(&mut allocated);
         }
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
-        let frame = Frame::new(m, front.matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
+        let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
+        let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
+        let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
         let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
