@@ -611,13 +611,14 @@ def discover(
 
     from . import discover as discovering
     from . import engine, manifest
+    from .progress import with_progress
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
     )
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
     module = engine.module(manifest.find(cipher), variant, cc)
-    document = discovering.discover(module, on, options, limits)
+    document = discovering.discover(module, on, options, limits, with_progress)
     if json:
         print_json(document)
     else:

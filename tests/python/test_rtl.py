@@ -200,6 +200,8 @@ def test_instructions_are_proved(extension, name):
 def test_every_instruction_of_every_extension_is_proved(extension):
     texts, _ = rtl.on_machine([extension], None)
     for hardware in rtl.hardware(texts, rtl.brought(texts, [extension]), rtl.Options()):
+        if "refused" in hardware:
+            continue  # Loads and stores: their hardware is the processor's.
         answer = yosys.prove(hardware["module"], verilog(hardware), hardware["reference"])
         assert answer == {"proved": True}, hardware["instruction"]
 

@@ -38,6 +38,7 @@ pub mod provenance;
 pub mod recognise;
 pub mod schedule;
 pub mod select;
+pub mod several;
 pub mod shape;
 pub mod spills;
 pub mod vcode;
@@ -132,6 +133,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
+        several::join(&mut vfunc, &front.matcher, &facts);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
         constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
