@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, library, paths, rtl, yosys
+from . import _core, engine, library, paths, rtl, synthesis, yosys
 from ._core import InputError
 
 #: The name of what is found, as extension and as instruction.
@@ -61,12 +62,18 @@ def discover(
     when we are at fault."""
     options.check()
     limits.check()
+    known = encoding(on)
+    if limits.outputs > 1 and "crossing" in known:
+        raise InputError(
+            f"--outputs {limits.outputs}: on {Path(on).stem}, a machine of clusters, the compiler uses instructions "
+            "with one result only; leave --outputs at 1"
+        )
     request = engine.request(module, on, options, judged=False)
     found = json.loads(_core.discover(module.wasm, request, limits.inputs, limits.outputs, limits.tries))
     before = engine.measure(module, on, options)
     if not before.verified:
         raise _core.InternalError(f"{module.cipher.name} on {on}: not verified: {before.failure}")
-    found |= encoding(on)
+    found |= known
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         results = pool.map(lambda c: tried(module, on, options, c, found, before.cycles_per_block), found["candidates"])
         tries = list(progress(results, len(found["candidates"])))
@@ -98,8 +105,9 @@ OTHERS = ("kind", "semantics", "operations", "places", "estimate", "cycles_per_b
 
 
 def encoding(on: str) -> dict[str, str]:
-    """How a machine writes an instruction on registers: the kind of its operands
-    on a clustered machine, and the timing of its addition."""
+    """How a machine writes an instruction on registers: the timing of its addition,
+    on a clustered machine the kind of operands, and the name of the one that may come
+    from another cluster."""
     files = [tomllib.loads(library.read(library.machine_path(on))["text"])]
     while parent := files[-1]["machine"].get("inherits"):
         files.append(tomllib.loads(library.read(library.machine_path(parent))["text"]))
@@ -116,8 +124,11 @@ def encoding(on: str) -> dict[str, str]:
     # An instruction with an operand of several modes is called by both names.
     names = [add[: len(add) - n] for n in range(len(add)) if n == 0 or add[len(add) - n] == "_"]
     timing = next((t for name in names if (t := stated("instructions", name, "timing"))), "alu")
-    kind = stated("clusters", "operand")
-    return {"timing": timing} | ({"registers": kind} if kind else {})
+    if not (kind := stated("clusters", "operand")):
+        return {"timing": timing}
+    lists = list((stated("clusters", "cross") or {}).values())
+    crossing = [name for name in (lists[0] if lists else []) if all(name in other for other in lists)]
+    return {"timing": timing, "registers": kind, "crossing": crossing[0] if crossing else None}
 
 
 def best(rows: Sequence[Mapping[str, Any]]) -> int | None:
@@ -150,8 +161,11 @@ def tried(
 
 def extension(module: engine.Module, on: str, candidate: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """The candidate as an extension file."""
-    operands = [f'{name} = "{found["registers"]}"' for name in candidate["registers"]]
-    names = list(candidate["registers"])
+    semantics, names = candidate["semantics"], list(candidate["registers"])
+    if crossing := found.get("crossing"):
+        # The last source is the one that may come over the path between clusters.
+        semantics, names[-1] = re.sub(rf"\b{names[-1]}\b", crossing, semantics), crossing
+    operands = [f'{name} = "{found["registers"]}"' for name in names]
     for name, values in candidate["immediates"]:
         operands.append(f"{name} = {{ values = [{', '.join(map(str, values))}] }}")
         names.append(name)
@@ -169,7 +183,7 @@ operands = {{ {", ".join(operands)} }}
 asm = "{{name}} {", ".join(f"{{{name}}}" for name in names)}"
 bytes = {found["instruction_bytes"]}
 timing = "{found["timing"]}"
-semantics = "{candidate["semantics"]}"
+semantics = "{semantics}"
 source = "an assumption: as an addition, whose timing it has"
 """
     if candidate["constants"]:
@@ -179,17 +193,9 @@ source = "an assumption: as an addition, whose timing it has"
     return text
 
 
-def installed() -> bool:
-    try:
-        yosys.version()
-    except InputError:
-        return False
-    return True
-
-
 def gates_by() -> str:
     """How gates are counted here and now."""
-    if installed():
+    if synthesis.installed():
         return f"synthesis by Yosys {yosys.version()}, a 2-input NAND is 1"
     return (
         "unit gates (AND, OR 1, XOR 2) of the graph before synthesis; with Yosys installed "
@@ -199,7 +205,7 @@ def gates_by() -> str:
 
 def gates(path: Path, on: str) -> float:
     """Gates of the extension's only instruction."""
-    if installed():
+    if synthesis.installed():
         document, _ = rtl.report([str(path)], rtl.Options(on=on, prove=False))
         return document["instructions"][0]["gates"]
     texts, _ = rtl.on_machine([str(path)], on)

@@ -259,7 +259,10 @@ impl Matcher {
                 Some(imm) => bind(binds, *i, Bind::Imm(imm)),
                 None => false,
             },
-            Pat::Const(k) => constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0),
+            Pat::Const(k) => {
+                let constant = constant.or_else(|| complement(func, v));
+                constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0)
+            }
             _ => {
                 if let Some(c) = constant {
                     // A constant that has no bits beyond a mask is there already.
@@ -344,6 +347,14 @@ impl Matcher {
         }
         false
     }
+}
+
+/// A constant that was written as its complement, for an instruction that
+/// complements it.
+fn complement(func: &Func, v: Value) -> Option<u64> {
+    let data = &func.insts[func.def_inst(v)?];
+    let constant = |n: usize| func.as_const(func.resolve(data.args[n]));
+    (data.op == Op::Bin(BinOp::Xor)).then(|| Some(constant(0)? ^ constant(1)?))?
 }
 
 /// Does the template's access work at such an address? Those that the code

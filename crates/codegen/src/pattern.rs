@@ -102,10 +102,11 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
 }
 
 /// Templates of the instructions that give several results: for each of these, one
-/// for every result. [`crate::several`] uses them.
+/// for every result. [`crate::several`] uses them. Not those of clustered machines,
+/// where both results would have to be on the side of the unit.
 pub fn several(machine: &Machine) -> Vec<Vec<Template>> {
     let group = |(id, instr): (usize, &ciphermill_machine::Instr)| {
-        if !instr.selectable || instr.kind != InstrKind::Compute {
+        if !instr.selectable || instr.kind != InstrKind::Compute || machine.variants[id].len() > 1 {
             return None;
         }
         let parts = vec![CompoundPart {
