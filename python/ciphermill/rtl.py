@@ -229,7 +229,7 @@ def text(document: dict[str, Any]) -> str:
     refused = [row for row in document["instructions"] if "refused" in row]
     made = [row for row in document["instructions"] if "refused" not in row]
     if document["yosys"] is None:
-        rows = [(row["name"], str(row["unsynthesised"]), row["module"], ", ".join(row["needs"])) for row in made]
+        rows = [(row["name"], str(row.get("unsynthesised", "")), row["module"], ", ".join(row["needs"])) for row in made]
         parts.append(tables.text(("instruction", "unit gates", "module", "needs"), rows, (1,)))
         parts.append("unit gates: AND, OR 1, XOR 2, of the semantics as gates, before any synthesis")
     elif made:
