@@ -165,7 +165,7 @@ def unit(entry: dict[str, Any], files: dict[str, str], options: Options) -> dict
     if not memory:
         row["virtex2"] = synthesis.virtex2(entry["module"], verilog, row["parameters"])
     if options.prove and (connections := entry.get("instructions")):
-        texts, _ = on_machine(entry["with"], entry["on"])
+        texts, _ = on_machine(entry["with"], entry.get("on"))
         for made in hardware(texts, list(connections), options):
             wrapped = verilog | {"wrapper.v": wrapper(entry, made, connections[made["instruction"]])}
             row["proofs"][made["instruction"]] = synthesis.prove("wrapper", wrapped, made["reference"])

@@ -76,16 +76,20 @@ recorded: dict[str, Any] | None = None
 
 def answer(asked: list[Any], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What Yosys says, or said. Raises InputError when neither is to be had."""
-    key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
     if not installed():
-        if (found := kept()["results"].get(key)) is not None:
+        if (found := kept()["results"].get(key(asked))) is not None:
             return found
         # The message that says how to get it.
         yosys.version()
     result = ask()
     if recorded is not None:
-        recorded[key] = result
+        recorded[key(asked)] = result
     return result
+
+
+def key(asked: list[Any]) -> str:
+    """What a question is kept under."""
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def record(path: Path = FILE) -> None:

