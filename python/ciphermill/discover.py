@@ -3,26 +3,31 @@
 The core finds candidates in the code that runs often (``crates/discover``).
 Here each becomes an extension file, the cipher is measured with it, so that
 what it saves is a fact of the real schedule, and its hardware is counted: by
-Yosys where that is installed, else as the two-input gates of the graph that the
-proofs start from, before anything is simplified.
+Yosys where that is installed, else in unit gates of the graph that the proofs
+start from, before anything is simplified.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
 import tempfile
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, paths, rtl, tables, yosys
+from . import _core, engine, library, paths, rtl, synthesis, tables, yosys
 from ._core import InputError
 
 #: The name of what is found, as extension and as instruction.
 NAME = "found"
-#: Most registers that an instruction's semantics are looked for with.
+#: Most registers that instructions are looked for with, read and written.
 MOST_INPUTS = 4
+MOST_OUTPUTS = 3
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,8 @@ class Limits:
     def check(self) -> None:
         if not 1 <= self.inputs <= MOST_INPUTS:
             raise InputError(f"--inputs {self.inputs}: an instruction reads 1 to {MOST_INPUTS} registers here")
-        if self.outputs != 1:
-            raise InputError(
-                f"--outputs {self.outputs}: the compiler puts one result of an instruction into a register; leave --outputs at 1"
-            )
+        if not 1 <= self.outputs <= MOST_OUTPUTS:
+            raise InputError(f"--outputs {self.outputs}: an instruction writes 1 to {MOST_OUTPUTS} registers here")
         if self.gates is not None and self.gates <= 0:
             raise InputError(f"--gates {self.gates:g}: it is the most gates an instruction may cost, above 0")
         if self.tries < 1:
@@ -59,15 +62,23 @@ def discover(
     when we are at fault."""
     options.check()
     limits.check()
+    known = encoding(on)
+    if limits.outputs > 1 and "crossing" in known:
+        raise InputError(
+            f"--outputs {limits.outputs}: on {Path(on).stem}, a machine of clusters, the compiler uses instructions "
+            "with one result only; leave --outputs at 1"
+        )
     request = engine.request(module, on, options, judged=False)
-    found = json.loads(_core.discover(module.wasm, request, limits.inputs, limits.tries))
+    found = json.loads(_core.discover(module.wasm, request, limits.inputs, limits.outputs, limits.tries))
     before = engine.measure(module, on, options)
     if not before.verified:
         raise _core.InternalError(f"{module.cipher.name} on {on}: not verified: {before.failure}")
-    rows = []
-    for candidate in progress(found["candidates"], len(found["candidates"])):
-        rows.append(tried(module, on, options, candidate, found, before.cycles_per_block))
-    rows = [row for row in rows if row["saved"] > 0]
+    found |= known
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        results = pool.map(lambda c: tried(module, on, options, c, found, before.cycles_per_block), found["candidates"])
+        tries = list(progress(results, len(found["candidates"])))
+    rows = [row for row in tries if row["saved"] > 0]
+    others = [{key: row.get(key) for key in OTHERS} for row in tries if row["saved"] <= 0]
     for row in rows:
         row["saved_per_gate"] = row["saved"] / max(row["gates"], 1)
         row["within_gates"] = limits.gates is None or row["gates"] <= limits.gates
@@ -84,8 +95,40 @@ def discover(
         "gates_by": gates_by(),
         "cycles_per_block": before.cycles_per_block,
         "candidates": rows,
+        "others": others,
         "best": best(rows),
     }
+
+
+#: What is kept of candidates that save nothing.
+OTHERS = ("kind", "semantics", "operations", "places", "estimate", "cycles_per_block", "refused")
+
+
+def encoding(on: str) -> dict[str, str]:
+    """How a machine writes an instruction on registers: the timing of its addition,
+    on a clustered machine the kind of operands, and the name of the one that may come
+    from another cluster."""
+    files = [tomllib.loads(library.read(library.machine_path(on))["text"])]
+    while parent := files[-1]["machine"].get("inherits"):
+        files.append(tomllib.loads(library.read(library.machine_path(parent))["text"]))
+
+    def stated(*keys: str) -> Any:
+        for file in files:
+            for key in keys:
+                file = file.get(key, {}) if isinstance(file, dict) else {}
+            if file:
+                return file
+        return None
+
+    add = stated("abi", "ops", "add") or ""
+    # An instruction with an operand of several modes is called by both names.
+    names = [add[: len(add) - n] for n in range(len(add)) if n == 0 or add[len(add) - n] == "_"]
+    timing = next((t for name in names if (t := stated("instructions", name, "timing"))), "alu")
+    if not (kind := stated("clusters", "operand")):
+        return {"timing": timing}
+    lists = list((stated("clusters", "cross") or {}).values())
+    crossing = [name for name in (lists[0] if lists else []) if all(name in other for other in lists)]
+    return {"timing": timing, "registers": kind, "crossing": crossing[0] if crossing else None}
 
 
 def best(rows: Sequence[Mapping[str, Any]]) -> int | None:
@@ -99,7 +142,7 @@ def tried(
     module: engine.Module, on: str, options: engine.Options, candidate: dict[str, Any], found: dict[str, Any], before: float
 ) -> dict[str, Any]:
     """A candidate with what it saves and costs; ``refused`` says why it saves nothing."""
-    row = {key: candidate[key] for key in ("kind", "semantics", "operations", "places")}
+    row = {key: candidate[key] for key in ("kind", "semantics", "operations", "places", "outputs")}
     row["estimate"] = candidate["saves"] / found["blocks"]
     row["extension"] = text = extension(module, on, candidate, found)
     with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
@@ -118,10 +161,12 @@ def tried(
 
 def extension(module: engine.Module, on: str, candidate: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """The candidate as an extension file."""
-    operands = [f'{name} = "{found["registers"]}"' for name in candidate["registers"]]
-    names = list(candidate["registers"])
-    if candidate["immediate"]:
-        name, values = candidate["immediate"]
+    semantics, names = candidate["semantics"], list(candidate["registers"])
+    if crossing := found.get("crossing"):
+        # The last source is the one that may come over the path between clusters.
+        semantics, names[-1] = re.sub(rf"\b{names[-1]}\b", crossing, semantics), crossing
+    operands = [f'{name} = "{found["registers"]}"' for name in names]
+    for name, values in candidate["immediates"]:
         operands.append(f"{name} = {{ values = [{', '.join(map(str, values))}] }}")
         names.append(name)
     text = f"""\
@@ -137,9 +182,9 @@ for = ["{Path(on).stem}"]
 operands = {{ {", ".join(operands)} }}
 asm = "{{name}} {", ".join(f"{{{name}}}" for name in names)}"
 bytes = {found["instruction_bytes"]}
-timing = "alu"
-semantics = "{candidate["semantics"]}"
-source = "an assumption: one cycle in the ALU"
+timing = "{found["timing"]}"
+semantics = "{semantics}"
+source = "an assumption: as an addition, whose timing it has"
 """
     if candidate["constants"]:
         blocks = candidate["constants"].rstrip().split("\n\n")
@@ -148,31 +193,26 @@ source = "an assumption: one cycle in the ALU"
     return text
 
 
-def installed() -> bool:
-    try:
-        yosys.version()
-    except InputError:
-        return False
-    return True
-
-
 def gates_by() -> str:
     """How gates are counted here and now."""
-    if installed():
+    if synthesis.installed():
         return f"synthesis by Yosys {yosys.version()}, a 2-input NAND is 1"
-    return "two-input gates of the unsimplified graph (Yosys is not installed: pip install 'ciphermill[rtl]')"
+    return (
+        "unit gates (AND, OR 1, XOR 2) of the graph before synthesis; with Yosys installed "
+        "(pip install 'ciphermill[rtl]') they are synthesised"
+    )
 
 
 def gates(path: Path, on: str) -> float:
     """Gates of the extension's only instruction."""
-    if installed():
+    if synthesis.installed():
         document, _ = rtl.report([str(path)], rtl.Options(on=on, prove=False))
         return document["instructions"][0]["gates"]
     texts, _ = rtl.on_machine([str(path)], on)
     made = rtl.hardware(texts, [NAME], rtl.Options(on=on))[0]
     if "refused" in made:
         raise InputError(made["refused"])
-    return sum(len(line.split()) == 4 for line in made["reference"].splitlines() if line.startswith(".names"))
+    return float(made["unit_gates"])
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:
@@ -192,7 +232,7 @@ def text(document: Mapping[str, Any]) -> str:
     name = f"{document['cipher']}/{document['variant']} {document['direction']} on {document['machine']}"
     head = f"{name}: {report.number(document['cycles_per_block'])} cycles a block."
     if not document["candidates"]:
-        return f"{head} Nothing with {document['inputs']} inputs was found that saves cycles."
+        return "\n\n".join([f"{head} Nothing was found that saves cycles {ports(document)}.", *nothing(document)])
     if document["best"] is None:
         head += f" Nothing of at most {document['gates']:g} gates was found that saves cycles."
     else:
@@ -209,7 +249,26 @@ def text(document: Mapping[str, Any]) -> str:
     columns = ("", "found", "operations", "places", "cycles", "saved", "gates", "saved/gate", "")
     table = tables.text(columns, rows, (0, 2, 3, 4, 5, 6, 7), (0, 2))
     meanings = "\n".join(f"{i + 1}: {row['semantics']}" for i, row in enumerate(document["candidates"]))
-    lines = [head, table, meanings, f"gates: {document['gates_by']}"]
+    lines = [head, table, meanings, f"gates: {document['gates_by']}", *nothing(document)]
     if document["best"] is not None:
         lines.append("* saves most within the gates allowed; -o FILE writes it as an extension")
     return "\n\n".join(lines)
+
+
+def ports(document: Mapping[str, Any]) -> str:
+    several = "" if document["outputs"] == 1 else "s"
+    return f"with {document['inputs']} inputs and {document['outputs']} output{several}"
+
+
+def nothing(document: Mapping[str, Any]) -> list[str]:
+    """What was tried and saves nothing, and why."""
+    rows = document["others"]
+    if not rows:
+        return []
+    refused: dict[str, int] = {}
+    for row in rows:
+        if row["refused"]:
+            refused[row["refused"]] = refused.get(row["refused"], 0) + 1
+    slower = len(rows) - sum(refused.values())
+    lines = [f"tried, and no faster: {slower}"] if slower else []
+    return ["\n".join(lines + [f"refused: {count}: {why}" for why, count in refused.items()])]

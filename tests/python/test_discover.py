@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+import re
 
 import pytest
 
@@ -10,9 +10,9 @@ import ciphermill as cm
 from ciphermill import discover, engine, manifest
 
 
-def found(cipher: str, variant: str, **limits) -> dict:
+def found(cipher: str, variant: str | None, on: str = "rv32", tries: int = 2, **limits) -> dict:
     module = engine.module(manifest.find(cipher), variant)
-    return discover.discover(module, "rv32", engine.Options(), discover.Limits(tries=2, **limits))
+    return discover.discover(module, on, engine.Options(), discover.Limits(tries=tries, **limits))
 
 
 def test_a_round_table_is_an_instruction(tmp_path):
@@ -49,7 +49,7 @@ def test_the_gates_allowed_decide_what_is_best():
 
 @pytest.mark.parametrize(
     ("limits", "message"),
-    [({"inputs": 0}, "--inputs 0"), ({"outputs": 2}, "--outputs 2"), ({"gates": -1}, "--gates -1"), ({"tries": 0}, "--tries 0")],
+    [({"inputs": 0}, "--inputs 0"), ({"outputs": 4}, "--outputs 4"), ({"gates": -1}, "--gates -1"), ({"tries": 0}, "--tries 0")],
 )
 def test_limits_are_checked(limits, message):
     with pytest.raises(cm.InputError, match=message):
@@ -60,3 +60,30 @@ def test_nothing_found_is_not_written(tmp_path):
     with pytest.raises(cm.InputError, match="nothing was found"):
         discover.write({"best": None, "candidates": []}, tmp_path / "f.toml")
 
+
+def test_two_results_of_one_instruction(cli, tmp_path):
+    document = found("twofish", "full-keying", outputs=2)
+    rows = [row for row in document["candidates"] if row["outputs"] == 2]
+    assert rows and all("rd2 = " in row["semantics"] and row["saved"] > 0 for row in rows)
+    path = tmp_path / "found.toml"
+    discover.write({"candidates": rows, "best": 0}, path)
+    measured = cm.run("twofish", "rv32", variant="full-keying", with_=str(path))
+    assert measured.verified and measured.cycles_per_block == rows[0]["cycles_per_block"]
+    # Both results of one and the same instruction are used.
+    listing = cli("asm", "twofish", "--variant", "full-keying", "--on", "rv32", "--with", path).out
+    uses = re.findall(r"found (\w+), (\w+),", listing)
+    assert uses and all(first != second for first, second in uses)
+
+
+def test_constants_that_the_machine_complements_are_recognised():
+    """LEON-2 takes 0x01010101 as the complement of another mask."""
+    document = found("rijndael", "compact", on="leon2", tries=1)
+    cones = [row for row in document["candidates"] if row["kind"] == "cone"]
+    assert cones and cones[0]["places"] == 4
+
+
+def test_machines_of_clusters():
+    assert discover.encoding("c64x") == {"timing": "lsd", "registers": "r", "crossing": "src2"}
+    assert discover.encoding("core2") == {"timing": "alu"}
+    with pytest.raises(cm.InputError, match="one result only"):
+        found("rijndael", "compact", on="c6201", outputs=2)

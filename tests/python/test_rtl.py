@@ -81,7 +81,7 @@ def test_wrong_names_are_refused(refused):
 def test_units_name_files_and_instructions_that_exist():
     for unit in rtl.covering(library.extension_names()):
         assert all((paths.RTL / name).is_file() for name in unit["files"]), unit["name"]
-        texts, _ = rtl.on_machine(unit["with"], unit["on"])
+        texts, _ = rtl.on_machine(unit["with"], unit.get("on"))
         assert set(unit.get("instructions", {})) <= set(rtl.brought(texts, unit["with"])), unit["name"]
 
 
@@ -200,6 +200,8 @@ def test_instructions_are_proved(extension, name):
 def test_every_instruction_of_every_extension_is_proved(extension):
     texts, _ = rtl.on_machine([extension], None)
     for hardware in rtl.hardware(texts, rtl.brought(texts, [extension]), rtl.Options()):
+        if "refused" in hardware:
+            continue  # Loads and stores: their hardware is the processor's.
         answer = yosys.prove(hardware["module"], verilog(hardware), hardware["reference"])
         assert answer == {"proved": True}, hardware["instruction"]
 
@@ -209,7 +211,7 @@ def test_every_instruction_of_every_extension_is_proved(extension):
 def test_every_unit_is_proved():
     for entry in rtl.covering(library.extension_names()):
         files = {name: (paths.RTL / name).read_text() for name in entry["files"]}
-        texts, _ = rtl.on_machine(entry["with"], entry["on"])
+        texts, _ = rtl.on_machine(entry["with"], entry.get("on"))
         connections = entry.get("instructions", {})
         for made in rtl.hardware(texts, list(connections), rtl.Options()):
             wrapped = files | {"wrapper.v": rtl.wrapper(entry, made, connections[made["instruction"]])}
@@ -234,7 +236,7 @@ def mutants() -> list[tuple[str, str, dict[str, str], str]]:
         out.append((f"line {i + 1}", "sbox4r", files | {"aes_sbox.v": "\n".join(changed)}, sbox["reference"]))
     plain = rtl.hardware(rtl.on_machine(["sbox4r"], None)[0], ["sbox4r"], rtl.Options(plain_tables=True))[0]
     table = verilog(plain)
-    for entry, bit in [(0, 0), (83, 3), (254, 7)]:
+    for entry, bit in [(0, 0), (31, 1), (62, 2), (83, 3), (127, 4), (160, 5), (200, 6), (254, 7)]:
         old = re.search(rf"8'h{entry:02x}: value = 8'h(..);", table["table_aes_sbox.v"])
         new = old[0].replace(f"h{old[1]};", f"h{int(old[1], 16) ^ 1 << bit:02x};")
         out.append((f"entry {entry}", "sbox4r", table | {"table_aes_sbox.v": table["table_aes_sbox.v"].replace(old[0], new)}, sbox["reference"]))
@@ -243,13 +245,43 @@ def mutants() -> list[tuple[str, str, dict[str, str], str]]:
         old = re.search(rf"assign y\[{i}\] = .*;", matrix["matrix_aes_mix.v"])[0]
         new = old.replace(" ^ ", " | ", 1)
         out.append((f"sum {i}", "mixcol4", matrix | {"matrix_aes_mix.v": matrix["matrix_aes_mix.v"].replace(old, new)}, mix["reference"]))
+    return out + operators()
+
+
+#: An operator of generated Verilog, what it is exchanged for, and where there is one.
+OPERATORS = [
+    ("zba", "sh2add", " + rs2", " - rs2"),
+    ("zba", "sh2add", "2'b0", "2'b10"),
+    ("zbb", "andn", "rs1 & ", "rs1 | "),
+    ("zbb", "orn", "rs1 | ", "rs1 ^ "),
+    ("zbb", "xnor", "rs1 ^ rs2", "rs1 & rs2"),
+    ("zbb", "max", "$signed(rs1) < $signed(rs2)", "rs1 < rs2"),
+    ("zbb", "maxu", "? rs2 : rs1", "? rs1 : rs2"),
+    ("zbb", "sext_b", "{24{rs1[7]}}", "{24{rs1[6]}}"),
+    ("zbb", "rev8", "rs1[7:0], rs1[15:8]", "rs1[15:8], rs1[7:0]"),
+    ("zbkb", "zip", "32'hff0000ff", "32'hff0000fe"),
+    ("zbkb", "rol", "rd = n0[63:32]", "rd = n0[62:31]"),
+]
+
+
+def operators() -> list[tuple[str, str, dict[str, str], str]]:
+    out = []
+    for extension, name, old, new in OPERATORS:
+        hardware = made(extension, name)
+        files = verilog(hardware)
+        module = f"op_{name}.v"
+        # Behind the comment, which has the semantics.
+        head, body = files[module].split("module ", 1)
+        assert old in body, f"{name} has no {old}: {body}"
+        changed = f"{head}module {body.replace(old, new, 1)}"
+        out.append((f"{old} as {new}", name, files | {module: changed}, hardware["reference"]))
     return out
 
 
 @needs_yosys
 def test_every_mutant_is_caught():
     tried = mutants()
-    assert len(tried) > 15
+    assert len(tried) > 25
     for place, name, files, reference in tried:
         answer = yosys.prove(f"op_{name}", files, reference)
         assert not answer["proved"], f"{name}, {place}: not found"

@@ -103,6 +103,10 @@ impl Expansion<'_> {
                             (true, _) => None,
                         }
                     }
+                    // Another result of an instruction that has several.
+                    (OperandKind::Reg { def: true, used: false, .. }, PartArg::Operand(i)) if ops[*i].is_none() => {
+                        Some(VOp::Def(self.fresh()))
+                    }
                     (OperandKind::Reg { def: true, .. }, PartArg::Scratch(s)) => {
                         let def = self.fresh();
                         scratch.insert(*s, def);

@@ -38,6 +38,7 @@ pub mod provenance;
 pub mod recognise;
 pub mod schedule;
 pub mod select;
+pub mod several;
 pub mod shape;
 pub mod spills;
 pub mod tables;
@@ -140,6 +141,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, front.matcher, pinned, &memory)?;
+        several::join(&mut vfunc, front.matcher, facts);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
         constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;

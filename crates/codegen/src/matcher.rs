@@ -33,6 +33,10 @@ pub struct Matcher {
     by_root: HashMap<Discriminant<Pat>, Vec<usize>>,
     pub branches: Vec<usize>,
     pub stores: Vec<usize>,
+    /// Numbers of the templates of each instruction with several results:
+    /// behind those of `templates`.
+    pub several: Vec<std::ops::Range<usize>>,
+    joint: Vec<Template>,
     /// Register that reads as zero, by register file.
     zero: HashMap<usize, Reg>,
     bits: u32,
@@ -65,7 +69,18 @@ impl Matcher {
             .filter(|(_, r)| r.zero)
             .map(|(i, r)| (r.file, Reg(i as u16)))
             .collect();
-        Matcher { templates, by_root, branches, stores, zero, bits: u32::from(machine.word_bits) }
+        let (mut several, mut joint) = (Vec::new(), Vec::new());
+        for group in crate::pattern::several(machine) {
+            let first = templates.len() + joint.len();
+            several.push(first..first + group.len());
+            joint.extend(group);
+        }
+        Matcher { templates, by_root, branches, stores, several, joint, zero, bits: u32::from(machine.word_bits) }
+    }
+
+    /// A template by its number, those of instructions with several results too.
+    pub fn template(&self, number: usize) -> &Template {
+        self.templates.get(number).unwrap_or_else(|| &self.joint[number - self.templates.len()])
     }
 
     /// The register that reads as zero in a register file.
@@ -145,6 +160,21 @@ impl Matcher {
             return None;
         }
         let mut binds = no_binds(t);
+        self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
+    }
+
+    /// As [`Matcher::value`], with operands that are bound already.
+    pub fn value_with(
+        &self,
+        func: &Func,
+        t: &Template,
+        op: Op,
+        args: &[Value],
+        fold: Fold<'_>,
+        bound: Option<&Binds>,
+    ) -> Option<Binds> {
+        let Action::Value(_, pat) = &t.action else { return None };
+        let mut binds = bound.cloned().unwrap_or_else(|| no_binds(t));
         self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
     }
 
@@ -229,7 +259,10 @@ impl Matcher {
                 Some(imm) => bind(binds, *i, Bind::Imm(imm)),
                 None => false,
             },
-            Pat::Const(k) => constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0),
+            Pat::Const(k) => {
+                let constant = constant.or_else(|| complement(func, v));
+                constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0)
+            }
             _ => {
                 if let Some(c) = constant {
                     // A constant that has no bits beyond a mask is there already.
@@ -322,6 +355,14 @@ impl Matcher {
         }
         false
     }
+}
+
+/// A constant that was written as its complement, for an instruction that
+/// complements it.
+fn complement(func: &Func, v: Value) -> Option<u64> {
+    let data = &func.insts[func.def_inst(v)?];
+    let constant = |n: usize| func.as_const(func.resolve(data.args[n]));
+    (data.op == Op::Bin(BinOp::Xor)).then(|| Some(constant(0)? ^ constant(1)?))?
 }
 
 /// Does the template's access work at such an address? Those that the code

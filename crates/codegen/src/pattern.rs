@@ -101,6 +101,52 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
     out
 }
 
+/// Templates of the instructions that give several results: for each of these, one
+/// for every result. [`crate::several`] uses them. Not those of clustered machines,
+/// where both results would have to be on the side of the unit.
+pub fn several(machine: &Machine) -> Vec<Vec<Template>> {
+    let group = |(id, instr): (usize, &ciphermill_machine::Instr)| {
+        if !instr.selectable || instr.kind != InstrKind::Compute || machine.variants[id].len() > 1 {
+            return None;
+        }
+        let parts = vec![CompoundPart {
+            instr: InstrId(id as u16),
+            args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
+        }];
+        let template = |action| Template {
+            action,
+            operands: instr.operands.clone(),
+            cost: cost(machine, &parts),
+            parts: parts.clone(),
+            scratch: 0,
+            unaligned: false,
+            fixed: vec![],
+            any_old: false,
+            deep: true,
+        };
+        let overwrites = |o: &Operand| matches!(o.kind, OperandKind::Reg { def: true, used: true, .. });
+        let group: Vec<Template> = results(&instr.semantics, machine.word_bits)?.into_iter().map(template).collect();
+        (group.len() > 1 && !instr.operands.iter().any(overwrites) && crate::several::complete(&group)).then_some(group)
+    };
+    machine.instrs.iter().enumerate().filter_map(group).collect()
+}
+
+/// The results of semantics that do nothing else than assign operands.
+fn results(semantics: &[Stmt], word: u8) -> Option<Vec<Action>> {
+    let mut lets: Vec<Pat> = Vec::new();
+    let mut out = Vec::new();
+    for stmt in semantics {
+        match stmt {
+            Stmt::Let { value, .. } => lets.push(pat(value, &lets, word)?),
+            Stmt::Assign { dest: Dest::Operand(d), value } => {
+                out.push(Action::Value(*d, pat(value, &lets, word).filter(|p| operations(p) > 0)?));
+            }
+            _ => return None,
+        }
+    }
+    Some(out)
+}
+
 pub(crate) fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
     parts
         .iter()

@@ -307,6 +307,10 @@ impl Selector<'_> {
         let data = &func.blocks[block];
         self.latest = if self.folds_loads { self.latest(block) } else { HashMap::new() };
         let places: HashMap<Inst, usize> = data.insts.iter().enumerate().map(|(i, &inst)| (inst, i)).collect();
+        let together = {
+            let computed = |v: Value| self.computed(v, block);
+            crate::several::together(func, self.matcher, &data.insts, &computed)
+        };
         (self.current, self.read_here) = (block, HashMap::new());
         for (at, &inst) in data.insts.iter().enumerate() {
             let op = func.insts[inst].op;
@@ -329,6 +333,15 @@ impl Selector<'_> {
                 && found.as_ref().is_none_or(|f| turned.2 < f.2)
             {
                 found = Some(turned);
+            }
+            if let Some((i, binds)) = together.get(&inst) {
+                // One of several results: its part of what the instruction costs.
+                let t = self.matcher.template(*i);
+                let parts = self.matcher.several.iter().find(|g| g.contains(i)).map_or(1, |g| g.len() as u32);
+                let cost = self.total(t, binds, block).saturating_sub(t.cost - t.cost / parts);
+                if found.as_ref().is_none_or(|f| cost <= f.2) {
+                    found = Some((*i, binds.clone(), cost));
+                }
             }
             if let Some(found) = found {
                 self.best.insert(func.result(inst), found);
@@ -633,7 +646,7 @@ impl Selector<'_> {
         loc: u32,
     ) -> Result<(), CompileError> {
         let matcher = self.matcher;
-        let t = &matcher.templates[i];
+        let t = matcher.template(i);
         let insts = self.expand(t, binds, result, None)?;
         let folded = self.folded(binds);
         let mem = mem.or(folded.map(|f| f.0));

@@ -3,20 +3,21 @@
 //! Three kinds of candidates are looked for in code that runs often, each with
 //! the text of the semantics that an extension file needs:
 //!
-//! * [`cones`]: convex subgraphs of a block with few inputs and one output
-//!   (Atasu, Pozzi and Ienne, DAC 2003), whatever their operations are;
+//! * [`cones`]: convex subgraphs of a block with few inputs and outputs (Atasu,
+//!   Pozzi and Ienne, DAC 2003), whatever their operations are; [`search`] finds
+//!   them;
 //! * [`maps`], matrices: values that are a matrix over GF(2) times another value,
 //!   however the program computes them;
 //! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
 //!   they are added to.
 //!
-//! Candidates that are the same but for one constant become one, with an
-//! immediate. How much a candidate saves is an estimate here, of operations and
+//! Candidates that are the same but for constants become one, with immediates. How much a candidate saves is an estimate here, of operations and
 //! of how often they ran; what it really saves is for whoever compiles the
 //! program with it to measure, and what it costs, for synthesis.
 
 pub mod cones;
 pub mod maps;
+pub mod search;
 pub mod text;
 
 use ciphermill_ir::{Block, FuncId, Module};
@@ -32,6 +33,8 @@ pub type Counts = HashMap<(FuncId, Block), u64>;
 pub struct Limits {
     /// Registers that an instruction may read.
     pub inputs: usize,
+    /// Registers that it may write.
+    pub outputs: usize,
     /// Candidates of each kind, at most.
     pub most: usize,
 }
@@ -43,8 +46,10 @@ pub struct Candidate {
     pub kind: &'static str,
     /// Names of its register operands, results first.
     pub registers: Vec<String>,
-    /// Name and values of its immediate, if it has one.
-    pub immediate: Option<(String, Vec<i64>)>,
+    /// How many of them are results.
+    pub outputs: usize,
+    /// Name and values of each immediate.
+    pub immediates: Vec<(String, Vec<i64>)>,
     pub semantics: String,
     /// Tables and matrices that the semantics name: as TOML.
     pub constants: String,
@@ -67,7 +72,9 @@ pub fn discover(
     counts: &Counts,
     limits: Limits,
 ) -> Vec<Candidate> {
-    let mut kinds = vec![cones::candidates(funcs, counts, limits), maps::matrices(module, machine, counts)];
+    let (one, several): (Vec<_>, Vec<_>) =
+        cones::candidates(funcs, counts, limits).into_iter().partition(|c| c.outputs == 1);
+    let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
     if limits.inputs > 1 {
         kinds.push(maps::tables(module, counts));
     }

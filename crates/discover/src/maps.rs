@@ -51,7 +51,8 @@ pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Cand
         Candidate {
             kind: "matrix",
             registers: vec!["rd".to_owned(), "rs1".to_owned()],
-            immediate: None,
+            outputs: 1,
+            immediates: Vec::new(),
             semantics: "rd = linear(map, rs1)".to_owned(),
             constants,
             operations,
@@ -104,7 +105,8 @@ fn candidate(table: &ByteTable, (_, places, saves): (BTreeSet<u8>, usize, u64)) 
     Candidate {
         kind: "tables",
         registers: ["rd", "rs1", "rs2"].map(str::to_owned).to_vec(),
-        immediate: Some(("bs".to_owned(), vec![0, 1, 2, 3])),
+        outputs: 1,
+        immediates: vec![("bs".to_owned(), vec![0, 1, 2, 3])],
         semantics: format!("rd = rs1 ^ rotl({value}, bs << 3)"),
         constants,
         operations: LOOKUP as usize,

@@ -54,11 +54,14 @@ fn written(op: Op, args: &[&str]) -> Option<String> {
     }
 }
 
-/// A subgraph with one result, written out.
+/// A subgraph, written out.
 pub struct Written {
     /// With `{n}` for the n-th constant; statements before the last are `let`.
     pub skeleton: String,
     pub constants: Vec<u32>,
+    /// Registers `rs1`, `rs2` ... that it reads, and results that it has.
+    pub inputs: usize,
+    pub outputs: usize,
 }
 
 impl Written {
@@ -74,10 +77,15 @@ impl Written {
     }
 }
 
-/// Write out what `root` computes from values outside `nodes`: these become
-/// `rs1`, `rs2` and so on, in the order of their first use.
-pub fn write(func: &Func, root: Value, nodes: &BTreeSet<Value>) -> Option<Written> {
-    let mut uses: HashMap<Value, usize> = HashMap::new();
+/// The name of the n-th result.
+pub fn output(n: usize) -> String {
+    if n == 0 { "rd".to_owned() } else { format!("rd{}", n + 1) }
+}
+
+/// Write out what `outputs` are, of values outside `nodes`: these become `rs1`,
+/// `rs2` and so on, in the order of their first use.
+pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<Written> {
+    let mut uses: HashMap<Value, usize> = outputs.iter().map(|&v| (v, 1)).collect();
     for &v in nodes {
         for &a in &func.insts[func.def_inst(v)?].args {
             *uses.entry(func.resolve(a)).or_default() += 1;
@@ -92,11 +100,19 @@ pub fn write(func: &Func, root: Value, nodes: &BTreeSet<Value>) -> Option<Writte
         names: HashMap::new(),
         constants: Vec::new(),
     };
-    let last = out.value(root)?;
+    let results: Vec<String> = outputs.iter().map(|&v| out.value(v)).collect::<Option<_>>()?;
     let lets: String = out.lets.iter().map(|(name, text)| format!("let {name} = {text}; ")).collect();
-    let last =
-        last.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| balanced(t)).unwrap_or(&last).to_owned();
-    Some(Written { skeleton: format!("{lets}rd = {last}"), constants: out.constants })
+    let bare = |text: &String| {
+        text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| balanced(t)).unwrap_or(text).to_owned()
+    };
+    let results: Vec<String> =
+        results.iter().enumerate().map(|(n, text)| format!("{} = {}", output(n), bare(text))).collect();
+    Some(Written {
+        skeleton: format!("{lets}{}", results.join("; ")),
+        constants: out.constants,
+        inputs: out.inputs.len(),
+        outputs: outputs.len(),
+    })
 }
 
 /// No parenthesis closes before it was opened.

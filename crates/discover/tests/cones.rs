@@ -12,16 +12,16 @@ fn module(body: &str) -> Module {
 }
 
 /// Candidates of a function that ran once.
-fn found(body: &str, inputs: usize) -> Vec<Candidate> {
+fn found(body: &str, inputs: usize, outputs: usize) -> Vec<Candidate> {
     let module = module(body);
     let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
     let blocks = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1)));
     let counts: Counts = blocks.collect();
-    cones::candidates(&funcs, &counts, Limits { inputs, most: 100 })
+    cones::candidates(&funcs, &counts, Limits { inputs, outputs, most: 100 })
 }
 
 fn semantics(body: &str, inputs: usize) -> Vec<String> {
-    let mut all: Vec<String> = found(body, inputs).into_iter().map(|c| c.semantics).collect();
+    let mut all: Vec<String> = found(body, inputs, 1).into_iter().map(|c| c.semantics).collect();
     all.sort();
     all
 }
@@ -62,10 +62,58 @@ fn what_is_used_twice_inside_is_written_once() {
 fn the_same_but_for_one_constant_is_one() {
     let turned = |x: &str, n: u32| format!("(i32.xor (i32.shr_u {x} (i32.const {n})) {Z})");
     let body = format!("(i32.mul {} {})", turned(X, 3), turned(Y, 9));
-    let all = found(&body, 2);
-    let one: Vec<&Candidate> = all.iter().filter(|c| c.immediate.is_some()).collect();
+    let all = found(&body, 2, 1);
+    let one: Vec<&Candidate> = all.iter().filter(|c| !c.immediates.is_empty()).collect();
     assert_eq!(one.len(), 1, "{all:?}");
-    assert_eq!(one[0].immediate, Some(("imm".to_owned(), vec![3, 9])));
+    assert_eq!(one[0].immediates, [("imm".to_owned(), vec![3, 9])]);
     assert_eq!((one[0].places, one[0].operations, one[0].saves), (2, 2, 2));
     assert_eq!(one[0].semantics, "rd = (rs1 >>u imm) ^ rs2");
+}
+
+#[test]
+fn constants_that_differ_become_immediates_each() {
+    let turned =
+        |x: &str, n: u32, m: u32| format!("(i32.xor (i32.shr_u {x} (i32.const {n})) (i32.shl {x} (i32.const {m})))");
+    let body = format!("(i32.mul {} {})", turned(X, 3, 4), turned(Y, 9, 7));
+    let all = found(&body, 1, 1);
+    let two: Vec<&Candidate> = all.iter().filter(|c| c.immediates.len() == 2).collect();
+    assert_eq!(two.len(), 1, "{all:?}");
+    assert!(two[0].semantics.contains("imm2") && two[0].places == 2 && two[0].operations == 3, "{two:?}");
+}
+
+#[test]
+fn two_outputs_of_the_same_inputs() {
+    // A butterfly: the sum and the difference, both needed.
+    let body = format!("(i32.mul (i32.add {X} {Y}) (i32.shl (i32.sub {X} {Y}) (i32.const 3)))");
+    let all: Vec<String> = found(&body, 2, 2).into_iter().filter(|c| c.outputs == 2).map(|c| c.semantics).collect();
+    assert!(all.iter().any(|s| s == "rd = rs1 + rs2; rd2 = rs1 - rs2"), "{all:?}");
+    assert!(all.iter().any(|s| s == "rd = rs1 + rs2; rd2 = (rs1 - rs2) << 3"), "{all:?}");
+}
+
+#[test]
+fn a_value_inside_may_be_an_output() {
+    let body = format!(
+        "(local.set 3 (i32.add {X} {Y})) (i32.mul (i32.xor (i32.rotl (local.get 3) (i32.const 5)) {X}) (local.get 3))"
+    );
+    let all: Vec<String> = found(&body, 2, 2).into_iter().filter(|c| c.outputs == 2).map(|c| c.semantics).collect();
+    assert!(all.iter().any(|s| s == "let t0 = (rs1 + rs2); rd = t0; rd2 = rotl(t0, 5) ^ rs1"), "{all:?}");
+}
+
+#[test]
+fn subgraphs_stay_convex() {
+    // From the sum by way of a load to the product: with the load outside, the sum and the
+    // product cannot be one instruction.
+    let text = format!(
+        "(module (memory 1) (func (export \"f\") (param i32 i32 i32) (result i32) (local i32) \
+         (local.set 3 (i32.add {X} {Y})) (i32.mul (i32.load (local.get 3)) (i32.xor (local.get 3) {X}))))"
+    );
+    let wasm = wat::parse_str(text).expect("the test's module is well formed");
+    let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
+    ciphermill_opt::optimise(&mut module, &ciphermill_opt::Options::default()).expect("the module optimises");
+    let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
+    let counts: Counts = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1))).collect();
+    let all = cones::candidates(&funcs, &counts, Limits { inputs: 3, outputs: 2, most: 100 });
+    let wrong: Vec<_> = all.iter().filter(|c| c.semantics.contains('+') && c.semantics.contains('*')).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(all.iter().any(|c| c.semantics == "let t0 = (rs1 + rs2); rd = t0; rd2 = t0 ^ rs1"), "{all:?}");
 }

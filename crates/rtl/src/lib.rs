@@ -48,6 +48,9 @@ pub struct Hardware {
     pub parts: Vec<parts::Part>,
     /// The second translation, as BLIF with the same ports, bit by bit.
     pub reference: String,
+    /// Two-input gates of that translation, before any synthesis
+    /// ([`aig::Graph::unit_gates`]).
+    pub unit_gates: usize,
     pub test_bench: String,
 }
 
@@ -76,6 +79,7 @@ pub fn hardware(machine: &Machine, instr: &Instr, tables: Tables) -> Result<Hard
         verilog,
         parts,
         reference: graph.blif(&ports),
+        unit_gates: graph.unit_gates(),
         test_bench: bench::bench(machine, instr, &ports)?,
         inputs: ports.inputs,
         outputs: ports.outputs,

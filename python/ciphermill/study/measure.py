@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from .. import engine, kept, library, manifest, rtl, yosys
+from .. import engine, kept, library, manifest, rtl, synthesis
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 
@@ -65,10 +65,10 @@ def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
 
 
 def hardware(name: str) -> Measurement | Missing:
-    """What a unit of ``rtl/units.toml`` costs; nothing without Yosys."""
+    """What a unit of ``rtl/units.toml`` costs, by Yosys or as Yosys had it."""
     try:
         made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
-        provenance = {"kind": "synthesised", "yosys": yosys.version(), "unit": name}
+        provenance = {"kind": "synthesised", "yosys": synthesis.version(), "kept": not synthesis.installed(), "unit": name}
         return Measurement({**made, "verified": True, "provenance": provenance})
     except InputError as error:
         return Missing(str(error).splitlines()[0])

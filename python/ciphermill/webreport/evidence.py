@@ -78,7 +78,7 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "verified": None,
         "vectors": None,
         "kind": m.provenance["kind"],
-        "version": f"Yosys {m.provenance['yosys']}",
+        "version": f"Yosys {m.provenance['yosys']}" + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),
         "machine": {},
         "module": {},
         "settings": {"unit": asked["hardware"]},

@@ -1,0 +1,112 @@
+"""Gates, FPGA cells and proofs: from Yosys, or as they were when it was asked.
+
+Where Yosys is installed it is asked. Where it is not, ``rtl/synthesis.json``
+answers, which holds what a known version of Yosys said of the hardware that
+comes with the project, each under a hash of everything that went into the
+question: the Verilog, the gate library, the commands, and for a proof the
+semantics as gates. A module that has changed since finds no answer there.
+``make synthesis`` writes that file anew; nothing in it is typed in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import paths, yosys
+from ._core import InputError
+
+FILE = paths.RTL / "synthesis.json"
+
+
+@cache
+def installed() -> bool:
+    try:
+        yosys.version()
+    except InputError:
+        return False
+    return True
+
+
+@cache
+def kept(path: Path = FILE) -> dict[str, Any]:
+    """What the file says: ``yosys``, the version that was asked, and ``results``."""
+    return json.loads(path.read_text()) if path.is_file() else {"yosys": None, "results": {}}
+
+
+def version() -> str:
+    """Of the Yosys whose answers these are. Raises InputError when there are none."""
+    if installed() or kept()["yosys"] is None:
+        return yosys.version()
+    return kept()["yosys"]
+
+
+def provenance() -> str:
+    """Who counted, in words."""
+    if installed():
+        return f"synthesised by Yosys {version()}"
+    return f"as Yosys {version()} synthesised it for {paths.shown(FILE)}; it is not installed here"
+
+
+def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], memory: bool = False) -> dict[str, Any]:
+    """As :func:`yosys.gates`."""
+    asked = ["gates", *yosys.gate_runs(top, verilog, parameters, memory), {**verilog, **yosys.gate_library()}]
+    return answer(asked, lambda: yosys.gates(top, verilog, parameters, memory))
+
+
+def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> dict[str, Any]:
+    """As :func:`yosys.virtex2`."""
+    asked = ["virtex2", yosys.virtex2_run(top, verilog, parameters), dict(verilog)]
+    return answer(asked, lambda: yosys.virtex2(top, verilog, parameters))
+
+
+def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any]:
+    """As :func:`yosys.prove`."""
+    asked = ["proof", *yosys.proof_runs(top, verilog), {**verilog, "reference.blif": reference}]
+    return answer(asked, lambda: yosys.prove(top, verilog, reference))
+
+
+#: What was asked since this was set, and what the answers were: for `make synthesis`.
+recorded: dict[str, Any] | None = None
+
+
+def answer(asked: list[Any], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What Yosys says, or said. Raises InputError when neither is to be had."""
+    if not installed():
+        if (found := kept()["results"].get(key(asked))) is not None:
+            return found
+        # The message that says how to get it.
+        yosys.version()
+    result = ask()
+    if recorded is not None:
+        recorded[key(asked)] = result
+    return result
+
+
+def key(asked: list[Any]) -> str:
+    """What a question is kept under."""
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def record(path: Path = FILE) -> None:
+    """Ask Yosys about all hardware of the project, and write the file."""
+    from . import library, rtl
+
+    global recorded
+    recorded = {}
+    for name in library.extension_names():
+        try:
+            rtl.report([name], rtl.Options())
+        except InputError as error:
+            # An extension that adds no instructions has no hardware.
+            if "no hardware" not in str(error):
+                raise
+    results, recorded = dict(sorted(recorded.items())), None
+    document = {"yosys": yosys.version(), "results": results}
+    lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())
+    text = f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "results": {{\n{lines}\n  }}\n}}\n'
+    path.write_text(text)
