@@ -8,6 +8,7 @@
 use super::bytes::{ByteSums, Lookup, added};
 use super::cover::{Step, cover, halves};
 use super::linear::Match;
+use super::pairs::Pair;
 use super::sums::Sums;
 use super::units::{Inverse, Meaning, Unit};
 use crate::align::use_counts;
@@ -19,11 +20,11 @@ use std::sync::Arc;
 pub struct Found<'a> {
     pub units: &'a [Unit],
     pub inverses: &'a [Inverse],
+    pub pairs: &'a [Pair],
     pub sums: &'a Sums,
     pub linear: &'a HashMap<Value, Match>,
     pub bytes: &'a ByteSums,
 }
-
 
 /// How a value is computed anew.
 enum Plan {
@@ -35,10 +36,11 @@ enum Plan {
         matrix: Option<u16>,
         rest: Vec<Value>,
     },
-    /// A matrix of two sources times what the two steps give, and the sum of
-    /// `rest`.
+    /// A matrix of two sources times what the two steps give, the sum of
+    /// `inside` added to each, and the sum of `rest`.
     Halves {
         steps: [Step; 2],
+        inside: Vec<Value>,
         matrix: u16,
         rest: Vec<Value>,
     },
@@ -46,10 +48,11 @@ enum Plan {
 
 /// Rewrite a function by what was found in it.
 pub fn rewrite(func: &mut Func, found: &Found<'_>) {
-    let (plans, needed) = plan(func, found);
+    let (mut plans, needed) = plan(func, found);
     if plans.is_empty() {
         return;
     }
+    own_last(func, &mut plans);
     for block in func.layout.clone() {
         let mut made_here = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
@@ -66,8 +69,12 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                         let word = out.tables(steps, &[]);
                         out.product(*function, &[word, word], rest)
                     }
-                    Plan::Halves { steps, matrix, rest } => {
-                        let words = steps.each_ref().map(|step| out.apply(step, None));
+                    Plan::Halves { steps, inside, matrix, rest } => {
+                        let inside = out.sum(inside);
+                        let words = steps.each_ref().map(|step| {
+                            let word = out.apply(step, None);
+                            inside.map_or(word, |i| out.op(Op::Bin(BinOp::Xor), &[word, i]))
+                        });
                         out.product(*matrix, &words, rest)
                     }
                 };
@@ -80,6 +87,20 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
         }
     }
     func.resolve_all();
+}
+
+/// Where a sum of tables is what a loop carries round, the table of the value it
+/// replaces is added last: the old value's register is free for it then.
+fn own_last(func: &Func, plans: &mut HashMap<Value, Plan>) {
+    for &block in &func.layout {
+        for target in func.blocks[block].term.targets() {
+            for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
+                if let Some(Plan::Tables { steps, .. }) = plans.get_mut(&func.resolve(arg)) {
+                    steps.sort_by_key(|s| s.sources.contains(&Some(param)));
+                }
+            }
+        }
+    }
 }
 
 /// The plans of the values that have one, and all values that are needed.
@@ -107,8 +128,8 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
-                    Plan::Halves { steps, rest, .. } => {
-                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
+                    Plan::Halves { steps, inside, rest, .. } => {
+                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(inside).chain(rest));
                     }
                 }
                 plans.insert(v, plan);
@@ -139,11 +160,16 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     };
     for inverse in found.inverses.iter().filter(|i| i.splits() && replaced > 1) {
         if let Some(steps) = halves(found.units, &inverse.masks, &before(inverse)) {
-            return Some(Plan::Halves { steps, matrix: inverse.function, rest });
+            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
+        }
+    }
+    for pair in found.pairs.iter().filter(|_| replaced > 2) {
+        if let Some(steps) = pair.steps(found.units, &lookups) {
+            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
     }
     if let Some(m) = found.linear.get(&v) {
-        return Some(Plan::Linear(m.clone()));
+        return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));
     }
     if let Some(steps) = cover(found.units, &lookups).filter(pays) {
         return Some(Plan::Tables { steps, matrix: None, rest });
@@ -164,6 +190,19 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
     let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
     Some(Plan::Tables { steps, matrix: None, rest })
+}
+
+/// A matrix that takes halves of two words, times a sum in which there are
+/// tables: the rest of the sum is added to each of the words.
+fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
+    let (matrix, 0, 0) = m.turned else { return None };
+    let inverse = found.inverses.iter().find(|i| i.function == matrix && i.splits())?;
+    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
+    let terms = found.sums.flatten(func.resolve(m.source), &mut |_| false);
+    let (tables, inside): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
+    let lookups = added(tables.iter().flat_map(of));
+    let steps = halves(found.units, &inverse.masks, &lookups)?;
+    Some(Plan::Halves { steps, inside, matrix, rest: m.rest.clone() })
 }
 
 struct Emitter<'a> {
