@@ -4,10 +4,15 @@
 //! needs the old one any more; else each round costs a move. So the loop's body
 //! is ordered twice, as it comes and with every new value behind the last use of
 //! the old one, and what takes fewer cycles with the moves counted is kept.
+//!
+//! A parameter that a loop with calls carries round is best copied once: it
+//! comes in a register that calls destroy, and the allocator would go back to
+//! that one in every turn.
 
 use crate::liveness::Set;
 use crate::schedule::{Node, Pressure, order_with};
-use crate::vcode::{VFunc, VReg};
+use crate::allocate::Registers;
+use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use std::collections::HashMap;
 
 /// A value carried round: the instructions of the body that use the old one,
@@ -31,6 +36,24 @@ pub fn order(func: &VFunc, b: usize, nodes: &[Node], limit: &Pressure<'_>, out: 
     let (other, other_cycles) = order_with(nodes, Some(limit), &wishes);
     let other_moves = self::moves(&carried, &other);
     if other_cycles + other_moves < cycles + moves { other } else { plain }
+}
+
+/// Copy every parameter that becomes a block's parameter.
+pub fn free_parameters(func: &mut VFunc, registers: &Registers) {
+    let entry = &func.blocks[0].insts;
+    let Some(at) = entry.iter().position(|i| i.kind == VKind::Params) else { return };
+    let handed = |v: VReg| func.blocks.iter().flat_map(|b| &b.succs).any(|(_, args)| args.contains(&v));
+    let params: Vec<VReg> = entry[at].fixed_defs.iter().map(|d| d.0).filter(|&v| handed(v)).collect();
+    for old in params {
+        let new = func.new_vreg();
+        let (instr, written) = &registers.mov;
+        let operand = |&def: &bool| if def { VOp::Def(new) } else { VOp::Use(old) };
+        let ops: Vec<VOp> = written.iter().map(operand).collect();
+        func.blocks[0].insts.insert(at + 1, VInst::new(VKind::Normal, *instr, &ops, 0));
+        for arg in func.blocks.iter_mut().flat_map(|b| &mut b.succs).flat_map(|s| &mut s.1).filter(|a| **a == old) {
+            *arg = new;
+        }
+    }
 }
 
 /// The values that block `b` carries round to itself, but for those whose old

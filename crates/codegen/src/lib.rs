@@ -135,6 +135,9 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
         let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
+        if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
+            carried::free_parameters(&mut vfunc, &registers);
+        }
         constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
@@ -237,10 +240,11 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
 /// Does some load or addition of the machine scale an index register? Where none
 /// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
+    // A shift anywhere else than in a sum scales nothing.
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
             pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
-            pattern::Pat::Bin(_, a, b) => shifts(a) || shifts(b),
+            pattern::Pat::Bin(ciphermill_ir::BinOp::Add, a, b) => shifts(a) || shifts(b),
             _ => false,
         }
     }

@@ -29,10 +29,11 @@ pub struct Found<'a> {
 /// How a value is computed anew.
 enum Plan {
     Linear(Match),
-    /// The sum of the steps' tables, put through a matrix if there is one, and of
-    /// `rest`.
+    /// The sum of the steps' tables, rotated to the left by `turn`, put through a
+    /// matrix if there is one, and of `rest`.
     Tables {
         steps: Vec<Step>,
+        turn: u32,
         matrix: Option<u16>,
         rest: Vec<Value>,
     },
@@ -64,8 +65,14 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                 let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
-                    Plan::Tables { steps, matrix: None, rest } => out.tables(steps, rest),
-                    Plan::Tables { steps, matrix: Some(function), rest } => {
+                    Plan::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
+                    Plan::Tables { steps, turn, matrix: None, rest } => {
+                        let word = out.tables(steps, &[]);
+                        let word = out.rotated(word, *turn);
+                        let terms: Vec<Value> = rest.iter().copied().chain([word]).collect();
+                        out.sum(&terms).unwrap_or(word)
+                    }
+                    Plan::Tables { steps, matrix: Some(function), rest, .. } => {
                         let word = out.tables(steps, &[]);
                         out.product(*function, &[word, word], rest)
                     }
@@ -171,13 +178,23 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     if let Some(m) = found.linear.get(&v) {
         return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));
     }
+    if tables.iter().any(|&t| cut_from_word(func, found, uses, t)) {
+        return None;
+    }
     if let Some(steps) = cover(found.units, &lookups).filter(pays) {
-        return Some(Plan::Tables { steps, matrix: None, rest });
+        return Some(Plan::Tables { steps, turn: 0, matrix: None, rest });
+    }
+    for turn in [8, 16, 24] {
+        let table = |l: &Lookup| Arc::new(l.table.map(|x| x.rotate_right(turn)));
+        let turned: Vec<Lookup> = lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect();
+        if let Some(steps) = cover(found.units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Plan::Tables { steps, turn, matrix: None, rest });
+        }
     }
     for inverse in found.inverses {
         let lookups = before(inverse);
         if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
-            return Some(Plan::Tables { steps, matrix: Some(inverse.function), rest });
+            return Some(Plan::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
         }
     }
     // Else those terms that are tables of the machine by themselves.
@@ -189,7 +206,24 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
     let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
     let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
-    Some(Plan::Tables { steps, matrix: None, rest })
+    Some(Plan::Tables { steps, turn: 0, matrix: None, rest })
+}
+
+/// Is it part of a word that one instruction makes, and that others need too? It
+/// is then better cut from that word.
+fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, term: Value) -> bool {
+    let (mut v, mut cut) = (func.resolve(term), false);
+    while let Some(inst) = func.def_inst(v) {
+        let data = &func.insts[inst];
+        let cuts = matches!(data.op, Op::Bin(BinOp::And | BinOp::Shl | BinOp::ShrU | BinOp::RotL | BinOp::RotR));
+        if !cuts || func.as_const(data.args[1]).is_none() {
+            break;
+        }
+        (v, cut) = (func.resolve(data.args[0]), true);
+    }
+    let Some(lookups) = found.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else { return false };
+    let whole = |steps: &Vec<Step>| matches!(&steps[..], [step] if step.turn == 0 && step.mask == u32::MAX);
+    cover(found.units, lookups).is_some_and(|steps| whole(&steps))
 }
 
 /// A matrix that takes halves of two words, times a sum in which there are
