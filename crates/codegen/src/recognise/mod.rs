@@ -93,8 +93,8 @@ impl Recogniser {
         }
         let masks = Masks::new(func);
         let sums = sums::Sums::new(func, &masks);
-        let linear = linear::find(func, &masks, &sums, matrices, self.rotate_cost);
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
+        let linear = linear::find(func, &masks, &sums, &bytes, matrices, self.rotate_cost);
         let pairs = pairs::pairs(units);
         let found = rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, bytes: &bytes };
         rewrite::rewrite(func, &found);

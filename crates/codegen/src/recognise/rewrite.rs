@@ -131,7 +131,7 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
         match choose(func, found, &uses, v) {
             Some(plan) => {
                 match &plan {
-                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source])),
+                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
@@ -230,6 +230,9 @@ fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, ter
 /// tables: the rest of the sum is added to each of the words.
 fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
     let (matrix, 0, 0) = m.turned else { return None };
+    if !m.more.is_empty() {
+        return None;
+    }
     let inverse = found.inverses.iter().find(|i| i.function == matrix && i.splits())?;
     let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
     let terms = found.sums.flatten(func.resolve(m.source), &mut |_| false);
@@ -293,12 +296,13 @@ impl Emitter<'_> {
     }
 
     fn linear(&mut self, m: &Match) -> Value {
-        let (function, before, behind) = m.turned;
-        let source = self.rotated(m.source, before);
-        let product = self.matrix(function, &[source, source]);
-        let product = self.rotated(product, behind);
-        let terms: Vec<Value> = m.rest.iter().copied().chain([product]).collect();
-        self.sum(&terms).unwrap_or(product)
+        let mut terms = m.rest.clone();
+        for &((function, before, behind), source) in m.more.iter().chain([&(m.turned, m.source)]) {
+            let source = self.rotated(source, before);
+            let product = self.matrix(function, &[source, source]);
+            terms.push(self.rotated(product, behind));
+        }
+        self.sum(&terms).unwrap_or(m.source)
     }
 
     /// Tables that keep only part of the accumulator are gathered in words of
