@@ -20,6 +20,7 @@ pub mod align;
 pub mod allocate;
 pub mod banks;
 pub mod branches;
+mod carried;
 pub mod check;
 pub mod constants;
 pub mod encodings;
@@ -144,6 +145,9 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         several::join(&mut vfunc, front.matcher, facts);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
+        if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
+            carried::free_parameters(&mut vfunc, &registers);
+        }
         constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
@@ -252,10 +256,11 @@ pub fn scales_index(machine: &Machine) -> bool {
 }
 
 fn scales(templates: &[pattern::Template]) -> bool {
+    // A shift anywhere else than in a sum scales nothing.
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
             pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
-            pattern::Pat::Bin(_, a, b) => shifts(a) || shifts(b),
+            pattern::Pat::Bin(ciphermill_ir::BinOp::Add, a, b) => shifts(a) || shifts(b),
             _ => false,
         }
     }
@@ -389,16 +394,16 @@ fn schedule_virtual(func: &mut VFunc, machine: &Machine, facts: &Facts, register
     let outs = liveness::live_out(func);
     let base = machine.regs.len() as u32;
     for (b, out) in outs.iter().enumerate() {
-        let block = &mut func.blocks[b];
+        let block = &func.blocks[b];
         let last = block.insts.len() - 1;
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
         debug_assert!(nodes[last].barrier);
         let live_out = |r: u32| r >= base && out.contains(vcode::VReg(r - base));
-        let limit = schedule::Pressure { registers: registers.saturating_sub(1), live_out: &live_out, live_through: out.len() };
-        let order = schedule::order(&nodes, Some(&limit));
+        let limit = schedule::Pressure { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
+        let order = carried::order(func, b, &nodes, &limit, out);
         check::check(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
-        let mut insts: Vec<_> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
-        block.insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
+        let mut insts: Vec<_> = std::mem::take(&mut func.blocks[b].insts).into_iter().map(Some).collect();
+        func.blocks[b].insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
     }
     Ok(())
 }

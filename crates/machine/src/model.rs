@@ -205,13 +205,13 @@ pub enum InstrKind {
     Frame,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operand {
     pub name: String,
     pub kind: OperandKind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OperandKind {
     /// Read, written, or both (a two-address instruction).
     Reg { file: FileId, def: bool, used: bool },
