@@ -97,7 +97,7 @@ impl<'a> Encodings<'a> {
     fn writes(&self, inst: &Inst, reg: Reg) -> bool {
         self.semantics(inst).iter().any(|s| match s {
             Stmt::Assign { dest, .. } => Encodings::dest(inst, dest) == Some(reg),
-            Stmt::Goto { .. } | Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => true,
+            Stmt::Goto { .. } | Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => true,
             Stmt::Let { .. } | Stmt::Store { .. } => false,
         })
     }

@@ -145,7 +145,7 @@ pub fn toy() -> Machine {
         word_bits: 32,
         endian: Endian::Little,
         clock_mhz: 1.0,
-        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false }],
+        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false, rotating: (Reg(0), 0) }],
         regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0, views: vec![] }).collect(),
         units: vec![],
         instrs,
@@ -175,9 +175,10 @@ pub fn toy() -> Machine {
             ops,
             link: None,
             windows: None,
+            rotation: None,
         },
         codegen: Codegen { select: Selection::Straight },
-        asm: AsmSyntax { reg_prefix: String::new(), comment: "#".into(), prologue: vec![] },
+        asm: AsmSyntax { reg_prefix: String::new(), guard: String::new(), comment: "#".into(), prologue: vec![] },
         extensions: vec![],
         sources: Default::default(),
         hash: String::new(),
@@ -258,6 +259,10 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Inst 
         Some((t, "system")) => (t.trim(), Space::System),
         _ => (text, Space::Linear),
     };
+    let (guard, text) = match text.strip_prefix('(').and_then(|t| t.split_once(')')) {
+        Some((p, rest)) => (machine.regs.iter().position(|r| r.name == p).map(|r| Reg(r as u16)), rest.trim()),
+        None => (None, text),
+    };
     let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
     let id = machine.instrs.iter().position(|i| i.name == name).unwrap_or_else(|| panic!("no instruction `{name}`"));
     let operand = |s: &str| {
@@ -279,6 +284,7 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Inst 
         space,
         trap: (machine.instrs[id].kind == InstrKind::Trap).then_some(TrapCode::Unreachable),
         role: Default::default(),
+        guard,
         loc: 7,
     }
 }
