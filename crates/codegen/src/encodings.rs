@@ -111,7 +111,7 @@ impl Encodings {
             let exprs: Vec<&Expr> = match s {
                 Stmt::Let { value, .. } | Stmt::Assign { value, .. } => vec![value],
                 Stmt::Store { addr, value, .. } => vec![addr, value],
-                Stmt::Goto { .. } | Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => return true,
+                Stmt::Goto { .. } | Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => return true,
             };
             exprs.iter().for_each(|e| e.walk(&mut |e| found |= *e == Expr::Fixed(reg)));
         }
@@ -136,7 +136,7 @@ impl Encodings {
     fn writes(&self, inst: &Inst, reg: Reg) -> bool {
         self.semantics(inst).iter().any(|s| match s {
             Stmt::Assign { dest, .. } => Encodings::dest(inst, dest) == Some(reg),
-            Stmt::Goto { .. } | Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => true,
+            Stmt::Goto { .. } | Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => true,
             Stmt::Let { .. } | Stmt::Store { .. } => false,
         })
     }

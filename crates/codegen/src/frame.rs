@@ -155,7 +155,7 @@ impl<'a> Frame<'a> {
                 _ => Operand::Imm(displacement),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
         let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, buffer: None, constant: false, banks: 0 };
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
@@ -182,7 +182,7 @@ impl<'a> Frame<'a> {
                     _ => Operand::Reg(into),
                 })
                 .collect();
-            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
             out.push(PInst { inst, mem: None, kind: VKind::Normal });
         }
         Ok(())
@@ -203,7 +203,7 @@ impl<'a> Frame<'a> {
                 None => Operand::Imm(imm),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
 }

@@ -6,7 +6,7 @@ use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, bits};
@@ -56,6 +56,14 @@ impl<'a> Front<'a> {
             machine.endian,
         ) {
             banks::copy_tables(&mut module, id, banks);
+        }
+        if aligned::described(machine) && machine.endian == Endian::Little && !options.strict_traps {
+            aligned::copy_tables(&mut module);
+            for (name, index, modulus, residue) in &options.placed_params {
+                if let (0, Some(id), true) = (index, module.export(name), modulus.is_power_of_two()) {
+                    aligned::join_context(&mut module.funcs[id], *modulus, *residue);
+                }
+            }
         }
         let promised = align::param_facts(&module, &promises(&module, options));
         let proved = align::param_facts(&module, &HashMap::new());

@@ -17,6 +17,7 @@
 
 pub mod addressing;
 pub mod align;
+pub mod aligned;
 pub mod allocate;
 pub mod banks;
 pub mod branches;
@@ -84,8 +85,9 @@ pub struct Options {
     /// Without one every function is meant.
     pub focus: Option<String>,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
-    /// stand in memory of several blocks, modulo a power of two. Only speed
-    /// depends on it.
+    /// stand in memory, modulo a power of two. Speed depends on it where memory has
+    /// several blocks, and the result on a machine whose loads put base and index
+    /// side by side ([`aligned`]).
     pub placed_params: Vec<(String, usize, u32, u32)>,
     /// `(exported function, number)`: so many of its first parameters point to
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
@@ -182,7 +184,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             least: k.least as u32,
         }));
         if let Some(exchange) = &mut exchange {
-            let mine = exchange.problems.iter_mut().rev().take(kernels.len());
+            let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
+            let mine = exchange.problems.iter_mut().rev().take(asked);
             mine.for_each(|p| p.func = funcs.len() as u32);
         }
         let mut done = finish.func(&vfunc, &allocated)?;

@@ -136,7 +136,7 @@ fn exists(top: &Tree, path: &str) -> bool {
 
 /// Names that semantics and compounds can tell from signs and keywords.
 pub(crate) fn good_name(name: &str) -> bool {
-    const RESERVED: [&str; 8] = ["pc", "W", "let", "goto", "if", "trap", "window_save", "window_restore"];
+    const RESERVED: [&str; 9] = ["pc", "W", "let", "goto", "if", "trap", "rotate", "window_save", "window_restore"];
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !RESERVED.contains(&name)
@@ -221,6 +221,10 @@ impl Builder<'_> {
                     info.views.push((view.key.clone(), part));
                 }
             }
+            let rotating = match t.get("rotating") {
+                Some(node) => self.rotating(node, &names, first)?,
+                None => (Reg(first as u16), 0),
+            };
             let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
@@ -244,9 +248,22 @@ impl Builder<'_> {
                 count: names.len() as u16,
                 cluster,
                 state,
+                rotating,
             });
         }
         Ok(())
+    }
+
+    /// The rotating registers of a file: several, one after the other.
+    fn rotating(&self, node: &Node, names: &[(String, &Node)], first: usize) -> Result<(Reg, u16), FileError> {
+        let list = operands::expand(node.as_list().unwrap_or_default())?;
+        let at = |name: &str| names.iter().position(|n| n.0 == name);
+        let start = list.first().and_then(|l| at(&l.0));
+        let whole = start.is_some_and(|s| list.iter().enumerate().all(|(i, l)| at(&l.0) == Some(s + i)));
+        match start {
+            Some(s) if whole && list.len() > 1 => Ok((Reg((first + s) as u16), list.len() as u16)),
+            _ => Err(node.place.error("these are not registers of this file, one after the other").mend("write `[\"r64..r127\"]`")),
+        }
     }
 
     fn units(&mut self) -> Result<(), FileError> {

@@ -97,6 +97,7 @@ static REGISTERS: &[Key] = &[
     may("prefixed", Kind::Texts, "registers for which an instruction needs a prefix: one byte, for one or several"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
     may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
+    may("rotating", Kind::Texts, "registers, one after the other, that `rotate` gives new names"),
 ];
 
 static UNIT_TABLE: &[Key] = &[
@@ -296,6 +297,7 @@ static ABI: &[Key] = &[
     need("ops", Kind::Table(OPS), "instructions the frame code is written with"),
     may("link", Kind::Table(LINK), "how a call leaves its return address, where no instruction does"),
     may("windows", Kind::Table(WINDOWS), "register windows"),
+    may("rotation", Kind::Table(ROTATION), "loops that are software-pipelined with rotating registers"),
 ];
 
 static OPS: &[Key] = &[
@@ -332,8 +334,16 @@ static WINDOWS: &[Key] = &[
     need("underflow_cycles", Kind::Int(0, 10_000), "cycles of an underflow trap, handler included"),
 ];
 
+static ROTATION: &[Key] = &[
+    need("enter", Kind::Text, "before a loop: the first stage predicate 1, the others 0, and its immediate the number of stages"),
+    need("back", Kind::Text, "back to a label while a register is not zero, and until the stages are empty; rotates"),
+    need("back_zero", Kind::Text, "the same while the register is zero"),
+    need("predicates", Kind::Text, "the register file whose rotating registers are the stage predicates"),
+];
+
 static ASM: &[Key] = &[
     may("reg_prefix", Kind::Text, "before every register name"),
+    may("guard", Kind::Text, "before an instruction that a predicate `{p}` guards"),
     need("comment", Kind::Text, "starts a comment"),
     may("prologue", Kind::Texts, "lines at the head of a file"),
 ];

@@ -80,6 +80,9 @@ pub struct RegFile {
     pub state: bool,
     /// Registers that an instruction can only name with a prefix.
     pub prefixed: Vec<Reg>,
+    /// Registers `first .. first + count` that `rotate` gives new names; a count
+    /// of 0 for none.
+    pub rotating: (Reg, u16),
 }
 
 #[derive(Clone, Debug)]
@@ -447,6 +450,21 @@ pub struct Abi {
     /// register. A call is then these and a jump.
     pub link: Option<Link>,
     pub windows: Option<Windows>,
+    pub rotation: Option<Rotation>,
+}
+
+/// Software pipelines with rotating registers: code of the loop stands once,
+/// each stage of it guarded by a predicate of its own.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    /// Sets the first predicate and clears the others; its one immediate is the
+    /// number of stages.
+    pub enter: InstrId,
+    /// The branch back while its register is not zero, and while it is zero.
+    pub back: InstrId,
+    pub back_zero: InstrId,
+    /// Stage predicates, the first stage's first.
+    pub predicates: Vec<Reg>,
 }
 
 /// Instructions the frame code is written with.
@@ -507,6 +525,8 @@ pub struct Windows {
 pub struct AsmSyntax {
     /// Before every register name (`%` on SPARC).
     pub reg_prefix: String,
+    /// Before a guarded instruction, with `{p}` for the predicate.
+    pub guard: String,
     /// To a comment.
     pub comment: String,
     /// Lines at the head of a file (options, `.register` directives).

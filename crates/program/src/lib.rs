@@ -47,6 +47,8 @@ pub struct Inst {
     /// What a trap instruction, or a division's own trap, reports.
     pub trap: Option<TrapCode>,
     pub role: Role,
+    /// A predicate register without which (it is 0) the instruction does nothing.
+    pub guard: Option<Reg>,
     /// Offset in the WebAssembly module; 0 for none.
     pub loc: u32,
 }

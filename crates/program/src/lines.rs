@@ -4,7 +4,8 @@
 //! stand in the machine's order: register names, numbers, block labels,
 //! `@function`. Instructions of one bundle are parted by `||`. `name:` starts a block,
 //! `func name params results` a function; `#` begins a comment. A final
-//! `!stack` or `!system` names the memory; linear is the default. What a vendor's
+//! `!stack` or `!system` names the memory; linear is the default. `(register)`
+//! before an instruction is its guard. What a vendor's
 //! assembler would accept does not matter here ([`crate::asm`] writes that).
 
 use crate::{Block, Bundle, Func, Inst, Operand, Program};
@@ -79,6 +80,13 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Resul
         Some((t, "system")) => (t.trim(), Space::System),
         _ => (text, Space::Linear),
     };
+    let (guard, text) = match text.strip_prefix('(').and_then(|t| t.split_once(')')) {
+        Some((name, rest)) => {
+            let known = machine.regs.iter().position(|r| r.name == name);
+            (Some(Reg(known.ok_or_else(|| format!("`{text}`: no register `{name}`"))? as u16)), rest.trim())
+        }
+        None => (None, text),
+    };
     let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
     let id = machine.instr_named(name).ok_or_else(|| format!("`{text}`: {} has no instruction `{name}`", machine.name))?;
     let operand = |s: &str| {
@@ -103,6 +111,7 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Resul
         space,
         trap: (instr.kind == InstrKind::Trap).then_some(TrapCode::Unreachable),
         role: Default::default(),
+        guard,
         loc: 7,
     };
     match inst.operands.len() == instr.operands.len() {

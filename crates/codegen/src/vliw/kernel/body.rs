@@ -104,6 +104,10 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     let back_args = match c.back {
         Some(e) => {
             let e = &func.blocks[e as usize];
+            // It would happen once more than it should, behind the last turn.
+            if e.insts.iter().any(|i| i.mem.is_some_and(|m| m.store)) {
+                return Err("its way back stores");
+            }
             insts.extend(e.insts.iter().filter(|i| i.kind == VKind::Normal).cloned());
             &e.succs[0].1
         }
@@ -201,6 +205,7 @@ fn bare(i: &VInst) -> ciphermill_program::Inst {
         space: ciphermill_ir::Space::Linear,
         trap: None,
         role: i.role,
+        guard: None,
         loc: i.loc,
     }
 }
@@ -242,7 +247,7 @@ fn used_outside(func: &VFunc, c: &Candidate) -> BTreeSet<VReg> {
 }
 
 /// Does a branch jump when its register is not zero (true) or when it is (false)?
-fn tests_nonzero(instr: &Instr) -> Option<bool> {
+pub fn tests_nonzero(instr: &Instr) -> Option<bool> {
     use ciphermill_ir::CmpOp;
     match instr.semantics.as_slice() {
         [Stmt::Goto { cond: Some(Expr::Cmp { op, a, b, .. }), .. }] if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(0))) => {

@@ -28,6 +28,7 @@ pub mod modulo;
 pub mod order;
 pub mod partition;
 pub mod place;
+pub mod rotating;
 pub mod spill;
 pub mod table;
 
@@ -81,6 +82,9 @@ pub struct Kernel {
     /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
+    /// Where registers rotate: the names of its values. `registers` is then what
+    /// they have outside the loop.
+    pub rotating: Option<rotating::Names>,
     /// No schedule is shorter: an exact scheduler's word, 0 without one.
     pub least: i64,
 }
@@ -120,6 +124,12 @@ pub fn pipeline(
             Err(_) => continue,
         };
         let kept = kernels.iter().map(|k: &Kernel| k.kept.len()).sum();
+        let rotating = rotating::pipeline(&body, &sides, registers)?;
+        if let Some(kernel) = rotating {
+            replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
+            kernels.push(kernel);
+            continue;
+        }
         let Some((mut kernel, own)) = best(&body, &sides, registers, kept, thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
@@ -348,7 +358,7 @@ impl Loops<'_> {
                 Ok(registers) => {
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, least: 0 });
+                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
                 }
                 Err(short) => limits[short.side] -= (short.by as i64 + 1) / 2,
             }
