@@ -40,6 +40,8 @@ pub struct Matcher {
     /// Register that reads as zero, by register file.
     zero: HashMap<usize, Reg>,
     bits: u32,
+    /// Some multiplication cuts the upper half out of a word.
+    takes_upper: bool,
 }
 
 /// May this value be computed inside a pattern?
@@ -75,7 +77,12 @@ impl Matcher {
             several.push(first..first + group.len());
             joint.extend(group);
         }
-        Matcher { templates, by_root, branches, stores, several, joint, zero, bits: u32::from(machine.word_bits) }
+        let cut = |p: &Pat| matches!(p, Pat::Bin(BinOp::ShrU, _, by) if matches!(**by, Pat::Const(_)));
+        let takes_upper = templates.iter().any(|t| {
+            matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if cut(a) || cut(b))
+        });
+        let bits = u32::from(machine.word_bits);
+        Matcher { templates, by_root, branches, stores, several, joint, zero, bits, takes_upper }
     }
 
     /// A template by its number, those of instructions with several results too.
@@ -300,10 +307,18 @@ impl Matcher {
         }
     }
 
-    /// A value that has no bits beyond a mask is the masked one already.
+    /// A value that has no bits beyond a mask is the masked one already. Not so
+    /// the upper half of a word where an instruction takes that from the word.
     fn within_mask(&self, func: &Func, pat: &Pat, v: Value, operands: &[Operand], binds: &mut Binds) -> bool {
         let Pat::Bin(BinOp::And, x, mask) = pat else { return false };
         let (Pat::Reg(i), Pat::Const(mask)) = (&**x, &**mask) else { return false };
+        let upper = func.def_inst(v).is_some_and(|i| {
+            let data = &func.insts[i];
+            data.op == Op::Bin(BinOp::ShrU) && func.as_const(data.args[1]) == Some(u64::from(self.bits - mask.count_ones()))
+        });
+        if upper && self.takes_upper {
+            return false;
+        }
         bits::possible(func, v) & !mask == 0 && bind(binds, *i, self.register(operands, *i, v, None))
     }
 
