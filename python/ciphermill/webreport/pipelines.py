@@ -9,6 +9,7 @@ started, behind whom it waited to retire. The page's script draws it.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -106,7 +107,11 @@ def waits(rows: Sequence[Mapping[str, Any]], i: int) -> list[str]:
 
 
 def _before_start(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> str:
-    made = [o for o in rows if o is not row and o["complete"] == row["issue"] and o["issue"] is not None]
+    # Only what names a register with it can have made an operand; flags are not told apart from nothing.
+    made = [
+        o for o in rows
+        if o is not row and o["complete"] == row["issue"] and o["issue"] is not None and _operands(o) & _operands(row)
+    ]  # fmt: skip
     taken = {o["issue"]: o for o in rows if o is not row and o["port"] is not None and o["port"] == row["port"]}
     if row["port"] is not None and (blocker := taken.get(row["issue"] - 1)) is not None and not made:
         return f"in the cycle before, port {row['port']} was taken by {_name(blocker)}"
@@ -114,6 +119,11 @@ def _before_start(rows: Sequence[Mapping[str, Any]], row: Mapping[str, Any]) -> 
         names = ", ".join(map(_name, made[:3]))
         return f"it starts in the cycle in which the result of {names} is there"
     return "for what is not in this picture: an older result, or the front of the queue"
+
+
+def _operands(row: Mapping[str, Any]) -> set[str]:
+    """Names in the operands of an instruction: registers, as assembly writes them."""
+    return set(re.findall(r"%?[a-zA-Z]\w*", row["text"].partition(" ")[2].replace("\t", " ")))
 
 
 def _name(row: Mapping[str, Any]) -> str:

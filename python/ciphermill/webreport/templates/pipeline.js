@@ -22,7 +22,7 @@
           class: `st st-${STAGES[stage][0]}`, style: `left:${width(start)};width:${width(cycles)}`,
           title: `${STAGES[stage][2]}: cycle ${p.first + start}${cycles > 1 ? ` to ${p.first + start + cycles - 1}` : ""}`,
         }, STAGES[stage][1]))))));
-    const panel = make("div", { class: "panel", role: "status" }, make("p", { class: "note" }, "No micro-operation chosen."));
+    const panel = make("div", { class: "panel", role: "status", tabindex: "0", "aria-label": "What was chosen" }, make("p", { class: "note" }, "No micro-operation chosen."));
 
     function show(i) {
       const line = p.lines[i];
