@@ -60,14 +60,14 @@ def write_atomically(path: Path, content: bytes) -> None:
     Two processes that write the same file at once both succeed; one of them
     is last.
     """
-    import tempfile
+    import threading
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".tmp")
+    # Not by `tempfile`, whose files nobody else may read.
+    name = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
+        name.write_bytes(content)
         os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise

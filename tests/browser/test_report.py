@@ -23,6 +23,8 @@ def test_axe_finds_nothing_serious(opened, size, scheme):
     page = settled(opened(*WIDTHS[size], color_scheme=scheme))
     page.locator("details.stretch summary").first.click()
     page.locator(".grid [data-line]").first.focus()
+    page.locator("details.pipeline summary").first.click()
+    page.locator(".pipe [data-line]").first.focus()
 
     def check(where):
         found = axe.Axe().run(page).response["violations"]
@@ -101,15 +103,35 @@ def test_a_loop_is_walked_with_the_keyboard(opened):
     first = page.locator(".grid [data-line='0']")
     first.wait_for()
     first.focus()
-    panel = page.locator(".panel")
+    panel = page.locator("#kernels .panel")
     assert first.get_attribute("title").split("\n")[0] in panel.inner_text()
     page.keyboard.press("ArrowDown")
     here = page.evaluate("document.activeElement.dataset.line")
     assert here == "1" and page.locator(".grid .chosen").get_attribute("data-line") == "1"
     user = page.locator(".grid .use").first
     if user.count():
-        needs = page.locator(".panel button.link")
+        needs = page.locator("#kernels .panel button.link")
         assert needs.count() > 0
+
+
+def test_a_pipeline_is_walked_with_the_keyboard(opened):
+    page = opened()
+    page.locator("details.pipeline summary").first.focus()
+    page.keyboard.press("Enter")
+    first = page.locator(".pipe [data-line='0']")
+    first.wait_for()
+    first.focus()
+    panel = page.locator("#pipelines .panel")
+    assert first.inner_text() in panel.inner_text() and "fetch" in panel.inner_text()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.line") == "1"
+    assert page.locator(".pipe tr.chosen [data-line]").get_attribute("data-line") == "1"
+    page.keyboard.press("End")
+    last = page.evaluate("document.activeElement.dataset.line")
+    assert int(last) == page.locator(".pipe tbody tr").count() - 1
+    # Stages stand where their cycles are: each begins right of the one before it.
+    left = [box["x"] for box in (s.bounding_box() for s in page.locator(".pipe tbody tr").first.locator(".st").all())]
+    assert left == sorted(left) and len({*left}) == len(left) >= 5
 
 
 def test_the_theme_is_switched(opened):

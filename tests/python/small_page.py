@@ -43,6 +43,11 @@ y = "cycles"
 [[kernel]]
 cipher = "rc6"
 on = "rv32"
+[[pipeline]]
+cipher = "rc6"
+on = "core2"
+bytes = 256
+count = 24
 """
 
 
@@ -58,7 +63,7 @@ def folder(root: Path, report: str = REPORT) -> Path:
 
 def content(root: Path, monkeypatch):
     """What the page is made of, measured here."""
-    from ciphermill.webreport import commentary, kernels, page
+    from ciphermill.webreport import commentary, kernels, page, pipelines
 
     place = folder(root)
     monkeypatch.setattr(study.paths, "STUDIES", place.parent)
@@ -73,4 +78,5 @@ def content(root: Path, monkeypatch):
     answers[measure.key(named[3])] = measure.Missing("out of order")
     comment = commentary.load(small)
     loops = [(asked, kernels.explain(asked)) for asked in comment.kernels]
-    return page.Content([(a, answers[measure.key(a)]) for a in named], [(results.solve(small, answers), comment)], loops)
+    traces = [(asked, pipelines.trace(asked)) for asked in comment.pipelines]
+    return page.Content([(a, answers[measure.key(a)]) for a in named], [(results.solve(small, answers), comment)], loops, traces)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import html
 import html.parser
 import json
 import re
@@ -14,7 +15,7 @@ import small_page
 from ciphermill import _core, kept, paths
 from ciphermill.measurement import Measurement
 from ciphermill.study import layout
-from ciphermill.webreport import colours, commentary, evidence, kernels, page
+from ciphermill.webreport import colours, commentary, evidence, kernels, page, pipelines
 
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
@@ -151,6 +152,51 @@ def test_a_loop_is_packed_whole(content):
             assert latency + slack == instruction["cycle"] - said["instructions"][maker]["cycle"] + passes * said["cycles"]
     assert kernels.CLASSES[drawn["lines"][0][3]] == said["instructions"][0]["class"]
     assert said["why"] in " ".join(reader.words)
+
+
+def test_a_pipeline_is_packed_whole(content):
+    ((_, found),) = content.pipelines
+    rows = found["pipeline"]
+    drawn = pipelines.packed(rows)
+    assert len(drawn["lines"]) == len(rows) > 24
+    names = [stage[0] for stage in pipelines.STAGES]
+    for line, row in zip(drawn["lines"], rows, strict=True):
+        # The stages cover every cycle from fetching to the end, once each.
+        assert line[5][0] == [0, row["fetch"] - drawn["first"], line[5][0][2]]
+        for (_, start, cycles), (_, following, _) in zip(line[5], line[5][1:]):
+            assert start + cycles == following
+        stage, cycle, _ = line[5][-1]
+        end = row["squash"] if row["squashed"] else row["retire"]
+        assert (names[stage], cycle) == ("squash" if row["squashed"] else "retire", end - drawn["first"])
+        if row["issue"] is not None:
+            assert [names.index("execute"), row["issue"] - drawn["first"]] in [span[:2] for span in line[5]]
+    text = page.render(content)
+    assert "ciphermill trace rc6 --on core2 --bytes 256 --count 24" in text and 'id="pipeline-0"' in text
+
+
+def test_what_was_waited_for_is_read_off_the_others():
+    def row(text, rename, issue, complete, retire, port="p0"):
+        return {"text": text, "instruction": 1, "rename": rename, "issue": issue, "complete": complete, "retire": retire, "port": port,
+                "squashed": False, "squash": None}  # fmt: skip
+
+    maker = row("addl $1, %eax", 1, 2, 9, 10)
+    user = row("movl %eax, %ebx", 1, 9, 10, 11, "p1")
+    other = row("xorl %ecx, %edx", 1, 3, 4, 11)
+    rows = [maker, user, other]
+    assert pipelines.waits(rows, 0) == []
+    assert pipelines.waits(rows, 1) == ["7 cycles between renaming and starting: it starts in the cycle in which the result of addl $1, %eax (1) is there"]
+    assert pipelines.waits(rows, 2) == [
+        "1 cycle between renaming and starting: in the cycle before, port p0 was taken by addl $1, %eax (1)",
+        "7 cycles from its result to retiring, behind movl %eax, %ebx (1), whose result came in cycle 10",
+    ]
+
+
+def test_a_machine_without_such_a_core_says_so(content):
+    asked = {"cipher": "rc6", "on": "rv32"}
+    found = pipelines.trace(asked)
+    assert found["missing"] and not found["pipeline"]
+    content.pipelines = [(asked, found)]
+    assert found["missing"] in html.unescape(page.render(content))
 
 
 def test_figures_are_valid_vega_lite(content, monkeypatch):

@@ -23,6 +23,7 @@ def trace(
     perfetto: Annotated[
         str | None, typer.Option("--perfetto", metavar="FILE", help="Write a trace there that ui.perfetto.dev opens.")
     ] = None,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")] = None,
     variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
@@ -64,7 +65,11 @@ def trace(
         from ..tracing import perfetto as form
 
         write_json(form.document(rows, report.title(measurement)), perfetto, "--perfetto")
-    written = kanata is not None or perfetto is not None
+    if html is not None:
+        from .. import webreport
+
+        webreport.write_pipeline(Path(html), measurement, {"first": first, "count": count})
+    written = kanata is not None or perfetto is not None or html is not None
     if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:
         from ..tracing import diagram
 

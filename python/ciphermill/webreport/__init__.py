@@ -1,10 +1,11 @@
 """The report: everything measured as one HTML file that needs no network.
 
     survey.py      what the start page compares: every cipher on every machine
-    commentary.py  what a study's folder says about its outcome
+    commentary.py  what a study's folder says about its outcome; words.py fills its figures in
     evidence.py    what stands behind each number
     figures.py     the figures, by way of Altair; drawing.py makes them SVG
     kernels.py     schedules of loops, packed
+    pipelines.py   the way through out-of-order cores, packed
     page.py        puts all of it into the shape of the templates
     templates/     the page: HTML, style, script
 
@@ -60,7 +61,7 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     check_installed()
     # Said before the work, not after it.
     _check(out, "-o")
-    from . import commentary, kernels, page, survey
+    from . import commentary, kernels, page, pipelines, survey
 
     comments = [commentary.load(study) for study in studies]
     asked = survey.work()
@@ -70,7 +71,12 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     loops = list({measuring.key(k): k for comment in comments for k in comment.kernels}.values())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         explained = list(progress(pool.map(kernels.explain, loops), len(loops)))
-    content = page.Content(compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)))
+    asked_for = list({measuring.key(p): p for comment in comments for p in comment.pipelines}.values())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        traced = list(progress(pool.map(pipelines.trace, asked_for), len(asked_for)))
+    content = page.Content(
+        compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)), list(zip(asked_for, traced, strict=True))
+    )
     text = page.render(content).encode()
     _put(out, text, "-o")
     faults = [fault for result in solved for fault in result.faults()]
@@ -91,6 +97,20 @@ def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str
     asked = {"on": measurement.machine, **{name: measurement[name] for name in names}}
     _check(out, "--html")
     _put(out, page.render(page.Content([], [], [(asked, explanation)])).encode(), "--html")
+
+
+def write_pipeline(out: Path, measurement: Measurement, trace: Mapping[str, Any]) -> None:
+    """Write a page with one program's pipeline (``ciphermill trace --html``); ``trace`` has ``first`` and ``count``.
+
+    Raises InputError when a package is missing or ``out`` cannot be written.
+    """
+    check_installed()
+    from . import page
+
+    names = ("cipher", "variant", "direction", "key_bits", "blocks", "with", "without", "set")
+    asked = {"on": measurement.machine, **{name: measurement[name] for name in names}, **trace}
+    _check(out, "--html")
+    _put(out, page.render(page.Content([], [], [], [(asked, measurement.to_dict())])).encode(), "--html")
 
 
 def _check(out: Path, option: str) -> None:

@@ -48,6 +48,8 @@ class Commentary:
     pareto: tuple[Pareto, ...] = ()
     #: Settings of the measurements whose hottest loops are shown.
     kernels: tuple[Mapping[str, Any], ...] = ()
+    #: Settings of those whose way through an out-of-order core is shown, with ``first`` and ``count``.
+    pipelines: tuple[Mapping[str, Any], ...] = ()
 
 
 def load(study: Study) -> Commentary:
@@ -56,7 +58,7 @@ def load(study: Study) -> Commentary:
     if not file.is_file():
         return Commentary()
     place, content = paths.shown(file), read(file)
-    take(content, place, "the file", {"agrees": str, "differs": str, "why": str, "pareto": list, "kernel": list}, set())
+    take(content, place, "the file", {"agrees": str, "differs": str, "why": str, "pareto": list, "kernel": list, "pipeline": list}, set())
     fronts = []
     for i, entry in enumerate(content.get("pareto", [])):
         where = f"pareto {i + 1}"
@@ -75,7 +77,10 @@ def load(study: Study) -> Commentary:
     kernels = content.get("kernel", [])
     for i, entry in enumerate(kernels):
         take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
-    return Commentary(**{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), kernels=tuple(kernels))
+    traces = content.get("pipeline", [])
+    for i, entry in enumerate(traces):
+        take(entry, place, f"pipeline {i + 1}", {**SETTINGS, "first": int, "count": int}, {"cipher", "on"})
+    return Commentary(**{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), kernels=tuple(kernels), pipelines=tuple(traces))
 
 
 def spoken(comment: Commentary, result: Result) -> dict[str, str]:

@@ -18,7 +18,7 @@ from ..study.layout import Table
 from ..study.measure import Missing
 from ..study.results import Cell, Result
 from ..study.text import sentence
-from . import colours, drawing, figures, kernels, numbers
+from . import colours, drawing, figures, kernels, numbers, pipelines
 from .commentary import Commentary, spoken
 from .evidence import Book
 from .figures import Figure
@@ -33,6 +33,8 @@ class Content:
     studies: list[tuple[Result, Commentary]]
     #: Settings, with the core's explanation of the program they name.
     kernels: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+    #: Settings, with the measurement that has the pipeline they ask for.
+    pipelines: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
 
 
 def render(content: Content) -> str:
@@ -52,6 +54,8 @@ def render(content: Content) -> str:
         studies=studies,
         kernels=[kernels.view(asked, found, f"kernel-{i}") for i, (asked, found) in enumerate(content.kernels)],
         classes=kernels.CLASSES,
+        pipelines=[pipelines.view(asked, found, f"pipeline-{i}") for i, (asked, found) in enumerate(content.pipelines)],
+        stages=pipelines.STAGES,
         script_json=script_json,
         data=script_json(data),
         vega=drawing.vega() if start or studies else "",

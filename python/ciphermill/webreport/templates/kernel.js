@@ -40,7 +40,7 @@
       if (line[COLUMN] >= 0) rows[line[CYCLE]].children[line[COLUMN] + 1].append(field);
     });
     rows.find((row) => row.querySelector("[data-line]"))?.querySelector("[data-line]").setAttribute("tabindex", "0");
-    const panel = make("div", { class: "panel", role: "status" }, make("p", { class: "note" }, "No instruction chosen."));
+    const panel = make("div", { class: "panel", role: "status", tabindex: "0", "aria-label": "What was chosen" }, make("p", { class: "note" }, "No instruction chosen."));
 
     function show(i) {
       const line = s.lines[i];
