@@ -113,13 +113,6 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser) -> Option<
             if let Some(m) = found.get(result) {
                 *saved.entry(m.rows).or_default() += m.saves * weight;
             }
-            let (lookups, _) = super::gather::tables(&sums, &bytes, *result);
-            if lookups.len() == WORD / 8
-                && let Some(origin) = super::gather::Origin::new(func, &bytes, *result, &lookups)
-                && let Some(rows) = origin.matrix()
-            {
-                *saved.entry(rows).or_default() += origin.saves(lookups.len()) * weight;
-            }
         }
     }
     let (rows, saved) = saved.into_iter().max_by_key(|&(_, saved)| saved)?;

@@ -13,7 +13,6 @@
 //! * [`bytes`]: values that are sums of tables of single bytes;
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
-//! * [`gather`]: matrices of bytes that are in no word;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code.
@@ -27,7 +26,6 @@ pub mod bytes;
 pub mod configure;
 pub mod cover;
 pub mod form;
-pub mod gather;
 pub mod linear;
 pub mod pairs;
 pub mod report;

@@ -7,7 +7,6 @@
 
 use super::bytes::{ByteSums, Lookup, added};
 use super::cover::{Step, cover, halves};
-use super::gather::{Bytes, Origin};
 use super::linear::Match;
 use super::pairs::Pair;
 use super::sums::Sums;
@@ -36,13 +35,6 @@ enum Plan {
         steps: Vec<Step>,
         turn: u32,
         matrix: Option<u16>,
-        rest: Vec<Value>,
-    },
-    /// A matrix times a word of bytes, each with its place, and the sum of
-    /// `rest`.
-    Gather {
-        bytes: Bytes,
-        matrix: u16,
         rest: Vec<Value>,
     },
     /// A matrix of two sources times what the two steps give, the sum of
@@ -83,10 +75,6 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                     Plan::Tables { steps, matrix: Some(function), rest, .. } => {
                         let word = out.tables(steps, &[]);
                         out.product(*function, &[word, word], rest)
-                    }
-                    Plan::Gather { bytes, matrix, rest } => {
-                        let word = out.gathered(bytes);
-                        out.product(*matrix, &[word, word], rest)
                     }
                     Plan::Halves { steps, inside, matrix, rest } => {
                         let inside = out.sum(inside);
@@ -147,7 +135,6 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
-                    Plan::Gather { bytes, rest, .. } => todo.extend(bytes.iter().map(|b| b.0).chain(rest.iter().copied())),
                     Plan::Halves { steps, inside, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(inside).chain(rest));
                     }
@@ -208,16 +195,6 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
         let lookups = before(inverse);
         if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
             return Some(Plan::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
-        }
-    }
-    if !found.inverses.is_empty()
-        && lookups.len() > 1
-        && let Some(origin) = Origin::new(func, found.bytes, v, &lookups)
-    {
-        for inverse in found.inverses {
-            if let Some(bytes) = origin.bytes(inverse) {
-                return Some(Plan::Gather { bytes, matrix: inverse.function, rest });
-            }
         }
     }
     // Else those terms that are tables of the machine by themselves.
@@ -298,15 +275,6 @@ impl Emitter<'_> {
 
     fn rotated(&mut self, v: Value, by: u32) -> Value {
         if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by) }
-    }
-
-    /// A word of single bytes.
-    fn gathered(&mut self, bytes: &Bytes) -> Value {
-        let moved: Vec<Value> = bytes
-            .iter()
-            .map(|&(v, at)| if at == 0 { v } else { self.with_constant(BinOp::Shl, v, 8 * at) })
-            .collect();
-        self.sum(&moved).unwrap_or(bytes[0].0)
     }
 
     fn sum(&mut self, terms: &[Value]) -> Option<Value> {
