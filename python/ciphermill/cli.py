@@ -211,10 +211,21 @@ def with_gates(measurements: list, extensions: list[str]) -> list:
 
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
+    ready_to_synthesise()
     with waiting("synthesising"):
         document, _ = rtl.report(extensions, rtl.Options(prove=False))
     total = sum(row.get("gates", 0) for row in document["instructions"])
     return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]
+
+
+def ready_to_synthesise() -> None:
+    """See that Yosys, where it is installed, has been compiled."""
+    from . import synthesis, yosys
+    from .progress import waiting
+
+    if synthesis.installed():
+        with waiting("compiling Yosys, which its first run does and which takes minutes"):
+            yosys.prepare()
 
 
 @app.command()
@@ -528,6 +539,8 @@ def rtl(
     accepted = compare.tolerances(tolerance)
     if baseline is not None:
         compare.read(baseline, "instructions")
+    if not verilog_only:
+        ready_to_synthesise()
     with waiting("synthesising"):
         document, files = making.report(split([extension]), options)
     if out is not None:
@@ -618,6 +631,8 @@ def discover(
     )
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
     module = engine.module(manifest.find(cipher), variant, cc)
+    limits.check()
+    ready_to_synthesise()
     document = discovering.discover(module, on, options, limits, with_progress)
     if json:
         print_json(document)

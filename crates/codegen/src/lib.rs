@@ -133,7 +133,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
-        several::join(&mut vfunc, &front.matcher, &facts);
+        several::join(&mut vfunc, &front.matcher);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
         constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
