@@ -63,3 +63,18 @@ def test_the_file_is_what_yosys_says(tmp_path):
         pytest.skip("another version of Yosys")
     synthesis.record(tmp_path / "synthesis.json")
     assert json.loads((tmp_path / "synthesis.json").read_text()) == synthesis.kept()
+
+
+@pytest.mark.parametrize("name", ["aes32", "aes_v1_separate", "aes_v2_separate", "aes_v4_separate", "aes_v5_separate"])
+def test_units_are_near_the_published_ones(name):
+    """Transistors divided by four, as the published counts; the units of the same shape."""
+    row = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
+    assert row["published"]
+    for there in row["published"]:
+        assert row["cmos"] == pytest.approx(there["nand2"], rel=0.15), there["source"]
+        assert abs(row["cmos_depth"] - there["depth"]) <= 3
+
+
+def test_the_general_multiplier_is_near_the_formula():
+    row = rtl.unit(rtl.entry("gf_multiplier_32"), {}, rtl.Options(prove=False))
+    assert row["unit_gates"] == pytest.approx(7232, rel=0.15) and row["flip_flops"] == 1056
