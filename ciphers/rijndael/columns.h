@@ -67,10 +67,11 @@ CM_INLINE void encrypt_expanded(const struct cm_ctx *ctx, const uint8_t *in, uin
     uint32_t b = cm_load32_le(in + 4) ^ k[1];
     uint32_t c = cm_load32_le(in + 8) ^ k[2];
     uint32_t d = cm_load32_le(in + 12) ^ k[3];
-    uint32_t round, e, f, g, h;
+    const uint32_t *last = k + 4 * ctx->rounds;
+    uint32_t e, f, g, h;
 
-    for (round = ctx->rounds - 1; round != 0; round--) {
-        k += 4;
+    k += 4;
+    do {
         e = mix_column(sub_column(sbox, a, b, c, d)) ^ k[0];
         f = mix_column(sub_column(sbox, b, c, d, a)) ^ k[1];
         g = mix_column(sub_column(sbox, c, d, a, b)) ^ k[2];
@@ -79,11 +80,12 @@ CM_INLINE void encrypt_expanded(const struct cm_ctx *ctx, const uint8_t *in, uin
         b = f;
         c = g;
         d = h;
-    }
-    cm_store32_le(out, sub_column(sbox, a, b, c, d) ^ k[4]);
-    cm_store32_le(out + 4, sub_column(sbox, b, c, d, a) ^ k[5]);
-    cm_store32_le(out + 8, sub_column(sbox, c, d, a, b) ^ k[6]);
-    cm_store32_le(out + 12, sub_column(sbox, d, a, b, c) ^ k[7]);
+        k += 4;
+    } while (k != last);
+    cm_store32_le(out, sub_column(sbox, a, b, c, d) ^ last[0]);
+    cm_store32_le(out + 4, sub_column(sbox, b, c, d, a) ^ last[1]);
+    cm_store32_le(out + 8, sub_column(sbox, c, d, a, b) ^ last[2]);
+    cm_store32_le(out + 12, sub_column(sbox, d, a, b, c) ^ last[3]);
 }
 
 CM_INLINE void decrypt_expanded(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
@@ -93,10 +95,11 @@ CM_INLINE void decrypt_expanded(const struct cm_ctx *ctx, const uint8_t *in, uin
     uint32_t b = cm_load32_le(in + 4) ^ k[1];
     uint32_t c = cm_load32_le(in + 8) ^ k[2];
     uint32_t d = cm_load32_le(in + 12) ^ k[3];
-    uint32_t round, e, f, g, h;
+    const uint32_t *last = k + 4 * ctx->rounds;
+    uint32_t e, f, g, h;
 
-    for (round = ctx->rounds - 1; round != 0; round--) {
-        k += 4;
+    k += 4;
+    do {
         e = inverse_mix_column(sub_column(inverse_sbox, a, d, c, b)) ^ k[0];
         f = inverse_mix_column(sub_column(inverse_sbox, b, a, d, c)) ^ k[1];
         g = inverse_mix_column(sub_column(inverse_sbox, c, b, a, d)) ^ k[2];
@@ -105,11 +108,12 @@ CM_INLINE void decrypt_expanded(const struct cm_ctx *ctx, const uint8_t *in, uin
         b = f;
         c = g;
         d = h;
-    }
-    cm_store32_le(out, sub_column(inverse_sbox, a, d, c, b) ^ k[4]);
-    cm_store32_le(out + 4, sub_column(inverse_sbox, b, a, d, c) ^ k[5]);
-    cm_store32_le(out + 8, sub_column(inverse_sbox, c, b, a, d) ^ k[6]);
-    cm_store32_le(out + 12, sub_column(inverse_sbox, d, c, b, a) ^ k[7]);
+        k += 4;
+    } while (k != last);
+    cm_store32_le(out, sub_column(inverse_sbox, a, d, c, b) ^ last[0]);
+    cm_store32_le(out + 4, sub_column(inverse_sbox, b, a, d, c) ^ last[1]);
+    cm_store32_le(out + 8, sub_column(inverse_sbox, c, b, a, d) ^ last[2]);
+    cm_store32_le(out + 12, sub_column(inverse_sbox, d, c, b, a) ^ last[3]);
 }
 
 #endif

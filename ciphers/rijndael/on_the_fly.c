@@ -10,8 +10,6 @@
  */
 #include "columns.h"
 
-#define LAST_CONSTANT 0x36 /* x to the power of 9, of the tenth round key */
-
 void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
 {
     uint32_t i;
@@ -36,15 +34,10 @@ void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_by
         ctx->round_key[i] = ctx->round_key[40 + i];
 }
 
-/* What the first word of a round key gets of the last word of the one before. */
-CM_INLINE uint32_t core(uint32_t last, uint32_t constant)
-{
-    return sub_word(sbox, cm_rotr32(last, 8)) ^ constant;
-}
-
 void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
-    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = 1, round;
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g;
+    const uint32_t *constant = round_constants;
 
     if (ctx->rounds != 10) {
         encrypt_expanded(ctx, in, out);
@@ -58,11 +51,11 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     b = cm_load32_le(in + 4) ^ k1;
     c = cm_load32_le(in + 8) ^ k2;
     d = cm_load32_le(in + 12) ^ k3;
-    for (round = 9; round != 0; round--) {
-        k0 ^= core(k3, constant);
-        k1 ^= k0;
-        k2 ^= k1;
-        k3 ^= k2;
+    k0 ^= schedule_core(k3, *constant);
+    k1 ^= k0;
+    k2 ^= k1;
+    k3 ^= k2;
+    do {
         e = mix_column(sub_column(sbox, a, b, c, d)) ^ k0;
         f = mix_column(sub_column(sbox, b, c, d, a)) ^ k1;
         g = mix_column(sub_column(sbox, c, d, a, b)) ^ k2;
@@ -70,12 +63,12 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
         a = e;
         b = f;
         c = g;
-        constant = constant << 1 ^ (constant >> 7) * 0x11b;
-    }
-    k0 ^= core(k3, constant);
-    k1 ^= k0;
-    k2 ^= k1;
-    k3 ^= k2;
+        constant++;
+        k0 ^= schedule_core(k3, *constant);
+        k1 ^= k0;
+        k2 ^= k1;
+        k3 ^= k2;
+    } while (constant != round_constants + 9);
     cm_store32_le(out, sub_column(sbox, a, b, c, d) ^ k0);
     cm_store32_le(out + 4, sub_column(sbox, b, c, d, a) ^ k1);
     cm_store32_le(out + 8, sub_column(sbox, c, d, a, b) ^ k2);
@@ -84,7 +77,8 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 
 void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
-    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g, constant = LAST_CONSTANT, round;
+    uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g;
+    const uint32_t *constant = round_constants + 9;
 
     if (ctx->rounds != 10) {
         decrypt_expanded(ctx, in, out);
@@ -98,11 +92,11 @@ void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     b = cm_load32_le(in + 4) ^ k1;
     c = cm_load32_le(in + 8) ^ k2;
     d = cm_load32_le(in + 12) ^ k3;
-    for (round = 9; round != 0; round--) {
-        k3 ^= k2;
-        k2 ^= k1;
-        k1 ^= k0;
-        k0 ^= core(k3, constant);
+    k3 ^= k2;
+    k2 ^= k1;
+    k1 ^= k0;
+    k0 ^= schedule_core(k3, *constant);
+    do {
         e = inverse_mix_column(sub_column(inverse_sbox, a, d, c, b) ^ k0);
         f = inverse_mix_column(sub_column(inverse_sbox, b, a, d, c) ^ k1);
         g = inverse_mix_column(sub_column(inverse_sbox, c, b, a, d) ^ k2);
@@ -110,12 +104,12 @@ void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
         a = e;
         b = f;
         c = g;
-        constant = (constant ^ (constant & 1) * 0x11b) >> 1;
-    }
-    k3 ^= k2;
-    k2 ^= k1;
-    k1 ^= k0;
-    k0 ^= core(k3, constant);
+        constant--;
+        k3 ^= k2;
+        k2 ^= k1;
+        k1 ^= k0;
+        k0 ^= schedule_core(k3, *constant);
+    } while (constant != round_constants);
     cm_store32_le(out, sub_column(inverse_sbox, a, d, c, b) ^ k0);
     cm_store32_le(out + 4, sub_column(inverse_sbox, b, a, d, c) ^ k1);
     cm_store32_le(out + 8, sub_column(inverse_sbox, c, b, a, d) ^ k2);

@@ -22,35 +22,76 @@ CM_INLINE uint32_t sub_word(const uint8_t *box, uint32_t x)
         | (uint32_t)box[cm_byte(x, 2)] << 16 | (uint32_t)box[cm_byte(x, 3)] << 24;
 }
 
-/* FIPS-197, section 5.2. */
-static void expand_key(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
-{
-    uint32_t *w = ctx->round_key;
-    uint32_t key_words = key_bytes / 4;
-    uint32_t i, in_turn = 0, constant = 1, t = 0;
+/* x to the power of 0, 1, 2 and so on in GF(2^8): FIPS-197, section 5.2. */
+static const uint32_t round_constants[10] = {
+    0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36,
+};
 
-    ctx->rounds = key_words + 6;
-    for (i = 0; i < key_words; i++)
-        w[i] = t = cm_load32_le(key + 4 * i);
-    for (; i < 4 * (ctx->rounds + 1); i++) {
-        if (in_turn == 0) {
-            t = sub_word(sbox, cm_rotr32(t, 8)) ^ constant;
-            constant = constant << 1 ^ (constant >> 7) * 0x11b;
-        } else if (in_turn == 4 && key_words == 8) {
-            t = sub_word(sbox, t);
-        }
-        t ^= w[i - key_words];
-        w[i] = t;
-        if (++in_turn == key_words)
-            in_turn = 0;
-    }
+/* What the first word of a round key gets of the last word of the one before. */
+CM_INLINE uint32_t schedule_core(uint32_t last, uint32_t constant)
+{
+    return sub_word(sbox, cm_rotr32(last, 8)) ^ constant;
 }
 
 /*
- * Turns the encryption keys into those of the equivalent inverse cipher (FIPS-197, section
- * 5.3.5): the order reversed, all but the first and the last through InvMixColumns.
+ * FIPS-197, section 5.2, in steps of as many words as the key has, each of which takes one
+ * round constant. With 192 bits the last step makes two words more than are used, with 256
+ * bits it is half a step.
  */
-CM_INLINE void invert_key(struct cm_ctx *ctx, uint32_t (*inverse_mix_column)(uint32_t))
+static void expand_key(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    uint32_t *w = ctx->round_key;
+    const uint32_t *constant = round_constants;
+    uint32_t a = w[0] = cm_load32_le(key);
+    uint32_t b = w[1] = cm_load32_le(key + 4);
+    uint32_t c = w[2] = cm_load32_le(key + 8);
+    uint32_t d = w[3] = cm_load32_le(key + 12);
+    uint32_t e, f, g, h;
+
+    ctx->rounds = key_bytes / 4 + 6;
+    if (key_bytes == 16) {
+        do {
+            w += 4;
+            w[0] = a ^= schedule_core(d, *constant++);
+            w[1] = b ^= a;
+            w[2] = c ^= b;
+            w[3] = d ^= c;
+        } while (constant != round_constants + 10);
+        return;
+    }
+    e = w[4] = cm_load32_le(key + 16);
+    f = w[5] = cm_load32_le(key + 20);
+    if (key_bytes == 24) {
+        do {
+            w += 6;
+            w[0] = a ^= schedule_core(f, *constant++);
+            w[1] = b ^= a;
+            w[2] = c ^= b;
+            w[3] = d ^= c;
+            w[4] = e ^= d;
+            w[5] = f ^= e;
+        } while (constant != round_constants + 8);
+        return;
+    }
+    g = w[6] = cm_load32_le(key + 24);
+    h = w[7] = cm_load32_le(key + 28);
+    for (;;) {
+        w += 8;
+        w[0] = a ^= schedule_core(h, *constant++);
+        w[1] = b ^= a;
+        w[2] = c ^= b;
+        w[3] = d ^= c;
+        if (constant == round_constants + 7)
+            break;
+        w[4] = e ^= sub_word(sbox, d);
+        w[5] = f ^= e;
+        w[6] = g ^= f;
+        w[7] = h ^= g;
+    }
+}
+
+/* Turns the order of the round keys round. */
+CM_INLINE void reverse_keys(struct cm_ctx *ctx)
 {
     uint32_t *w = ctx->round_key;
     uint32_t first, last, i, t;
@@ -62,6 +103,18 @@ CM_INLINE void invert_key(struct cm_ctx *ctx, uint32_t (*inverse_mix_column)(uin
             w[last + i] = t;
         }
     }
+}
+
+/*
+ * Turns the encryption keys into those of the equivalent inverse cipher (FIPS-197, section
+ * 5.3.5): the order reversed, all but the first and the last through InvMixColumns.
+ */
+CM_INLINE void invert_key(struct cm_ctx *ctx, uint32_t (*inverse_mix_column)(uint32_t))
+{
+    uint32_t *w = ctx->round_key;
+    uint32_t i;
+
+    reverse_keys(ctx);
     for (i = 4; i < 4 * ctx->rounds; i++)
         w[i] = inverse_mix_column(w[i]);
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._core import InputError, InternalError
-    from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep
+    from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep, trace
     from .measurement import Measurement, Measurements
     from .sweeps import Sweep
 
@@ -32,6 +32,7 @@ __all__ = [
     "run",
     "studies",
     "sweep",
+    "trace",
 ]
 
 _HOME = {

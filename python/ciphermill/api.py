@@ -91,6 +91,37 @@ def run(
     return Measurements(engine.measure(module, machine, options) for machine in chosen)
 
 
+def trace(
+    cipher: str | Path,
+    on: str | Path,
+    *,
+    first: int | None = None,
+    count: int = 32,
+    variant: str | None = None,
+    direction: str | None = None,
+    key_bits: int | None = None,
+    blocks: str | None = None,
+    bytes: int | None = None,
+    with_: str | Iterable[str] = (),
+    without: str | Iterable[str] = (),
+    set: Mapping[str, object] | Iterable[str] = (),
+    cc: str = "zig",
+) -> Measurement:
+    """Measure, and see micro-operations on their way through an out-of-order core.
+
+    The result's ``pipeline`` is a list of micro-operations in program order, each a dict with the cycles
+    in which it entered each stage (docs/measurement.md): those of ``count`` instructions from number
+    ``first`` of those that retire (from the middle of the run without), and of wrong paths between them.
+    Raises InputError for a machine without such a core.
+    """
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, with_=_names(with_), without=_names(without),
+        set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
+        trace={"first": first, "count": count}, cc=cc,
+    )  # fmt: skip
+    return engine.measure(engine.module(manifest.find(str(cipher)), variant, cc), str(on), options)
+
+
 def sweep(
     grid: str | Path | Mapping[str, object],
     *,

@@ -8,7 +8,8 @@ The cache is content-addressed. A first key covers the compiler and its
 version, the flags, and the name and bytes of every source. What headers a
 source includes is known only to the preprocessor, so the first compilation
 asks it (``-M``) and writes the list beside the key; the second key covers the
-bytes of those headers too, and names the module. A hit therefore costs a few
+bytes of those headers too (and of what stands in for a 128-bit integer's
+operations, where it was linked), and names the module. A hit therefore costs a few
 file reads and starts no process; a changed header, flag or compiler misses.
 
 Files are written to a temporary name and renamed, so two processes that
@@ -26,7 +27,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import paths
@@ -69,7 +70,14 @@ def module(unit: Unit, cc: str = "zig") -> bytes:
     if (found := _cached(cache, listing, first)) is not None:
         return found
     headers = _headers(unit, command)
-    wasm = _compile(unit, command)
+    try:
+        wasm = _compile(unit, command)
+    except InputError as error:
+        if not _RUNTIME.search(str(error)):
+            raise
+        runtime = paths.LIBC / "int128.c"
+        headers = sorted([*headers, str(runtime.resolve())])
+        wasm = _compile(replace(unit, sources=(*unit.sources, runtime)), command)
     paths.write_atomically(_module_path(cache, first, headers), wasm)
     paths.write_atomically(listing, json.dumps(headers).encode())
     return wasm
@@ -172,6 +180,8 @@ def _call(command: list[str], source: Path) -> bytes:
 
 #: What the linker prints for every use of a function that nobody defines.
 _UNDEFINED = re.compile(r"^wasm-ld: error: .*?([^/\\]+)\.o: undefined symbol: (\S+)$", re.MULTILINE)
+#: What of that `ciphers/libc/int128.c` defines.
+_RUNTIME = re.compile(r" uses __(?:multi|[al]shrti|ashlti|u?divti|u?modti)3, which no source defines$", re.MULTILINE)
 _NO_HEADER = re.compile(r"fatal error: '([^']+)' file not found")
 
 #: Headers of a hosted C library that have nothing to do with ciphers.

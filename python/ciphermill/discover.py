@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, library, paths, rtl, synthesis, yosys
+from . import _core, engine, library, paths, rtl, synthesis, tables, yosys
 from ._core import InputError
 
 #: The name of what is found, as extension and as instruction.
@@ -230,16 +230,24 @@ def text(document: Mapping[str, Any]) -> str:
     from . import report
 
     name = f"{document['cipher']}/{document['variant']} {document['direction']} on {document['machine']}"
-    head = f"{name}: {report.number(document['cycles_per_block'])} cycles a block"
+    head = f"{name}: {report.number(document['cycles_per_block'])} cycles a block."
     if not document["candidates"]:
-        return "\n\n".join([f"{head}. Nothing was found that saves cycles {ports(document)}.", *nothing(document)])
+        return "\n\n".join([f"{head} Nothing was found that saves cycles {ports(document)}.", *nothing(document)])
+    if document["best"] is None:
+        head += f" Nothing of at most {document['gates']:g} gates was found that saves cycles."
+    else:
+        chosen = document["candidates"][document["best"]]
+        head += (
+            f" The best instruction found saves {report.number(chosen['saved'])} of them "
+            f"({100 * chosen['saved'] / document['cycles_per_block']:.0f} %) for {chosen['gates']:.0f} gates."
+        )
     rows = []
     for i, row in enumerate(document["candidates"]):
         mark = "*" if i == document["best"] else "" if row["within_gates"] else "too large"
         counts = (row["operations"], row["places"], report.number(row["cycles_per_block"]), report.number(row["saved"]))
         rows.append((str(i + 1), row["kind"], *map(str, counts), f"{row['gates']:.0f}", f"{row['saved_per_gate']:.3g}", mark))
     columns = ("", "found", "operations", "places", "cycles", "saved", "gates", "saved/gate", "")
-    table = report.columns(columns, rows, right=(0, 2, 3, 4, 5, 6, 7))
+    table = tables.text(columns, rows, (0, 2, 3, 4, 5, 6, 7), (0, 2))
     meanings = "\n".join(f"{i + 1}: {row['semantics']}" for i, row in enumerate(document["candidates"]))
     lines = [head, table, meanings, f"gates: {document['gates_by']}", *nothing(document)]
     if document["best"] is not None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from . import _core, compile, exact, exports, library, paths
@@ -21,6 +22,9 @@ from .measurement import Measurement
 
 DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
 BLOCKS = ("single", "multi")
+
+#: Instructions of one trace: more than a viewer is opened for.
+MOST_TRACED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Options:
     repeat: bool = False
     optimal: bool = False
     exact: bool = False
+    #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
+    trace: Mapping[str, int | None] | None = None
     cc: str = "zig"
 
     def check(self) -> None:
@@ -47,6 +53,12 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        if self.trace is not None:
+            first, count = self.trace["first"], self.trace["count"]
+            if first is not None and first < 0:
+                raise _core.InputError(f"--first {first}: instructions are numbered from 0")
+            if not 1 <= count <= MOST_TRACED:
+                raise _core.InputError(f"--count {count}: a trace has 1 to {MOST_TRACED} instructions")
 
 
 @dataclass(frozen=True)
@@ -148,6 +160,7 @@ def request(
         "unroll": options.unroll,
         "aligned": options.aligned,
         "exact": exact,
+        "trace": options.trace,
         "whole": options.exact,
         "vectors": vectors(module, direction, key_bits) if judged else None,
         "origin": module.origin,
@@ -196,10 +209,15 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
         return report
 
 
+@cache
 def identity() -> str:
-    """What tells this build of the core from any other, for caches."""
-    core = os.stat(_core.__file__)
-    return f"{_core.version()} {core.st_size} {core.st_mtime_ns}"
+    """What tells this build of the core from any other, for caches: its content.
+
+    Not its date, which every `make build` sets anew. Asked once: a build beside a
+    run that has begun must not put the old core's answers under the new one's name.
+    """
+    core = Path(_core.__file__).read_bytes()
+    return f"{_core.version()} {hashlib.sha256(core).hexdigest()}"
 
 
 def show_machine(machine: str, options: Options) -> dict[str, Any]:

@@ -94,7 +94,9 @@ def verdict(m: Measurement) -> str:
         return emphasised(f"NO: {m.get('failure') or 'see the JSON'}")
     cases = m.provenance.get("vectors") or 0
     vectors = f"{cases} official vectors" if cases else "no official vectors"
-    return f"yes: output and memory equal the reference interpreter's; {vectors}"
+    compared = m.get("verified_bytes", m.bytes)
+    part = "" if compared == m.bytes else f" after the first {compared} bytes, the rest was not compared"
+    return f"yes: output and memory equal the reference interpreter's{part}; {vectors}"
 
 
 def summary(measurements: Sequence[Measurement]) -> str:
@@ -131,7 +133,8 @@ def table(measurements: Sequence[Measurement]) -> str:
 
 
 def sweep(done: Sweep) -> str:
-    """A line a point: what varies in the grid, and the main figures."""
+    """How many points and how far apart they are; then a line a point: what varies in the grid, and the main figures."""
+    from .sweeps import title as point_title
     from .sweeps.grid import flat
 
     axes = done.grid.axes() or ["cipher"]
@@ -145,8 +148,16 @@ def sweep(done: Sweep) -> str:
             share = f"{100 * m.metrics['lookup_share']:.0f} %"
             rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
     head = (*axes, "cycles/block", "bound", "lookups", "limited by")
-    counts = f"{len(done)} points, {done.measured} measured now, {len(done.failures)} without a measurement"
-    return columns(head, rows, right=range(len(axes), len(axes) + 3)) + f"\n\n{counts}"
+    sentence = f"{len(done)} points, {done.measured} measured now, {len(done.failures)} without a measurement"
+    made = sorted(((point, m) for point, m in done.results if m is not None), key=lambda pair: pair[1].cycles_per_block)
+    if len(made) > 1:
+        (least, few), (most, many) = made[0], made[-1]
+        sentence += (
+            f"; from {number(few.cycles_per_block)} cycles a block ({point_title({a: flat(least).get(a, '') for a in axes})}) "
+            f"to {number(many.cycles_per_block)} ({point_title({a: flat(most).get(a, '') for a in axes})})"
+        )
+    figures = range(len(axes), len(axes) + 3)
+    return f"{sentence}.\n\n{tables.text(head, rows, figures, (len(axes) + 1, len(axes) + 2))}"
 
 
 def number(value: float) -> str:

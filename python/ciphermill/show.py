@@ -10,7 +10,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-WIDTH = 100
+from .tables import room
+
+#: Columns where there is no terminal to ask.
+WIDTH = 80
 
 
 def text(machine: dict[str, Any]) -> str:
@@ -22,7 +25,9 @@ def headline(machine: dict[str, Any]) -> str:
     title = f"{machine['name']}: {machine['title']}"
     if machine["extensions"]:
         title += f", with {', '.join(machine['extensions'])}"
-    return f"{title}\n\n{textwrap.fill(' '.join(machine['description'].split()), WIDTH)}"
+    width = count(machine["issue"]["width"], "instruction")
+    title += f"; {width} a cycle at {machine['clock_mhz']:g} MHz, {len(machine['instructions'])} to choose from."
+    return f"{filled(title)}\n\n{filled(' '.join(machine['description'].split()))}"
 
 
 def facts(machine: dict[str, Any]) -> str:
@@ -59,7 +64,7 @@ def facts(machine: dict[str, Any]) -> str:
     rows.append(("instruction cache", cache(memory["icache"])))
     rows.append(("data cache", cache(memory["dcache"])))
     width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+    return "\n".join(filled(f"{name:<{width}}  {value}", after=width + 2) for name, value in rows)
 
 
 def cache(model: dict[str, Any] | None) -> str:
@@ -91,9 +96,9 @@ def timing_class(name: str, members: list[dict[str, Any]]) -> str:
         costs.append(f"{first['taken_cycles']} cycles more when taken, {first['untaken_cycles']} when not")
     if first["units"]:
         costs.append(f"on {' or '.join(first['units'])}")
-    head = textwrap.fill(f"{name}: {'; '.join(costs)}", WIDTH)
-    source = textwrap.fill(first["source"] or "", WIDTH, initial_indent="  [", subsequent_indent="   ") + "]"
-    width = min(34, max(len(assembly(m)) for m in members))
+    head = filled(f"{name}: {'; '.join(costs)}", after=4)
+    source = filled(f"  [{first['source'] or ''}]", after=3)
+    width = min(30, max(len(assembly(m)) for m in members))
     lines = [instruction(m, width) for m in members]
     return "\n".join([head, source, *lines])
 
@@ -111,15 +116,15 @@ def instruction(entry: dict[str, Any], width: int) -> str:
     note = f"  ({', '.join(notes)})" if notes else ""
     meaning = " ".join(entry["semantics"].split())
     line = f"  {assembly(entry):<{width}}  {meaning}{note}".rstrip()
-    return textwrap.fill(line, WIDTH + 20, subsequent_indent=" " * (width + 6))
+    return filled(line, after=width + 6)
 
 
 def compounds(machine: dict[str, Any]) -> str:
     if not machine["compounds"]:
         return ""
     rows = [(" ".join(c["semantics"].split()), "; ".join(c["parts"])) for c in machine["compounds"]]
-    width = min(48, max(len(meaning) for meaning, _ in rows))
-    lines = [f"  {meaning:<{width}}  {parts}" for meaning, parts in rows]
+    width = min(36, max(len(meaning) for meaning, _ in rows))
+    lines = [filled(f"  {meaning:<{width}}  {parts}", after=width + 4) for meaning, parts in rows]
     return "\n".join(["What takes several instructions:", *lines])
 
 
@@ -130,10 +135,20 @@ def sources(machine: dict[str, Any]) -> str:
         if not path.startswith("timings"):
             paths.setdefault(source, []).append(path)
     lines = [
-        textwrap.fill(f"{', '.join(covered)}: {source}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+        filled(f"  {', '.join(covered)}: {source}", after=4)
         for source, covered in paths.items()
     ]
     return "\n".join(["Where the numbers come from:", *lines])
+
+
+def filled(text: str, after: int = 0) -> str:
+    """A line as wide as the terminal, or 80 columns; what follows it stands ``after`` columns in."""
+    gap = len(text) - len(text.lstrip())
+    # The spaces that align columns are kept: only the words behind them are wrapped.
+    return textwrap.fill(
+        text.strip(), room(WIDTH), initial_indent=" " * gap, subsequent_indent=" " * after, replace_whitespace=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def count(n: int, noun: str) -> str:

@@ -46,6 +46,26 @@ def room(plain: int) -> int:
     return max(40, shutil.get_terminal_size((plain, 24)).columns)
 
 
+def folded(text: str, width: int) -> str:
+    """Text with its long lines broken between words; a fact's value (``  name   value``) stays in its column."""
+    import re
+    import textwrap
+
+    lines = []
+    for line in text.split("\n"):
+        # What carries escapes was drawn to fit.
+        if len(line) <= width or "\x1b" in line:
+            lines.append(line)
+            continue
+        fact = re.match(r" *\S+(?: \S+){0,3}  +", line)
+        column = len(fact[0]) if fact and len(fact[0]) < width // 2 else len(line) - len(line.lstrip())
+        after = " " * column
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=after, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
+
+
 def drawn(head: Sequence[str], rows: Rows, right: Iterable[int], drop: Sequence[int], width: int, colour: bool) -> str:
     """A table no wider than ``width``, drawn by rich."""
     from rich import box

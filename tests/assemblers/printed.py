@@ -20,8 +20,11 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -42,6 +45,8 @@ class Target:
     start: str
     set_register: str
     big_endian: bool
+    #: Code that the host itself may be able to run.
+    native: bool = False
 
     def missing(self) -> list[str]:
         """The programs that are not installed."""
@@ -70,7 +75,8 @@ SPARC = Target(
 )
 
 
-#: Code of the host's own kind, still under QEMU: it lets memory begin at address 0.
+#: Code of the host's own kind. QEMU runs it everywhere; a host that is asked to
+#: has to be an x86 and to let memory begin at address 0 (see `refused`).
 IA32 = Target(
     assembler=("as", "--32"),
     linker=("ld", "-m", "elf_i386"),
@@ -78,6 +84,19 @@ IA32 = Target(
     start="start_ia32.s",
     set_register="movl ${value}, %{register}",
     big_endian=False,
+    native=True,
+)
+
+
+#: The same in 64-bit mode, below 4 GiB.
+X86_64 = Target(
+    assembler=("as", "--64", "-mindex-reg"),
+    linker=("ld", "-m", "elf_x86_64"),
+    emulator=("qemu-x86_64",),
+    start="start_x86_64.s",
+    set_register="movl ${value}, %{register}",
+    big_endian=False,
+    native=True,
 )
 
 
@@ -163,13 +182,33 @@ class Assembled:
 
     def run(self, calls: Calls) -> list[bytes]:
         """Make the calls; the outputs in order."""
+        self.link(calls)
+        return self._outputs(calls, [*self.target.emulator, "./program"])
+
+    def ways(self, calls: Calls) -> Iterator[list[bytes]]:
+        """The outputs under the emulator and, if it can, from the host."""
+        yield self.run(calls)
+        if self.target.native and not refused(self.target):
+            yield self._outputs(calls, ["./program"])
+
+    def instructions(self, calls: Calls) -> int:
+        """How many the host executes under callgrind for the calls and the start-up file."""
+        self.link(calls)
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-file=counted", "./program"]
+        tool(command, cwd=self.folder, timeout=120)
+        return int(re.search(r"Collected : (\d+)", (self.folder / "counted").read_text())[1])
+
+    def link(self, calls: Calls) -> None:
+        """Make the executable that makes the calls."""
         (self.folder / "calls.s").write_text(calls.assembly())
         self._assemble("calls.s")
         objects = [Path(self.target.start).with_suffix(".o").name, "program.o", "calls.o"]
         places = [".text=0xE0000000", ".cm_linear=0", ".cm_system=0xF0000000", f".cm_buffers={BUFFERS:#x}"]
         sections = [f"--section-start={place}" for place in places]
         tool([*self.target.linker, "-static", *sections, *objects, "-o", "program"], cwd=self.folder)
-        written = tool([*self.target.emulator, "./program"], cwd=self.folder, timeout=120)
+
+    def _outputs(self, calls: Calls, command: list[str]) -> list[bytes]:
+        written = tool(command, cwd=self.folder, timeout=120)
         if self.target.big_endian:
             written = b"".join(written[i : i + 4][::-1] for i in range(0, len(written), 4))
         outputs = []
@@ -178,6 +217,33 @@ class Assembled:
             written = written[padded(length) :]
         assert not written, f"{len(written)} bytes more than were asked for"
         return outputs
+
+
+#: A program that does nothing but be there.
+NOTHING = """
+	.text
+	.section .cm_linear,"aw"
+	.long 0
+	.section .cm_system,"aw"
+	.globl cm_system_start
+cm_system_start:
+	.long 0
+"""
+
+
+@cache
+def refused(target: Target) -> str | None:
+    """Why the host does not run such programs itself, if it does not."""
+    with TemporaryDirectory() as folder:
+        program = Assembled(NOTHING, target, Path(folder))
+        calls = Calls()
+        calls.call("cm_nothing")
+        program.link(calls)
+        try:
+            done = subprocess.run(["./program"], cwd=folder, capture_output=True)
+        except OSError as error:
+            return f"the host does not run {target.start}: {error.strerror}"
+        return f"the host stops {target.start} (memory at address 0?): {done.returncode}" if done.returncode else None
 
 
 class Emulated:
@@ -202,3 +268,7 @@ class Emulated:
                 at = address - BUFFERS
                 outputs.append(bytes(buffers[at : at + next(lengths)]))
         return outputs
+
+    def ways(self, calls: Calls) -> Iterator[list[bytes]]:
+        """As `Assembled.ways`: there is one."""
+        yield self.run(calls)

@@ -60,6 +60,11 @@ exit:
 	movl $1, %eax
 	int $0x80
 
+# To compare with: a function of one instruction.
+	.globl cm_nothing
+cm_nothing:
+	ret
+
 	.data
 	.balign 4
 command:

@@ -1,8 +1,8 @@
 """Every cipher, direction and key size, by assemblers and emulators not ours.
 
 The program printed for a machine is assembled by GNU as, run under QEMU, and
-its output compared with the official vectors. Skipped, with the missing
-program named, where the tools are not installed (see .ci/run). Programs for
+its output compared with the official vectors. What the host itself can
+run it runs too. Skipped, with the missing program named, where the tools are not installed (see .ci/run). Programs for
 the C6000 run on the emulator in `c6x/`, which also checks that they keep the
 machine's rules.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import c6x
 import pytest
-from printed import C6X, IA32, SPARC, Assembled, Calls, Emulated, Target, riscv, tool
+from printed import C6X, IA32, SPARC, X86_64, Assembled, Calls, Emulated, Target, refused, riscv, tool
 
 ciphermill = pytest.importorskip("ciphermill")
 
@@ -46,10 +46,14 @@ TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
         ("zkne", "zknd", "zbkb"),
         riscv("_zkne_zknd_zbkb", "rv32,zkne=true,zknd=true,zbkb=true"),
     ),
+    "zen5": ("zen5", (), X86_64),
 }
 #: Targets that differ from others for these ciphers only.
 ONLY = {"rv32-zk": {"rijndael"}}
 
+
+#: Targets whose programs the host may run itself.
+NATIVE = [target for target, (_, _, tools) in TARGETS.items() if tools.native]
 
 #: Machines without interlock, whose loops are scheduled by software.
 DSPS = [machine for machine, (_, _, tools) in TARGETS.items() if tools is C6X]
@@ -167,12 +171,24 @@ def test_vectors(assembled, target, cipher, variant, direction, bits):
     if direction == "keystream":
         calls, expected = stream_calls(chosen)
         assert expected, "no vector is short enough"
-        for got, chunks in zip(program.run(calls), expected, strict=True):
-            for at, data in chunks:
-                assert got[at : at + len(data)] == data
+        for outputs in program.ways(calls):
+            for got, chunks in zip(outputs, expected, strict=True):
+                for at, data in chunks:
+                    assert got[at : at + len(data)] == data
     else:
         calls, expected = block_calls(cipher, direction, chosen)
-        assert program.run(calls) == expected
+        for outputs in program.ways(calls):
+            assert outputs == expected
+
+
+@pytest.mark.parametrize("target", NATIVE)
+def test_the_host_runs_them_too(target):
+    """Skipped where `test_vectors` has only the emulator's word."""
+    tools = TARGETS[target][2]
+    if missing := tools.missing():
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if reason := refused(tools):
+        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("direction", ["encrypt", "decrypt"])
@@ -246,16 +262,51 @@ def test_retired_instructions(assembled, cipher):
     assert executed(calls) - before == measured.instructions
 
 
+@pytest.mark.parametrize("cipher", ["rc6", "rijndael", "salsa20", "sosemanuk"])
+@pytest.mark.parametrize("target", NATIVE)
+def test_callgrind_counts_what_is_retired(assembled, target, cipher):
+    """The host, under callgrind, executes as many instructions as the simulator retires."""
+    tools = TARGETS[target][2]
+    missing = tools.missing() + [tool for tool in ("valgrind",) if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    if reason := refused(tools):
+        pytest.skip(reason)
+    from ciphermill import engine
+    from ciphermill.manifest import find
+
+    stream = manifest(cipher)["kind"] == "stream"
+    size = 256 if stream else 4 * manifest(cipher)["block_bytes"]
+    measured = engine.measure(engine.module(find(cipher)), TARGETS[target][0], engine.Options(bytes=size))
+    program = assembled(target, cipher, ciphermill.cipher(cipher).variant)
+
+    def executed(function: str) -> int:
+        calls = Calls()
+        context = calls.buffer(32768)
+        calls.call("cm_keysetup", context, calls.buffer(bytes(16)), 16)
+        if stream:
+            length = manifest(cipher)["iv_bits"][0] // 8
+            calls.call("cm_ivsetup", context, calls.buffer(bytes(16)), length)
+        calls.call(function, context, calls.buffer(bytes(size)), calls.buffer(size), size if stream else 4)
+        return program.instructions(calls)
+
+    measuring = executed("cm_keystream" if stream else "cm_encrypt_blocks")
+    # The one instruction of a function that returns at once.
+    assert measuring - executed("cm_nothing") + 1 == measured.instructions
+
+
 @pytest.mark.parametrize("cipher", ["rc6", "rijndael", "sosemanuk"])
-def test_sizes_of_instructions(tmp_path, cipher):
-    """Bytes of IA-32 code as the machine file has them and as GNU as encodes it."""
+@pytest.mark.parametrize("target", NATIVE)
+def test_sizes_of_instructions(tmp_path, target, cipher):
+    """Bytes of x86 code as the machine file has them and as GNU as encodes it."""
     if shutil.which("as") is None:
         pytest.skip("not installed: as")
-    text = assembly(cipher, None, "core2", ())
+    machine, _, tools = TARGETS[target]
+    text = assembly(cipher, None, machine, ())
     said = int(re.search(r"\((\d+) bytes of code\)", text)[1])
     # Between functions the assembler fills up.
     (tmp_path / "program.s").write_text(text.replace("\t.balign 16\n", ""))
-    tool(["as", "--32", "program.s", "-o", "program.o"], cwd=tmp_path)
+    tool([*tools.assembler, "program.s", "-o", "program.o"], cwd=tmp_path)
     sizes = tool(["size", "-A", "program.o"], cwd=tmp_path).decode()
     assert int(re.search(r"^\.text\s+(\d+)", sizes, re.M)[1]) == said
 

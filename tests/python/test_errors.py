@@ -25,7 +25,7 @@ from ciphermill.manifest import find
         (["run", "rijndael", "--on", "rv32", "--jam", "2", "--blocks", "single"], "--jam 2: only independent blocks of a block cipher can be carried together"),
         (["run", "rijndael", "--jam", "0"], "--jam 0: it is the number of blocks carried together, 1 to 8"),
         (["run", "rijndael", "--on", "rv32", "--bytes", "20"], "--bytes 20: a message is a whole number of blocks of 16 bytes; use --bytes 32"),
-        (["run", "rijndael", "--on", "rv32", "--bytes", "0"], "--bytes 0: a message has 1 to 268435456 bytes here"),
+        (["run", "rijndael", "--on", "rv32", "--bytes", "0"], "--bytes 0: a message has 1 to 4000000000 bytes here"),
         (["run", "rijndael", "--on", "rv32", "--direction", "keystream"], "--direction keystream: rijndael is a block cipher; use encrypt or decrypt"),
         (["run", "salsa20", "--on", "rv32", "--direction", "encrypt"], "--direction encrypt: salsa20 is a stream cipher; use keystream"),
         (["run", "salsa20", "--on", "rv32", "--blocks", "single"], "--blocks single: a stream cipher has no feedback mode"),

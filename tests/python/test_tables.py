@@ -114,19 +114,49 @@ def test_every_command_that_makes_tables(cli, xor_cipher, tmp_path):
     assert {"kind", "name", "semantics"} <= set(made[0])
     audited = rows(cli("audit", "rijndael", "--csv").out)
     assert {r["kind"] for r in audited} == {"address"}
+    shown = rows(cli("show", "rv32", "--csv").out)
+    assert {"add", "lw"} <= {r["name"] for r in shown} and all(r["source"] for r in shown)
     pytest.importorskip("polars")
     beside = cli("list", "machines", "--json", "--parquet", "machines.parquet")
     assert beside.code == 0 and json.loads(beside.out)
     assert (tmp_path / "machines.parquet").read_bytes()[:4] == b"PAR1"
 
 
-def test_two_documents_do_not_fit_one_output(refused):
-    assert "ask for one of them" in refused("list", "--json", "--csv")
+#: Commands that yield tables, each with what it needs to be called with.
+TABULAR = (("run", "rc6"), ("explain", "rc6", "--on", "rv32"), ("trace", "rc6", "--on", "core2"), ("show", "rv32"), ("list",), ("study",), ("sweep", "g.toml"),
+           ("audit", "rc6"), ("rtl", "zbb"), ("host", "rc6"), ("discover", "rc6", "--on", "rv32"))  # fmt: skip
+
+
+@pytest.mark.parametrize("words", TABULAR, ids=lambda words: words[0])
+def test_what_cannot_be_written_is_said_before_the_work(refused, words):
+    assert "ask for one of them" in refused(*words, "--json", "--csv")
+    pytest.importorskip("polars")
+    assert "there is no folder no" in refused(*words, "--parquet", "no/m.parquet")
+
+
+def test_every_command_with_json_has_the_other_forms():
+    import typer.main
+
+    from ciphermill.cli import app
+
+    commands = typer.main.get_command(app).commands
+    options = {name: {o for p in c.params for o in p.opts} for name, c in commands.items()}
+    # The report is a page, not a table: its document says where it is.
+    have = {name for name, found in options.items() if "--json" in found} - {"report"}
+    assert have == {words[0] for words in TABULAR}
+    assert all({"--csv", "--parquet"} <= options[name] for name in have)
+    assert all(p.is_flag for c in commands.values() for p in c.params if "--csv" in p.opts)
 
 
 def on_a_terminal(*arguments, columns, **environment):
     """What a command writes to a terminal of so many columns."""
     return terminal.written([sys.executable, "-m", "ciphermill", *arguments], "stdout", columns, **environment)
+
+
+def test_long_lines_break_between_words():
+    assert tables.folded("  name       one two three four", 28) == "  name       one two three\n             four"
+    assert tables.folded("one two three", 8) == "one two\nthree"
+    assert tables.folded("short\n\n  kept  as it is", 30) == "short\n\n  kept  as it is"
 
 
 def test_a_terminal():

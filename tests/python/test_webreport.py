@@ -191,6 +191,60 @@ def test_a_wrong_commentary_is_refused(commented, report, message):
         commented(report)
 
 
+def unmeasured(name):
+    """A study with no figure of ours that needs a measurement."""
+    from ciphermill import study
+    from ciphermill.study import measure, results
+
+    found = study.find(name)
+    return results.solve(found, {measure.key(asked): measure.Missing("not measured here") for asked in found.work()})
+
+
+@pytest.mark.parametrize("name", layout.names())
+def test_what_a_study_says_holds_whatever_is_measured(name):
+    """All of its sentences, and none that needs a figure, without an error."""
+    result = unmeasured(name)
+    comment = commentary.load(result.study)
+    bare = commentary.spoken(comment, result)
+    assert all(bare[text] for text in ("why",))
+    heard = []
+    for ratio in (0.2, 0.95, 1.0, 1.3, 6.0):
+        for cell in result.cells.values():
+            cell.ours = ratio * (cell.paper or 100)
+        heard.append(commentary.spoken(comment, result))
+        assert all("None" not in text and "{" not in text for text in heard[-1].values())
+        assert heard[-1]["agrees"] or heard[-1]["differs"]
+    # Where all is the paper's, what agrees is not what agrees where all is six times that.
+    assert heard[2]["agrees"] != heard[-1]["agrees"] and heard[2]["differs"] != heard[-1]["differs"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{{ ours('t/a/cycle') }}", "report.toml: agrees: the study has no cell 't/a/cycle'"),
+        ("{{ ours('t/*/cycles') }}", "'t/*/cycles' names 2 cells where one is asked for"),
+        ("{{ our('t/a/cycles') }}", "report.toml: agrees: 'our' is undefined"),
+        ("{% if %}", "report.toml: agrees: Expected an expression"),
+        ("{{ cells.__globals__ }}", "report.toml: agrees: "),
+    ],
+)
+def test_a_text_that_asks_for_what_is_not_there_is_refused(content, text, message):
+    (result, comment) = content.studies[0]
+    content.studies = [(result, commentary.Commentary(agrees=text))]
+    with pytest.raises(_core.InputError, match=re.escape(message)):
+        page.render(content)
+
+
+def test_a_text_follows_its_figures(content):
+    (result, comment) = content.studies[0]
+    text = "{{ ours('t/a/cycles')|figure }}{% if above(compared('t/*/cycles')) %} above: {{ above(compared('t/*/cycles'))|names }}{% endif %}"
+    content.studies = [(result, commentary.Commentary(differs=text))]
+    cells = [result.cells["t", row, "cycles"] for row in "ab"]
+    for ours, said in (((100, 400), "100"), ((150, 400), "150 above: First"), ((150, 900), "150 above: First and Second")):
+        cells[0].ours, cells[1].ours = ours
+        assert f"<strong>What does not.</strong> {said}</p>" in page.render(content)
+
+
 def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_path):
     from ciphermill import engine, manifest
 

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 /// A set of banks, counted through all blocks; one bit each.
 pub type Set = u64;
 /// Tables larger than this are no tables.
-const LARGEST: u64 = 1 << 14;
+pub(crate) const LARGEST: u64 = 1 << 14;
 /// Lookups from which a table is worth its bytes a second time.
 const USED: usize = 4;
 /// Copies of tables start at multiples of this, so that they lie across banks
@@ -116,7 +116,7 @@ impl<'a> Analysis<'a> {
 
 /// The function's lookups in data that is never written, by first address:
 /// the last byte any of them may read, and the loads.
-fn constant_tables(func: &Func, module: &Module) -> BTreeMap<u64, (u64, Vec<Inst>)> {
+pub(crate) fn constant_tables(func: &Func, module: &Module) -> BTreeMap<u64, (u64, Vec<Inst>)> {
     let masks = Masks::new(func);
     let mut tables: BTreeMap<u64, (u64, Vec<Inst>)> = BTreeMap::new();
     for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
@@ -172,7 +172,7 @@ pub fn copy_tables(module: &mut Module, id: FuncId, banks: &Banks) {
 }
 
 /// An address without the constant in it.
-fn index(func: &Func, addr: Value) -> Value {
+pub(crate) fn index(func: &Func, addr: Value) -> Value {
     let Some(inst) = func.def_inst(addr) else { return addr };
     let data = &func.insts[inst];
     if data.op != Op::Bin(BinOp::Add) {
@@ -188,18 +188,24 @@ fn index(func: &Func, addr: Value) -> Value {
 
 /// Copy a range of a read-only segment to the system area; where there it is.
 fn copy(module: &mut Module, first: u64, last: u64, block: u32, banks: &Banks) -> Option<u32> {
+    let mut at = (module.system.bytes.len() as u32).next_multiple_of(ALIGN) + first as u32 % ALIGN;
+    let end = |at: u32| SYSTEM_BASE + at + (last - first) as u32;
+    while banks.block(SYSTEM_BASE + at) != block || banks.block(end(at)) != block {
+        let next = (SYSTEM_BASE + at + 1).checked_next_multiple_of(banks.block_bytes)?;
+        at = next - SYSTEM_BASE + first as u32 % ALIGN;
+    }
+    copied(module, first, last, at)
+}
+
+/// Copy a range of a read-only segment to a place in the system area behind all
+/// that is there.
+pub(crate) fn copied(module: &mut Module, first: u64, last: u64, at: u32) -> Option<u32> {
     let segment = module
         .data
         .iter()
         .find(|d| d.readonly && u64::from(d.addr) <= first && last < u64::from(d.addr) + d.bytes.len() as u64)?;
     let from = (first - u64::from(segment.addr)) as usize;
     let bytes = segment.bytes.get(from..=(last - u64::from(segment.addr)) as usize)?.to_vec();
-    let mut at = (module.system.bytes.len() as u32).next_multiple_of(ALIGN) + first as u32 % ALIGN;
-    let end = |at: u32| SYSTEM_BASE + at + bytes.len() as u32 - 1;
-    while banks.block(SYSTEM_BASE + at) != block || banks.block(end(at)) != block {
-        let next = (SYSTEM_BASE + at + 1).checked_next_multiple_of(banks.block_bytes)?;
-        at = next - SYSTEM_BASE + first as u32 % ALIGN;
-    }
     module.system.bytes.resize(at as usize + bytes.len(), 0);
     module.system.bytes[at as usize..].copy_from_slice(&bytes);
     Some(at)
@@ -239,7 +245,7 @@ pub fn border(func: &Func) -> Option<u32> {
 
 /// An address as a sum: does it contain the buffer's, its constants, and the
 /// most the rest can be.
-fn rooted(func: &Func, masks: &Masks, root: Value, v: Value, depth: u32) -> Option<(bool, u64, u64)> {
+pub(crate) fn rooted(func: &Func, masks: &Masks, root: Value, v: Value, depth: u32) -> Option<(bool, u64, u64)> {
     let v = func.resolve(v);
     if v == root {
         return Some((true, 0, 0));

@@ -4,7 +4,8 @@
 //!   same meaning becomes that one. Frames are written with one load and one
 //!   store; how far a slot is from the stack pointer is known only here.
 //! * [`Encodings::spared`]: a comparison of a result with zero is left out where
-//!   the instruction that made the result has set the flags alike.
+//!   the instruction that made the result has set the flags alike, or has a
+//!   form that does.
 
 use crate::finish::PInst;
 use crate::spills::written;
@@ -13,15 +14,16 @@ use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Inst, Operand};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// For each instruction the shorter ones of the same meaning, shortest first.
-pub struct Encodings<'a> {
-    machine: &'a Machine,
+pub struct Encodings {
+    machine: Arc<Machine>,
     shorter: HashMap<InstrId, Vec<InstrId>>,
 }
 
-impl<'a> Encodings<'a> {
-    pub fn new(machine: &'a Machine) -> Encodings<'a> {
+impl Encodings {
+    pub fn new(machine: &Arc<Machine>) -> Encodings {
         let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
         // Most machines have one size of instructions, or one for each meaning.
         let compact = machine.instrs.iter().any(|i| !i.sizes.is_empty());
@@ -42,7 +44,7 @@ impl<'a> Encodings<'a> {
                 }
             }
         }
-        Encodings { machine, shorter }
+        Encodings { machine: machine.clone(), shorter }
     }
 
     /// Take the shortest encoding that holds the immediates.
@@ -76,7 +78,44 @@ impl<'a> Encodings<'a> {
         };
         if self.sets_zero(&body[made].inst, reg, flags) {
             body.remove(at);
+            return;
         }
+        let between = &body[made + 1..at];
+        if between.iter().any(|p| self.reads(&p.inst, flags)) {
+            return;
+        }
+        if let Some(instr) = self.with_flags(&body[made].inst, reg, flags) {
+            body[made].inst.instr = instr;
+            body.remove(at);
+        }
+    }
+
+    /// The instruction that does the same and sets the zero flag by its result.
+    fn with_flags(&self, inst: &Inst, reg: Reg, flags: Reg) -> Option<InstrId> {
+        let plain = &self.machine.instrs[usize::from(inst.instr.0)];
+        let [Stmt::Assign { dest: Dest::Operand(_), .. }] = plain.semantics[..] else { return None };
+        let alike = |i: &Instr| {
+            i.operands == plain.operands
+                && matches!(&i.semantics[..], [first, Stmt::Assign { dest: Dest::Fixed(f), .. }]
+                    if *first == plain.semantics[0] && *f == flags)
+                && (i.latency, i.issue_cycles) == (plain.latency, plain.issue_cycles)
+        };
+        let candidates = self.machine.instrs.iter().enumerate().filter(|(_, i)| alike(i)).map(|(n, _)| InstrId(n as u16));
+        candidates.into_iter().find(|&instr| self.sets_zero(&Inst { instr, ..inst.clone() }, reg, flags))
+    }
+
+    /// May it read the register without having it as an operand?
+    fn reads(&self, inst: &Inst, reg: Reg) -> bool {
+        let mut found = false;
+        for s in self.semantics(inst) {
+            let exprs: Vec<&Expr> = match s {
+                Stmt::Let { value, .. } | Stmt::Assign { value, .. } => vec![value],
+                Stmt::Store { addr, value, .. } => vec![addr, value],
+                Stmt::Goto { .. } | Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => return true,
+            };
+            exprs.iter().for_each(|e| e.walk(&mut |e| found |= *e == Expr::Fixed(reg)));
+        }
+        found
     }
 
     fn semantics(&self, inst: &Inst) -> &[Stmt] {
@@ -97,7 +136,7 @@ impl<'a> Encodings<'a> {
     fn writes(&self, inst: &Inst, reg: Reg) -> bool {
         self.semantics(inst).iter().any(|s| match s {
             Stmt::Assign { dest, .. } => Encodings::dest(inst, dest) == Some(reg),
-            Stmt::Goto { .. } | Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => true,
+            Stmt::Goto { .. } | Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => true,
             Stmt::Let { .. } | Stmt::Store { .. } => false,
         })
     }
@@ -116,6 +155,7 @@ impl<'a> Encodings<'a> {
             },
             Expr::FlagsSub { a, b } => match **b {
                 Expr::Imm(i) if inst.operands.get(i) == Some(&Operand::Imm(0)) => reg(a),
+                Expr::Operand(_) if reg(b).is_some_and(|r| self.machine.regs[usize::from(r.0)].zero) => reg(a),
                 _ => None,
             },
             _ => None,

@@ -69,7 +69,7 @@ impl Facts {
             mem,
             // Behind a window instruction every register has another meaning.
             barrier: kind != VKind::Normal
-                || instr.semantics.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore)),
+                || instr.semantics.iter().any(|s| matches!(s, Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore)),
             issue_cycles: instr.issue_cycles,
         }
     }
@@ -111,7 +111,7 @@ fn fixed(instr: &Instr) -> Fixed {
                 }
                 reads(target, &mut f.reads);
             }
-            Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
+            Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => {}
         }
     }
     f

@@ -80,7 +80,7 @@ pub struct Finish<'a> {
     pub kernels: &'a [crate::vliw::kernel::Kernel],
     /// Instructions that read a stack slot instead of a register, where there are any.
     pub memory: Option<&'a Memory>,
-    pub encodings: &'a Encodings<'a>,
+    pub encodings: &'a Encodings,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
 }
@@ -489,7 +489,7 @@ fn physical(v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
         });
     }
     let space = v.mem.map_or(Space::Linear, |m| m.space);
-    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, loc: v.loc };
+    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, guard: None, loc: v.loc };
     Ok(PInst { inst, mem: v.mem, kind: v.kind })
 }
 

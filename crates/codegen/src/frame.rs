@@ -22,7 +22,7 @@ pub struct Frame<'a> {
     machine: &'a Machine,
     matcher: &'a Matcher,
     pub windowed: bool,
-    has_calls: bool,
+    saves_return: bool,
     saved: Vec<Reg>,
     /// Words at the frame's beginning that pipelined loops keep values in.
     kept: u32,
@@ -35,16 +35,16 @@ impl<'a> Frame<'a> {
         machine: &'a Machine,
         matcher: &'a Matcher,
         windowed: bool,
-        has_calls: bool,
+        saves_return: bool,
         kept: u32,
         a: &Allocated,
     ) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
-        let save_return = has_calls && !windowed && abi.return_address.is_some();
+        let save_return = saves_return && !windowed && abi.return_address.is_some();
         let own = word * (kept + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
-        Frame { machine, matcher, windowed, has_calls, saved: a.saved.clone(), kept, slots: a.slots, bytes }
+        Frame { machine, matcher, windowed, saves_return, saved: a.saved.clone(), kept, slots: a.slots, bytes }
     }
 
     fn word(&self) -> u32 {
@@ -59,7 +59,7 @@ impl<'a> Frame<'a> {
     /// Registers saved by this frame, with the offsets of their places.
     fn saves(&self) -> Vec<(Reg, i64)> {
         let abi = &self.machine.abi;
-        let ra = abi.return_address.filter(|_| self.has_calls && !self.windowed);
+        let ra = abi.return_address.filter(|_| self.saves_return && !self.windowed);
         self.saved.iter().copied().chain(ra).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
     }
 
@@ -155,7 +155,7 @@ impl<'a> Frame<'a> {
                 _ => Operand::Imm(displacement),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
         let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, buffer: None, constant: false, banks: 0 };
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
@@ -182,7 +182,7 @@ impl<'a> Frame<'a> {
                     _ => Operand::Reg(into),
                 })
                 .collect();
-            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
             out.push(PInst { inst, mem: None, kind: VKind::Normal });
         }
         Ok(())
@@ -203,7 +203,7 @@ impl<'a> Frame<'a> {
                 None => Operand::Imm(imm),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
 }

@@ -4,8 +4,9 @@
 
 use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
+use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, bits};
@@ -24,8 +25,8 @@ pub struct Front<'a> {
     pub in_registers: Vec<(GlobalId, Reg)>,
     /// Room in the system area for arguments beyond the registers.
     pub overflow: u32,
-    pub matcher: Matcher,
-    recogniser: Recogniser,
+    pub matcher: &'a Matcher,
+    recogniser: &'a Recogniser,
     configured: configure::Configured,
     byte_copies: Vec<(u32, u32, u32)>,
     /// What the caller promised of parameters.
@@ -34,18 +35,15 @@ pub struct Front<'a> {
 }
 
 impl<'a> Front<'a> {
-    /// # Errors
-    /// When the machine is one that no code can be made for.
-    pub fn new(module: &Module, machine: &'a Machine, options: &'a Options) -> Result<Front<'a>, CompileError> {
-        crate::supported(machine)?;
+    pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Front<'a> {
+        let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
-        let (recogniser, recognised) = Recogniser::new(machine);
         let mut configured = configure::Configured::default();
         // Strict traps are for programs whose every load counts.
         if !options.strict_traps {
-            configured = configure::configure(&mut module, machine, &recogniser);
+            configured = configure::configure(&mut module, machine, recogniser);
         }
         pinned.extend(&configured.rows);
         let overflow = reserve_overflow(&mut module);
@@ -59,23 +57,30 @@ impl<'a> Front<'a> {
         ) {
             banks::copy_tables(&mut module, id, banks);
         }
+        if aligned::described(machine) && machine.endian == Endian::Little && !options.strict_traps {
+            aligned::copy_tables(&mut module);
+            for (name, index, modulus, residue) in &options.placed_params {
+                if let (0, Some(id), true) = (index, module.export(name), modulus.is_power_of_two()) {
+                    aligned::join_context(&mut module.funcs[id], *modulus, *residue);
+                }
+            }
+        }
         let promised = align::param_facts(&module, &promises(&module, options));
         let proved = align::param_facts(&module, &HashMap::new());
-        let matcher = Matcher::with(machine, recognised);
-        Ok(Front {
+        Front {
             machine,
             options,
             module,
             pinned,
             in_registers,
             overflow,
-            matcher,
+            matcher: &tables.matcher,
             recogniser,
             configured,
             byte_copies,
             promised,
             proved,
-        })
+        }
     }
 
     /// A function as selection takes it. Its blocks keep their numbers; new ones
@@ -93,7 +98,7 @@ impl<'a> Front<'a> {
         let cx = expand::Context {
             module: &self.module,
             machine: m,
-            matcher: &self.matcher,
+            matcher: self.matcher,
             strict_traps: options.strict_traps,
             word_buffers: options.word_buffers,
             pinned: &only,
@@ -114,9 +119,9 @@ impl<'a> Front<'a> {
         if m.codegen.select == Selection::Branch {
             branches::lower(&mut func);
         }
-        legalise::legalise(&mut func, m, &self.matcher, options.throughput)?;
-        masks::pair(&mut func, &self.matcher, u32::from(m.word_bits));
-        if !options.strict_traps && addressing::three_terms(&self.matcher) {
+        legalise::legalise(&mut func, m, self.matcher, options.throughput)?;
+        masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
+        if !options.strict_traps && addressing::three_terms(self.matcher) {
             addressing::spread(&mut func);
         }
         shape::split_critical_edges(&mut func);

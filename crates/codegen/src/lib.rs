@@ -17,9 +17,11 @@
 
 pub mod addressing;
 pub mod align;
+pub mod aligned;
 pub mod allocate;
 pub mod banks;
 pub mod branches;
+mod carried;
 pub mod check;
 pub mod constants;
 pub mod encodings;
@@ -41,6 +43,7 @@ pub mod select;
 pub mod several;
 pub mod shape;
 pub mod spills;
+pub mod tables;
 pub mod vcode;
 pub mod vliw;
 
@@ -55,6 +58,7 @@ use finish::Finish;
 use frame::Frame;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tables::Tables;
 use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
@@ -81,8 +85,9 @@ pub struct Options {
     /// Without one every function is meant.
     pub focus: Option<String>,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
-    /// stand in memory of several blocks, modulo a power of two. Only speed
-    /// depends on it.
+    /// stand in memory, modulo a power of two. Speed depends on it where memory has
+    /// several blocks, and the result on a machine whose loads put base and index
+    /// side by side ([`aligned`]).
     pub placed_params: Vec<(String, usize, u32, u32)>,
     /// `(exported function, number)`: so many of its first parameters point to
     /// buffers that never overlap. The caller promises it; see [`provenance`]. It
@@ -113,16 +118,22 @@ pub enum CompileError {
 /// When the machine and the rules lack an operation, or a checker finds a
 /// fault; never a wrong program.
 pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    compile_with(module, &Tables::new(machine)?, options)
+}
+
+/// [`compile`] with tables made before.
+///
+/// # Errors
+/// As [`compile`]'s.
+pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
-    let m = &*machine;
-    let front = front::Front::new(module, m, options)?;
+    let Tables { machine, facts, encodings, memory_forms, .. } = tables;
+    let m = &**machine;
+    let front = front::Front::new(module, tables, options);
     let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(module);
-    let facts = Facts::new(m);
-    let encodings = encodings::Encodings::new(m);
-    let memory_forms = spills::two_address(m).then(|| spills::Memory::new(m));
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
     for id in module.funcs.keys() {
@@ -132,33 +143,38 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             readonly: &readonly,
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
-        let mut vfunc = select::select(&func, m, &front.matcher, pinned, &memory)?;
-        several::join(&mut vfunc, &front.matcher);
+        let mut vfunc = select::select(&func, m, front.matcher, pinned, &memory)?;
+        several::join(&mut vfunc, front.matcher);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
-        constants::place(&mut vfunc, m, &front.matcher, registers.allocatable.len())?;
+        if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
+            carried::free_parameters(&mut vfunc, &registers);
+        }
+        constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;
         if !windowed {
             without_window(&mut vfunc, m);
         }
         let kernels = if m.issue.explicit && options.level > 0 {
             let search = options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            vliw::kernel::pipeline(&mut vfunc, m, &facts, &registers, search, exchange.as_mut())?
+            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, exchange.as_mut())?
         } else {
             Vec::new()
         };
         // A core that orders for itself is given code that keeps few values alive.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
-            schedule_virtual(&mut vfunc, m, &facts, registers.allocatable.len())?;
+            schedule_virtual(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
         let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;
-        if let (Some(memory), true) = (&memory_forms, options.level > 0) {
+        if let (Some(memory), true) = (memory_forms, options.level > 0) {
             let clobbered = &registers.clobbered;
-            spills::Cleaner { func: &vfunc, machine: m, facts: &facts, memory, clobbered }.run(&mut allocated);
+            spills::Cleaner { func: &vfunc, machine: m, facts, memory, clobbered }.run(&mut allocated);
         }
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
-        let frame = Frame::new(m, &front.matcher, windowed, vfunc.has_calls, kept as u32, &allocated);
+        let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
+        let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
+        let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
-        let finish = Finish { memory, encodings: &encodings, machine: m, facts: &facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,
@@ -168,7 +184,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
             least: k.least as u32,
         }));
         if let Some(exchange) = &mut exchange {
-            let mine = exchange.problems.iter_mut().rev().take(kernels.len());
+            let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
+            let mine = exchange.problems.iter_mut().rev().take(asked);
             mine.for_each(|p| p.func = funcs.len() as u32);
         }
         let mut done = finish.func(&vfunc, &allocated)?;
@@ -238,14 +255,19 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
 /// Does some load or addition of the machine scale an index register? Where none
 /// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
+    scales(&pattern::templates(machine))
+}
+
+fn scales(templates: &[pattern::Template]) -> bool {
+    // A shift anywhere else than in a sum scales nothing.
     fn shifts(p: &pattern::Pat) -> bool {
         match p {
             pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
-            pattern::Pat::Bin(_, a, b) => shifts(a) || shifts(b),
+            pattern::Pat::Bin(ciphermill_ir::BinOp::Add, a, b) => shifts(a) || shifts(b),
             _ => false,
         }
     }
-    pattern::templates(machine).iter().any(|t| match &t.action {
+    templates.iter().any(|t| match &t.action {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
         pattern::Action::Value(_, p @ pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
         _ => false,
@@ -254,8 +276,11 @@ pub fn scales_index(machine: &Machine) -> bool {
 
 /// Does the machine divide 32-bit numbers, signed and unsigned?
 pub fn divides(machine: &Machine) -> bool {
+    divide(&pattern::templates(machine))
+}
+
+fn divide(templates: &[pattern::Template]) -> bool {
     use ciphermill_ir::BinOp::{DivS, DivU};
-    let templates = pattern::templates(machine);
     let has = |op| templates.iter().any(|t| matches!(&t.action, pattern::Action::Value(_, pattern::Pat::Bin(o, ..)) if *o == op));
     has(DivU) && has(DivS)
 }
@@ -372,16 +397,16 @@ fn schedule_virtual(func: &mut VFunc, machine: &Machine, facts: &Facts, register
     let outs = liveness::live_out(func);
     let base = machine.regs.len() as u32;
     for (b, out) in outs.iter().enumerate() {
-        let block = &mut func.blocks[b];
+        let block = &func.blocks[b];
         let last = block.insts.len() - 1;
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
         debug_assert!(nodes[last].barrier);
         let live_out = |r: u32| r >= base && out.contains(vcode::VReg(r - base));
-        let limit = schedule::Pressure { registers: registers.saturating_sub(1), live_out: &live_out, live_through: out.len() };
-        let order = schedule::order(&nodes, Some(&limit));
+        let limit = schedule::Pressure { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
+        let order = carried::order(func, b, &nodes, &limit, out);
         check::check(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
-        let mut insts: Vec<_> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();
-        block.insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
+        let mut insts: Vec<_> = std::mem::take(&mut func.blocks[b].insts).into_iter().map(Some).collect();
+        func.blocks[b].insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
     }
     Ok(())
 }

@@ -7,7 +7,7 @@
 //! from its address operand and an addition of zero is free.
 
 use crate::pattern::{Action, Pat, Template, fits, solve, templates};
-use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Space, Value};
+use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Space, Value, bits};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -292,11 +292,19 @@ impl Matcher {
                         let data = &func.insts[inst];
                         let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
                         self.node(func, pat, data.op, &args, operands, fold, binds)
+                            || self.within_mask(func, pat, v, operands, binds)
                     }
-                    _ => false,
+                    _ => self.within_mask(func, pat, v, operands, binds),
                 }
             }
         }
+    }
+
+    /// A value that has no bits beyond a mask is the masked one already.
+    fn within_mask(&self, func: &Func, pat: &Pat, v: Value, operands: &[Operand], binds: &mut Binds) -> bool {
+        let Pat::Bin(BinOp::And, x, mask) = pat else { return false };
+        let (Pat::Reg(i), Pat::Const(mask)) = (&**x, &**mask) else { return false };
+        bits::possible(func, v) & !mask == 0 && bind(binds, *i, self.register(operands, *i, v, None))
     }
 
     fn register(&self, operands: &[Operand], i: usize, v: Value, constant: Option<u64>) -> Bind {

@@ -64,7 +64,7 @@ pub fn roots(func: &Func, pointers: usize) -> SecondaryMap<Value, Root> {
                 let data = &func.insts[inst];
                 let arg = |i: usize| roots[func.resolve(data.args[i])];
                 let root = match data.op {
-                    Op::Bin(BinOp::Add) => arg(0).plus(arg(1)),
+                    Op::Bin(BinOp::Add | BinOp::Or) => arg(0).plus(arg(1)),
                     Op::Bin(BinOp::Sub) => match (arg(0), arg(1)) {
                         (Root::Top, _) | (_, Root::Top) => Root::Top,
                         (x, Root::Int) => x,

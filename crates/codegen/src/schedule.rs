@@ -8,7 +8,8 @@
 //! far as no cycle is lost: at each step the oldest instruction that can issue
 //! now is taken, looking ahead a limited distance. Before allocation an
 //! instruction that would raise the number of live values above the machine's
-//! registers is not drawn forward.
+//! registers is not drawn forward. The caller may wish for more: that some
+//! instructions come only after others ([`order_with`]).
 
 use crate::vcode::MemRef;
 use std::collections::HashMap;
@@ -33,6 +34,8 @@ pub struct Node {
 pub struct Pressure<'a> {
     /// Values that may live at once.
     pub registers: usize,
+    /// Values are numbered from here on; below are registers that are no choice.
+    pub values: Resource,
     /// Live behind the last node?
     pub live_out: &'a dyn Fn(Resource) -> bool,
     /// Number of values live behind the last node or through the block.
@@ -104,9 +107,38 @@ fn edges(nodes: &[Node]) -> Edges {
     e
 }
 
+impl Edges {
+    /// Does a chain of edges lead from one node to another?
+    fn leads(&self, from: usize, to: usize) -> bool {
+        let (mut seen, mut todo) = (vec![false; self.succs.len()], vec![from]);
+        while let Some(n) = todo.pop() {
+            if n == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[n], true) {
+                todo.extend(self.succs[n].iter().map(|s| s.0));
+            }
+        }
+        false
+    }
+}
+
 /// An order of the nodes that respects every dependence and avoids stalls.
 pub fn order(nodes: &[Node], pressure: Option<&Pressure<'_>>) -> Vec<usize> {
-    let e = edges(nodes);
+    order_with(nodes, pressure, &[]).0
+}
+
+/// The same, with `(earlier, later)`: nodes that should come in this order as
+/// well. What contradicts a dependence, or a wish before it, is not granted.
+/// With it the cycles that the order takes.
+pub fn order_with(nodes: &[Node], pressure: Option<&Pressure<'_>>, wishes: &[(usize, usize)]) -> (Vec<usize>, u64) {
+    let mut e = edges(nodes);
+    for &(earlier, later) in wishes {
+        if earlier != later && !e.leads(later, earlier) {
+            e.succs[earlier].push((later, 0));
+            e.preds[later] += 1;
+        }
+    }
     let mut preds = e.preds.clone();
     let mut earliest = vec![0u64; nodes.len()];
     let mut done = vec![false; nodes.len()];
@@ -146,7 +178,7 @@ pub fn order(nodes: &[Node], pressure: Option<&Pressure<'_>>) -> Vec<usize> {
         }
         cycle += u64::from(nodes[i].issue_cycles.max(1));
     }
-    out
+    (out, cycle)
 }
 
 /// Live values while scheduling.
@@ -162,14 +194,14 @@ impl<'a> Live<'a> {
         let mut defined: HashMap<Resource, ()> = HashMap::new();
         let mut incoming = 0;
         for n in nodes {
-            for r in &n.reads {
+            for r in n.reads.iter().filter(|r| **r >= limit.values) {
                 let uses: &mut u32 = uses_left.entry(*r).or_default();
                 if *uses == 0 && !defined.contains_key(r) && !(limit.live_out)(*r) {
                     incoming += 1;
                 }
                 *uses += 1;
             }
-            n.writes.iter().for_each(|(r, _)| {
+            n.writes.iter().filter(|w| w.0 >= limit.values).for_each(|(r, _)| {
                 defined.insert(*r, ());
             });
         }
@@ -183,7 +215,8 @@ impl<'a> Live<'a> {
     }
 
     fn fits(&self, n: &Node) -> bool {
-        n.writes.len() <= self.dying(n) || self.count + n.writes.len() <= self.limit.registers + self.dying(n)
+        let born = n.writes.iter().filter(|w| w.0 >= self.limit.values).count();
+        born <= self.dying(n) || self.count + born <= self.limit.registers + self.dying(n)
     }
 
     fn issue(&mut self, n: &Node) {

@@ -82,7 +82,7 @@ fn check_in(
 ) {
     let segment = format!(".{segment}");
     let types = " i32".repeat(params);
-    let body = format!("(func (export \"f\") (param{types}) (result i32) (local i32 i32 i32) {body})");
+    let body = format!("(func (export \"f\") (param{types}) (result i32) (local i32 i32 i32 i32) {body})");
     let found = program(on, with, &segment, constants, &body);
     let names: Vec<&str> = uses.iter().map(|u| u.0).collect();
     let expected: Vec<usize> = uses.iter().map(|u| u.1).collect();
@@ -276,6 +276,89 @@ fn what_is_too_much_is_masked() {
     let word = format!("(i32.or (i32.or {} {}) (i32.or {} {}))", at(1, 0), at(2, 1), at(3, 2), at(0, 3));
     check("leon2", &["sbox4r"], &table("aes_sbox"), 1, &word, &[("sbox4r", 1), ("and_imm", 0)]);
     check("leon2", &["sbox4s"], &table("aes_sbox"), 1, &word, &[("sbox4s", 1), ("and_imm", 0)]);
+}
+
+/// What the matrix of an extension's instruction makes of each byte, as words.
+fn linear_table(extension: &str, name: &str) -> Vec<u8> {
+    let m = machine("rv32", &[extension]);
+    let instr = m.instrs.iter().find(|i| i.name == name).expect("the extension has the instruction");
+    let [ciphermill_machine::sem::Stmt::Assign { value, .. }] = &instr.semantics[..] else { panic!("one result") };
+    let mut matrix = None;
+    value.walk(&mut |e| {
+        if let ciphermill_machine::sem::Expr::Linear { matrix: m, .. } = e {
+            matrix = Some(m.clone());
+        }
+    });
+    let matrix = matrix.expect("it has a matrix");
+    (0..256u64).flat_map(|x| (matrix.apply(x) as u32).to_le_bytes()).collect()
+}
+
+#[test]
+fn a_table_that_is_linear_is_part_of_a_matrix() {
+    let with = &["sosemanuk_alpha"];
+    let table = linear_table("sosemanuk_alpha", "times_alpha");
+    let product = |x: u32| {
+        let at = format!("(i32.shl (i32.shr_u (local.get {x}) (i32.const 24)) (i32.const 2))");
+        format!("(i32.xor (i32.shl (local.get {x}) (i32.const 8)) (i32.load offset={TABLE} {at}))")
+    };
+    check("rv32", with, &table, 1, &product(0), &[("times_alpha", 1), ("lw", 0), ("slli", 0)]);
+    // Two products in one sum, with a word that is none.
+    let sum = format!("(i32.xor (i32.xor {} (local.get 2)) {})", product(0), product(1));
+    check("rv32", with, &table, 3, &sum, &[("times_alpha", 2), ("lw", 0), ("xor", 2)]);
+    let mut wrong = table;
+    wrong[77] ^= 1;
+    check("rv32", with, &wrong, 1, &product(0), &[("times_alpha", 0)]);
+}
+
+/// MixColumns on the upper two rows of two columns, from them and the lower
+/// ones, behind SubBytes with ShiftRows.
+#[test]
+fn bytes_of_two_words_are_a_matrix_of_both() {
+    let quadrant = |x: u32, y: u32| {
+        let at = |word: u32, from: u32, to: u32| entry(&byte(word, from), to);
+        format!("(i32.or (i32.or {} {}) (i32.or {} {}))", at(x, 0, 0), at(x, 3, 1), at(x, 2, 2), at(y, 1, 3))
+    };
+    let next = |x: &str, y: &str| {
+        format!(
+            "(i32.or (i32.and (i32.shr_u {x} (i32.const 8)) (i32.const 0x00ff00ff))
+               (i32.and (i32.shl {y} (i32.const 8)) (i32.const 0xff00ff00)))"
+        )
+    };
+    let (u, l, n, t) = ("(local.get 4)", "(local.get 5)", "(local.get 6)", "(local.get 7)");
+    let mixed = |poly: u32| {
+        format!(
+            "(local.set 4 {}) (local.set 5 {}) (local.set 6 {}) (local.set 7 (i32.xor {u} {n}))
+             (i32.xor (i32.xor (i32.xor (i32.shl (i32.and {t} (i32.const 0x7f7f7f7f)) (i32.const 1))
+               (i32.mul (i32.and (i32.shr_u {t} (i32.const 7)) (i32.const 0x01010101)) (i32.const {poly})))
+               {n}) (i32.xor {l} {}))",
+            quadrant(0, 1),
+            quadrant(3, 2),
+            next(u, l),
+            next(l, u),
+        )
+    };
+    let uses = [("saes_v5_esrsub_lo", 2), ("saes_v5_emix", 1), ("lbu", 0), ("xor", 0)];
+    check("rv32", &["aes_v5"], &table("aes_sbox"), 4, &mixed(0x1b), &uses);
+    check("rv32", &["aes_v5"], &table("aes_sbox"), 4, &mixed(0x1d), &[("saes_v5_emix", 0)]);
+}
+
+#[test]
+fn what_is_added_before_a_product_of_halves_is_added_to_both() {
+    let mixed = (0..3).rev().fold(mix(0x1b), |t, i| {
+        t.replace(&format!("(local.get {i})"), &format!("(local.get {})", i + 5))
+            .replace(&format!("(local.set {i} "), &format!("(local.set {} ", i + 5))
+    });
+    let body = format!("(local.set 5 (i32.xor {} (local.get 4))) {mixed}", column());
+    let uses = [("sbox4s", 2), ("mixcol4s", 1), ("xor", 2), ("and", 0), ("ldub", 0)];
+    check("leon2", &["sbox4s", "mixcol4s"], &table("aes_sbox"), 5, &body, &uses);
+}
+
+#[test]
+fn a_word_of_tables_is_turned_where_its_bytes_cannot_be() {
+    // RotWord and SubWord, with an instruction that leaves bytes where they are.
+    let at = |from: u32, to: u32| entry(&byte(0, from), to);
+    let word = format!("(i32.or (i32.or {} {}) (i32.or {} {}))", at(1, 0), at(2, 1), at(3, 2), at(0, 3));
+    check("rv32", &["aes_v3"], &table("aes_sbox"), 1, &word, &[("saes_v3_encs", 4), ("lbu", 0)]);
 }
 
 /// `body` on local 0 so often that a matrix is worth loading.

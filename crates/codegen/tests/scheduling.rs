@@ -1,7 +1,7 @@
 //! The scheduler and its checker, on nodes written by hand.
 
 use ciphermill_codegen::check::check;
-use ciphermill_codegen::schedule::{Node, Pressure, order};
+use ciphermill_codegen::schedule::{Node, Pressure, order, order_with};
 use ciphermill_codegen::vcode::MemRef;
 use ciphermill_ir::Space;
 
@@ -58,10 +58,18 @@ fn pressure_holds_loads_back() {
     let nodes: Vec<Node> =
         (0..4).flat_map(|i| [access(false, 4 * i64::from(i), &[], &[(i, 2)]), node(&[i], &[])]).collect();
     let dead = |_| false;
-    let plenty = order(&nodes, Some(&Pressure { registers: 8, live_out: &dead, live_through: 0 }));
+    let plenty = order(&nodes, Some(&Pressure { registers: 8, values: 0, live_out: &dead, live_through: 0 }));
     assert_ne!(plenty[1], 1);
-    let one = order(&nodes, Some(&Pressure { registers: 1, live_out: &dead, live_through: 0 }));
+    let one = order(&nodes, Some(&Pressure { registers: 1, values: 0, live_out: &dead, live_through: 0 }));
     assert_eq!(one, (0..8).collect::<Vec<_>>());
+}
+
+#[test]
+fn wishes_are_granted_where_nothing_speaks_against_them() {
+    let nodes = [node(&[1], &[(2, 1)]), node(&[1], &[(3, 1)]), node(&[3], &[(4, 1)])];
+    assert_eq!(order_with(&nodes, None, &[(1, 0)]), (vec![1, 0, 2], 3));
+    // The second contradicts the first, the third a dependence.
+    assert_eq!(order_with(&nodes, None, &[(1, 0), (0, 1), (2, 1)]).0, [1, 0, 2]);
 }
 
 #[test]

@@ -68,7 +68,8 @@ pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally
         let mut tally = Tally::default();
         let Some(wasm) = module(number).filter(|w| w.len() <= bytes) else { return (tally, Vec::new()) };
         tally.modules = 1;
-        match check(&wasm, subjects) {
+        let subjects: Vec<Subject> = subjects.iter().filter(|s| s.takes(number)).cloned().collect();
+        match check(&wasm, &subjects) {
             Ok(checked) => {
                 (tally.calls, tally.traps) = (checked.calls, checked.traps);
                 (tally, Vec::new())

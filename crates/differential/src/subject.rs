@@ -1,9 +1,9 @@
 //! The ways to run a module that are compared with the reference.
 
 use crate::check::{Call, Ending, Outcome, Transcript};
+use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};
-use ciphermill_machine::Machine;
 use ciphermill_sim::{SimOptions, Simulator, Stop};
 use std::cell::RefCell;
 use std::fmt;
@@ -24,8 +24,8 @@ pub enum Subject {
     /// Load, optimise with all that unrolling has to offer, interpret.
     Unrolled { word_bits: u8, strict: bool },
     /// Load, optimise, generate code for a machine, simulate it.
-    /// `name` has the extensions too.
-    Machine { name: String, machine: Arc<Machine>, level: u8, strict: bool },
+    /// `name` has the extensions too; `every`: of so many modules one is run.
+    Machine { name: String, tables: Arc<Tables>, level: u8, strict: bool, every: u64 },
 }
 
 impl fmt::Display for Subject {
@@ -60,21 +60,25 @@ pub fn interpreted() -> Vec<Subject> {
 
 /// The machines of the given names, with extensions behind plus signs
 /// (`rv32+zba+zbb`), at every level, and at level 2 without keeping traps too.
+/// `ia32/4` is given one module of four.
 ///
 /// # Errors
 ///
-/// When a machine file or extension cannot be loaded; `root` is the folder
+/// When a name is malformed, or a machine file or extension cannot be loaded; `root` is the folder
 /// that holds `machines` and `extensions`.
 pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
     let mut subjects = Vec::new();
     for name in names {
+        let (name, every) = name.split_once('/').unwrap_or((name, "1"));
+        let every = every.parse().ok().filter(|&n| n > 0);
+        let every: u64 = every.ok_or_else(|| format!("{name}: behind a slash stands of how many modules one is run"))?;
         let mut parts = name.split('+');
         let base = parts.next().unwrap_or_default();
         let with: Vec<String> = parts.map(str::to_string).collect();
         let machine = ciphermill_machine::load_from_dir(root, base, &with, &[], &[]).map_err(|e| e.to_string())?;
-        let machine = Arc::new(machine);
+        let tables = Arc::new(Tables::new(Arc::new(machine)).map_err(|e| e.to_string())?);
         for (level, strict) in [(0, true), (1, true), (2, true), (2, false)] {
-            subjects.push(Subject::Machine { name: name.to_string(), machine: machine.clone(), level, strict });
+            subjects.push(Subject::Machine { name: name.to_string(), tables: tables.clone(), level, strict, every });
         }
     }
     Ok(subjects)
@@ -87,6 +91,15 @@ pub fn aligned_as_stated() -> Subject {
 }
 
 impl Subject {
+    /// Is the subject given the module of this number?
+    pub fn takes(&self, number: u64) -> bool {
+        match self {
+            // Pairs of numbers have a module of each kind.
+            Subject::Machine { every, .. } => (number / 2).is_multiple_of(*every),
+            Subject::Interp { .. } | Subject::Unrolled { .. } => true,
+        }
+    }
+
     /// True when the subject promises every trap of the module. Otherwise it
     /// also relies on the alignments that the module states.
     pub fn keeps_traps(&self) -> bool {
@@ -123,7 +136,7 @@ impl Subject {
                 };
                 on_interp(source, &*source.optimised(options)?, *word_bits, *strict, script)
             }
-            Subject::Machine { machine, level, strict, .. } => on_machine(source, machine, *level, *strict, script),
+            Subject::Machine { tables, level, strict, .. } => on_machine(source, tables, *level, *strict, script),
         }
     }
 }
@@ -207,18 +220,19 @@ fn on_interp(
 /// function reads of them is.
 fn on_machine(
     source: &Source,
-    machine: &Arc<Machine>,
+    tables: &Tables,
     level: u8,
     strict: bool,
     script: &[Call],
 ) -> Result<Transcript, String> {
+    let machine = &*tables.machine;
     let word_bits = machine.word_bits;
-    let index_form = if ciphermill_codegen::scales_index(machine) {
+    let index_form = if tables.scales_index() {
         ciphermill_opt::IndexForm::ExtractThenScale
     } else {
         ciphermill_opt::IndexForm::ShiftThenMask
     };
-    let software_division = !ciphermill_codegen::divides(machine);
+    let software_division = !tables.divides();
     let options = ciphermill_opt::Options {
         level,
         strict_traps: strict,
@@ -229,7 +243,7 @@ fn on_machine(
     };
     let module = source.optimised(options)?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
-    let program = ciphermill_codegen::compile(&module, machine.clone(), &options)
+    let program = ciphermill_codegen::compile_with(&module, tables, &options)
         .map_err(|e| format!("does not compile: {e}"))?;
     let options = SimOptions {
         strict_addresses: strict,

@@ -27,6 +27,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         call_preserved: regs("call_preserved")?,
         stack_pointer: register(b, t, "stack_pointer", whole)?,
         return_address: t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?,
+        return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
         scratch: regs("scratch")?,
         globals: regs("globals")?,
         stack_align: int(t, "stack_align").unwrap_or(4),
@@ -34,6 +35,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         ops: ops(b, t.get("ops").unwrap_or(whole))?,
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
+        rotation: t.get("rotation").map(|n| rotation(b, n)).transpose()?,
     };
     let mut abi = abi;
     if let Some(most) = int::<usize>(t, "registers") {
@@ -191,6 +193,37 @@ fn link(b: &Builder, node: &Node) -> Result<Link, FileError> {
         return Err(place.error("`jump_indirect` must be a jump to a register"));
     }
     Ok(Link { low: loads_label("low")?, high: loads_label("high")?, jump_indirect })
+}
+
+/// Instructions of pipelined loops with rotating registers. That they count
+/// stages rightly is the simulator's to check: its output is compared.
+fn rotation(b: &Builder, node: &Node) -> Result<Rotation, FileError> {
+    let empty = Tree::default();
+    let t = node.as_table().unwrap_or(&empty);
+    let wrong = |key: &str, meaning: &str| {
+        let place = t.get(key).map_or(&node.place, |n| &n.place);
+        place.error(format!("`rotation.{key}` must be {meaning}"))
+    };
+    let is = |i: InstrId, registers: usize, immediates: usize, labels: usize| {
+        let of = |f: &dyn Fn(&OperandKind) -> bool| b.instrs[usize::from(i.0)].operands.iter().filter(|o| f(&o.kind)).count();
+        of(&|k| matches!(k, OperandKind::Reg { .. })) == registers
+            && of(&|k| matches!(k, OperandKind::Imm { .. })) == immediates
+            && of(&|k| matches!(k, OperandKind::Label)) == labels
+    };
+    let back = |key: &str| {
+        let id = instr(b, t, key, node)?;
+        let rotates = b.instrs[usize::from(id.0)].semantics.contains(&Stmt::Rotate);
+        if rotates && is(id, 1, 0, 1) { Ok(id) } else { Err(wrong(key, "a branch that rotates, with a register and a label")) }
+    };
+    let enter = instr(b, t, "enter", node)?;
+    if !is(enter, 0, 1, 0) {
+        return Err(wrong("enter", "an instruction with one immediate, the number of stages"));
+    }
+    let name = text(t, "predicates").unwrap_or_default();
+    let file = b.files.iter().find(|f| f.name == name).filter(|f| f.rotating.1 > 1);
+    let Some(file) = file else { return Err(wrong("predicates", "a register file with `rotating` registers")) };
+    let predicates = (0..file.rotating.1).map(|i| Reg(file.rotating.0.0 + i)).collect();
+    Ok(Rotation { enter, back: back("back")?, back_zero: back("back_zero")?, predicates })
 }
 
 fn windows(b: &Builder, node: &Node) -> Result<Windows, FileError> {

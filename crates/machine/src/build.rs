@@ -136,7 +136,7 @@ fn exists(top: &Tree, path: &str) -> bool {
 
 /// Names that semantics and compounds can tell from signs and keywords.
 pub(crate) fn good_name(name: &str) -> bool {
-    const RESERVED: [&str; 8] = ["pc", "W", "let", "goto", "if", "trap", "window_save", "window_restore"];
+    const RESERVED: [&str; 9] = ["pc", "W", "let", "goto", "if", "trap", "rotate", "window_save", "window_restore"];
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !RESERVED.contains(&name)
@@ -221,22 +221,49 @@ impl Builder<'_> {
                     info.views.push((view.key.clone(), part));
                 }
             }
+            let rotating = match t.get("rotating") {
+                Some(node) => self.rotating(node, &names, first)?,
+                None => (Reg(first as u16), 0),
+            };
             let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
                 let place = t.get("bits").map_or(&entry.place, |n| &n.place);
                 return Err(place.error(format!("registers of {bits} bits on a machine of {} bits", self.word)));
             }
+            let mut prefixed = Vec::new();
+            for (reg, node) in operands::expand(nodes(&t, "prefixed"))? {
+                let mine = self.reg_names.get(&reg).filter(|r| usize::from(r.0) >= first);
+                let Some(&reg) = mine else {
+                    let error = node.place.error(format!("no register of `{name}` is called `{reg}`"));
+                    return Err(error.mend_opt(did_you_mean(&reg, names.iter().map(|(n, _)| n.as_str()))));
+                };
+                prefixed.push(reg);
+            }
             self.files.push(RegFile {
                 name,
                 bits,
+                prefixed,
                 first: Reg(first as u16),
                 count: names.len() as u16,
                 cluster,
                 state,
+                rotating,
             });
         }
         Ok(())
+    }
+
+    /// The rotating registers of a file: several, one after the other.
+    fn rotating(&self, node: &Node, names: &[(String, &Node)], first: usize) -> Result<(Reg, u16), FileError> {
+        let list = operands::expand(node.as_list().unwrap_or_default())?;
+        let at = |name: &str| names.iter().position(|n| n.0 == name);
+        let start = list.first().and_then(|l| at(&l.0));
+        let whole = start.is_some_and(|s| list.iter().enumerate().all(|(i, l)| at(&l.0) == Some(s + i)));
+        match start {
+            Some(s) if whole && list.len() > 1 => Ok((Reg((first + s) as u16), list.len() as u16)),
+            _ => Err(node.place.error("these are not registers of this file, one after the other").mend("write `[\"r64..r127\"]`")),
+        }
     }
 
     fn units(&mut self) -> Result<(), FileError> {
@@ -407,14 +434,14 @@ impl Builder<'_> {
     /// What makes the encoding longer or shorter.
     fn sizes(&self, format: &Tree, t: &Tree, operands: &[Operand]) -> Result<Vec<SizeRule>, FileError> {
         let mut out = Vec::new();
-        for (key, bytes) in [("longer", 1), ("shorter", -1)] {
+        for (key, bytes) in [("longer", 1), ("shorter", -1), ("prefixed", 1)] {
             let entries = [format, t].into_iter().filter_map(|t| t.table(key)).flat_map(Tree::iter);
             for entry in entries {
                 let Some(operand) = operands.iter().position(|o| o.name == entry.key) else {
                     let error = entry.place.error(format!("`{}` is no operand here", entry.key));
                     return Err(error.mend_opt(did_you_mean(&entry.key, operands.iter().map(|o| o.name.as_str()))));
                 };
-                let mut rule = SizeRule { operand, regs: Vec::new(), values: Vec::new(), bytes };
+                let mut rule = SizeRule { operand, regs: Vec::new(), values: Vec::new(), bytes, prefix: key == "prefixed" };
                 for node in entry.node.as_list().unwrap_or_default() {
                     let name = node.as_str().unwrap_or_default();
                     match (self.reg_names.get(name), name.parse()) {
@@ -426,6 +453,15 @@ impl Builder<'_> {
                     }
                 }
                 out.push(rule);
+            }
+        }
+        let prefix = t.get("prefix").or(format.get("prefix")).and_then(Node::as_bool).unwrap_or(true);
+        for (operand, o) in operands.iter().enumerate().filter(|_| prefix) {
+            if let OperandKind::Reg { file, .. } = o.kind
+                && let regs = &self.files[file].prefixed
+                && !regs.is_empty()
+            {
+                out.push(SizeRule { operand, regs: regs.clone(), values: Vec::new(), bytes: 1, prefix: true });
             }
         }
         Ok(out)

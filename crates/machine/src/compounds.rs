@@ -225,6 +225,7 @@ pub(crate) fn sample_imm(kind: &OperandKind, random: &mut Random) -> i64 {
 fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileError> {
     let mut scratch: BTreeMap<usize, FileId> = BTreeMap::new();
     let mut written = vec![false; compound.operands.len()];
+    let overwrites = |i: usize| matches!(compound.operands[i].kind, OperandKind::Reg { def: true, used: true, .. });
     for (part, node) in compound.parts.iter().zip(parts) {
         let instr = &b.instrs[usize::from(part.instr.0)];
         let regs = || part.args.iter().zip(&instr.operands);
@@ -234,7 +235,8 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
                 PartArg::Scratch(n) if scratch.get(n) != Some(&file) => {
                     return Err(node.place.error(format!("`${n}` is read before it is written")));
                 }
-                PartArg::Operand(i) if matches!(operand.kind, OperandKind::Reg { def: true, .. }) && written[*i] => {}
+                PartArg::Operand(i)
+                    if matches!(operand.kind, OperandKind::Reg { def: true, .. }) && written[*i] && !overwrites(*i) => {}
                 PartArg::Operand(_) if written.contains(&true) => {
                     let error =
                         node.place.error("a source is read after a result was written: they may share a register");
@@ -248,8 +250,10 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
         for (arg, operand) in regs() {
             let OperandKind::Reg { def: true, used, file } = operand.kind else { continue };
             match arg {
+                // A result that the compound overwrites a source with.
+                PartArg::Operand(i) if used && overwrites(*i) && !written[*i] => written[*i] = true,
                 // A result made in two steps: the second changes the first's register.
-                PartArg::Operand(i) if used && written[*i] => {}
+                PartArg::Operand(i) if used && written[*i] && !overwrites(*i) => {}
                 PartArg::Scratch(_) | PartArg::Operand(_) if used => {
                     return Err(node
                         .place

@@ -229,7 +229,7 @@ pub fn execute<M: Memory>(
                 }
             }
             Stmt::Trap => outcome = Outcome::Trap,
-            Stmt::WindowSave | Stmt::WindowRestore => {}
+            Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => {}
         }
     }
     for (reg, value) in writes {

@@ -157,6 +157,7 @@ impl Machine {
             "call_preserved": names(&abi.call_preserved),
             "stack_pointer": name(&abi.stack_pointer),
             "return_address": abi.return_address.as_ref().map(name),
+            "return_bytes": abi.return_bytes,
             "scratch": names(&abi.scratch),
             "globals": names(&abi.globals),
             "stack_align": abi.stack_align,

@@ -73,7 +73,7 @@ static HEAD: &[Key] = &[
     need("title", Kind::Text, "a name for people"),
     may("description", Kind::Text, "a few sentences"),
     may("inherits", Kind::Text, "machine whose file this one changes key by key"),
-    may("without", Kind::Texts, "instructions, compounds or extensions of the parent to leave out"),
+    may("without", Kind::Texts, "instructions, compounds or extensions of the parent to leave out, or units (`units.alu`)"),
     need("word_bits", Kind::Int(32, 64), "width of a word: 32 or 64"),
     need("endian", Kind::OneOf(&["little", "big"]), "order of the bytes of a word in memory"),
     need("clock_mhz", Kind::Number(0.001, 1e6), "clock in MHz, for rates"),
@@ -94,8 +94,10 @@ static REGISTERS: &[Key] = &[
     need("bits", Kind::Int(1, 64), "width in bits"),
     may("views", Kind::Map("view", &Kind::Texts), "names of parts of the registers, in order, for the assembly: `{rd.b}`"),
     may("zero", Kind::Text, "the register that always reads zero"),
+    may("prefixed", Kind::Texts, "registers for which an instruction needs a prefix: one byte, for one or several"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
     may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
+    may("rotating", Kind::Texts, "registers, one after the other, that `rotate` gives new names"),
 ];
 
 static UNIT_TABLE: &[Key] = &[
@@ -118,6 +120,8 @@ static FORMAT: &[Key] = &[
     may("short_bytes", Kind::Int(1, 16), "size of a jump to within 128 bytes of its end"),
     may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
     may("shorter", SIZES, "the same for a byte shorter"),
+    may("prefixed", SIZES, "the same for the prefix that `registers.FILE.prefixed` is about"),
+    may("prefix", Kind::Bool, "false: the encoding needs no prefix for any register (true)"),
     may("delay_slots", Kind::Int(0, 15), "branches: instructions after it that execute before the target (0)"),
     may("annul", Kind::Bool, "branches: the delay slot is skipped when not taken (false)"),
 ];
@@ -129,6 +133,7 @@ static FORM: &[Key] = &[
     need("bytes", Kind::Int(0, 16), "bytes it adds to the instruction"),
     may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
     may("shorter", SIZES, "the same for a byte shorter"),
+    may("prefixed", SIZES, "the same for the prefix that `registers.FILE.prefixed` is about"),
 ];
 
 static TIMING: &[Key] = &[
@@ -157,6 +162,8 @@ static INSTRUCTION: &[Key] = &[
     may("short_bytes", Kind::Int(1, 16), "instead of the format's"),
     may("longer", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
     may("shorter", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
+    may("prefixed", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
+    may("prefix", Kind::Bool, "instead of the format's"),
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
     may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
@@ -281,6 +288,7 @@ static ABI: &[Key] = &[
     may("call_preserved", Kind::Texts, "preserved by a call without anyone saving it (windows)"),
     need("stack_pointer", Kind::Text, "the stack pointer"),
     may("return_address", Kind::Text, "where a call leaves the return address (on the stack)"),
+    may("return_bytes", Kind::Int(4, 64), "bytes that a call puts on the stack (a word)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
     may("registers", Kind::Int(8, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
     may("globals", Kind::Texts, "hold the first mutable globals for the whole program"),
@@ -289,6 +297,7 @@ static ABI: &[Key] = &[
     need("ops", Kind::Table(OPS), "instructions the frame code is written with"),
     may("link", Kind::Table(LINK), "how a call leaves its return address, where no instruction does"),
     may("windows", Kind::Table(WINDOWS), "register windows"),
+    may("rotation", Kind::Table(ROTATION), "loops that are software-pipelined with rotating registers"),
 ];
 
 static OPS: &[Key] = &[
@@ -325,8 +334,16 @@ static WINDOWS: &[Key] = &[
     need("underflow_cycles", Kind::Int(0, 10_000), "cycles of an underflow trap, handler included"),
 ];
 
+static ROTATION: &[Key] = &[
+    need("enter", Kind::Text, "before a loop: the first stage predicate 1, the others 0, and its immediate the number of stages"),
+    need("back", Kind::Text, "back to a label while a register is not zero, and until the stages are empty; rotates"),
+    need("back_zero", Kind::Text, "the same while the register is zero"),
+    need("predicates", Kind::Text, "the register file whose rotating registers are the stage predicates"),
+];
+
 static ASM: &[Key] = &[
     may("reg_prefix", Kind::Text, "before every register name"),
+    may("guard", Kind::Text, "before an instruction that a predicate `{p}` guards"),
     need("comment", Kind::Text, "starts a comment"),
     may("prologue", Kind::Texts, "lines at the head of a file"),
 ];

@@ -89,7 +89,7 @@ pub fn for_each_expr(stmts: &[Stmt], f: &mut impl FnMut(&Expr)) {
                 }
                 target.walk(f);
             }
-            Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
+            Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => {}
         }
     }
 }

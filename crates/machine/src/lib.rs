@@ -43,6 +43,7 @@ mod sources;
 mod system;
 mod tables;
 mod tree;
+pub mod victim;
 
 pub use error::{FileError, NamedText};
 pub use json::schema;

@@ -204,6 +204,13 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
 /// Remove an extension, a part of the instruction set, or one instruction.
 fn leave_out(merged: &mut Merged, name: &str, place: &Place) -> Result<(), FileError> {
     let Value::Table(machine) = &mut merged.tree.value else { return Ok(()) };
+    // What still runs on the unit is an error of its own, at that place.
+    if let Some(unit) = name.strip_prefix("units.")
+        && let Some(Value::Table(units)) = machine.get_mut("units").map(|n| &mut n.value)
+        && units.remove(unit)
+    {
+        return Ok(());
+    }
     let mut doomed = Vec::new();
     if let Some(at) = merged.extensions.iter().position(|e| e == name) {
         merged.extensions.remove(at);

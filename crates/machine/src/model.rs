@@ -78,6 +78,11 @@ pub struct RegFile {
     pub cluster: u8,
     /// Configuration: outside the calling convention, kept between calls.
     pub state: bool,
+    /// Registers that an instruction can only name with a prefix.
+    pub prefixed: Vec<Reg>,
+    /// Registers `first .. first + count` that `rotate` gives new names; a count
+    /// of 0 for none.
+    pub rotating: (Reg, u16),
 }
 
 #[derive(Clone, Debug)]
@@ -171,13 +176,15 @@ pub struct Instr {
     pub selectable: bool,
 }
 
-/// The encoding is so many bytes longer when the operand is one of these.
+/// The encoding is so many bytes longer when the operand is one of these. Of the
+/// rules about a prefix only one counts.
 #[derive(Clone, Debug)]
 pub struct SizeRule {
     pub operand: usize,
     pub regs: Vec<Reg>,
     pub values: Vec<i64>,
     pub bytes: i8,
+    pub prefix: bool,
 }
 
 /// What an instruction is, worked out from its semantics.
@@ -201,13 +208,13 @@ pub enum InstrKind {
     Frame,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operand {
     pub name: String,
     pub kind: OperandKind,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OperandKind {
     /// Read, written, or both (a two-address instruction).
     Reg { file: FileId, def: bool, used: bool },
@@ -427,8 +434,9 @@ pub struct Abi {
     pub call_preserved: Vec<Reg>,
     pub stack_pointer: Reg,
     /// Where a call leaves the return address; None: on the stack, the stack
-    /// pointer lowered by a word.
+    /// pointer lowered by `return_bytes`.
     pub return_address: Option<Reg>,
+    pub return_bytes: u32,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
     /// Registers that hold the first mutable globals (the C stack pointer)
@@ -442,6 +450,21 @@ pub struct Abi {
     /// register. A call is then these and a jump.
     pub link: Option<Link>,
     pub windows: Option<Windows>,
+    pub rotation: Option<Rotation>,
+}
+
+/// Software pipelines with rotating registers: code of the loop stands once,
+/// each stage of it guarded by a predicate of its own.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    /// Sets the first predicate and clears the others; its one immediate is the
+    /// number of stages.
+    pub enter: InstrId,
+    /// The branch back while its register is not zero, and while it is zero.
+    pub back: InstrId,
+    pub back_zero: InstrId,
+    /// Stage predicates, the first stage's first.
+    pub predicates: Vec<Reg>,
 }
 
 /// Instructions the frame code is written with.
@@ -502,6 +525,8 @@ pub struct Windows {
 pub struct AsmSyntax {
     /// Before every register name (`%` on SPARC).
     pub reg_prefix: String,
+    /// Before a guarded instruction, with `{p}` for the predicate.
+    pub guard: String,
     /// To a comment.
     pub comment: String,
     /// Lines at the head of a file (options, `.register` directives).

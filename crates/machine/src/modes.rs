@@ -12,7 +12,8 @@ use crate::tree::{Entry, Node, Table, Value};
 use std::collections::BTreeSet;
 
 /// What an instruction's own entry takes over from its format.
-const INHERITED: [&str; 7] = ["operands", "asm", "bytes", "delay_slots", "annul", "longer", "shorter"];
+const INHERITED: [&str; 9] =
+    ["operands", "asm", "bytes", "delay_slots", "annul", "longer", "shorter", "prefixed", "prefix"];
 
 /// The tree with an entry for every form of every instruction and compound;
 /// compounds that need one of `removed` are left out.
@@ -164,7 +165,7 @@ impl<'a> Expander<'a> {
         if let Some(Node { value: Value::Int(bytes), .. }) = out.get_mut("bytes") {
             *bytes += choices.iter().filter_map(|c| c.form.get("bytes").and_then(Node::as_int)).sum::<i64>();
         }
-        for key in ["longer", "shorter"] {
+        for key in ["longer", "shorter", "prefixed"] {
             self.sizes(key, &mut out, entry, choices);
         }
         if section == "compounds" {
@@ -178,7 +179,8 @@ impl<'a> Expander<'a> {
         Ok(Entry { key, place: entry.place.clone(), node })
     }
 
-    /// Registers with which the encoding is a byte longer or shorter: those of
+    /// Registers with which the encoding is a byte longer or shorter, or needs a
+    /// prefix: those of
     /// the forms, and those of the instruction that hold for these forms
     /// (`x@form`) or always (`x`).
     fn sizes(&self, key: &str, out: &mut Table, entry: &Entry, choices: &[Choice]) {

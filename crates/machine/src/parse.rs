@@ -179,6 +179,7 @@ impl<'a> Parser<'a> {
                 Ok(Stmt::Goto { cond: Some(cond), target: self.expr()? })
             }
             "trap" => Ok(Stmt::Trap),
+            "rotate" => Ok(Stmt::Rotate),
             "window_save" => Ok(Stmt::WindowSave),
             "window_restore" => Ok(Stmt::WindowRestore),
             _ => match crate::expr::memory(&name) {
@@ -254,7 +255,7 @@ impl<'a> Parser<'a> {
         let shown = list(names.iter().copied());
         names.extend(self.scope.regs.keys().map(String::as_str));
         names.extend(self.scope.tables.iter().map(|t| t.name.as_str()));
-        names.extend(["pc", "trap", "window_save", "window_restore"]);
+        names.extend(["pc", "trap", "rotate", "window_save", "window_restore"]);
         let mend = did_you_mean(name, names);
         let error = SemError::new(span, format!("unknown name `{name}`; here are {shown}"));
         SemError { mend, ..error }

@@ -36,6 +36,7 @@ fn statement(s: &Stmt, names: Names) -> String {
         Stmt::Goto { cond: None, target } => format!("goto {}", e(target)),
         Stmt::Goto { cond: Some(cond), target } => format!("if ({}) goto {}", e(cond), e(target)),
         Stmt::Trap => "trap".to_owned(),
+        Stmt::Rotate => "rotate".to_owned(),
         Stmt::WindowSave => "window_save".to_owned(),
         Stmt::WindowRestore => "window_restore".to_owned(),
     }

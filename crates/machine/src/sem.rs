@@ -83,6 +83,9 @@ pub enum Stmt {
     /// Stop with an error (a trap instruction; which one, the program says).
     Trap,
     /// Enter a new register window: the caller's outs become the ins.
+    /// Every rotating register takes the value of the one before it; the first
+    /// takes the last one's. It happens after everything else in the bundle.
+    Rotate,
     WindowSave,
     /// Leave the register window.
     WindowRestore,

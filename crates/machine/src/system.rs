@@ -94,6 +94,7 @@ pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
     }
     Ok(AsmSyntax {
         reg_prefix: text(t, "reg_prefix").unwrap_or_default().to_owned(),
+        guard: text(t, "guard").unwrap_or("({p}) ").to_owned(),
         comment: text(t, "comment").unwrap_or("#").to_owned(),
         prologue: nodes(t, "prologue").iter().filter_map(|n| n.as_str().map(str::to_owned)).collect(),
     })

@@ -333,6 +333,33 @@ fn mutate(text: &str, random: &mut Random) -> String {
     [before, &new, after].concat().into_iter().collect()
 }
 
+/// A core of which some instructions fuse.
+fn fusing(first: &str, without: &[&str]) -> Result<Machine, FileError> {
+    let fusion = format!("[core.decode]\nmacro_fusion = [{{ first = [\"{first}\"], second = [\"bne\"] }}]");
+    run(&Case { machine: file("machines/boom.toml").replace("[core.decode]", &fusion), without, ..Case::default() })
+}
+
+#[test]
+fn fused_instructions_have_to_be_there_or_taken_out() {
+    let pairs = |m: Machine| m.core.map(|c| (c.decode.macro_fusion[0].first.len(), c.decode.macro_fusion[0].second.len()));
+    assert_eq!(pairs(fusing("add", &[]).unwrap()), Some((1, 1)));
+    assert_eq!(pairs(fusing("mulh*", &[]).unwrap()), Some((2, 1)));
+    assert_eq!(pairs(fusing("add", &["bne"]).unwrap()), Some((1, 0)));
+    assert_eq!(pairs(fusing("mulh*", &["m"]).unwrap()), Some((0, 1)));
+    says(&fusing("ad", &[]).unwrap_err(), "no instruction is called `ad`", "did you mean `add`?");
+    says(&fusing("mulq*", &[]).unwrap_err(), "no instruction is called `mulq*`", "");
+}
+
+#[test]
+fn units_of_a_parent_can_be_left_out() {
+    let heir = |without: &str| {
+        let text = format!("[machine]\nname = \"m\"\ntitle = \"m\"\ninherits = \"rv32\"\nwithout = [\"{without}\"]\n");
+        run(&Case { machine: text, ..Case::default() })
+    };
+    says(&heir("units.mul").unwrap_err(), "unknown unit `mul`", "");
+    says(&heir("units.mull").unwrap_err(), "nothing here is called `units.mull`", "");
+}
+
 #[test]
 fn no_text_makes_it_panic() {
     let texts = [file("machines/rv32.toml"), file("machines/leon2.toml")];

@@ -84,6 +84,11 @@ impl Simulated {
         std::mem::replace(&mut core.log, log)
     }
 
+    /// The cycle of the core's own count in which the next call begins.
+    pub fn next_call(&mut self) -> u64 {
+        self.sim.pipeline().map_or(0, |core| core.next_call())
+    }
+
     /// Let the core follow the longest chain of dependences from now on.
     pub fn follow_chains(&mut self) {
         if let Some(core) = self.sim.pipeline() {

@@ -11,6 +11,7 @@ use crate::pipeline;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::trips::edges;
+use ciphermill_codegen::tables::Tables;
 use ciphermill_discover::{Candidate, Counts, Limits};
 use serde::Serialize;
 
@@ -34,11 +35,12 @@ pub struct Discovery {
 /// As [`crate::measure`].
 pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discovery, MeasureError> {
     let (module, interface, _) = open(wasm)?;
-    let machine = pipeline::machine(&request.machine)?;
+    let tables = Tables::new(pipeline::machine(&request.machine)?.into()).map_err(pipeline::refused)?;
+    let machine = &*tables.machine;
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
     let mut module = module;
-    pipeline::optimise(&mut module, &machine, request.level, None)?;
+    pipeline::optimise(&mut module, machine, request.level, None)?;
     let plan = Plan::new(&interface, work, BLOCKS * unit)?;
     let edges = edges(&module, &plan)
         .ok_or_else(|| MeasureError::input("the cipher stops before its end when it is interpreted; `run` says why"))?;
@@ -46,14 +48,14 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     for ((func, _, to), n) in edges {
         *counts.entry((func, to)).or_default() += n;
     }
-    let options = pipeline::generation(&machine, request.level, request.aligned, None, None);
-    let front = ciphermill_codegen::front::Front::new(&module, &machine, &options).map_err(pipeline::refused)?;
+    let options = pipeline::generation(machine, request.level, request.aligned, None, None);
+    let front = ciphermill_codegen::front::Front::new(&module, &tables, &options);
     let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
     let funcs = funcs.map_err(pipeline::refused)?;
     let word = machine.abi.args.first().map(|r| machine.regs[usize::from(r.0)].file);
     let add = &machine.instrs[usize::from(machine.abi.ops.add.0)];
     Ok(Discovery {
-        candidates: ciphermill_discover::discover(&module, &funcs, &machine, &counts, limits),
+        candidates: ciphermill_discover::discover(&module, &funcs, machine, &counts, limits),
         registers: word.map(|f| machine.files[f].name.clone()).unwrap_or_default(),
         instruction_bytes: u32::from(add.bytes),
         blocks: BLOCKS,

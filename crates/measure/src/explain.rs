@@ -153,11 +153,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     let stats = simulated.stats();
     if machine.core.is_some() {
         // Once more, now that the length is known, for some from the middle.
-        let mut simulated = Simulated::new(&program, pages, plan.limit)?;
-        prepare(&mut simulated, &plan).map_err(stopped)?;
-        view::watch(&mut simulated, stats.instructions / 2);
-        run(&mut simulated, &plan.measured).map_err(stopped)?;
-        let passages = view::passages(&mut simulated, &program)?;
+        let passages = view::passages(&program, &plan, pages, stats.instructions)?;
         let mut optimised = module;
         pipeline::optimise(&mut optimised, &machine, request.level, None)?;
         let maps = findings(&optimised, &machine);

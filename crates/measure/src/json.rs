@@ -53,6 +53,14 @@ pub fn problems(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     text(&json!({"form": form, "loops": loops}))
 }
 
+/// Run the loops of a [`crate::SheetRequest`]; a list of [`crate::Turn`].
+///
+/// # Errors
+/// As [`crate::sheet`]; and for a request that is not one.
+pub fn sheet(request: &str) -> Result<String, MeasureError> {
+    text(&crate::sheet(&parse(request)?)?)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

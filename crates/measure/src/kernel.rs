@@ -333,6 +333,7 @@ mod tests {
             space: Space::Linear,
             trap: None,
             role: Default::default(),
+            guard: None,
             loc: 0,
         }
     }

@@ -21,7 +21,7 @@
 //! [`vectors`] runs official test vectors on the reference, which the caller
 //! does once for a module and hands the verdict to each measurement. [`json`]
 //! has the same calls with JSON text for requests and answers. [`speed`] times
-//! the simulator itself, [`explain`] shows the hottest blocks cycle by cycle.
+//! the simulator itself, [`sheet`] runs loops that show one figure of a machine each, [`explain`] shows the hottest blocks cycle by cycle.
 
 mod backends;
 mod bottleneck;
@@ -43,6 +43,7 @@ mod pipeline;
 mod plan;
 mod request;
 mod resource;
+mod sheet;
 mod sizes;
 mod speed;
 mod target;
@@ -55,8 +56,10 @@ pub use explain::{Explanation, explain};
 pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;
-pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, VectorReport};
+pub use request::{Blocks, Direction, MachineRequest, Request, TextFile, Trace, VectorReport};
+pub use sheet::{SheetRequest, Turn, sheet};
 pub use speed::{Speed, speed};
+pub use view::Stages;
 
 /// Encrypt or decrypt whole blocks on the reference interpreter.
 ///

@@ -13,6 +13,8 @@ use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::resource;
 use crate::sizes;
+use crate::view;
+use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
 use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
@@ -34,6 +36,9 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
+    if request.trace.is_some() {
+        view::core(&machine)?;
+    }
     let root = plan::driver(work.direction, work.blocks);
 
     let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
@@ -100,6 +105,15 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         _ => bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run),
     };
     let counted = whole.core.as_ref();
+    let pipeline = match &request.trace {
+        Some(trace) => {
+            let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
+            let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
+            let exact = sampling.is_none().then_some(whole.cycles);
+            Some(view::trace(program, &plan, pages, trace, (whole.instructions, exact))?)
+        }
+        None => None,
+    };
     let cycles_per_byte = cycles_per_block / f64::from(unit);
 
     Ok(Measurement {
@@ -119,6 +133,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         unroll: chosen.unroll,
         aligned: request.aligned || machine.issue.explicit,
         verified: failure.is_none(),
+        verified_bytes: runs[&bytes].compared,
         failure,
         cycles: whole.cycles,
         cycles_per_block,
@@ -135,6 +150,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
         loops: loops(program, whole),
+        pipeline,
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,

@@ -6,6 +6,7 @@
 //! has nothing to count (no cache, no predictor).
 
 use crate::resource::{Class, Share};
+use crate::view::Stages;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,9 @@ pub struct Measurement {
     /// Results and memory equalled the reference interpreter's, and the
     /// official vectors passed on that module.
     pub verified: bool,
+    /// Bytes of the message whose output was compared: all of them, or where a
+    /// message in pieces is sampled those of the first.
+    pub verified_bytes: u32,
     /// Why not, when not.
     pub failure: Option<String>,
     /// For the whole message, call and return included.
@@ -66,6 +70,9 @@ pub struct Measurement {
     pub bounds: Bounds,
     /// Software-pipelined loops of the functions that ran.
     pub loops: Vec<Loop>,
+    /// The micro-operations that the request's `trace` named, in program order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Vec<Stages>>,
     pub bottleneck: &'static str,
     pub why: String,
     pub code_bytes: u64,

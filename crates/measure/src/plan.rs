@@ -16,9 +16,14 @@ use crate::interface::{Interface, Kind};
 use crate::request::{Blocks, Direction};
 use std::ops::Range;
 
-/// Longest message, in bytes. A feedback mode has no such limit in memory, but
-/// the same in time.
-pub const MAX_MESSAGE: u32 = 1 << 28;
+/// Longest message, in bytes.
+pub const MAX_MESSAGE: u32 = 4_000_000_000;
+
+/// Messages longer than this are processed in pieces of [`PIECE`] bytes, or a
+/// little less for whole blocks: one call after the other on the same two
+/// buffers, as a program does that reads a file. Memory bounds the buffers.
+const PIECES_FROM: u32 = 1 << 26;
+const PIECE: u32 = 1 << 24;
 
 const ALIGN: u64 = 64;
 
@@ -36,8 +41,11 @@ pub struct Plan {
     pub writes: Vec<(u32, Vec<u8>)>,
     /// Calls whose cycles do not count.
     pub setup: Vec<Call>,
-    /// Calls whose cycles do.
+    /// Calls whose cycles do, and the bytes of the message that the first of them processes.
     pub measured: Vec<Call>,
+    pub first_bytes: u32,
+    /// The whole message's.
+    pub bytes: u32,
     /// The buffers by name, for messages.
     pub buffers: Vec<(&'static str, Range<u32>)>,
     /// Memory that has to exist, in bytes.
@@ -109,10 +117,11 @@ impl Plan {
         let key = space.take("key", work.key_bytes)?;
         let mut writes = vec![(key, inputs::bytes("key", work.key_bytes as usize))];
         let keysetup = |export| Call { export, args: vec![ctx.into(), key.into(), work.key_bytes.into()] };
+        let piece = if bytes > PIECES_FROM { PIECE / module.block_bytes * module.block_bytes } else { bytes };
         let message = match (work.direction, work.blocks) {
             (Direction::Keysetup, _) => 0,
             (_, Blocks::Single) => module.block_bytes,
-            (_, Blocks::Multi) => bytes,
+            (_, Blocks::Multi) => piece,
         };
         let mut setup = Vec::new();
         let mut measured = Vec::new();
@@ -135,14 +144,21 @@ impl Plan {
             let input = space.take("input", message)?;
             let output = space.take("output", message)?;
             writes.push((input, inputs::bytes("message", message as usize)));
-            let count = if module.kind == Kind::Stream { bytes } else { bytes / module.block_bytes };
             let export = driver(work.direction, work.blocks);
-            measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
+            let mut left = bytes;
+            while left > 0 {
+                let now = left.min(piece);
+                let count = if module.kind == Kind::Stream { now } else { now / module.block_bytes };
+                measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
+                left -= now;
+            }
         }
         Ok(Plan {
             writes,
             setup,
             measured,
+            first_bytes: piece,
+            bytes,
             memory_bytes: space.end(),
             limit: limit(bytes as usize),
             buffers: space.buffers,
@@ -265,6 +281,17 @@ mod tests {
         let plan = Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
         assert_eq!(plan.setup.iter().map(|c| c.export).collect::<Vec<_>>(), ["cm_keysetup", "cm_ivsetup"]);
         assert_eq!(plan.measured[0].args[3], 100);
+    }
+
+    #[test]
+    fn a_long_message_comes_in_pieces() {
+        let plan = |bytes| Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), bytes).unwrap();
+        assert_eq!(plan(1 << 26).measured.len(), 1);
+        let long = plan(2_400_000_001);
+        let counts: Vec<u64> = long.measured.iter().map(|c| c.args[3]).collect();
+        assert_eq!(counts.iter().sum::<u64>(), 2_400_000_001);
+        assert!(counts[..counts.len() - 1].iter().all(|&n| n == 1 << 24) && long.memory_bytes < 1 << 26);
+        assert_eq!(long.first_bytes, 1 << 24);
     }
 
     #[test]

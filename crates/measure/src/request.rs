@@ -110,6 +110,9 @@ pub struct Request {
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,
+    /// Micro-operations wanted one by one, where the core schedules at run time.
+    #[serde(default)]
+    pub trace: Option<Trace>,
     /// Never sample, however long the message is.
     #[serde(default)]
     pub whole: bool,
@@ -122,6 +125,16 @@ pub struct Request {
     /// How the module came to be (compiler, flags), for the record.
     #[serde(default)]
     pub origin: serde_json::Value,
+}
+
+/// Instructions whose way through the pipeline is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Number of the first, among those that retire; None: from the middle of the run.
+    #[serde(default)]
+    pub first: Option<u64>,
+    pub count: u32,
 }
 
 /// How the measured function's loops are written.

@@ -73,6 +73,7 @@ fn request(machine_name: &str) -> Request {
         vectors: None,
         level: 2,
         origin: serde_json::Value::Null,
+        trace: None,
     }
 }
 

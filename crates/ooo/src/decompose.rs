@@ -182,6 +182,7 @@ impl<'a> Decomposer<'a> {
                     }
                 }
                 Stmt::Trap => jumps = true,
+                Stmt::Rotate => return Err(format!("`{}` rotates registers, which a core that renames does not do", instr.name)),
                 Stmt::WindowSave | Stmt::WindowRestore => {
                     return Err(format!(
                         "`{}` turns a register window, which a core that renames does not have",

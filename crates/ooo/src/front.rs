@@ -21,6 +21,7 @@
 use crate::code::NONE;
 use crate::events::Cause;
 use crate::mem::Memory;
+use crate::words::{Reader, Writer};
 use ciphermill_machine::core::Core;
 
 const NOWHERE: u32 = u32::MAX;
@@ -108,41 +109,97 @@ impl Front {
         std::mem::replace(&mut self.why, Cause::Frontend)
     }
 
-    /// Fetch an instruction; without `memory` its line is there.
+    /// Fetch comes to an instruction. When it is in another line than the one
+    /// before, of `1 << shift` bytes, [`Front::arrived`] is to be told.
     #[inline(always)]
-    pub fn fetch(&mut self, addr: u32, bytes: u32, memory: Option<&mut Memory>) -> u64 {
+    pub fn reach(&mut self, addr: u32, bytes: u32, shift: u32) -> Option<u64> {
+        if self.streaming {
+            return None;
+        }
+        let last = addr + bytes.max(1) - 1;
+        let (first, end) = (addr >> self.shift, last >> self.shift);
+        if first == self.block && end == first && self.found != self.predecode {
+            return None;
+        }
+        if self.block != NOWHERE && first != self.block {
+            self.cycle += 1;
+        }
+        self.cycle += u64::from(end - first);
+        if first == self.block && end == first {
+            // More instructions than can be found in one cycle.
+            self.cycle += 1;
+        }
+        (self.block, self.found) = (end, 0);
+        let line = last >> shift;
+        let new = line != self.line;
+        self.line = line;
+        new.then_some(self.cycle)
+    }
+
+    /// The line it came to is there in a cycle.
+    #[inline(always)]
+    pub fn arrived(&mut self, there: u64) {
+        if there > self.cycle {
+            (self.cycle, self.why) = (there, Cause::Icache);
+        }
+    }
+
+    /// The instruction enters the queue: its cycle.
+    #[inline(always)]
+    pub fn enter(&mut self) -> u64 {
         let free = self.decoded[self.next];
         if self.streaming {
             self.cycle = self.cycle.max(free);
             return self.cycle;
-        }
-        let (first, last) = (addr >> self.shift, (addr + bytes.max(1) - 1) >> self.shift);
-        if first != self.block || last != first || self.found == self.predecode {
-            if self.block != NOWHERE && first != self.block {
-                self.cycle += 1;
-            }
-            self.cycle += u64::from(last - first);
-            if first == self.block && last == first {
-                // More instructions than can be found in one cycle.
-                self.cycle += 1;
-            }
-            (self.block, self.found) = (last, 0);
-            if let Some(memory) = memory {
-                let line = memory.line(addr + bytes.max(1) - 1);
-                if line != self.line {
-                    self.line = line;
-                    let there = memory.fetch(addr + bytes.max(1) - 1, self.cycle);
-                    if there > self.cycle {
-                        (self.cycle, self.why) = (there, Cause::Icache);
-                    }
-                }
-            }
         }
         self.found += 1;
         if free > self.cycle {
             (self.cycle, self.found) = (free, 1);
         }
         self.cycle
+    }
+
+    /// All of it, where lines are there: on a wrong path, which leaves the line as it was.
+    pub fn fetch(&mut self, addr: u32, bytes: u32) -> u64 {
+        let line = self.line;
+        self.reach(addr, bytes, 0);
+        self.line = line;
+        self.enter()
+    }
+
+    /// Write down what the next instructions' cycles depend on, before a cycle.
+    pub fn save(&self, w: &mut Writer, now: u64) {
+        w.around(self.cycle, now);
+        w.wide(self.block);
+        w.number(u64::from(self.found));
+        w.wide(self.line);
+        w.number(u64::from(self.streaming));
+        w.wide(self.last_loop);
+        // Nothing is decoded before: an earlier cycle of the decoders says no more than that they are free.
+        let floor = self.cycle + self.fetch_stages;
+        let (decode, decoder) =
+            if self.decode_cycle < floor { (floor - 1, 0) } else { (self.decode_cycle, self.decoder) };
+        w.after(decode, self.cycle.saturating_sub(1));
+        w.number(decoder as u64);
+        w.ring(&self.decoded, self.next, self.cycle);
+        w.ring(&self.renamed, self.place, decode);
+        w.number(self.why as u64);
+    }
+
+    /// Set it up again, for another cycle.
+    pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
+        self.cycle = r.around(now);
+        self.block = r.wide();
+        self.found = r.number() as u32;
+        self.line = r.wide();
+        self.streaming = r.number() != 0;
+        self.last_loop = r.wide();
+        self.decode_cycle = r.after(self.cycle.saturating_sub(1));
+        self.decoder = r.number() as usize;
+        (self.next, self.place) = (0, 0);
+        r.ring(&mut self.decoded, self.cycle);
+        r.ring(&mut self.renamed, self.decode_cycle);
+        self.why = Cause::ALL[r.number() as usize % Cause::ALL.len()];
     }
 
     /// The instruction cache learns of a fetch that takes no time.

@@ -31,7 +31,8 @@
 //! the branch has ended; those micro-operations take places and ports like
 //! others and are thrown away.
 //!
-//! Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
+//! What the core has done before from the same state it need not work out again
+//! ([`pipeline`], its memo); the cycles are the same. Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
 //! [`chain`] bounds the cycles from below by dependences.
 
 pub mod chain;
@@ -46,6 +47,7 @@ pub mod ports;
 pub mod predict;
 pub mod sample;
 pub mod uop;
+mod words;
 
 pub use code::{Code, NONE, Place};
 pub use events::{Cause, Counts};

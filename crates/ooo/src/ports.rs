@@ -11,6 +11,8 @@
 //! Cycles before the one in which renaming stands are forgotten; the calendar
 //! is a ring that grows when something starts further ahead than it reaches.
 
+use crate::words::{Reader, Writer};
+
 /// The calendar.
 pub struct Calendar {
     /// Ports taken, by cycle.
@@ -20,6 +22,8 @@ pub struct Calendar {
     mask: usize,
     /// The cycle up to which everything has been forgotten.
     now: u64,
+    /// Nothing is written behind this cycle.
+    last: u64,
     /// In the reservation stations at `now`.
     pub waiting: u32,
     /// Starts on each port since the start.
@@ -43,6 +47,7 @@ impl Calendar {
             leaving: vec![0; len],
             mask: len - 1,
             now: 0,
+            last: 0,
             waiting: 0,
             starts: [0; 32],
             pending,
@@ -110,10 +115,64 @@ impl Calendar {
         self.taken.fill(0);
         self.leaving.fill(0);
         self.waiting = 0;
-        self.now = at;
+        (self.now, self.last) = (at, at);
         if let Some(p) = &mut self.pending {
             p.count = [0; 32];
             p.starting.fill(0);
+        }
+    }
+
+    /// Do choices depend on nothing but what is under way? Not where the
+    /// least used of several ports is taken.
+    pub fn forgets(&self, classes: &[u32]) -> bool {
+        self.pending.is_some() || classes.iter().all(|c| c.count_ones() <= 1)
+    }
+
+    /// Write down all that is under way.
+    pub fn save(&self, w: &mut Writer) {
+        let at = w.words.len();
+        w.number(0);
+        let mut count = 0;
+        for t in self.now..=self.last {
+            let i = t as usize & self.mask;
+            let starting = self.pending.as_ref().map_or(0, |p| p.starting[i]);
+            if self.taken[i] != 0 || self.leaving[i] != 0 {
+                w.after(t, self.now);
+                w.number(u64::from(self.taken[i]));
+                w.number(u64::from(self.leaving[i]));
+                w.number(u64::from(starting));
+                count += 1;
+            }
+        }
+        w.words[at] = count;
+    }
+
+    /// Set it up again, at another cycle.
+    pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
+        for t in self.now..=self.last {
+            let i = t as usize & self.mask;
+            (self.taken[i], self.leaving[i]) = (0, 0);
+            if let Some(p) = &mut self.pending {
+                p.starting[i] = 0;
+            }
+        }
+        if let Some(p) = &mut self.pending {
+            p.count = [0; 32];
+        }
+        (self.now, self.last, self.waiting) = (now, now, 0);
+        for _ in 0..r.number() {
+            let t = r.after(now);
+            self.reach(t);
+            let i = t as usize & self.mask;
+            self.taken[i] = r.number() as u32;
+            self.leaving[i] = r.number() as u16;
+            self.waiting += u32::from(self.leaving[i]);
+            let starting = r.number() as u32;
+            if let Some(p) = &mut self.pending {
+                p.starting[i] = starting;
+                (0..32).for_each(|port| p.count[port] += starting >> port & 1);
+            }
+            self.last = t;
         }
     }
 
@@ -162,6 +221,7 @@ impl Calendar {
         for t in at..at + u64::from(busy) {
             self.taken[t as usize & self.mask] |= port;
         }
+        self.last = self.last.max(at + u64::from(busy));
         self.starts[port.trailing_zeros() as usize & 31] += 1;
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
@@ -174,6 +234,7 @@ impl Calendar {
     /// Something waits until `at` and never starts.
     pub fn wait_until(&mut self, at: u64) {
         self.reach(at);
+        self.last = self.last.max(at);
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
     }

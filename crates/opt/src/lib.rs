@@ -23,7 +23,7 @@
 //!           lower64, and the same again; dead functions
 //! level 2   level 1's passes, inline, the same again, lower64, then rounds of
 //!           simplify_cfg fold gvn globals address loads licm dce;
-//!           then, with [`Options::unroll`], specialise; rounds of
+//!           then, with [`Options::unroll`], distances specialise; rounds of
 //!           if_convert full_unroll rom and all of the above; promote, jam, and
 //!           the above again; dead functions
 //! ```
@@ -166,6 +166,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "licm", run: licm::run },
     Pass { name: "rom", run: rom::run },
     Pass { name: "if_convert", run: if_convert::run },
+    Pass { name: "distances", run: unroll::distances::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
     Pass { name: "promote", run: promote::run },
@@ -234,6 +235,7 @@ fn unrolled(module: &mut Module, options: &Options) {
         rounds(module, options, MEMORY);
         run_pass(module, options, "simplify_cfg");
     };
+    run_pass(module, options, "distances");
     if run_pass(module, options, "specialise") {
         clean_up(module);
     }

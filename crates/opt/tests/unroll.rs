@@ -214,6 +214,29 @@ fn an_expected_count_has_its_own_version() {
 }
 
 #[test]
+fn a_pointer_that_counts_is_as_good_as_a_number() {
+    // The loop over rounds ends where its pointer into the context has come to
+    // ctx + 4 (rounds - 1).
+    let counting = "(br_if $round (local.tee $n (i32.sub (local.get $n) (i32.const 1))))";
+    let end = format!("(local.set $n (i32.add (local.get $ctx) (i32.shl {LOADED} (i32.const 2))))");
+    let text = cipher("(local.get $n)", &end).replace(counting, "(br_if $round (i32.ne (local.get $ctx) (local.get $n)))");
+    let before = module(&text);
+    let unroll = Unroll { full_budget: 300, profile: rounds_seen(&before, &[9]), ..inline() };
+    let options = disjoint(unroll.clone());
+    let after = optimised(&before, &options);
+    let f = func(&after, "f");
+    let mut sizes = loops(f);
+    sizes.sort_unstable();
+    assert_eq!(sizes, [1, 1, 3], "{f}");
+    assert_eq!(count(f, |op| op == Op::Bin(BinOp::RotL)), 9 + 1);
+    for rounds in [2, 9, 10, 11] {
+        check(&before, &after, rounds, "counted by distance");
+    }
+    let without = optimised(&before, &Options { disable: vec!["distances".into()], ..options });
+    assert_eq!(count(func(&without, "f"), |op| op == Op::Bin(BinOp::RotL)), 1);
+}
+
+#[test]
 fn a_profile_of_other_loops_changes_nothing() {
     let before = module(&cipher(LOADED, ""));
     let elsewhere = vec![LoopTrips { first: 1, last: 2, trips: 9 }];
@@ -373,7 +396,7 @@ fn only_the_functions_asked_for_change() {
 #[test]
 fn nothing_happens_without_being_asked() {
     let before = module(&cipher(LOADED, ""));
-    for pass in ["rom", "if_convert", "specialise", "full_unroll", "promote", "jam"] {
+    for pass in ["rom", "if_convert", "distances", "specialise", "full_unroll", "promote", "jam"] {
         assert!(!run_pass(&mut before.clone(), &Options::default(), pass), "{pass}");
     }
 }

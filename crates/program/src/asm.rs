@@ -56,6 +56,9 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
         return format!("<instruction {}>", inst.instr.0);
     };
     let mut out = String::new();
+    if let Some(p) = inst.guard {
+        out.push_str(&program.machine.asm.guard.replace("{p}", &register(program, p, None)));
+    }
     let mut rest = instr.asm.as_str();
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, tail)) = after.split_once('}') else { break };
@@ -290,6 +293,7 @@ mod tests {
                 space: Space::Linear,
                 trap: None,
                 role: Default::default(),
+                guard: None,
                 loc: 0,
             }],
         };

@@ -13,6 +13,7 @@ use std::sync::Arc;
 pub mod asm;
 pub mod exact;
 pub mod layout;
+pub mod lines;
 
 /// What one operand of an instruction is. Stands at the place the
 /// instruction's own operand list gives it.
@@ -46,6 +47,8 @@ pub struct Inst {
     /// What a trap instruction, or a division's own trap, reports.
     pub trap: Option<TrapCode>,
     pub role: Role,
+    /// A predicate register without which (it is 0) the instruction does nothing.
+    pub guard: Option<Reg>,
     /// Offset in the WebAssembly module; 0 for none.
     pub loc: u32,
 }
@@ -60,7 +63,11 @@ impl Inst {
             Some(Operand::Imm(v)) => s.values.contains(v),
             _ => false,
         });
-        let total: i32 = i32::from(instr.bytes) + changed.map(|s| i32::from(s.bytes)).sum::<i32>();
+        let (mut total, mut prefixed) = (i32::from(instr.bytes), false);
+        for s in changed {
+            total += if s.prefix && prefixed { 0 } else { i32::from(s.bytes) };
+            prefixed |= s.prefix;
+        }
         total.max(0) as u32
     }
 }

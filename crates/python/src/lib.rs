@@ -122,6 +122,12 @@ fn hardware(py: Python<'_>, request: &str) -> PyResult<String> {
     guarded(py, || core::json::hardware(request))
 }
 
+/// What tiny loops come to on a machine; request and answer are JSON.
+#[pyfunction]
+fn sheet(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || core::json::sheet(request))
+}
+
 /// The JSON schema of machine files.
 #[pyfunction]
 fn machine_schema(py: Python<'_>) -> PyResult<String> {
@@ -160,6 +166,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(sheet, m)?)?;
     m.add_function(wrap_pyfunction!(crypt, m)?)?;
     m.add_function(wrap_pyfunction!(keystream, m)?)?;
     Ok(())

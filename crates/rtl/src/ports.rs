@@ -62,6 +62,7 @@ impl Ports {
                 Stmt::Store { .. } => memory = true,
                 Stmt::Goto { .. } => return refuse("jumps"),
                 Stmt::Trap => return refuse("traps"),
+                Stmt::Rotate => return refuse("rotates registers"),
                 Stmt::WindowSave | Stmt::WindowRestore => return refuse("turns the register window"),
             }
         }

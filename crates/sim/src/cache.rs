@@ -7,7 +7,8 @@
 //! hides the store's time); a write-back cache allocates on a store and pays
 //! for the dirty line that it evicts.
 
-use ciphermill_machine::{Cache as Model, Replacement, WritePolicy};
+use ciphermill_machine::victim::Victims;
+use ciphermill_machine::{Cache as Model, WritePolicy};
 
 const EMPTY: u64 = u64::MAX;
 
@@ -32,9 +33,7 @@ pub struct Cache {
     /// Line numbers, `ways` of them for each set; with LRU the most recent first.
     lines: Vec<u64>,
     dirty: Vec<bool>,
-    /// FIFO: next way to replace, for each set.
-    next: Vec<u32>,
-    random: u32,
+    victims: Victims,
     pub stats: CacheStats,
 }
 
@@ -56,8 +55,7 @@ impl Cache {
             ways,
             lines: vec![EMPTY; entries],
             dirty: vec![false; entries],
-            next: vec![0; sets as usize],
-            random: 0x2545_f491,
+            victims: Victims::new(sets as usize, ways, model.replacement),
             stats: CacheStats::default(),
             model: model.clone(),
         })
@@ -135,7 +133,7 @@ impl Cache {
         let Some(way) = set.iter().position(|&l| l == line) else { return false };
         let dirty = &mut self.dirty[first..first + self.ways];
         dirty[way] |= mark;
-        if self.model.replacement == Replacement::Lru {
+        if self.victims.by_use() {
             set[..=way].rotate_right(1);
             dirty[..=way].rotate_right(1);
         }
@@ -146,22 +144,7 @@ impl Cache {
         let set = (line & self.set_mask) as usize;
         let ways = self.ways;
         let free = self.lines[first..first + ways].iter().position(|&l| l == EMPTY);
-        let victim = match (self.model.replacement, free) {
-            (Replacement::Lru, _) => ways - 1,
-            (_, Some(way)) => way,
-            (Replacement::Fifo, None) => {
-                let way = self.next[set];
-                self.next[set] = (way + 1) % ways as u32;
-                way as usize
-            }
-            (Replacement::Random, None) => {
-                // Marsaglia's xorshift with a fixed seed.
-                self.random ^= self.random << 13;
-                self.random ^= self.random >> 17;
-                self.random ^= self.random << 5;
-                (self.random as usize) % ways
-            }
-        };
+        let victim = self.victims.choose(set, free);
         self.stats.stall_cycles += u64::from(self.model.miss_cycles);
         if self.dirty[first + victim] {
             self.stats.writebacks += 1;
@@ -169,7 +152,7 @@ impl Cache {
         }
         self.lines[first + victim] = line;
         self.dirty[first + victim] = mark;
-        if self.model.replacement == Replacement::Lru {
+        if self.victims.by_use() {
             self.lines[first..first + ways].rotate_right(1);
             self.dirty[first..first + ways].rotate_right(1);
         }
@@ -179,6 +162,7 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ciphermill_machine::Replacement;
 
     fn model(ways: u32, replacement: Replacement, write: WritePolicy) -> Model {
         Model { bytes: 64 * ways, ways, line_bytes: 16, replacement, write, miss_cycles: 10, writeback_cycles: 7 }

@@ -88,7 +88,7 @@ impl Simulator {
         match abi.return_address {
             Some(r) => self.state.pool.values[usize::from(r.0)] = RETURN_TO,
             None => {
-                let sp = top - word_bytes as u32;
+                let sp = top - abi.return_bytes;
                 self.state.memory.set_stack_word(sp, word_bytes, RETURN_TO);
                 self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(sp);
             }

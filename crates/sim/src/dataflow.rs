@@ -167,6 +167,9 @@ impl Tracker<'_> {
             reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)].when));
             when
         };
+        if let Some(p) = inst.guard {
+            found.rest.join(self.registers[usize::from(p.0)].when);
+        }
         for s in &instr.semantics {
             match s {
                 Stmt::Let { value, .. } | Stmt::Assign { value, .. } => found.rest.join(of(value)),
@@ -275,6 +278,10 @@ impl Watch for Tracker<'_> {
             self.landing.pop_front();
             self.first += 1;
         }
+    }
+
+    fn rotated(&mut self, registers: Range<usize>) {
+        self.registers[registers].rotate_right(1);
     }
 
     fn landed(&mut self, reg: Slot, serial: u64, which: usize) {

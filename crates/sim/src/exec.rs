@@ -288,6 +288,7 @@ pub fn run<const BE: bool, H: Hook>(code: &[Xop], start: usize, state: &mut Stat
             Op::StY16 => store!(x, 2, store_system),
             Op::StY32 => store!(x, 4, store_system),
             Op::StY64 => store!(x, 8, store_system),
+            Op::Rotate => slots[usize::from(x.a)..usize::from(x.a) + usize::from(x.b)].rotate_right(1),
             Op::WindowSave => {
                 if let Err(fault) = state.windows.save(slots) {
                     return Exit::Fault(fault, ip - 1);

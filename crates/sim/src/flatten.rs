@@ -121,6 +121,7 @@ struct PendingStore {
     a: Slot,
     b: Slot,
     slot: u16,
+    guard: Option<Slot>,
 }
 
 type Res<T> = Result<T, String>;
@@ -147,7 +148,8 @@ impl<'a> Flattener<'a> {
         self.pool.reset_temps();
         let mut flow = Flow::default();
         let mut stores: Vec<PendingStore> = Vec::new();
-        let mut moves: Vec<(Slot, Slot)> = Vec::new();
+        let mut moves: Vec<(Slot, Slot, Option<Slot>)> = Vec::new();
+        let mut rotates = false;
         let mut windows: Vec<Op> = Vec::new();
         let turns = bundle.insts.iter().any(|i| {
             self.instr(i).is_ok_and(|d| d.semantics.iter().any(|s| matches!(s, Stmt::WindowSave | Stmt::WindowRestore)))
@@ -158,6 +160,26 @@ impl<'a> Flattener<'a> {
             let instr = self.instr(inst)?;
             if self.deferred {
                 self.emit(Op::Mark, 0, n as u16, 0);
+            }
+            let guard = match inst.guard {
+                Some(p) => Some(self.guard(bundle, p)?),
+                None => None,
+            };
+            // The old values, for a guarded instruction that writes nothing.
+            let mut kept: Vec<Slot> = Vec::new();
+            if self.deferred && guard.is_some() {
+                for stmt in &instr.semantics {
+                    if let Stmt::Assign { dest, .. } = stmt {
+                        let (t, reg) = (self.pool.temp()?, dest_of(inst, dest)?);
+                        self.emit(Op::Mov, t, self.pool.register(reg), 0);
+                        kept.push(t);
+                    }
+                }
+                kept.reverse();
+            }
+            let skip = self.code.len();
+            if let Some(g) = guard {
+                self.emit(Op::SkipIfZero, 0, g, 0);
             }
             let mut cx = Ctx { inst, pc, lets: vec![None; instr.temps] };
             pc += u64::from(inst.bytes(self.machine));
@@ -174,6 +196,7 @@ impl<'a> Flattener<'a> {
                         let mut v = self.expr(&cx, value)?;
                         let info = self.machine.regs.get(usize::from(reg.0)).ok_or("a register is out of range")?;
                         let (zero, bits) = (info.zero, self.machine.files[info.file].bits);
+                        let old = kept.pop();
                         if zero {
                             continue;
                         }
@@ -182,13 +205,17 @@ impl<'a> Flattener<'a> {
                         }
                         let d = self.pool.register(reg);
                         if self.deferred {
-                            let value = self.fresh(v)?;
+                            let mut value = self.fresh(v)?;
+                            if let Some(old) = old {
+                                self.emit(Op::Mov, old, value, 0);
+                                value = old;
+                            }
                             flow.writes.push(Write { reg: d, value, latency: latency(instr, dest), slot: n });
                         } else if !turns && !read_later(self.machine, bundle, n, k, reg) {
                             self.finish(start, v, d, value)?;
                         } else {
                             let value = self.fresh(v)?;
-                            moves.push((d, value));
+                            moves.push((d, value, guard));
                         }
                     }
                     Stmt::Store { bytes, addr, value } => {
@@ -196,7 +223,7 @@ impl<'a> Flattener<'a> {
                         let v = self.expr(&cx, value)?;
                         let value = self.slot(v)?;
                         let op = store_op(*bytes, inst.space, instr.unaligned).ok_or_else(|| format!("a store of {bytes} bytes"))?;
-                        stores.push(PendingStore { op, value, a, b, slot: n as u16 });
+                        stores.push(PendingStore { op, value, a, b, slot: n as u16, guard });
                     }
                     Stmt::Goto { cond, target } => {
                         if flow.jump.is_some() {
@@ -223,9 +250,16 @@ impl<'a> Flattener<'a> {
                         flow.traps = true;
                         self.emit(Op::Trap, 0, 0, 0);
                     }
+                    Stmt::Rotate => rotates = true,
                     Stmt::WindowSave => windows.push(Op::WindowSave),
                     Stmt::WindowRestore => windows.push(Op::WindowRestore),
                 }
+            }
+            if guard.is_some() {
+                if instr.semantics.iter().any(|s| !matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. })) {
+                    return Err(format!("`{}` cannot be guarded by a predicate", instr.name));
+                }
+                self.code[skip].b = (self.code.len() - skip - 1) as u16;
             }
         }
         for s in stores {
@@ -233,16 +267,42 @@ impl<'a> Flattener<'a> {
             if self.deferred {
                 self.emit(Op::Mark, 0, s.slot, 0);
             }
+            if let Some(g) = s.guard {
+                self.emit(Op::SkipIfZero, 0, g, 1);
+            }
             self.emit(s.op, s.value, s.a, s.b);
         }
         for w in windows {
             self.emit(w, 0, 0, 0);
         }
-        for (d, value) in moves {
+        for (d, value, guard) in moves {
+            if let Some(g) = guard {
+                self.emit(Op::SkipIfZero, 0, g, 1);
+            }
             self.emit(Op::Mov, d, value, 0);
+        }
+        if rotates && !self.deferred {
+            for range in crate::hazard::rotating(self.machine) {
+                self.emit(Op::Rotate, 0, range.start as u16, range.len() as u16);
+            }
         }
         self.place.1 = 0;
         Ok(flow)
+    }
+
+    /// A slot with the guard's value, which nothing in the bundle changes.
+    fn guard(&mut self, bundle: &Bundle, p: Reg) -> Res<Slot> {
+        let slot = self.pool.register(p);
+        let writes = |i: &Inst| {
+            let assigned = |s: &Stmt| matches!(s, Stmt::Assign { dest, .. } if dest_of(i, dest).is_ok_and(|r| r == p));
+            self.instr(i).is_ok_and(|d| d.semantics.iter().any(assigned))
+        };
+        if !bundle.insts.iter().any(writes) {
+            return Ok(slot);
+        }
+        let t = self.pool.temp()?;
+        self.emit(Op::Mov, t, slot, 0);
+        Ok(t)
     }
 
     fn instr(&self, inst: &Inst) -> Res<&'a Instr> {

@@ -54,6 +54,8 @@ pub struct BundleTiming {
     pub issue_cycles: u32,
     /// Opens (+1) or closes (-1) a window.
     pub window: i8,
+    /// Rotating registers take their new names behind it.
+    pub rotates: bool,
     /// Registers read over paths that several instructions may share.
     pub crossing: Vec<Reg>,
 }
@@ -67,6 +69,11 @@ impl BundleTiming {
         }
         for inst in &bundle.insts {
             let instr = machine.instrs.get(usize::from(inst.instr.0)).ok_or("an instruction number is out of range")?;
+            if let Some(p) = inst.guard
+                && !t.reads.contains(&p)
+            {
+                t.reads.push(p);
+            }
             for s in &instr.semantics {
                 statement_reads(inst, s, &mut |r| {
                     if writable(machine, r) && !t.reads.contains(&r) {
@@ -85,6 +92,7 @@ impl BundleTiming {
                             t.writes.push((reg, latency(instr, dest), maker));
                         }
                     }
+                    Stmt::Rotate => t.rotates = true,
                     Stmt::WindowSave => t.window = 1,
                     Stmt::WindowRestore => t.window = -1,
                     _ => {}
@@ -148,6 +156,12 @@ fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(),
         Some((r, _)) => Err(format!("a bundle reads the register {} more than {most} times", r.0)),
         None => Ok(()),
     }
+}
+
+/// The rotating registers of each file, as numbers of registers.
+pub fn rotating(machine: &Machine) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let of = |(first, count): (Reg, u16)| usize::from(first.0)..usize::from(first.0) + usize::from(count);
+    machine.files.iter().map(move |f| of(f.rotating)).filter(|r| !r.is_empty())
 }
 
 /// Can the register's value change?
@@ -337,6 +351,9 @@ impl<'m> Timer<'m> {
         self.turn(b.window);
         for &(r, latency, maker) in &b.writes {
             self.ready[usize::from(r.0)] = (t + u64::from(latency), maker);
+        }
+        if b.rotates {
+            rotating(self.machine).for_each(|range| self.ready[range].rotate_right(1));
         }
         cost.issue += 1;
         cost.unit += u64::from(b.issue_cycles) - 1;

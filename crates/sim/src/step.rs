@@ -20,7 +20,7 @@ use crate::code::CodeMap;
 use crate::engine::{Halt, add_bundles, is_return};
 use crate::exec::{self, Exit, Hook, State};
 use crate::flatten::{Condition, Flattener, Flow, Place, Target};
-use crate::hazard::{BundleTiming, Pipes, branch_costs};
+use crate::hazard::{BundleTiming, Pipes, branch_costs, rotating};
 use crate::stats::Stats;
 use crate::superblock::delay_slots;
 use crate::xop::{Op, Slot, Xop};
@@ -44,6 +44,8 @@ pub trait Watch {
     /// The write of `flow.writes[which]` of the bundle that issued as number
     /// `serial` landed in `reg`.
     fn landed(&mut self, reg: Slot, serial: u64, which: usize);
+    /// These registers have taken the values of those before them.
+    fn rotated(&mut self, registers: std::ops::Range<usize>);
 }
 
 /// Watches nothing.
@@ -52,6 +54,7 @@ pub struct NoWatch;
 impl Watch for NoWatch {
     fn issued(&mut self, _: u32, _: &BundleTiming, _: &Flow, _: &[Access]) {}
     fn landed(&mut self, _: Slot, _: u64, _: usize) {}
+    fn rotated(&mut self, _: std::ops::Range<usize>) {}
 }
 
 /// Records accesses for whoever asks after the bundle.
@@ -272,6 +275,9 @@ impl Stepper {
                 });
                 self.pending.push(Pending { due, reg: w.reg, value, serial, which, load });
             }
+            if step.timing.rotates {
+                self.rotate(program, state, watch);
+            }
             self.counts[n as usize] += 1;
             executed += map.bundle(program, n).insts.len() as u64;
             serial += 1;
@@ -309,6 +315,18 @@ impl Stepper {
             if executed > fuel {
                 return Err(Halt::Fuel);
             }
+        }
+    }
+
+    /// Rotating registers take their new names, writes under way too.
+    fn rotate(&mut self, program: &Program, state: &mut State, watch: &mut impl Watch) {
+        for range in rotating(&program.machine) {
+            state.pool.values[range.clone()].rotate_right(1);
+            for p in self.pending.iter_mut().filter(|p| range.contains(&usize::from(p.reg))) {
+                let next = usize::from(p.reg) + 1;
+                p.reg = if next == range.end { range.start } else { next } as Slot;
+            }
+            watch.rotated(range);
         }
     }
 

@@ -71,7 +71,7 @@ pub fn statement_reads(inst: &Inst, s: &Stmt, f: &mut impl FnMut(Reg)) {
             }
             reads(inst, target, f);
         }
-        Stmt::Trap | Stmt::WindowSave | Stmt::WindowRestore => {}
+        Stmt::Trap | Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore => {}
     }
 }
 

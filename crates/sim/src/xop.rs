@@ -124,6 +124,9 @@ pub enum Op {
     StY16,
     StY32,
     StY64,
+    /// The `b` slots from `a` on each take the value of the one before; the first
+    /// takes the last one's.
+    Rotate,
     WindowSave,
     WindowRestore,
     /// Tell the hook that the xops of instruction `a` of the bundle follow.

@@ -219,12 +219,33 @@ fn a_wrong_guess_costs_the_front_end() {
     assert_eq!((counts.get("branches_mispredicted"), counts.get("branches")), (1, 2));
     // The wrong path: the loop is fetched again from cycle 1 on, and what is
     // ready before cycle 5 starts: its addi in 4; its bne waits.
-    let wrong: Vec<u64> = rows.iter().filter(|r| r.wrong).map(|r| r.start).collect();
+    let wrong: Vec<u64> = rows.iter().filter(|r| r.wrong && r.started).map(|r| r.start).collect();
     assert_eq!(wrong, [4]);
     assert_eq!((counts.get("uops_wrong_path"), counts.get("uops_dispatched")), (1, 4));
     // Recovery at retirement is no later here: the branch retires as it ends.
     let (counts, _) = run(dynamic(|c| c.retire.recovers = true), COUNT, &[1]);
     assert_eq!((counts.get("cycles"), counts.get("branch_recovery_stalls")), (10, 0));
+}
+
+#[test]
+fn a_log_of_some_instructions() {
+    // Three turns, then the return: instruction 5 is the bne that is guessed wrong, 6 the return.
+    let of = |first, count| {
+        let mut s = Simulator::new(Arc::new(assemble(dynamic(|_| ()), COUNT)), SimOptions::default()).unwrap();
+        s.pipeline().unwrap().log = Some(Log::new(first, count));
+        s.call(0, &[3]).unwrap();
+        let rows = s.pipeline().unwrap().log.take().unwrap().rows;
+        rows.iter().map(|r| (r.retired_before, r.wrong, r.started)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(1, 2), [(1, false, true), (2, false, true)]);
+    // A wrong path is in it if what is before and behind it is. Its addi starts before the branch is known, the
+    // next bne and all behind it do not.
+    let rows = of(5, 2);
+    assert_eq!((rows[0], rows[rows.len() - 1]), ((5, false, true), (6, false, true)));
+    let wrong = &rows[1..rows.len() - 1];
+    assert!(wrong.iter().all(|r| (r.0, r.1) == (6, true)));
+    assert_eq!(wrong.iter().filter(|r| r.2).count(), 1);
+    assert_eq!((of(5, 1).len(), of(6, 9), of(7, 9)), (1, vec![(6, false, true)], vec![]));
 }
 
 #[test]
@@ -405,6 +426,82 @@ fn results_do_not_depend_on_the_core() {
         let stats = s.stats();
         assert_eq!((stats.instructions, stats.branches_taken, stats.branches_untaken), (32, 9, 1));
         assert_eq!(stats.core.unwrap().get("instructions"), 32);
+    }
+}
+
+/// A table walk with a branch on its data.
+const WALK: &str = "
+    func f 2 0
+    top:
+        andi r3, r2, 252
+        ldw r4, r3, 256
+        add r4, r4, r2
+        stw r4, r3, 256
+        ldw r7, r3, 512
+        stb r7, r3, 513
+        ldw r8, r3, 512
+        muli r2, r2, 5
+        addi r2, r2, 1
+        andi r5, r2, 64
+        beq r5, r0, skip
+        mul r6, r6, r2
+    skip:
+        addi r1, r1, -1
+        bne r1, r0, top
+        ret
+";
+
+#[test]
+fn what_is_recalled_counts_as_what_is_worked_out() {
+    use ciphermill_machine::{Cache, Replacement, WritePolicy};
+    let cache = |bytes| Cache { bytes, ways: 2, line_bytes: 64, replacement: Replacement::Lru, write: WritePolicy::Back, miss_cycles: 0, writeback_cycles: 0 };
+    let part = |name: &str, kind| Part { name: name.into(), kind };
+    let changes: [&dyn Fn(&mut Core); 5] = [
+        &|_| (),
+        &|c| c.retire.recovers = true,
+        &|c| (c.rename.retired_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
+        &|c| (c.load.disambiguation, c.store.buffers) = (Disambiguation::Predict { entries: 16 }, 3),
+        &|c| {
+            (c.in_order, c.fetch.loop_instructions, c.fetch.loop_blocks, c.fetch.queue) = (true, 18, 4, 5);
+            c.predictor.parts = vec![
+                part("bimodal", PartKind::Bimodal { entries: 64, bits: 2 }),
+                part("history", PartKind::Gshare { entries: 64, bits: 2, history: 6 }),
+                part("choice", PartKind::Chooser { entries: 64, bits: 2, parts: [0, 1] }),
+            ];
+            (c.predictor.direction, c.predictor.btb_entries) = (2, 4);
+        },
+    ];
+    for (i, change) in changes.iter().enumerate() {
+        for small in [false, true] {
+            let count = |memo: bool, sampling: Option<ciphermill_ooo::Sampling>| {
+                let mut m = dynamic(|c| {
+                    c.rename.binds_port = true;
+                    if small {
+                        c.l2 = Some(L2 { cache: cache(1024), latency: 15, interval: 2 });
+                        c.dtlb = Some(Dtlb { page_bytes: 64, entries: 2, ways: 2, l2_entries: 4, l2_ways: 2, l2_cycles: 2, walk_cycles: 9 });
+                        c.prefetch.next_line = true;
+                        c.prefetch.stride_entries = 8;
+                    }
+                    change(c);
+                });
+                m.memory.dcache = small.then(|| cache(256));
+                m.memory.icache = small.then(|| cache(256));
+                let mut s = Simulator::new(Arc::new(assemble(m, WALK)), SimOptions::default()).unwrap();
+                s.pipeline().unwrap().set_memo(memo);
+                s.pipeline().unwrap().sample(sampling);
+                for (turns, seed) in [(3000, 1), (50, 7), (700, 1)] {
+                    s.call(0, &[turns, seed]).unwrap();
+                }
+                (s.stats().core.unwrap(), s.pipeline().unwrap().recalled())
+            };
+            for sampling in [None, Some(ciphermill_ooo::Sampling { period: 4_000, warm: 200, window: 400 })] {
+                let (worked, none) = count(false, sampling);
+                let (recalled, some) = count(true, sampling);
+                assert_eq!(worked, recalled, "core {i}, small caches {small}, {sampling:?}");
+                assert_eq!(none, 0);
+                assert!(some > if sampling.is_none() { 2000 } else { 50 }, "core {i}, small caches {small}: {some} recalled");
+            }
+        }
     }
 }
 

@@ -72,6 +72,8 @@ def hardware(name: str) -> Measurement | Missing:
         return Measurement({**made, "verified": True, "provenance": provenance})
     except InputError as error:
         return Missing(str(error).splitlines()[0])
+    except InternalError as error:
+        return Missing(str(error).splitlines()[0], fault=True)
 
 
 def options(asked: Mapping[str, Any]) -> engine.Options:

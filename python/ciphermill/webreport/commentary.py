@@ -15,6 +15,8 @@ from typing import Any
 from .. import paths
 from .._core import InputError
 from ..study.layout import SETTINGS, Study, read, take
+from ..study.results import Result
+from . import words
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,13 @@ class Pareto:
         return table or self.table, column
 
 
+#: What an author can say, in this order.
+TEXTS = ("agrees", "differs", "why")
+
+
 @dataclass(frozen=True)
 class Commentary:
+    #: Templates (`ciphermill.webreport.words`).
     agrees: str = ""
     differs: str = ""
     why: str = ""
@@ -68,5 +75,10 @@ def load(study: Study) -> Commentary:
     kernels = content.get("kernel", [])
     for i, entry in enumerate(kernels):
         take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
-    texts = {name: " ".join(content.get(name, "").split()) for name in ("agrees", "differs", "why")}
-    return Commentary(**texts, pareto=tuple(fronts), kernels=tuple(kernels))
+    return Commentary(**{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), kernels=tuple(kernels))
+
+
+def spoken(comment: Commentary, result: Result) -> dict[str, str]:
+    """The texts with today's figures. Raises InputError when one is wrong."""
+    place = paths.shown(paths.STUDIES / result.study.name / "report.toml")
+    return {name: words.said(getattr(comment, name), result, f"{place}: {name}") for name in TEXTS}

@@ -7,6 +7,7 @@ nothing to show that way. Colours of text and lines are left to
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,11 +36,23 @@ class Figure:
 
 def figure(key: str, title: str, text: str, chart: alt.TopLevelMixin) -> Figure:
     # A test validates them against Vega-Lite's schema; here that would take most of the time.
-    return Figure(key, title, text, chart.to_dict(validate=False))
+    spec = chart.to_dict(validate=False)
+    used = {name for name in _rows if f'"{name}"' in json.dumps(spec)}
+    spec["datasets"] = {name: _rows[name] for name in sorted(used)}
+    _rows.clear()
+    return Figure(key, title, text, spec)
 
 
-def data(rows: Sequence[dict[str, Any]]) -> alt.Data:
-    return alt.Data(values=list(rows))
+#: Rows of the figure under way, by name. Altair copies a chart, data and all, with
+#: each thing said of it; so the data is only named until the chart is done.
+_rows: dict[str, list[dict[str, Any]]] = {}
+
+
+def data(rows: Sequence[dict[str, Any]]) -> alt.NamedData:
+    """Rows for a chart of the next `figure`."""
+    name = f"rows-{len(_rows)}"
+    _rows[name] = list(rows)
+    return alt.NamedData(name=name)
 
 
 def comparable(result: Result, table: Table) -> list[Cell]:

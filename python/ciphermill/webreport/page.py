@@ -19,12 +19,10 @@ from ..study.measure import Missing
 from ..study.results import Cell, Result
 from ..study.text import sentence
 from . import colours, drawing, figures, kernels, numbers
-from .commentary import Commentary
+from .commentary import Commentary, spoken
 from .evidence import Book
 from .figures import Figure
-
-#: A ratio so near to 1 counts as agreement in the page's own words.
-NEAR = 0.1
+from .words import NEAR
 
 
 @dataclass
@@ -140,7 +138,7 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
         "paper": result.study.paper,
         "note": " ".join(result.study.note.split()),
         "sentence": sentence(result).removeprefix(f"{result.study.name}: "),
-        "comment": comment,
+        "comment": spoken(comment, result),
         "tables": tables,
         "figures": drawn(shown),
     }

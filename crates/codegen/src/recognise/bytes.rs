@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Tables in one sum, at most.
 const MOST_TABLES: usize = 8;
+/// An entry may be part of a larger one: of up to so many times its size.
+const LARGEST_PART: usize = 3;
 /// Steps from an index down to the value it is cut from, at most.
 const MOST_STEPS: usize = 6;
 
@@ -32,8 +34,21 @@ impl Lookup {
     fn mask(&self) -> u32 {
         self.table.iter().fold(0, |m, t| m | t)
     }
+
+    /// Is an entry the sum of those of its index's bits?
+    fn is_linear(&self) -> bool {
+        let sum = |x: usize| (0..8).filter(|b| x >> b & 1 == 1).fold(0, |s, b| s ^ self.table[1 << b]);
+        (0..256).all(|x| self.table[x] == sum(x))
+    }
+
+    /// What a linear table makes of a form of its source.
+    pub fn form(&self, source: &Form) -> Form {
+        let bit = |b: usize| source.moved(|i| (self.table[1 << b] >> i & 1 == 1).then_some(8 * usize::from(self.byte) + b));
+        (0..8).fold(Form::constant(0), |sum, b| sum.xor(&bit(b)))
+    }
 }
 
+#[derive(Default)]
 pub struct ByteSums {
     of: HashMap<Value, Vec<Lookup>>,
     /// The loads that are lookups: they need not be made if nothing uses them.
@@ -64,6 +79,21 @@ impl ByteSums {
     /// The tables whose sum a value is.
     pub fn of(&self, v: Value) -> Option<&[Lookup]> {
         self.of.get(&v).map(|l| l.as_slice())
+    }
+
+    /// The loads from tables that are linear over GF(2), by what they are
+    /// looked up with.
+    pub fn linear_loads(&self) -> HashMap<Value, Vec<(Value, &Lookup)>> {
+        let mut out: HashMap<Value, Vec<(Value, &Lookup)>> = HashMap::new();
+        for &load in &self.loads {
+            if let Some([lookup]) = self.of(load)
+                && lookup.is_linear()
+            {
+                out.entry(lookup.source).or_default().push((load, lookup));
+            }
+        }
+        out.values_mut().for_each(|list| list.sort_by_key(|l| l.0));
+        out
     }
 
     fn combined(&self, func: &Func, sums: &Sums, result: Value, op: Op, args: &[Value]) -> Option<Vec<Lookup>> {
@@ -114,16 +144,18 @@ fn lookup(func: &Func, masks: &Masks, data: &[DataSegment], m: MemAccess, addr: 
         return None;
     }
     let (rest, root) = split(func, addr, u64::from(m.offset));
-    let scale = m.bytes.trailing_zeros() as usize;
-    let (source, byte) = index(func, masks, rest?, scale)?;
+    let (rest, own) = (rest?, m.bytes.trailing_zeros() as usize);
+    let (scale, (source, byte)) =
+        (own..own + LARGEST_PART).find_map(|scale| Some((scale, index(func, masks, rest, scale)?)))?;
     let size = u64::from(m.bytes);
+    let end = root + (255u64 << scale) + size;
     let inside = |d: &&DataSegment| {
-        d.readonly && u64::from(d.addr) <= root && root + 256 * size <= u64::from(d.addr) + d.bytes.len() as u64
+        d.readonly && u64::from(d.addr) <= root && end <= u64::from(d.addr) + d.bytes.len() as u64
     };
     let segment = data.iter().find(inside)?;
     let bytes = &segment.bytes[(root - u64::from(segment.addr)) as usize..];
     let entry = |x: usize| {
-        let word = bytes[x * size as usize..][..size as usize].iter().rev().fold(0, |w, &b| w << 8 | u32::from(b));
+        let word = bytes[x << scale..][..size as usize].iter().rev().fold(0, |w, &b| w << 8 | u32::from(b));
         match (m.signed, m.bytes) {
             (true, 1) => word as u8 as i8 as u32,
             (true, 2) => word as u16 as i16 as u32,

@@ -10,7 +10,7 @@
 use super::form::WORD;
 use super::{Recogniser, linear};
 use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Cfg, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
+use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -55,7 +55,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
         return Configured::default();
     }
     let own: BTreeMap<FuncId, Rows> =
-        module.funcs.iter().filter_map(|(id, f)| Some((id, choose(f, recogniser)?))).collect();
+        module.funcs.iter().filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser)?))).collect();
     let held = held(module, own);
     if held.is_empty() {
         return Configured::default();
@@ -98,11 +98,12 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
 }
 
 /// The matrix that saves a function most, if it is worth loading.
-fn choose(func: &Func, recogniser: &Recogniser) -> Option<Rows> {
+fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser) -> Option<Rows> {
     let masks = Masks::new(func);
     let sums = super::sums::Sums::new(func, &masks);
     let any = |_: &Rows| Some((0, 0, 0));
-    let found = linear::find_any(func, &masks, &sums, recogniser.rotate_cost, &any);
+    let bytes = super::bytes::ByteSums::new(func, &masks, &sums, data);
+    let found = linear::find_any_with(func, &masks, &sums, &bytes, recogniser.rotate_cost, &any);
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
     let mut saved: BTreeMap<Rows, usize> = BTreeMap::new();

@@ -3,8 +3,10 @@
 //! For each value taken as the source, the forms of all values that depend on
 //! nothing but the source and constants are worked out, going forward along
 //! uses. A form that is one of the machine's matrices is a match, however the
-//! program wrote it. So is a sum in which some of the terms, added up, are.
+//! program wrote it. So is a sum in which some of the terms, added up, are. A
+//! lookup in a table that is linear is as good as an operation.
 
+use super::bytes::{ByteSums, Lookup};
 use super::form::{Form, WORD};
 use super::sums::Sums;
 use super::units::Turned;
@@ -21,28 +23,46 @@ pub struct Match {
     pub turned: Turned,
     pub source: Value,
     pub rest: Vec<Value>,
+    /// Products of other values, that are added too.
+    pub more: Vec<(Turned, Value)>,
     /// Operations that the match makes superfluous, if nothing else needs them.
     pub saves: usize,
     /// Row i: the bits of the source that bit i is the sum of.
     pub rows: [u32; WORD],
 }
 
-/// The best match of each value that has one among the machine's matrices.
+/// The best match of each value that has one among the machine's matrices, with
+/// what else of the sum is such a product.
 pub fn find(
     func: &Func,
     masks: &Masks,
     sums: &Sums,
+    bytes: &ByteSums,
     matrices: &HashMap<[u32; WORD], Turned>,
     rotate_cost: usize,
 ) -> HashMap<Value, Match> {
     if matrices.is_empty() {
         return HashMap::new();
     }
-    find_any(func, masks, sums, rotate_cost, &|rows| matrices.get(rows).copied())
+    let all = candidates(func, masks, sums, bytes, rotate_cost, &|rows| matrices.get(rows).copied());
+    let together = |mut list: Vec<Candidate>| {
+        list.sort_by_key(|c| std::cmp::Reverse(c.found.saves));
+        let mut list = list.into_iter();
+        let mut best = list.next()?.found;
+        for other in list.filter(|c| c.found.rest.len() + c.terms.len() > 1) {
+            if other.found.source != best.source && other.terms.iter().all(|t| best.rest.contains(t)) {
+                best.rest.retain(|t| !other.terms.contains(t));
+                best.more.push((other.found.turned, other.found.source));
+                best.saves += other.found.saves;
+            }
+        }
+        Some(best)
+    };
+    all.into_iter().filter_map(|(root, list)| Some((root, together(list)?))).collect()
 }
 
 /// The best match of each value that is a matrix which `accept` takes times
-/// another value.
+/// another value, computed without tables.
 pub fn find_any(
     func: &Func,
     masks: &Masks,
@@ -50,7 +70,39 @@ pub fn find_any(
     rotate_cost: usize,
     accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
 ) -> HashMap<Value, Match> {
-    let mut best: HashMap<Value, Match> = HashMap::new();
+    find_any_with(func, masks, sums, &ByteSums::default(), rotate_cost, accept)
+}
+
+/// The same, computed with the tables that are known.
+pub fn find_any_with(
+    func: &Func,
+    masks: &Masks,
+    sums: &Sums,
+    bytes: &ByteSums,
+    rotate_cost: usize,
+    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+) -> HashMap<Value, Match> {
+    let all = candidates(func, masks, sums, bytes, rotate_cost, accept);
+    // The first of equals.
+    let best = |list: Vec<Candidate>| list.into_iter().rev().max_by_key(|c| c.found.saves).map(|c| c.found);
+    all.into_iter().filter_map(|(root, list)| Some((root, best(list)?))).collect()
+}
+
+/// A match, and which terms of the sum it stands for.
+struct Candidate {
+    found: Match,
+    terms: Vec<Value>,
+}
+
+fn candidates(
+    func: &Func,
+    masks: &Masks,
+    sums: &Sums,
+    bytes: &ByteSums,
+    rotate_cost: usize,
+    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+) -> BTreeMap<Value, Vec<Candidate>> {
+    let mut all: BTreeMap<Value, Vec<Candidate>> = BTreeMap::new();
     let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
     let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
     for inst in insts() {
@@ -58,13 +110,14 @@ pub fn find_any(
             users.entry(func.resolve(arg)).or_default().push(inst);
         }
     }
+    let tables = bytes.linear_loads();
     let mut sources: Vec<Value> = users.keys().copied().collect();
     sources.sort();
     for source in sources {
         if func.ty(source) != Type::I32 || func.as_const(source).is_some() {
             continue;
         }
-        let cone = Cone::new(func, masks, &users, source);
+        let cone = Cone::new(func, masks, &users, &tables, source);
         let mut note = |root: Value, form: &Form, from: &[Value], rest: Vec<Value>| {
             if form.constant != 0 {
                 return;
@@ -73,8 +126,9 @@ pub fn find_any(
             let Some(turned) = accept(&rows) else { return };
             let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
             let saves = (cone.size(func, from) + from.len()).saturating_sub(2 + rotate_cost * rotates);
-            if saves > 0 && best.get(&root).is_none_or(|b| b.saves < saves) {
-                best.insert(root, Match { turned, source, rest, saves, rows });
+            if saves > 0 {
+                let found = Match { turned, source, rest, more: Vec::new(), saves, rows };
+                all.entry(root).or_default().push(Candidate { found, terms: from.to_vec() });
             }
         };
         for (&value, form) in &cone.forms {
@@ -90,7 +144,7 @@ pub fn find_any(
             }
         }
     }
-    best
+    all
 }
 
 /// The values that depend on one source only, with their forms.
@@ -100,11 +154,23 @@ struct Cone {
 }
 
 impl Cone {
-    fn new(func: &Func, masks: &Masks, users: &HashMap<Value, Vec<Inst>>, source: Value) -> Cone {
+    fn new(
+        func: &Func,
+        masks: &Masks,
+        users: &HashMap<Value, Vec<Inst>>,
+        tables: &HashMap<Value, Vec<(Value, &Lookup)>>,
+        source: Value,
+    ) -> Cone {
         let possible = masks.possible(func, source) as u32;
         let mut forms = BTreeMap::from([(source, Form::source(0, possible))]);
         let mut todo = vec![source];
         while let Some(v) = todo.pop() {
+            for &(load, lookup) in tables.get(&v).into_iter().flatten() {
+                if !forms.contains_key(&load) && forms.len() < MOST_VALUES {
+                    forms.insert(load, lookup.form(&forms[&v]));
+                    todo.push(load);
+                }
+            }
             for &inst in users.get(&v).into_iter().flatten() {
                 let data = &func.insts[inst];
                 let [result] = data.results[..] else { continue };

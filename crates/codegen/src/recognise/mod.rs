@@ -12,6 +12,7 @@
 //! * [`linear`]: values that are a matrix times another value;
 //! * [`bytes`]: values that are sums of tables of single bytes;
 //! * [`cover`]: instructions that together make a sum of tables;
+//! * [`pairs`]: matrices of two words behind tables;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code.
@@ -26,6 +27,7 @@ pub mod configure;
 pub mod cover;
 pub mod form;
 pub mod linear;
+pub mod pairs;
 pub mod report;
 pub mod rewrite;
 pub mod sums;
@@ -91,8 +93,10 @@ impl Recogniser {
         }
         let masks = Masks::new(func);
         let sums = sums::Sums::new(func, &masks);
-        let linear = linear::find(func, &masks, &sums, matrices, self.rotate_cost);
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
-        rewrite::rewrite(func, &rewrite::Found { units, inverses, sums: &sums, linear: &linear, bytes: &bytes });
+        let linear = linear::find(func, &masks, &sums, &bytes, matrices, self.rotate_cost);
+        let pairs = pairs::pairs(units);
+        let found = rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, bytes: &bytes };
+        rewrite::rewrite(func, &found);
     }
 }

@@ -53,7 +53,8 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     for func in module.funcs.values() {
         let masks = Masks::new(func);
         let sums = Sums::new(func, &masks);
-        for (rows, places) in matrices(func, &masks, &sums) {
+        let bytes = ByteSums::new(func, &masks, &sums, &module.data);
+        for (rows, places) in matrices(func, &masks, &sums, &bytes) {
             let near = units.iter().filter_map(|u| Some((distance(&u.one_word()?, &rows), u))).min_by_key(|n| n.0);
             let exact = near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone());
             let missed = match near {
@@ -67,7 +68,6 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
             let (function, what) = (func.name.clone(), described(&rows));
             all.push(Finding { function, kind: "matrix", what, places, instruction: exact, missed });
         }
-        let bytes = ByteSums::new(func, &masks, &sums, &module.data);
         for (table, places) in tables(func, &sums, &bytes) {
             let near = units.iter().filter_map(|u| Some((entries(u, &table)?, u))).min_by_key(|n| n.0.0);
             let exact = near.filter(|n| n.0.0 == 0).map(|n| name(n.1));
@@ -88,8 +88,8 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
 
 /// The matrices of the values that are largest: not those of values inside
 /// another's computation.
-fn matrices(func: &Func, masks: &Masks, sums: &Sums) -> BTreeMap<[u32; WORD], usize> {
-    let found = linear::find_any(func, masks, sums, 1, &|_| Some((0, 0, 0)));
+fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeMap<[u32; WORD], usize> {
+    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| Some((0, 0, 0)));
     let mut inner: BTreeSet<Value> = BTreeSet::new();
     for (&root, m) in &found {
         let mut todo = vec![root];

@@ -8,6 +8,7 @@
 use super::bytes::{ByteSums, Lookup, added};
 use super::cover::{Step, cover, halves};
 use super::linear::Match;
+use super::pairs::Pair;
 use super::sums::Sums;
 use super::units::{Inverse, Meaning, Unit};
 use crate::align::use_counts;
@@ -19,26 +20,28 @@ use std::sync::Arc;
 pub struct Found<'a> {
     pub units: &'a [Unit],
     pub inverses: &'a [Inverse],
+    pub pairs: &'a [Pair],
     pub sums: &'a Sums,
     pub linear: &'a HashMap<Value, Match>,
     pub bytes: &'a ByteSums,
 }
 
-
 /// How a value is computed anew.
 enum Plan {
     Linear(Match),
-    /// The sum of the steps' tables, put through a matrix if there is one, and of
-    /// `rest`.
+    /// The sum of the steps' tables, rotated to the left by `turn`, put through a
+    /// matrix if there is one, and of `rest`.
     Tables {
         steps: Vec<Step>,
+        turn: u32,
         matrix: Option<u16>,
         rest: Vec<Value>,
     },
-    /// A matrix of two sources times what the two steps give, and the sum of
-    /// `rest`.
+    /// A matrix of two sources times what the two steps give, the sum of
+    /// `inside` added to each, and the sum of `rest`.
     Halves {
         steps: [Step; 2],
+        inside: Vec<Value>,
         matrix: u16,
         rest: Vec<Value>,
     },
@@ -46,10 +49,11 @@ enum Plan {
 
 /// Rewrite a function by what was found in it.
 pub fn rewrite(func: &mut Func, found: &Found<'_>) {
-    let (plans, needed) = plan(func, found);
+    let (mut plans, needed) = plan(func, found);
     if plans.is_empty() {
         return;
     }
+    own_last(func, &mut plans);
     for block in func.layout.clone() {
         let mut made_here = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
@@ -61,13 +65,23 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                 let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
-                    Plan::Tables { steps, matrix: None, rest } => out.tables(steps, rest),
-                    Plan::Tables { steps, matrix: Some(function), rest } => {
+                    Plan::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
+                    Plan::Tables { steps, turn, matrix: None, rest } => {
+                        let word = out.tables(steps, &[]);
+                        let word = out.rotated(word, *turn);
+                        let terms: Vec<Value> = rest.iter().copied().chain([word]).collect();
+                        out.sum(&terms).unwrap_or(word)
+                    }
+                    Plan::Tables { steps, matrix: Some(function), rest, .. } => {
                         let word = out.tables(steps, &[]);
                         out.product(*function, &[word, word], rest)
                     }
-                    Plan::Halves { steps, matrix, rest } => {
-                        let words = steps.each_ref().map(|step| out.apply(step, None));
+                    Plan::Halves { steps, inside, matrix, rest } => {
+                        let inside = out.sum(inside);
+                        let words = steps.each_ref().map(|step| {
+                            let word = out.apply(step, None);
+                            inside.map_or(word, |i| out.op(Op::Bin(BinOp::Xor), &[word, i]))
+                        });
                         out.product(*matrix, &words, rest)
                     }
                 };
@@ -80,6 +94,20 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
         }
     }
     func.resolve_all();
+}
+
+/// Where a sum of tables is what a loop carries round, the table of the value it
+/// replaces is added last: the old value's register is free for it then.
+fn own_last(func: &Func, plans: &mut HashMap<Value, Plan>) {
+    for &block in &func.layout {
+        for target in func.blocks[block].term.targets() {
+            for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
+                if let Some(Plan::Tables { steps, .. }) = plans.get_mut(&func.resolve(arg)) {
+                    steps.sort_by_key(|s| s.sources.contains(&Some(param)));
+                }
+            }
+        }
+    }
 }
 
 /// The plans of the values that have one, and all values that are needed.
@@ -103,12 +131,12 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
         match choose(func, found, &uses, v) {
             Some(plan) => {
                 match &plan {
-                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source])),
+                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
-                    Plan::Halves { steps, rest, .. } => {
-                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
+                    Plan::Halves { steps, inside, rest, .. } => {
+                        todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(inside).chain(rest));
                     }
                 }
                 plans.insert(v, plan);
@@ -139,19 +167,34 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     };
     for inverse in found.inverses.iter().filter(|i| i.splits() && replaced > 1) {
         if let Some(steps) = halves(found.units, &inverse.masks, &before(inverse)) {
-            return Some(Plan::Halves { steps, matrix: inverse.function, rest });
+            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
+        }
+    }
+    for pair in found.pairs.iter().filter(|_| replaced > 2) {
+        if let Some(steps) = pair.steps(found.units, &lookups) {
+            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
     }
     if let Some(m) = found.linear.get(&v) {
-        return Some(Plan::Linear(m.clone()));
+        return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));
+    }
+    if tables.iter().any(|&t| cut_from_word(func, found, uses, t)) {
+        return None;
     }
     if let Some(steps) = cover(found.units, &lookups).filter(pays) {
-        return Some(Plan::Tables { steps, matrix: None, rest });
+        return Some(Plan::Tables { steps, turn: 0, matrix: None, rest });
+    }
+    for turn in [8, 16, 24] {
+        let table = |l: &Lookup| Arc::new(l.table.map(|x| x.rotate_right(turn)));
+        let turned: Vec<Lookup> = lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect();
+        if let Some(steps) = cover(found.units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Plan::Tables { steps, turn, matrix: None, rest });
+        }
     }
     for inverse in found.inverses {
         let lookups = before(inverse);
         if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
-            return Some(Plan::Tables { steps, matrix: Some(inverse.function), rest });
+            return Some(Plan::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
         }
     }
     // Else those terms that are tables of the machine by themselves.
@@ -163,7 +206,40 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
     let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
     let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
     let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
-    Some(Plan::Tables { steps, matrix: None, rest })
+    Some(Plan::Tables { steps, turn: 0, matrix: None, rest })
+}
+
+/// Is it part of a word that one instruction makes, and that others need too? It
+/// is then better cut from that word.
+fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, term: Value) -> bool {
+    let (mut v, mut cut) = (func.resolve(term), false);
+    while let Some(inst) = func.def_inst(v) {
+        let data = &func.insts[inst];
+        let cuts = matches!(data.op, Op::Bin(BinOp::And | BinOp::Shl | BinOp::ShrU | BinOp::RotL | BinOp::RotR));
+        if !cuts || func.as_const(data.args[1]).is_none() {
+            break;
+        }
+        (v, cut) = (func.resolve(data.args[0]), true);
+    }
+    let Some(lookups) = found.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else { return false };
+    let whole = |steps: &Vec<Step>| matches!(&steps[..], [step] if step.turn == 0 && step.mask == u32::MAX);
+    cover(found.units, lookups).is_some_and(|steps| whole(&steps))
+}
+
+/// A matrix that takes halves of two words, times a sum in which there are
+/// tables: the rest of the sum is added to each of the words.
+fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
+    let (matrix, 0, 0) = m.turned else { return None };
+    if !m.more.is_empty() {
+        return None;
+    }
+    let inverse = found.inverses.iter().find(|i| i.function == matrix && i.splits())?;
+    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
+    let terms = found.sums.flatten(func.resolve(m.source), &mut |_| false);
+    let (tables, inside): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
+    let lookups = added(tables.iter().flat_map(of));
+    let steps = halves(found.units, &inverse.masks, &lookups)?;
+    Some(Plan::Halves { steps, inside, matrix, rest: m.rest.clone() })
 }
 
 struct Emitter<'a> {
@@ -220,12 +296,13 @@ impl Emitter<'_> {
     }
 
     fn linear(&mut self, m: &Match) -> Value {
-        let (function, before, behind) = m.turned;
-        let source = self.rotated(m.source, before);
-        let product = self.matrix(function, &[source, source]);
-        let product = self.rotated(product, behind);
-        let terms: Vec<Value> = m.rest.iter().copied().chain([product]).collect();
-        self.sum(&terms).unwrap_or(product)
+        let mut terms = m.rest.clone();
+        for &((function, before, behind), source) in m.more.iter().chain([&(m.turned, m.source)]) {
+            let source = self.rotated(source, before);
+            let product = self.matrix(function, &[source, source]);
+            terms.push(self.rotated(product, behind));
+        }
+        self.sum(&terms).unwrap_or(m.source)
     }
 
     /// Tables that keep only part of the accumulator are gathered in words of

@@ -2,7 +2,7 @@
 //!
 //! `CIPHERMILL_SEED` sets the first module's number, `CIPHERMILL_MODULES` how
 //! many there are, `CIPHERMILL_MACHINES` on which machines (names with commas
-//! between them, extensions behind plus signs), `CIPHERMILL_BYTES` up to which
+//! between them, extensions behind plus signs, `/4` for one module of four), `CIPHERMILL_BYTES` up to which
 //! size: small modules take a fraction of the time. A failing module is shrunk and saved among the regressions,
 //! and the run goes on; the exit code says whether there were any.
 

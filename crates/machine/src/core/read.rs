@@ -144,21 +144,25 @@ fn units(b: &Builder<'_>, t: &Tree) -> Result<Vec<UnitId>, FileError> {
 }
 
 fn fusion(b: &Builder<'_>, t: &Tree) -> Result<Vec<MacroFusion>, FileError> {
-    // An instruction that was taken out of the machine fuses with nothing.
-    let find = |n: &Node| -> Vec<InstrId> {
+    let find = |n: &Node| -> Result<Vec<InstrId>, FileError> {
         let name = n.as_str().unwrap_or_default();
-        let fits = |other: &str| match name.strip_suffix('*') {
-            Some(prefix) => other.starts_with(prefix),
-            None => other == name,
-        };
-        b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect()
+        let stem = name.strip_suffix('*').unwrap_or(name);
+        let fits = |other: &str| other == name || stem != name && other.starts_with(stem);
+        let found: Vec<InstrId> = b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect();
+        // What was taken out of the machine, itself or one of its forms, fuses with nothing.
+        let taken_out = |r: &String| fits(r) || stem.strip_prefix(r.as_str()).is_some_and(|form| form.starts_with('_'));
+        if found.is_empty() && !b.merged.removed.iter().any(taken_out) {
+            let error = n.place.error(format!("no instruction is called `{name}`"));
+            return Err(error.mend_opt(did_you_mean(stem, b.instr_names.keys().map(String::as_str))));
+        }
+        Ok(found)
     };
     let one = |n: &Node| {
         let t = n.as_table()?;
-        let all = |key: &str| nodes(t, key).iter().flat_map(find).collect();
-        Some(MacroFusion { first: all("first"), second: all("second") })
+        let all = |key: &str| Ok(nodes(t, key).iter().map(find).collect::<Result<Vec<_>, FileError>>()?.concat());
+        Some(all("first").and_then(|first| Ok(MacroFusion { first, second: all("second")? })))
     };
-    Ok(nodes(t, "macro_fusion").iter().filter_map(one).collect())
+    nodes(t, "macro_fusion").iter().filter_map(one).collect()
 }
 
 fn predictor(t: &Tree) -> Result<Predictor, FileError> {

@@ -261,6 +261,11 @@ impl Memory {
         ready
     }
 
+    /// Bits of an address within its line.
+    pub fn shift(&self) -> u32 {
+        self.shift
+    }
+
     /// Line of an address.
     pub fn line(&self, addr: u32) -> u32 {
         addr >> self.shift

@@ -1,11 +1,11 @@
 //! Stores that have been renamed and not reached the cache: where loads look
 //! before they go there.
 
-/// One store.
+use crate::words::{Reader, Writer};
+
+/// One store's times.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Store {
-    pub addr: u32,
-    pub bytes: u32,
     /// Its address is known from here on.
     pub address: u64,
     /// Its data starts.
@@ -25,13 +25,27 @@ pub enum Found {
     Part { drained: u64, address: u64 },
 }
 
-/// The store buffer, a ring, with a filter in front of it: for each of some
+/// The youngest of the stores that could still be on their way which has bytes
+/// of a load: how many are younger, and whether it has all of them. Which it
+/// is depends on addresses alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Overlap {
+    pub younger: u32,
+    pub whole: bool,
+}
+
+/// The store buffer: addresses and times each in a ring, because addresses are
+/// known of stores whose times have yet to be worked out. In front of it stands a filter: for each of some
 /// hundred word addresses, the number of the last store to such a word.
 pub struct Stores {
-    ring: Vec<Store>,
-    /// Places that count, the last so many.
+    /// Address and bytes.
+    places: Vec<(u32, u32)>,
+    times: Vec<Store>,
+    /// Entries that count, the last so many.
     buffers: u64,
-    count: u64,
+    /// Stores so far, and those of them that have times.
+    pushed: u64,
+    settled: u64,
     filter: Vec<u64>,
 }
 
@@ -40,67 +54,119 @@ const FILTER: usize = 1024;
 impl Stores {
     pub fn new(buffers: u32) -> Stores {
         let buffers = buffers.max(1);
-        let ring = vec![Store::default(); buffers.next_power_of_two() as usize];
-        Stores { ring, buffers: u64::from(buffers), count: 0, filter: vec![0; FILTER] }
+        let len = buffers.next_power_of_two() as usize;
+        Stores {
+            places: vec![(0, 1); len],
+            times: vec![Store::default(); len],
+            buffers: u64::from(buffers),
+            pushed: 0,
+            settled: 0,
+            filter: vec![0; FILTER],
+        }
     }
 
     #[inline(always)]
     fn at(&self, number: u64) -> usize {
-        number as usize & (self.ring.len() - 1)
+        number as usize & (self.times.len() - 1)
+    }
+
+    /// Stores so far.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
     }
 
     /// When the place that the next store needs is free.
     pub fn free(&self) -> u64 {
-        match self.count.checked_sub(self.buffers) {
-            Some(n) => self.ring[self.at(n)].drained,
+        match self.settled.checked_sub(self.buffers) {
+            Some(n) => self.times[self.at(n)].drained,
             None => 0,
         }
     }
 
     /// The time at which the last store is in the cache.
     pub fn last_drained(&self) -> u64 {
-        match self.count {
+        match self.settled {
             0 => 0,
-            n => self.ring[self.at(n - 1)].drained,
+            n => self.times[self.at(n - 1)].drained,
         }
     }
 
-    pub fn push(&mut self, store: Store) {
-        let at = self.at(self.count);
-        self.ring[at] = store;
-        self.count += 1;
-        for word in store.addr >> 2..=(store.addr.wrapping_add(store.bytes - 1)) >> 2 {
-            self.filter[word as usize % FILTER] = self.count;
-        }
-    }
-
-    /// The youngest store that has bytes of a load which starts at `start`.
+    /// A store's address, in program order; its times come with [`Stores::settle`].
     #[inline(always)]
-    pub fn find(&self, addr: u32, bytes: u32, start: u64) -> Found {
-        let oldest = self.count.saturating_sub(self.buffers);
+    pub fn push(&mut self, addr: u32, bytes: u32) {
+        let at = self.at(self.pushed);
+        self.places[at] = (addr, bytes);
+        self.pushed += 1;
+        for word in addr >> 2..=(addr.wrapping_add(bytes - 1)) >> 2 {
+            self.filter[word as usize % FILTER] = self.pushed;
+        }
+    }
+
+    /// The times of the next store.
+    pub fn settle(&mut self, store: Store) {
+        let at = self.at(self.settled);
+        self.times[at] = store;
+        self.settled += 1;
+    }
+
+    /// The youngest of the stores pushed which has bytes of a load.
+    #[inline(always)]
+    pub fn overlap(&self, addr: u32, bytes: u32) -> Option<Overlap> {
+        let oldest = self.pushed.saturating_sub(self.buffers);
         let (a, b) = (addr >> 2, addr.wrapping_add(bytes - 1) >> 2);
         if self.filter[a as usize % FILTER] <= oldest && self.filter[b as usize % FILTER] <= oldest {
-            return Found::Nothing;
+            return None;
         }
-        self.search(addr, bytes, start, oldest)
+        self.search(addr, bytes, oldest)
     }
 
-    fn search(&self, addr: u32, bytes: u32, start: u64, oldest: u64) -> Found {
-        for n in (oldest..self.count).rev() {
-            let s = &self.ring[self.at(n)];
-            if s.drained <= start {
-                break;
-            }
-            let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
-            let (first, last) = (u64::from(s.addr), u64::from(s.addr) + u64::from(s.bytes));
-            if first <= from && to <= last {
-                return Found::Whole { data: s.data, address: s.address };
-            }
-            if first < to && from < last {
-                return Found::Part { drained: s.drained, address: s.address };
-            }
+    fn search(&self, addr: u32, bytes: u32, oldest: u64) -> Option<Overlap> {
+        let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
+        (oldest..self.pushed).rev().find_map(|n| {
+            let (addr, bytes) = self.places[self.at(n)];
+            let (first, last) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
+            let younger = (self.pushed - 1 - n) as u32;
+            (first < to && from < last).then_some(Overlap { younger, whole: first <= from && to <= last })
+        })
+    }
+
+    /// What a load that starts at `start` finds of it.
+    #[inline(always)]
+    pub fn find(&self, overlap: Option<Overlap>, start: u64) -> Found {
+        let Some(overlap) = overlap else { return Found::Nothing };
+        let s = &self.times[self.at(self.settled.wrapping_sub(1 + u64::from(overlap.younger)))];
+        match overlap.whole {
+            // Stores reach the cache in order: whatever is older has too.
+            _ if s.drained <= start => Found::Nothing,
+            true => Found::Whole { data: s.data, address: s.address },
+            false => Found::Part { drained: s.drained, address: s.address },
         }
-        Found::Nothing
+    }
+
+    /// Write down the times of stores that are on their way in a cycle.
+    pub fn save(&self, w: &mut Writer, now: u64) {
+        let mut from = self.settled.saturating_sub(self.buffers);
+        while from < self.settled && self.times[self.at(from)].drained < now {
+            from += 1;
+        }
+        w.number(self.settled - from);
+        for n in from..self.settled {
+            let s = &self.times[self.at(n)];
+            w.after(s.drained, now);
+            w.after(s.address, now);
+            w.after(s.data, now);
+        }
+    }
+
+    /// Set the times up again, for another cycle, after so many stores.
+    pub fn restore(&mut self, r: &mut Reader<'_>, now: u64, settled: u64) {
+        self.settled = settled;
+        self.times.fill(Store { address: 0, data: 0, drained: now.saturating_sub(1) });
+        let count = r.number();
+        for n in settled.saturating_sub(count)..settled {
+            let at = self.at(n);
+            self.times[at] = Store { drained: r.after(now), address: r.after(now), data: r.after(now) };
+        }
     }
 }
 
@@ -111,16 +177,21 @@ mod tests {
     #[test]
     fn the_youngest_store_that_is_not_in_the_cache() {
         let mut s = Stores::new(2);
-        let store = |addr, bytes, data, drained| Store { addr, bytes, address: data, data, drained };
-        s.push(store(0x100, 4, 5, 20));
-        s.push(store(0x102, 1, 7, 30));
-        assert_eq!(s.find(0x100, 2, 10), Found::Whole { data: 5, address: 5 });
-        assert_eq!(s.find(0x100, 4, 10), Found::Part { drained: 30, address: 7 });
-        assert_eq!(s.find(0x102, 1, 10), Found::Whole { data: 7, address: 7 });
-        assert_eq!(s.find(0x100, 2, 20), Found::Nothing);
-        assert_eq!(s.find(0x104, 4, 10), Found::Nothing);
+        let store = |addr, bytes, data, drained| (addr, bytes, Store { address: data, data, drained });
+        let push = |s: &mut Stores, (addr, bytes, times)| {
+            s.push(addr, bytes);
+            s.settle(times);
+        };
+        let find = |s: &Stores, addr, bytes, start| s.find(s.overlap(addr, bytes), start);
+        push(&mut s, store(0x100, 4, 5, 20));
+        push(&mut s, store(0x102, 1, 7, 30));
+        assert_eq!(find(&s, 0x100, 2, 10), Found::Whole { data: 5, address: 5 });
+        assert_eq!(find(&s, 0x100, 4, 10), Found::Part { drained: 30, address: 7 });
+        assert_eq!(find(&s, 0x102, 1, 10), Found::Whole { data: 7, address: 7 });
+        assert_eq!(find(&s, 0x100, 2, 20), Found::Nothing);
+        assert_eq!(find(&s, 0x104, 4, 10), Found::Nothing);
         assert_eq!((s.free(), s.last_drained()), (20, 30));
-        s.push(store(0x200, 4, 9, 40));
-        assert_eq!(s.find(0x100, 2, 10), Found::Nothing);
+        push(&mut s, store(0x200, 4, 9, 40));
+        assert_eq!(find(&s, 0x100, 2, 10), Found::Nothing);
     }
 }

@@ -3,6 +3,7 @@
 //! It serves caches and translation buffers. Bytes are not here: values come
 //! from the functional run.
 
+use ciphermill_machine::victim::Victims;
 use ciphermill_machine::{Cache, Replacement};
 
 const EMPTY: u64 = u64::MAX;
@@ -27,9 +28,7 @@ pub struct Tags {
     lines: Vec<Line>,
     ways: usize,
     mask: u64,
-    replacement: Replacement,
-    next: Vec<u32>,
-    random: u32,
+    victims: Victims,
 }
 
 impl Tags {
@@ -39,9 +38,7 @@ impl Tags {
             lines: vec![Line { number: EMPTY, ready: 0, dirty: false }; sets * ways],
             ways,
             mask: sets as u64 - 1,
-            replacement,
-            next: vec![0; sets],
-            random: 0x2545_f491,
+            victims: Victims::new(sets, ways, replacement),
         }
     }
 
@@ -67,7 +64,7 @@ impl Tags {
         let way = set.iter().position(|l| l.number == line)?;
         set[way].dirty |= write;
         let ready = set[way].ready;
-        if self.replacement == Replacement::Lru {
+        if self.victims.by_use() {
             set[..=way].rotate_right(1);
         }
         Some(ready)
@@ -85,24 +82,9 @@ impl Tags {
         let first = set * self.ways;
         let ways = self.ways;
         let free = self.lines[first..first + ways].iter().position(|l| l.number == EMPTY);
-        let way = match (self.replacement, free) {
-            (Replacement::Lru, _) => ways - 1,
-            (_, Some(way)) => way,
-            (Replacement::Fifo, None) => {
-                let way = self.next[set];
-                self.next[set] = (way + 1) % ways as u32;
-                way as usize
-            }
-            (Replacement::Random, None) => {
-                // Marsaglia's xorshift with a fixed seed.
-                self.random ^= self.random << 13;
-                self.random ^= self.random >> 17;
-                self.random ^= self.random << 5;
-                self.random as usize % ways
-            }
-        };
+        let way = self.victims.choose(set, free);
         let old = std::mem::replace(&mut self.lines[first + way], Line { number: line, ready, dirty });
-        if self.replacement == Replacement::Lru {
+        if self.victims.by_use() {
             self.lines[first..first + ways].rotate_right(1);
         }
         (old.number != EMPTY).then_some(Victim { line: old.number, dirty: old.dirty })

@@ -1,41 +1,40 @@
 //! Jumps: what was guessed, and what happens on the path that was wrong.
 
 use super::Pipeline;
+use super::outside::{Answer, Question};
 use crate::code::{Inst1, Jump, NONE};
 use crate::events::Cause;
 use crate::log::Row;
 use crate::uop::{Kind, Lists, Uop};
 
-/// What fetch did behind a jump.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Guess {
-    Right,
-    /// It went to this instruction instead; `NONE`: nowhere.
-    Wrong(u32),
-}
+/// A jump was guessed right; any other answer is the number of the instruction
+/// that fetch went to instead, `NONE`: nowhere.
+const RIGHT: Answer = u64::MAX;
 
 impl Pipeline {
     /// What the predictors say of a jump, and what they learn.
     #[inline(always)]
-    pub(super) fn judge(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32) -> Guess {
+    pub(super) fn judge(&mut self, number: u32, taken: bool) -> Answer {
+        let inst = self.code.insts[number as usize];
+        let next = self.next;
         let pc = inst.addr >> self.pc_shift;
         self.tally.branches += 1;
         let guess = match inst.jump {
-            Jump::No => return Guess::Right,
+            Jump::No => return RIGHT,
             Jump::Conditional => {
                 self.tally.conditional += 1;
                 let guess = self.direction.guess(pc, inst.target <= number);
                 self.direction.learn(pc, taken);
                 if guess == taken {
-                    return Guess::Right;
+                    return RIGHT;
                 }
                 self.tally.conditional_wrong += 1;
-                Guess::Wrong(if guess { inst.target } else { number + 1 })
+                u64::from(if guess { inst.target } else { number + 1 })
             }
-            Jump::Direct => Guess::Right,
+            Jump::Direct => RIGHT,
             Jump::Call => {
                 self.returns.push(inst.addr + u32::from(inst.bytes));
-                Guess::Right
+                RIGHT
             }
             Jump::CallIndirect | Jump::Indirect | Jump::Return => {
                 let target = self.code.insts.get(next as usize).map_or(0, |i| i.addr);
@@ -47,30 +46,29 @@ impl Pipeline {
                 if inst.jump == Jump::CallIndirect {
                     self.returns.push(inst.addr + u32::from(inst.bytes));
                 }
-                if guess == target || next == NONE { Guess::Right } else { Guess::Wrong(NONE) }
+                if guess == target || next == NONE { RIGHT } else { u64::from(NONE) }
             }
         };
-        if guess != Guess::Right {
+        if guess != RIGHT {
             self.tally.mispredicted += 1;
         }
         guess
     }
 
-    pub(super) fn branch(&mut self, number: u32, inst: &Inst1, taken: bool, next: u32, outcome: u64) {
-        match self.judge(number, inst, taken, next) {
-            Guess::Wrong(wrong) => self.mispredicted(wrong, outcome),
-            Guess::Right if taken || inst.jump != Jump::Conditional => {
+    pub(super) fn branch(&mut self, number: u32, inst: &Inst1, taken: bool, outcome: u64) {
+        match self.ask(Question::Jump { number, taken }, 0, &[]) {
+            wrong if wrong != RIGHT => self.mispredicted(wrong as u32, outcome),
+            _ if taken || inst.jump != Jump::Conditional => {
                 let known = matches!(inst.jump, Jump::Conditional | Jump::Direct | Jump::Call);
-                self.follow(number, if known { inst.target } else { NONE }, inst.addr >> self.pc_shift);
+                self.follow(number, if known { inst.target } else { NONE });
             }
-            Guess::Right => self.front.untaken(number),
+            _ => self.front.untaken(number),
         }
     }
 
     /// Fetch follows a taken branch to its target.
-    pub(super) fn follow(&mut self, number: u32, target: u32, pc: u32) {
-        let known = self.btb.knows(pc);
-        self.tally.btb += u64::from(!known);
+    pub(super) fn follow(&mut self, number: u32, target: u32) {
+        let known = self.ask(Question::Target { number }, 0, &[]) != 0;
         let back = (target <= number).then(|| {
             let (from, last) = (&self.code.insts[target as usize], &self.code.insts[number as usize]);
             (from.addr, last.addr + u32::from(last.bytes.max(1)) - 1)
@@ -108,7 +106,7 @@ impl Pipeline {
                 n += 1;
                 continue;
             }
-            let fetched = self.front.fetch(inst.addr, u32::from(inst.bytes), None);
+            let fetched = self.front.fetch(inst.addr, u32::from(inst.bytes));
             if fetched >= until {
                 break;
             }
@@ -139,12 +137,16 @@ impl Pipeline {
                         uop,
                         Row {
                             number: n,
+                            retired_before: self.tally.instructions,
+                            pair: false,
                             kind: uop.kind,
                             fetched,
                             decoded,
                             renamed,
+                            started: false,
                             start: 0,
                             end: 0,
+                            port: 0,
                             retired: until,
                             wrong: true,
                         },
@@ -155,8 +157,7 @@ impl Pipeline {
             n = match inst.jump {
                 Jump::No => n + 1,
                 Jump::Conditional => {
-                    let pc = inst.addr >> self.pc_shift;
-                    if self.direction.guess(pc, inst.target <= n) {
+                    if self.ask(Question::Guess { number: n }, 0, &[]) != 0 {
                         self.front.taken(n, inst.target, None, true);
                         inst.target
                     } else {
@@ -179,7 +180,9 @@ impl Pipeline {
         let (renamed, until) = (row.renamed, row.retired);
         let (ready, _) = self.operands(lists, uop);
         if uop.kind == Kind::Nothing {
-            self.results(lists, uop, ready.max(renamed), None, Cause::Base);
+            let at = ready.max(renamed);
+            self.results(lists, uop, at, None, Cause::Base);
+            self.note(Row { started: at < until, start: at, end: at, ..row });
             return;
         }
         let mut from = ready.max(renamed + u64::from(self.core.rename.stages));
@@ -196,6 +199,7 @@ impl Pipeline {
         if start >= until {
             self.calendar.wait_until(until);
             self.results(lists, uop, 0, Some(u64::MAX / 2), Cause::Base);
+            self.note(row);
             return;
         }
         self.calendar.take(port, uop.busy, start);
@@ -203,8 +207,12 @@ impl Pipeline {
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;
         self.results(lists, uop, start, None, Cause::Base);
+        self.note(Row { started: true, start, end: start + u64::from(uop.latency), port, ..row });
+    }
+
+    fn note(&mut self, row: Row) {
         if let Some(log) = &mut self.log {
-            log.push(Row { start, end: start + u64::from(uop.latency), ..row });
+            log.push(row);
         }
     }
 }

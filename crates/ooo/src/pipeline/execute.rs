@@ -1,7 +1,7 @@
 //! Starting: operands, ports, loads and stores.
 
+use super::outside::{Data, Question, overlap};
 use super::{Access, Pipeline, Value};
-use crate::code::Inst1;
 use crate::events::Cause;
 use crate::mem::Level;
 use crate::mem::stores::{Found, Store};
@@ -13,6 +13,8 @@ use ciphermill_machine::core::Disambiguation;
 pub(super) struct Done {
     pub(super) start: u64,
     pub(super) end: u64,
+    /// A set of one; 0: it takes none.
+    pub(super) port: u32,
     pub(super) cause: Cause,
 }
 
@@ -23,11 +25,11 @@ impl Pipeline {
     pub(super) fn execute(
         &mut self,
         lists: &Lists,
-        inst: &Inst1,
+        number: u32,
         uop: &Uop,
-        access: Option<Access>,
-        renamed: u64,
-        late: Cause,
+        access: Option<u16>,
+        accesses: &[Access],
+        (renamed, late): (u64, Cause),
     ) -> (Done, u64) {
         let earliest = renamed + u64::from(self.core.rename.stages);
         let (ready, slow) = self.operands(lists, uop);
@@ -35,14 +37,14 @@ impl Pipeline {
             // Its result is there as soon as its source.
             let at = ready.max(renamed);
             self.results(lists, uop, at, None, slow);
-            return (Done { start: at, end: at, cause: late }, 0);
+            return (Done { start: at, end: at, port: 0, cause: late }, 0);
         }
         let (mut from, mut cause) = if ready > earliest { (ready, slow) } else { (earliest, late) };
         if self.core.in_order && self.last_start > from {
             (from, cause) = (self.last_start, Cause::Dependences);
         }
         let guess = match (uop.kind, access) {
-            (Kind::Load, Some(_)) => self.may_pass(inst),
+            (Kind::Load, Some(_)) => self.may_pass(number, accesses),
             _ => true,
         };
         if !guess && self.addresses_known > from {
@@ -57,16 +59,16 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(lists, inst, uop, access, start, guess, cause),
+            (Kind::Load, Some(access)) => self.load(lists, number, uop, (access, accesses), (start, port), guess, cause),
             (Kind::StoreAddress, Some(access)) => {
-                self.store =
-                    Store { addr: access.addr, bytes: access.bytes, address: start + 1, data: start, drained: 0 };
+                self.store = Store { address: start + 1, data: start, drained: 0 };
+                self.stored = access;
                 self.addresses_known = self.addresses_known.max(start + 1);
-                (Done { start, end: start + 1, cause }, 0)
+                (Done { start, end: start + 1, port, cause }, 0)
             }
             _ => {
                 self.results(lists, uop, start, None, Cause::Dependences);
-                (Done { start, end: start + u64::from(uop.latency), cause }, 0)
+                (Done { start, end: start + u64::from(uop.latency), port, cause }, 0)
             }
         }
     }
@@ -82,26 +84,22 @@ impl Pipeline {
 
     /// May a load start before all older stores have their addresses?
     #[inline(always)]
-    pub(super) fn may_pass(&self, inst: &Inst1) -> bool {
+    fn may_pass(&mut self, number: u32, accesses: &[Access]) -> bool {
         match self.core.load.disambiguation {
             Disambiguation::Wait => false,
             Disambiguation::Perfect => true,
-            Disambiguation::Predict { .. } => self.waits[self.wait_at(inst)] == 0,
+            Disambiguation::Predict { .. } => self.ask(Question::Passes { number }, 0, accesses) != 0,
         }
-    }
-
-    pub(super) fn wait_at(&self, inst: &Inst1) -> usize {
-        (inst.addr >> self.pc_shift) as usize & (self.waits.len() - 1)
     }
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn load(
         &mut self,
         lists: &Lists,
-        inst: &Inst1,
+        number: u32,
         uop: &Uop,
-        access: Access,
-        start: u64,
+        (access, accesses): (u16, &[Access]),
+        (start, port): (u64, u32),
         passed: bool,
         mut cause: Cause,
     ) -> (Done, u64) {
@@ -110,11 +108,11 @@ impl Pipeline {
         let failed = u64::from(load.failed_forward_cycles);
         let violation = u64::from(load.violation_cycles);
         let predicts = matches!(load.disambiguation, Disambiguation::Predict { .. });
-        let crosses = self.memory.line(access.addr) != self.memory.line(access.addr.wrapping_add(access.bytes - 1));
-        let split = if crosses { u64::from(load.split_cycles) } else { 0 };
+        let split = u64::from(load.split_cycles);
         let mut again = 0;
         let mut waited = start;
-        let found = self.stores.find(access.addr, access.bytes, start);
+        let stored = overlap(self.ask(Question::Overlap { access }, 0, accesses));
+        let found = self.stores.find(stored, start);
         if let Found::Whole { address, .. } | Found::Part { address, .. } = found
             && address > start
         {
@@ -122,13 +120,11 @@ impl Pipeline {
             if passed && predicts {
                 self.tally.violations += 1;
                 again = address + violation;
-                let at = self.wait_at(inst);
-                self.waits[at] = 15;
+                self.ask(Question::Passed { number, wrong: true }, 0, accesses);
             }
             waited = address;
         } else if predicts && !passed {
-            let at = self.wait_at(inst);
-            self.waits[at] -= 1;
+            self.ask(Question::Passed { number, wrong: false }, 0, accesses);
         }
         let end = match found {
             Found::Whole { data, .. } => {
@@ -145,20 +141,14 @@ impl Pipeline {
                 waited.max(drained) + failed + latency
             }
             Found::Nothing => {
-                let pc = inst.addr >> self.pc_shift;
-                let got = self.memory.data(pc, access.addr, start, false);
-                let mut ready = got.start;
-                if crosses {
-                    let last = access.addr.wrapping_add(access.bytes - 1);
-                    ready = ready.max(self.memory.data(pc, last, start, false).start);
-                }
+                let got = Data::unpack(self.ask(Question::Data { number, access, write: false }, start, accesses));
                 match got.level {
-                    _ if got.translation > 0 && got.level == Level::First => cause = Cause::Translation,
+                    _ if got.translated && got.level == Level::First => cause = Cause::Translation,
                     Level::First => {}
                     Level::Second => cause = Cause::L2,
                     Level::Memory => cause = Cause::Memory,
                 }
-                ready + latency + split
+                start + got.later + latency + if got.crosses { split } else { 0 }
             }
         };
         let from = if matches!(cause, Cause::L2 | Cause::Memory | Cause::Translation | Cause::Forward) {
@@ -167,21 +157,17 @@ impl Pipeline {
             Cause::L1
         };
         self.results(lists, uop, start, Some(end), from);
-        (Done { start, end, cause }, again)
+        (Done { start, end, port, cause }, again)
     }
 
     /// The store under way has retired: it goes to the cache, in order.
-    pub(super) fn commit(&mut self, inst: &Inst1, retired: u64) {
+    pub(super) fn commit(&mut self, number: u32, accesses: &[Access], retired: u64) {
         self.tally.stores += 1;
         let at = retired + 1;
-        let pc = inst.addr >> self.pc_shift;
-        let got = self.memory.data(pc, self.store.addr, at, true);
-        let last = self.store.addr.wrapping_add(self.store.bytes - 1);
-        let mut there = got.start;
-        if self.memory.line(last) != self.memory.line(self.store.addr) {
-            there = there.max(self.memory.data(pc, last, at, true).start);
-        }
-        self.store.drained = there.max(at).max(self.stores.last_drained() + 1);
-        self.stores.push(self.store);
+        let before = self.stores.last_drained();
+        let question = Question::Data { number, access: self.stored, write: true };
+        let there = at + Data::unpack(self.ask(question, at, accesses)).later;
+        self.store.drained = there.max(before + 1);
+        self.stores.settle(self.store);
     }
 }

@@ -6,16 +6,21 @@
 //!
 //! Here is the way of one instruction through the core; its steps are in
 //! [`rename`], [`execute`] and [`branch`], counting in [`tally`], what is done
-//! with long runs in [`sampled`].
+//! with long runs in [`sampled`]. [`outside`] has all that the core asks of
+//! caches and predictors, [`memo`] what it need not work out twice, [`state`]
+//! what that depends on.
 
 mod branch;
 mod execute;
+mod memo;
+mod outside;
 mod rename;
 mod sampled;
+mod state;
 mod tally;
 
 use crate::chain::Chains;
-use crate::code::{Code, Jump};
+use crate::code::{Code, Jump, NONE};
 use crate::events::Cause;
 use crate::front::Front;
 use crate::log::{Log, Row};
@@ -27,6 +32,8 @@ use crate::uop::Kind;
 use ciphermill_machine::Machine;
 use ciphermill_machine::core::{Core, Disambiguation};
 use execute::Done;
+use memo::Memo;
+use outside::Question;
 use sampled::Windows;
 use std::sync::Arc;
 use tally::Tally;
@@ -79,8 +86,12 @@ pub struct Pipeline {
     /// All older stores have their addresses.
     addresses_known: u64,
     waits: Vec<u8>,
-    /// The address half of the store under way.
+    /// The address half of the store under way, and its access's number.
     store: Store,
+    stored: u16,
+    /// What comes after the run of code under way.
+    next: u32,
+    memo: Memo,
     begun: u64,
     tally: Tally,
     places: [u64; Cause::ALL.len()],
@@ -97,9 +108,11 @@ pub struct Pipeline {
 impl Pipeline {
     pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
         let sizes = code.insts.iter().map(|i| u32::from(i.bytes)).fold(0, |a, b| a | b);
+        let calendar = Calendar::new(core.rename.binds_port);
+        let memo = Memo::new(calendar.forgets(&code.ports.classes) && code.ports.names.len() <= 16);
         Pipeline {
             front: Front::new(core),
-            calendar: Calendar::new(core.rename.binds_port),
+            calendar,
             memory: Memory::new(machine, core),
             stores: Stores::new(core.store.buffers),
             direction: Direction::new(&core.predictor),
@@ -124,6 +137,9 @@ impl Pipeline {
                 _ => vec![],
             },
             store: Store::default(),
+            stored: 0,
+            next: NONE,
+            memo,
             begun: 0,
             tally: Tally::default(),
             places: [0; Cause::ALL.len()],
@@ -149,9 +165,15 @@ impl Pipeline {
         self.chains.as_ref().map_or(0, |c| c.longest)
     }
 
+    /// The cycle in which the next call will begin.
+    pub fn next_call(&self) -> u64 {
+        self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1
+    }
+
     /// A call begins: on an empty pipeline, with all registers there.
     pub fn begin(&mut self) {
-        let at = self.retire_cycle.max(self.stores.last_drained()).max(self.calendar.now()) + 1;
+        self.leave();
+        let at = self.next_call();
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
         self.values.fill(Value { at, retired: at, cause: Cause::Base });
@@ -162,6 +184,7 @@ impl Pipeline {
 
     /// The call has ended, and its last instruction has retired.
     pub fn end(&mut self) {
+        self.leave();
         let width = u64::from(self.core.retire.width);
         if self.retire_place == u64::MAX || self.windows.is_some() {
             return;
@@ -185,6 +208,23 @@ impl Pipeline {
             self.pass(self.tally.instructions - before);
             return Ok(());
         }
+        if accesses.len() > usize::from(u16::MAX) {
+            return Err(format!("{} accesses to memory in one run of code", accesses.len()));
+        }
+        self.next = next;
+        let run = memo::Run { first, count, taken, next };
+        if self.recall(run, accesses) {
+            self.pass(self.tally.instructions - before);
+            return Ok(());
+        }
+        self.straight(run, accesses)?;
+        self.remember(run);
+        self.pass(self.tally.instructions - before);
+        Ok(())
+    }
+
+    fn straight(&mut self, run: memo::Run, accesses: &[Access]) -> Result<(), String> {
+        let memo::Run { first, count, taken, .. } = run;
         let code = self.code.clone();
         let mut at = 0;
         let mut n = first;
@@ -194,40 +234,40 @@ impl Pipeline {
             let pair = inst.pairs && n + 1 < end;
             let parts = if pair { &code.insts[n as usize + 1].pair } else { &inst.parts };
             let needs = usize::from(parts.loads + parts.stores);
-            let Some(made) = accesses.get(at..at + needs) else {
+            if accesses.len() < at + needs {
                 return Err(format!("the instruction at {:#x} made fewer accesses than its semantics say", inst.addr));
-            };
-            at += needs;
-            if inst.bytes > 0 {
-                self.instruction(&code, n, pair, made, taken && n + 1 + u32::from(pair) == end, next);
             }
+            if inst.bytes > 0 {
+                self.instruction(&code, n, pair, (at, accesses), taken && n + 1 + u32::from(pair) == end);
+            }
+            at += needs;
             n += 1 + u32::from(pair);
         }
         if at != accesses.len() {
             return Err(format!("{} accesses to memory where the semantics say {at}", accesses.len()));
         }
-        self.pass(self.tally.instructions - before);
         Ok(())
     }
 
     #[inline(always)]
-    fn instruction(&mut self, code: &Code, n: u32, pair: bool, accesses: &[Access], taken: bool, next: u32) {
+    fn instruction(&mut self, code: &Code, n: u32, pair: bool, (at, accesses): (usize, &[Access]), taken: bool) {
         let inst = &code.insts[n as usize];
         let second = if pair { &code.insts[n as usize + 1] } else { inst };
         let parts = if pair { &second.pair } else { &inst.parts };
+        let retired_before = self.tally.instructions;
         self.tally.instructions += 1 + u64::from(pair);
         self.tally.timed += 1 + u64::from(pair);
         self.tally.macro_fused += u64::from(pair);
-        let mut fetched = self.front.fetch(inst.addr, u32::from(inst.bytes), Some(&mut self.memory));
+        let mut fetched = self.fetch(inst);
         if pair {
-            fetched = self.front.fetch(second.addr, u32::from(second.bytes), Some(&mut self.memory));
+            fetched = self.fetch(second);
         }
         let decoded = self.front.decode(fetched, u32::from(parts.slots));
         if pair {
             self.front.decode_paired();
         }
         let why = self.front.why();
-        let (mut load, mut store) = (0, usize::from(parts.loads));
+        let (mut load, mut store) = (at, at + usize::from(parts.loads));
         let (mut i, to) = (parts.first as usize, parts.first as usize + usize::from(parts.count));
         let mut outcome = 0;
         let mut restart = 0;
@@ -236,21 +276,21 @@ impl Pipeline {
             let uop = &code.uops[i];
             let last = i + usize::from(uop.fused && i + 1 < to);
             let (renamed, late) = self.rename(&code.lists, &code.uops[i..=last], decoded, why, u64::MAX);
-            let mut done = Done { start: 0, end: 0, cause: Cause::Base };
+            let mut done = Done { start: 0, end: 0, port: 0, cause: Cause::Base };
             let mut finished = false;
             for uop in &code.uops[i..=last] {
                 let access = match uop.kind {
                     Kind::Load => {
                         load += 1;
-                        accesses.get(load - 1)
+                        Some(load as u16 - 1)
                     }
                     Kind::StoreAddress => {
                         store += 1;
-                        accesses.get(store - 1)
+                        Some(store as u16 - 1)
                     }
                     _ => None,
                 };
-                let (one, again) = self.execute(&code.lists, inst, uop, access.copied(), renamed, late);
+                let (one, again) = self.execute(&code.lists, n, uop, access, accesses, (renamed, late));
                 restart = restart.max(again);
                 if one.end >= done.end {
                     done = one;
@@ -263,17 +303,22 @@ impl Pipeline {
                 self.tally.retired += 1;
                 self.work[usize::from(uop.class)] += u64::from(uop.busy);
                 if let Some(chains) = &mut self.chains {
-                    chains.add(&code.lists, uop, access.map(|a| (a.addr, a.bytes)), data);
+                    let access = access.and_then(|a| accesses.get(usize::from(a))).map(|a| (a.addr, a.bytes));
+                    chains.add(&code.lists, uop, access, data);
                 }
                 if let Some(log) = &mut self.log {
                     log.push(Row {
                         number: n,
+                        retired_before,
+                        pair,
                         kind: uop.kind,
                         fetched,
                         decoded,
                         renamed,
+                        started: true,
                         start: one.start,
                         end: one.end,
+                        port: one.port,
                         retired: 0,
                         wrong: false,
                     });
@@ -297,7 +342,7 @@ impl Pipeline {
                 self.tally.loads += 1;
             }
             if finished {
-                self.commit(inst, retired);
+                self.commit(n, accesses, retired);
             }
             self.rob[self.rob_at] = retired;
             self.rob_at = if self.rob_at + 1 == self.rob.len() { 0 } else { self.rob_at + 1 };
@@ -306,11 +351,23 @@ impl Pipeline {
         }
         if second.jump != Jump::No {
             let number = n + u32::from(pair);
-            self.branch(number, second, taken, next, outcome);
+            self.branch(number, second, taken, outcome);
         }
         if restart > 0 {
             self.front.redirect(restart, Cause::Forward);
         }
+    }
+
+    /// Fetch an instruction: the cycle in which it enters the queue.
+    #[inline(always)]
+    fn fetch(&mut self, inst: &crate::code::Inst1) -> u64 {
+        let bytes = u32::from(inst.bytes);
+        if let Some(at) = self.front.reach(inst.addr, bytes, self.memory.shift()) {
+            let addr = inst.addr + bytes.max(1) - 1;
+            let there = at + self.ask(Question::Line { addr }, at, &[]);
+            self.front.arrived(there);
+        }
+        self.front.enter()
     }
 
     /// The next place for retiring from a cycle on.

@@ -27,6 +27,7 @@ impl Pipeline {
         if let Some(windows) = &mut self.windows
             && let Some(phase) = windows.sampler.pass(instructions)
         {
+            self.settle();
             self.enter(phase);
         }
     }
@@ -108,7 +109,8 @@ impl Pipeline {
             self.tally.stores += stores as u64;
             at += loads + stores;
             if inst.jump != Jump::No && n + 1 == first + count {
-                self.judge(n, inst, taken, next);
+                self.next = next;
+                self.judge(n, taken);
             }
         }
     }
@@ -117,7 +119,7 @@ impl Pipeline {
     pub(super) fn scaled(&self, sums: &Marks) -> Marks {
         let (all, timed) = (self.tally.instructions, sums.tally.timed.max(1));
         let scale = |n: u64| (u128::from(n) * u128::from(all) / u128::from(timed)) as u64;
-        let mut out = Marks { tally: self.tally, ..sums.clone() };
+        let mut out = Marks { tally: self.marks().tally, ..sums.clone() };
         let mut from = sums.tally;
         for (to, from) in out.tally.timed().into_iter().zip(from.timed()) {
             *to = scale(*from);

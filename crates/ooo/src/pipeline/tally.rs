@@ -50,6 +50,43 @@ impl Tally {
     }
 }
 
+impl Tally {
+    /// All of them.
+    fn all(&mut self) -> [&mut u64; 20] {
+        let Tally {
+            cycles,
+            instructions,
+            branches,
+            mispredicted,
+            conditional,
+            conditional_wrong,
+            recovery,
+            renamed,
+            dispatched,
+            retired,
+            slots,
+            wrong_path,
+            loads,
+            stores,
+            forwarded,
+            failed,
+            violations,
+            btb,
+            macro_fused,
+            timed,
+        } = self;
+        [
+            cycles, instructions, branches, mispredicted, conditional, conditional_wrong, recovery, renamed, dispatched,
+            retired, slots, wrong_path, loads, stores, forwarded, failed, violations, btb, macro_fused, timed,
+        ]
+    }
+
+    /// Without what is counted where the predictors are asked.
+    pub(super) fn without_answers(self) -> Tally {
+        Tally { branches: 0, mispredicted: 0, conditional: 0, conditional_wrong: 0, btb: 0, ..self }
+    }
+}
+
 /// Counts that belong to cycles.
 #[derive(Clone, Default)]
 pub(super) struct Marks {
@@ -59,14 +96,48 @@ pub(super) struct Marks {
     pub(super) starts: Vec<u64>,
 }
 
+impl Marks {
+    fn combine(&mut self, other: &Marks, f: impl Fn(&mut u64, u64)) {
+        let mut tally = other.tally;
+        self.tally.all().into_iter().zip(tally.all()).for_each(|(a, b)| f(a, *b));
+        self.places.iter_mut().zip(&other.places).for_each(|(a, b)| f(a, *b));
+        self.work.iter_mut().zip(&other.work).for_each(|(a, b)| f(a, *b));
+        self.starts.iter_mut().zip(&other.starts).for_each(|(a, b)| f(a, *b));
+    }
+
+    /// Add others so many times.
+    pub(super) fn add(&mut self, other: &Marks, times: u64) {
+        self.combine(other, |a, b| *a += b * times);
+    }
+
+    /// Take earlier ones away.
+    pub(super) fn subtract(&mut self, other: &Marks) {
+        self.combine(other, |a, b| *a -= b);
+    }
+}
+
 impl Pipeline {
     /// Counts that belong to cycles, as they stand.
     pub(super) fn marks(&self) -> Marks {
+        let mut marks = self.marks_here();
+        self.memo.add_to(&mut marks);
+        marks
+    }
+
+    /// The same without what the memo counts.
+    pub(super) fn marks_here(&self) -> Marks {
         Marks { tally: self.tally, places: self.places, work: self.work.clone(), starts: self.calendar.starts.to_vec() }
+    }
+
+    /// Counts as if everything had been worked out.
+    pub(super) fn set_marks(&mut self, marks: Marks) {
+        (self.tally, self.places, self.work) = (marks.tally, marks.places, marks.work);
+        self.calendar.starts.copy_from_slice(&marks.starts);
     }
 
     /// Zero all counts. What caches and predictors know stays.
     pub fn reset(&mut self) {
+        self.memo.reset();
         self.tally = Tally::default();
         self.places = [0; Cause::ALL.len()];
         self.work.fill(0);

@@ -184,7 +184,7 @@ fn relation(func: &Func, exit: Exit) -> Option<(CmpOp, Value, Option<Value>)> {
 }
 
 /// A value as base plus constant, modulo its word.
-fn offset(func: &Func, v: Value) -> (Value, u64) {
+pub(crate) fn offset(func: &Func, v: Value) -> (Value, u64) {
     let mut base = func.resolve(v);
     let mask = func.ty(base).mask();
     let mut sum = 0u64;

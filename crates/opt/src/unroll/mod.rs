@@ -7,6 +7,7 @@
 //! software pipeline needs a loop whose body is a single block. The passes
 //! here make both out of what a compiler for a small machine wrote:
 //!
+//! * `distances` gives a loop that counts with a pointer a counter of its own;
 //! * `specialise` writes a loop nest once more for a trip count that is not
 //!   known but expected (the number of rounds by key size), behind a test;
 //! * `full_unroll` replaces a loop of a constant number of turns by copies of
@@ -26,6 +27,7 @@
 
 mod copy;
 mod counted;
+pub(crate) mod distances;
 pub(crate) mod full;
 pub(crate) mod graph;
 pub(crate) mod jam;

@@ -1,16 +1,10 @@
-//! A toy machine and a small assembler for tests.
-//!
-//! The assembler knows instructions by their names in the machine, with
-//! operands in the machine's order. One line is one bundle, its instructions
-//! parted by `||`. `name:` starts a block, `func name params results` a
-//! function. Operands: register names, numbers, block labels, `@function`.
-//! A final `!stack` or `!system` names the memory; linear is the default.
+//! A toy machine for tests, and programs for it from text ([`ciphermill_program::lines`]).
 #![allow(dead_code)]
 
-use ciphermill_ir::{BinOp, CmpOp, Space, TrapCode};
+use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::*;
-use ciphermill_program::{Block, Bundle, Func, Inst, Operand as Arg, Program};
+use ciphermill_program::Program;
 use std::sync::Arc;
 
 pub fn bin(op: BinOp, a: Expr, b: Expr) -> Expr {
@@ -145,7 +139,7 @@ pub fn toy() -> Machine {
         word_bits: 32,
         endian: Endian::Little,
         clock_mhz: 1.0,
-        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false }],
+        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false, prefixed: vec![], rotating: (Reg(0), 0) }],
         regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0, views: vec![] }).collect(),
         units: vec![],
         instrs,
@@ -168,6 +162,7 @@ pub fn toy() -> Machine {
             call_preserved: vec![],
             stack_pointer: Reg(14),
             return_address: Some(Reg(15)),
+            return_bytes: 4,
             scratch: vec![],
             globals: vec![],
             stack_align: 16,
@@ -175,9 +170,10 @@ pub fn toy() -> Machine {
             ops,
             link: None,
             windows: None,
+            rotation: None,
         },
         codegen: Codegen { select: Selection::Straight },
-        asm: AsmSyntax { reg_prefix: String::new(), comment: "#".into(), prologue: vec![] },
+        asm: AsmSyntax { reg_prefix: String::new(), guard: String::new(), comment: "#".into(), prologue: vec![] },
         extensions: vec![],
         sources: Default::default(),
         hash: String::new(),
@@ -199,86 +195,10 @@ pub fn tune(m: &mut Machine, name: &str, f: impl Fn(&mut Instr)) {
 
 /// Assemble a program; panics on bad text.
 pub fn assemble(machine: Machine, text: &str) -> Program {
-    let mut program = empty(Arc::new(machine));
-    let lines: Vec<&str> =
-        text.lines().map(|l| l.split('#').next().unwrap().trim()).filter(|l| !l.is_empty()).collect();
-    let names: Vec<&str> =
-        lines.iter().filter_map(|l| l.strip_prefix("func ")).map(|l| l.split(' ').next().unwrap()).collect();
-    let mut i = 0;
-    while i < lines.len() {
-        let head: Vec<&str> = lines[i].strip_prefix("func ").expect("a function").split_whitespace().collect();
-        let end = (i + 1..lines.len()).find(|&j| lines[j].starts_with("func ")).unwrap_or(lines.len());
-        let body = &lines[i + 1..end];
-        let labels: Vec<&str> = std::iter::once("").chain(body.iter().filter_map(|l| l.strip_suffix(':'))).collect();
-        let mut blocks = vec![Block::default()];
-        for line in body {
-            if line.ends_with(':') {
-                blocks.push(Block::default());
-            } else {
-                let insts = line.split("||").map(|s| inst(&program.machine, s.trim(), &labels, &names)).collect();
-                blocks.last_mut().unwrap().bundles.push(Bundle { insts });
-            }
-        }
-        program.exports.push((head[0].into(), program.funcs.len() as u32));
-        program.funcs.push(Func {
-            name: head[0].into(),
-            blocks,
-            frame_bytes: 0,
-            params: head[1].parse().unwrap(),
-            results: head[2].parse().unwrap(),
-        });
-        i = end;
-    }
-    program
+    ciphermill_program::lines::assemble(Arc::new(machine), text).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// A program without functions and with one page of memory.
 pub fn empty(machine: Arc<Machine>) -> Program {
-    Program {
-        machine,
-        funcs: vec![],
-        exports: vec![],
-        start: None,
-        min_pages: 1,
-        max_pages: 2,
-        data: vec![],
-        readonly: vec![],
-        system: vec![0; 64],
-        system_func_refs: vec![],
-        arg_overflow: 32,
-        global_regs: vec![],
-        loops: vec![],
-        problems: vec![],
-    }
-}
-
-fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Inst {
-    let (text, space) = match text.rsplit_once('!') {
-        Some((t, "stack")) => (t.trim(), Space::Stack),
-        Some((t, "system")) => (t.trim(), Space::System),
-        _ => (text, Space::Linear),
-    };
-    let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let id = machine.instrs.iter().position(|i| i.name == name).unwrap_or_else(|| panic!("no instruction `{name}`"));
-    let operand = |s: &str| {
-        let s = s.trim();
-        if let Some(f) = s.strip_prefix('@') {
-            return Arg::Func(names.iter().position(|n| *n == f).unwrap() as u32);
-        }
-        if let Some(r) = machine.regs.iter().position(|r| r.name == s) {
-            return Arg::Reg(Reg(r as u16));
-        }
-        if let Some(b) = labels.iter().position(|l| *l == s && !l.is_empty()) {
-            return Arg::Block(b as u32);
-        }
-        Arg::Imm(s.parse().unwrap_or_else(|_| panic!("bad operand `{s}` in `{text}`")))
-    };
-    Inst {
-        instr: InstrId(id as u16),
-        operands: rest.split(',').filter(|s| !s.trim().is_empty()).map(operand).collect(),
-        space,
-        trap: (machine.instrs[id].kind == InstrKind::Trap).then_some(TrapCode::Unreachable),
-        role: Default::default(),
-        loc: 7,
-    }
+    ciphermill_program::lines::empty(machine)
 }

@@ -1,7 +1,7 @@
 //! The loop to be pipelined, as a graph.
 //!
 //! A candidate is a loop of one block that ends in its only branch. (The edge
-//! back may be a block of its own with nothing but moves in it.) Each
+//! back may be a block of its own that does not touch memory.) Each
 //! instruction is a node, the branch the last of them. A value comes from a node of the same
 //! iteration, from a node of the iteration before (what other compilers call a
 //! phi: the first iteration finds its initial value in the same register), or
@@ -80,7 +80,11 @@ pub fn candidates(func: &VFunc) -> Vec<Candidate> {
                 break;
             }
             let e = &func.blocks[*s as usize];
-            let plain = e.insts.iter().all(|i| matches!(i.kind, VKind::Normal | VKind::Jump));
+            // It runs before the loop is known to go on: once too often.
+            let plain = e.insts.iter().all(|i| match i.kind {
+                VKind::Normal => i.mem.is_none() && i.trap.is_none(),
+                kind => kind == VKind::Jump,
+            });
             if plain && preds[*s as usize] == 1 && e.succs.len() == 1 && e.succs[0].0 == b && e.params.is_empty() {
                 out.push(Candidate { header: b, back: Some(*s) });
                 break;
@@ -100,6 +104,10 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     let back_args = match c.back {
         Some(e) => {
             let e = &func.blocks[e as usize];
+            // It would happen once more than it should, behind the last turn.
+            if e.insts.iter().any(|i| i.mem.is_some_and(|m| m.store)) {
+                return Err("its way back stores");
+            }
             insts.extend(e.insts.iter().filter(|i| i.kind == VKind::Normal).cloned());
             &e.succs[0].1
         }
@@ -197,6 +205,7 @@ fn bare(i: &VInst) -> ciphermill_program::Inst {
         space: ciphermill_ir::Space::Linear,
         trap: None,
         role: i.role,
+        guard: None,
         loc: i.loc,
     }
 }
@@ -238,7 +247,7 @@ fn used_outside(func: &VFunc, c: &Candidate) -> BTreeSet<VReg> {
 }
 
 /// Does a branch jump when its register is not zero (true) or when it is (false)?
-fn tests_nonzero(instr: &Instr) -> Option<bool> {
+pub fn tests_nonzero(instr: &Instr) -> Option<bool> {
     use ciphermill_ir::CmpOp;
     match instr.semantics.as_slice() {
         [Stmt::Goto { cond: Some(Expr::Cmp { op, a, b, .. }), .. }] if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(0))) => {

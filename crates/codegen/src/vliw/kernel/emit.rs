@@ -19,6 +19,9 @@ use ciphermill_program::{Block, Inst, Operand};
 
 /// Write out a kernel: prologue, loop, epilogue.
 pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), CompileError> {
+    if let Some(names) = &k.rotating {
+        return super::rotating::emit::emit(machine, k, names, out);
+    }
     let (head, tail) = (out.fresh(), out.fresh());
     let ii = k.schedule.ii;
     let insts: Vec<Inst> = (0..k.ops.ops.len()).map(|i| inst(k, i)).collect::<Result<_, _>>()?;
@@ -112,6 +115,7 @@ fn inst(k: &Kernel, i: usize) -> Result<Inst, CompileError> {
         space: op.inst.mem.map_or(Space::Linear, |m| m.space),
         trap: None,
         role: op.inst.role,
+        guard: None,
         loc: op.inst.loc,
     })
 }

@@ -36,9 +36,9 @@ pub fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
         e.preds[b].push((a, w));
     };
     for (i, op) in ops.ops.iter().enumerate() {
-        for &(_, from) in &op.reads {
+        for &(o, from) in &op.reads {
             match from {
-                From::Node(p, 0) => add(p, i, latency(ops, p)),
+                From::Node(p, 0) => add(p, i, latency(ops, p) + ops.crossing(i, o)),
                 // Read before this iteration's result lands in its place.
                 From::Node(p, _) if p != i && !lazy[p] => add(i, p, 1 - kept(ops, p)),
                 _ => {}
@@ -158,9 +158,9 @@ pub fn rec_mii(ops: &Ops) -> i64 {
     for (&p, _) in &ops.initial {
         let mut dist: Vec<Option<i64>> = vec![None; n];
         for &i in &order {
-            let reads = ops.ops[i].reads.iter().any(|r| r.1 == From::Node(p, 1));
+            let reads = ops.ops[i].reads.iter().filter(|r| r.1 == From::Node(p, 1)).map(|r| ops.crossing(i, r.0)).max();
             let way = e.preds[i].iter().filter_map(|&(q, w)| Some(dist[q]? + w)).max();
-            dist[i] = if reads { Some(way.unwrap_or(0).max(0)) } else { way };
+            dist[i] = way.max(reads);
         }
         if let Some(d) = dist[p] {
             best = best.max(d + latency(ops, p));

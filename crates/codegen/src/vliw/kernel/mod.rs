@@ -25,8 +25,10 @@ pub mod emit;
 pub mod exact;
 pub mod graph;
 pub mod modulo;
+pub mod order;
 pub mod partition;
 pub mod place;
+pub mod rotating;
 pub mod spill;
 pub mod table;
 
@@ -44,13 +46,15 @@ use place::{At, Ops, Sides};
 /// loop of any length can enter.
 const STAGES: i64 = 2;
 /// What is tried at each II.
-const POLICIES: [Policy; 6] = [
-    Policy { frugal: false, reserve: 0, wait: None, hope: 8, seed: 0 },
-    Policy { frugal: true, reserve: 0, wait: None, hope: 8, seed: 0 },
-    Policy { frugal: true, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
-    Policy { frugal: false, reserve: 1, wait: None, hope: 1, seed: 0 },
-    Policy { frugal: true, reserve: 3, wait: None, hope: 1, seed: 0 },
-    Policy { frugal: false, reserve: 4, wait: None, hope: 0, seed: 0 },
+const POLICIES: [Policy; 8] = [
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, seed: 0 },
+    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, seed: 0 },
+    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
 ];
 /// Schedules of one length that are tried with fewer registers each time.
 const ATTEMPTS: usize = 5;
@@ -78,8 +82,18 @@ pub struct Kernel {
     /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
+    /// Where registers rotate: the names of its values. `registers` is then what
+    /// they have outside the loop.
+    pub rotating: Option<rotating::Names>,
     /// No schedule is shorter: an exact scheduler's word, 0 without one.
     pub least: i64,
+}
+
+impl Kernel {
+    /// Does the loop use a register for a value of its own?
+    pub fn uses(&self, r: Reg) -> bool {
+        self.registers.result.contains(&Some(r)) || self.registers.outside.values().any(|x| *x == r)
+    }
 }
 
 /// Find the loops of a function that can be pipelined and replace each by a
@@ -92,7 +106,11 @@ pub fn pipeline(
     thorough: bool,
     mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
-    let free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
+    let mut free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
+    // Meanwhile the return address waits in the frame.
+    let file = |r: &Reg| machine.regs[usize::from(r.0)].file;
+    let back = machine.abi.return_address.filter(|r| !free.contains(r) && free.iter().any(|f| file(f) == file(r)));
+    free.extend(back);
     let sides = Sides::new(machine, &free);
     let mut kernels = Vec::new();
     // Replacing a loop may take a block away: look again after each.
@@ -106,6 +124,12 @@ pub fn pipeline(
             Err(_) => continue,
         };
         let kept = kernels.iter().map(|k: &Kernel| k.kept.len()).sum();
+        let rotating = rotating::pipeline(&body, &sides, registers)?;
+        if let Some(kernel) = rotating {
+            replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
+            kernels.push(kernel);
+            continue;
+        }
         let Some((mut kernel, own)) = best(&body, &sides, registers, kept, thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
@@ -136,10 +160,16 @@ fn best(
     let mut all: Vec<Found> = first.into_iter().collect();
     if thorough && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
         let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
-        for values in spill::candidates(body, machine) {
+        let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
+        let ordered = order::frugal(body, &part);
+        let most = to.saturating_add(to / 8);
+        let mut next = None;
+        loops.divide(&ordered, &[], false, most, &mut next)?;
+        all.extend(next);
+        for values in spill::candidates(&ordered, machine) {
             let mut next = None;
-            if let Some((body, kept)) = spill::spill(body, machine, &values, offset) {
-                loops.divide(&body, &kept, false, to.saturating_add(to / 8), &mut next)?;
+            if let Some((body, kept)) = spill::spill(&ordered, machine, &values, offset) {
+                loops.divide(&body, &kept, false, most, &mut next)?;
             }
             all.extend(next);
         }
@@ -194,6 +224,9 @@ impl Loops<'_> {
             try_at(body, &apart, &[], found)?;
             if let Some(separate) = partition::separate(body) {
                 try_at(&separate, &partition::apart(&separate, sides), &[], found)?;
+                let part: Vec<usize> = partition::apart(&separate, sides).iter().map(|a| a.result).collect();
+                let ordered = order::frugal(&separate, &part);
+                try_at(&ordered, &partition::apart(&ordered, sides), &[], found)?;
             }
         }
         if sides.files.len() < 2 || even && found.is_some() {
@@ -255,8 +288,17 @@ impl Loops<'_> {
             if !found.given.iter().enumerate().all(stays) {
                 continue;
             }
-            let ops = place::settle(&found.body, self.sides, &at)?;
-            let Some(room) = self.room(&found.body, &ops) else { continue };
+            // Now and then another order of the program.
+            let other = (k % 4 == 0 && found.given.is_empty()).then(|| {
+                let part: Vec<usize> = at.iter().map(|a| a.result).collect();
+                order::other(&found.body, &part, k)
+            });
+            if let Some((_, order)) = &other {
+                at = order.iter().map(|&old| at[old]).collect();
+            }
+            let body = other.map_or_else(|| found.body.clone(), |o| o.0);
+            let ops = place::settle(&body, self.sides, &at)?;
+            let Some(room) = self.room(&body, &ops) else { continue };
             let policy = if k % 2 == 0 { Policy::any(k) } else { Policy { seed: k, ..found.policy } };
             let stages = if k % 5 == 0 { STAGES + 1 - found.kernel.schedule.stages } else { found.kernel.schedule.stages };
             let mut step = 1;
@@ -265,8 +307,9 @@ impl Loops<'_> {
                 if ii < room.first {
                     break;
                 }
-                let Some(kernel) = self.attempt(&found.body, &ops, &room, ii, policy, stages) else { break };
+                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages) else { break };
                 (found.kernel, found.policy) = (kernel, policy);
+                found.body.clone_from(&body);
                 found.at.clone_from(&at);
                 step *= 2;
             }
@@ -315,9 +358,9 @@ impl Loops<'_> {
                 Ok(registers) => {
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, least: 0 });
+                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
                 }
-                Err(short) => limits[short.side] -= short.by as i64,
+                Err(short) => limits[short.side] -= (short.by as i64 + 1) / 2,
             }
         }
         None

@@ -50,6 +50,9 @@ pub struct Policy {
     /// What frees registers comes first, then the longest way back; otherwise
     /// that alone.
     pub frugal: bool,
+    /// Quarters of an operation's urgency that its place in the order of the
+    /// program makes up; the rest is the longest way back.
+    pub program: i64,
     /// Registers on each side that only the last operation in the order of
     /// the program may use up.
     pub reserve: i64,
@@ -71,6 +74,7 @@ impl Policy {
         let choice = |n: u64, of: u64| mix(seed, 1000 + n) % of;
         Policy {
             frugal: choice(0, 2) == 0,
+            program: [0, 0, 0, 1, 2, 4][choice(4, 6) as usize],
             reserve: [0, 0, 1, 3][choice(1, 4) as usize],
             wait: [None, Some(2), Some(6), Some(99)][choice(2, 4) as usize],
             hope: 1 << choice(3, 4),
@@ -111,6 +115,9 @@ pub struct Plan {
     lazy: Vec<bool>,
     edges: Edges,
     depth: Vec<i64>,
+    /// Places in the order of the program among the operations of a side, as
+    /// depths: the last has that of the longest chain.
+    rank: Vec<i64>,
     /// Accesses that would probably meet in a bank of memory stand in
     /// different cycles.
     apart: bool,
@@ -121,8 +128,22 @@ impl Plan {
         let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
         let edges = edges(ops, &lazy);
         let depth = depths(ops, &edges);
-        Plan { lazy, edges, depth, apart }
+        let rank = ranks(ops, depth.iter().copied().max().unwrap_or(0));
+        Plan { lazy, edges, depth, rank, apart }
     }
+}
+
+/// Each operation's place among those of its side, on a scale up to `top`.
+fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
+    let side = |i: usize| ops.ops[i].at.unit;
+    let mut count = vec![0i64; ops.ops.iter().map(|o| o.at.unit + 1).max().unwrap_or(0)];
+    let place: Vec<i64> = (0..ops.ops.len())
+        .map(|i| {
+            count[side(i)] += 1;
+            count[side(i)]
+        })
+        .collect();
+    (0..ops.ops.len()).map(|i| place[i] * top / count[side(i)]).collect()
 }
 
 /// Try to schedule at an II and in so many stages, with at most so many
@@ -288,7 +309,8 @@ impl<'a> Attempt<'a> {
                 return None;
             }
             let policy = self.policy;
-            let depth = |i: usize| self.plan.depth[i] + policy.noise(i);
+            let own = |i: usize| self.plan.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
+            let depth = |i: usize| own(i) + 4 * policy.noise(i);
             let mut candidates: Vec<usize> = self.ready.iter().copied().filter(|&i| self.late[i] >= t).collect();
             if self.policy.frugal {
                 let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
@@ -375,7 +397,7 @@ impl<'a> Attempt<'a> {
         // early.
         let too_early = op.reads.iter().any(|r| match r.1 {
             From::Node(p, 1) if p != i && !self.plan.lazy[p] => {
-                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) - ii)
+                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) + ops.crossing(i, r.0) - ii)
             }
             _ => false,
         });

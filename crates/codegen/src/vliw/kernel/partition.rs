@@ -9,6 +9,7 @@
 use super::body::{Body, From};
 use super::place::{At, Sides};
 use crate::vcode::VReg;
+use ciphermill_ir::Space;
 use ciphermill_machine::InstrKind;
 use std::cmp::Reverse;
 
@@ -17,9 +18,15 @@ use std::cmp::Reverse;
 /// whichever blocks it is for.
 fn common(body: &Body) -> Vec<bool> {
     let mut common: Vec<bool> = Vec::with_capacity(body.nodes.len());
+    // A pointer into the message that is kept in the frame: loaded there, and
+    // stored when it has advanced.
+    let mut pointer = vec![false; body.nodes.len()];
+    let in_frame = |i: usize| body.nodes[i].mem.is_some_and(|m| m.space == Space::Stack);
+    body.memory.iter().filter(|m| m.3 == 1 && in_frame(m.0)).for_each(|m| pointer[m.1] = true);
     for (i, node) in body.nodes.iter().enumerate() {
         let from_common = node.reads.iter().all(|r| match r.1 {
             From::Outside(_) => true,
+            From::Node(p, 0) if pointer[p] && node.mem.is_some() => false,
             From::Node(p, 0) => common.get(p).copied().unwrap_or(false),
             From::Node(p, _) => p == i,
         });

@@ -60,6 +60,9 @@ pub struct Op {
     pub tied: bool,
     pub at: At,
     pub variants: Vec<InstrId>,
+    /// Operands read over a path on which a value that has just landed makes
+    /// the machine wait.
+    pub stalling: Vec<usize>,
 }
 
 /// All that is to be scheduled.
@@ -73,9 +76,18 @@ pub struct Ops {
     /// The machine waits for operands: a register's old value is gone with the
     /// cycle in which its new one is started.
     pub interlock: bool,
+    /// Cycles the machine stands still when a path reads a register that was
+    /// written in the cycle before.
+    pub cross_stall: i64,
 }
 
 impl Ops {
+    /// Cycles by which a result is read later than it lands, so that the
+    /// machine does not wait for it.
+    pub fn crossing(&self, reader: usize, operand: usize) -> i64 {
+        if self.ops[reader].stalling.contains(&operand) { self.cross_stall } else { 0 }
+    }
+
     /// Side on which `from` is read by an operation whose unit is on `unit`:
     /// values from outside are wherever they are wanted.
     pub fn side(&self, from: From, unit: usize) -> usize {
@@ -150,6 +162,7 @@ pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileE
     }
     let mut out = s.out;
     out.interlock = sides.machine.issue.interlock;
+    out.cross_stall = i64::from(sides.machine.issue.cross_stall);
     out.initial = body.initial.iter().map(|(&n, &v)| (s.index[n], v)).collect();
     out.live_out = body.live_out.iter().map(|&(n, v)| (s.index[n], v)).collect();
     out.memory = body.memory.iter().map(|&(a, b, c, d)| (s.index[a], s.index[b], c, d)).collect();
@@ -221,7 +234,7 @@ impl Settler<'_> {
         }
         inst.kind = VKind::Normal;
         self.index.push(self.out.ops.len());
-        self.push(Op { inst, reads: Vec::new(), writes: node.writes, tied: node.tied, at, variants }, &reads);
+        self.push(Op { inst, reads: Vec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() }, &reads);
         Ok(())
     }
 
@@ -239,6 +252,11 @@ impl Settler<'_> {
 
     fn push(&mut self, mut op: Op, reads: &[(usize, Read)]) {
         let at = self.out.ops.len();
+        let machine = self.sides.machine;
+        // All variants read an operand over a path or none does: where it
+        // stands and the unit's side say so.
+        let paths = op.variants.first().map(|v| machine.instrs[usize::from(v.0)].paths.iter());
+        op.stalling = paths.into_iter().flatten().filter(|p| machine.units[p.0].shared > 1).map(|p| p.1).collect();
         for (k, &(o, read)) in reads.iter().enumerate() {
             let from = match read {
                 Read::Op(n) => From::Node(n, 0),
@@ -285,7 +303,7 @@ impl Settler<'_> {
         }
         let latency = machine.instrs[usize::from(mov.0)].latency;
         let n = self.out.ops.len();
-        let mut op = Op { inst, reads: Vec::new(), writes: Some((def, latency)), tied: false, at, variants };
+        let mut op = Op { inst, reads: Vec::new(), writes: Some((def, latency)), tied: false, at, variants, stalling: Vec::new() };
         op.inst.role = ciphermill_program::Role::Overhead;
         self.push(op, &[(used, read)]);
         if let Some(k) = key.filter(|_| shared) {

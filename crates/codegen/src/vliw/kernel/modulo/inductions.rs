@@ -26,13 +26,14 @@ impl Attempt<'_> {
         let (ops, ii) = (self.ops, self.ii);
         for i in (0..ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
             let others = ops.ops.iter().enumerate().filter(|(r, _)| *r != i);
-            let readers: Vec<i64> = others
-                .filter(|(_, o)| o.reads.iter().any(|x| x.1 == From::Node(i, 1)))
-                .filter_map(|(r, _)| self.time[r])
+            let reads = others.flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
+            let readers: Vec<(i64, i64)> = reads
+                .filter(|(_, x)| x.1 == From::Node(i, 1))
+                .filter_map(|(r, x)| Some((self.time[r]?, ops.crossing(r, x.0))))
                 .collect();
             let lat = latency(ops, i);
-            let low = readers.iter().map(|r| r - kept(ops, i) + 1).max().unwrap_or(self.lowest).max(self.lowest);
-            let high = readers.iter().map(|r| r + ii - lat).min().unwrap_or(-1).min(-1);
+            let low = readers.iter().map(|r| r.0 - kept(ops, i) + 1).max().unwrap_or(self.lowest).max(self.lowest);
+            let high = readers.iter().map(|r| r.0 + ii - lat - r.1).min().unwrap_or(-1).min(-1);
             if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
                 continue;
             }

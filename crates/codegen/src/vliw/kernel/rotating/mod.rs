@@ -1,0 +1,150 @@
+//! Software pipelines on rotating registers, with predicated stages.
+//!
+//! ```text
+//! ops -> schedule -> names -> emit
+//! ```
+//!
+//! Where the machine renames registers with every turn of a loop, a value may
+//! live longer than the initiation interval: the next iteration's has another
+//! register. So any number of iterations can be under way, the interval is what
+//! units and recurrences allow, and the loop's code stands once: each operation
+//! is guarded by the predicate of its stage, which is 0 in an iteration that has
+//! not begun or is over (Rau, Lee, Tirumalai, Schlansker, PLDI 1992; Dehnert,
+//! Hsu, Bratt, ASPLOS 1989).
+//!
+//! Loops with operands that overwrite one of their sources, or that want certain
+//! registers, are left to the pipeliner without rotation.
+
+pub mod emit;
+mod names;
+mod schedule;
+
+use super::body::{Body, From};
+use super::place::{self, At, Ops, Sides};
+use super::{Kernel, color, graph};
+use crate::CompileError;
+use crate::allocate::Registers;
+use ciphermill_machine::sem::Stmt;
+use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
+
+/// Names for the values of a pipelined loop.
+#[derive(Clone, Debug)]
+pub struct Names {
+    /// The rotating registers, in the order in which a value passes through them.
+    pub ring: Vec<Reg>,
+    /// For each operation with a result, the place in the ring at which it is
+    /// written in the stage of its operation.
+    pub of: Vec<Option<i64>>,
+    /// The branch back.
+    pub back: InstrId,
+}
+
+impl Names {
+    /// The register at a place in the ring.
+    pub fn register(&self, place: i64) -> Reg {
+        self.ring[place.rem_euclid(self.ring.len() as i64) as usize]
+    }
+}
+
+/// Beyond the lower bound, intervals that are tried.
+fn most(least: i64) -> i64 {
+    least + least / 12 + 3
+}
+
+/// Orders among equally urgent operations that are tried at each interval.
+const SEEDS: u64 = 3;
+/// Stages beyond those that the longest chain needs.
+const MORE_STAGES: i64 = 3;
+
+/// The rotating registers, where kernels may have all of them.
+pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
+    let rotation = machine.abi.rotation.as_ref()?;
+    let file = machine.files.iter().find(|f| f.rotating.1 > 1 && !rotation.predicates.contains(&f.rotating.0))?;
+    let ring: Vec<Reg> = (0..file.rotating.1).map(|i| Reg(file.rotating.0.0 + i)).collect();
+    ring.iter().all(|r| machine.abi.scratch.contains(r)).then_some((rotation, ring))
+}
+
+/// The shortest pipeline with rotating registers that is found.
+///
+/// # Errors
+/// When some operation has no variant.
+pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<Kernel>, CompileError> {
+    let machine = sides.machine;
+    let Some((rotation, ring)) = ring(machine).filter(|_| sides.files.len() == 1 && machine.issue.interlock) else {
+        return Ok(None);
+    };
+    let ops = place::settle(body, sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()])?;
+    let certain = |i: &InstrId| !machine.instrs[usize::from(i.0)].only.is_empty();
+    if ops.ops.iter().any(|op| op.tied || op.variants.iter().any(certain) || !guardable(machine, op.inst.instr)) {
+        return Ok(None);
+    }
+    // The branch decides in the first stage by what its own iteration has made.
+    let early = |r: &(usize, From)| matches!(r.1, From::Node(_, d) if d > 0);
+    if ops.ops.last().is_none_or(|branch| branch.reads.iter().any(early)) {
+        return Ok(None);
+    }
+    let Some(back) = back(machine, rotation, body) else { return Ok(None) };
+    let Some(interface) = interface(sides, &ops, registers) else { return Ok(None) };
+    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), graph::rec_mii(&ops));
+    let chain = graph::chain(&ops);
+    let first = res_mii.max(rec_mii);
+    for ii in first..=most(first) {
+        let least = (chain + ii - 1) / ii;
+        for (stages, seed) in (0..SEEDS).flat_map(|seed| (least..=least + MORE_STAGES).map(move |s| (s, seed))) {
+            if stages as usize > rotation.predicates.len() {
+                break;
+            }
+            let Some(schedule) = schedule::schedule(sides, &ops, ii, stages, seed) else { continue };
+            let Some(of) = names::names(&ops, &schedule, ring.len() as i64) else { continue };
+            return Ok(Some(Kernel {
+                ops,
+                schedule,
+                registers: interface,
+                skip: body.skip,
+                loop_depth: body.loop_depth,
+                kept: Vec::new(),
+                res_mii,
+                rec_mii,
+                least: 0,
+                rotating: Some(Names { ring, of, back }),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Can an instruction do nothing where a predicate says so?
+fn guardable(machine: &Machine, instr: InstrId) -> bool {
+    let semantics = &machine.instrs[usize::from(instr.0)].semantics;
+    semantics.iter().all(|s| matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Goto { .. }))
+}
+
+/// The branch that goes back where the loop's own does.
+fn back(machine: &Machine, rotation: &Rotation, body: &Body) -> Option<InstrId> {
+    let skips_nonzero = super::body::tests_nonzero(&machine.instrs[usize::from(body.skip.0)])?;
+    let back = if skips_nonzero { rotation.back_zero } else { rotation.back };
+    let branch = body.nodes.last()?.inst.instr;
+    let units = |i: InstrId| &machine.instrs[usize::from(i.0)].units;
+    (units(back) == units(branch)).then_some(back)
+}
+
+/// Registers by which values come into the loop and leave it; those within it
+/// are in the ring.
+fn interface(sides: &Sides<'_>, ops: &Ops, registers: &Registers) -> Option<color::Assignment> {
+    let mut free = registers.allocatable.iter().rev().copied();
+    let mut out = color::Assignment { result: vec![None; ops.ops.len()], ..Default::default() };
+    for (_, from) in ops.ops.iter().flat_map(|op| &op.reads) {
+        if let From::Outside(v) = *from
+            && !out.outside.contains_key(&(v, 0))
+        {
+            out.outside.insert((v, 0), free.next()?);
+        }
+    }
+    for i in 0..ops.ops.len() {
+        if ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i) {
+            out.result[i] = Some(free.next()?);
+        }
+    }
+    debug_assert_eq!(sides.files.len(), 1);
+    Some(out)
+}

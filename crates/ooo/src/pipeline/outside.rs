@@ -1,0 +1,130 @@
+//! What the core asks of what it does not own: addresses, caches, predictors.
+//!
+//! How the pipeline goes on depends on its own state and on the answers to
+//! these questions, and on nothing else. So every question goes through
+//! [`Pipeline::ask`], which lets the memo write them down, and ask them again
+//! when it knows what the pipeline will do between them.
+
+use super::{Access, Pipeline};
+use crate::mem::Level;
+use crate::mem::stores::Overlap;
+
+/// A question, or something done to what is outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Question {
+    /// When does the line of an address come into the instruction cache?
+    Line { addr: u32 },
+    /// May the load of this instruction pass stores whose addresses are unknown?
+    Passes { number: u32 },
+    /// It was wrong to pass; it need not have waited.
+    Passed { number: u32, wrong: bool },
+    /// Which store has bytes of this access?
+    Overlap { access: u16 },
+    /// When is this access's line in the data cache, and where was it?
+    Data { number: u32, access: u16, write: bool },
+    /// What was guessed of this jump, which was taken or not?
+    Jump { number: u32, taken: bool },
+    /// Does the branch target buffer know it?
+    Target { number: u32 },
+    /// What would be guessed of this branch on a wrong path?
+    Guess { number: u32 },
+}
+
+/// An answer; cycles in it count from the question's.
+pub(super) type Answer = u64;
+
+/// A load or store's answer.
+#[derive(Clone, Copy)]
+pub(super) struct Data {
+    pub(super) later: u64,
+    pub(super) level: Level,
+    pub(super) translated: bool,
+    /// It lies in two lines.
+    pub(super) crosses: bool,
+}
+
+impl Data {
+    fn pack(self) -> Answer {
+        self.later << 4 | (self.level as u64) << 2 | u64::from(self.translated) << 1 | u64::from(self.crosses)
+    }
+
+    #[inline(always)]
+    pub(super) fn unpack(a: Answer) -> Data {
+        let level = match a >> 2 & 3 {
+            0 => Level::First,
+            1 => Level::Second,
+            _ => Level::Memory,
+        };
+        Data { later: a >> 4, level, translated: a & 2 != 0, crosses: a & 1 != 0 }
+    }
+}
+
+/// [`Question::Overlap`]'s answer.
+#[inline(always)]
+pub(super) fn overlap(a: Answer) -> Option<Overlap> {
+    (a != 0).then_some(Overlap { younger: (a >> 2) as u32, whole: a & 2 != 0 })
+}
+
+impl Pipeline {
+    /// Ask, in a cycle, and write it down where that is wanted.
+    #[inline(always)]
+    pub(super) fn ask(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
+        if !self.memo.listens {
+            return self.answer(question, at, accesses);
+        }
+        if let Some(answer) = self.memo.known() {
+            return answer;
+        }
+        let answer = self.answer(question, at, accesses);
+        self.memo.note(question, at, answer);
+        answer
+    }
+
+    /// The answer, from what is outside as it is now; it may change by being asked.
+    #[inline(always)]
+    pub(super) fn answer(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
+        match question {
+            Question::Line { addr } => self.memory.fetch(addr, at) - at,
+            Question::Passes { number } => u64::from(self.waits[self.wait_at(number)] == 0),
+            Question::Passed { number, wrong } => {
+                let entry = self.wait_at(number);
+                self.waits[entry] = if wrong { 15 } else { self.waits[entry].saturating_sub(1) };
+                0
+            }
+            Question::Overlap { access } => {
+                let Access { addr, bytes } = accesses[usize::from(access)];
+                let found = self.stores.overlap(addr, bytes);
+                found.map_or(0, |o| u64::from(o.younger) << 2 | u64::from(o.whole) << 1 | 1)
+            }
+            Question::Data { number, access, write } => {
+                let Access { addr, bytes } = accesses[usize::from(access)];
+                let pc = self.code.insts[number as usize].addr >> self.pc_shift;
+                let got = self.memory.data(pc, addr, at, write);
+                let last = addr.wrapping_add(bytes - 1);
+                let crosses = self.memory.line(last) != self.memory.line(addr);
+                let mut start = got.start;
+                if crosses {
+                    start = start.max(self.memory.data(pc, last, at, write).start);
+                }
+                if write {
+                    self.stores.push(addr, bytes);
+                }
+                Data { later: start - at, level: got.level, translated: got.translation > 0, crosses }.pack()
+            }
+            Question::Jump { number, taken } => self.judge(number, taken),
+            Question::Target { number } => {
+                let known = self.btb.knows(self.code.insts[number as usize].addr >> self.pc_shift);
+                self.tally.btb += u64::from(!known);
+                u64::from(known)
+            }
+            Question::Guess { number } => {
+                let inst = &self.code.insts[number as usize];
+                u64::from(self.direction.guess(inst.addr >> self.pc_shift, inst.target <= number))
+            }
+        }
+    }
+
+    fn wait_at(&self, number: u32) -> usize {
+        (self.code.insts[number as usize].addr >> self.pc_shift) as usize & (self.waits.len() - 1)
+    }
+}

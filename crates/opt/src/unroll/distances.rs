@@ -1,0 +1,88 @@
+//! Loops that count with a pointer, counted by the distance it has gone.
+//!
+//! `for (p = b + 4; p != b + n; p += 4)` says how often it turns only if the
+//! addresses that `p` starts from and ends at are compared. Both have the base
+//! `b`: the loop gets a counter of its own that starts from the constant and is
+//! compared with `n`, and what depends on `n` alone is a matter for
+//! [`super::specialise`]. Equality is all that is asked, so it makes no
+//! difference where addresses wrap around.
+
+use super::counted::{Bound, Counted, Test, offset};
+use super::graph::Graph;
+use crate::Options;
+use ciphermill_ir::cfg::{Edge, LoopId};
+use ciphermill_ir::{BinOp, CmpOp, Func, Module, Op, Terminator, Type, Value};
+
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    if options.unroll.profile.is_empty() {
+        return false;
+    }
+    super::for_each_chosen(module, options, |_, _, func| {
+        let mut changed = false;
+        let graph = Graph::new(func);
+        for id in graph.loops.loops.keys() {
+            if let Some(found) = find(func, &graph, id) {
+                write(func, &graph, id, &found);
+                changed = true;
+            }
+        }
+        changed
+    })
+}
+
+/// A counter whose start and bound have a base in common.
+struct Found {
+    counted: Counted,
+    /// The start, less the base.
+    start: u64,
+    /// The bound, less the base, is this value plus `more`.
+    bound: Value,
+    more: u64,
+}
+
+fn find(func: &Func, graph: &Graph, id: LoopId) -> Option<Found> {
+    Counted::of(func, graph, id).into_iter().find_map(|counted| {
+        let (Test::NotEqual, Bound::Value(bound)) = (counted.test, counted.bound) else { return None };
+        let start = graph.origin(func, graph.agreed(func, &graph.entries(id), counted.counter)?);
+        let (base, start) = offset(func, start);
+        let base = graph.origin(func, base);
+        let (sum, more) = offset(func, graph.origin(func, bound));
+        let data = &func.insts[func.def_inst(sum)?];
+        let (Op::Bin(BinOp::Add), [a, b]) = (data.op, &data.args[..]) else { return None };
+        let [a, b] = [a, b].map(|&v| func.resolve(v));
+        let is_base = |v: Value| graph.origin(func, v) == base;
+        let bound = if is_base(a) { b } else { Some(a).filter(|_| is_base(b))? };
+        let counts = func.as_const(base).is_none() && graph.invariant(id, bound);
+        counts.then_some(Found { counted, start, bound, more })
+    })
+}
+
+fn write(func: &mut Func, graph: &Graph, id: LoopId, found: &Found) {
+    let Found { counted, start, bound, more } = found;
+    let (ty, header, exit) = (counted.ty, graph.data(id).header, counted.exit);
+    let loc = func.insts[counted.stepper].loc;
+    let distance = func.add_param(header, ty);
+    for edge in graph.entries(id) {
+        let start = func.append1(edge.from, Op::Const(*start), &[], ty, 0);
+        hand(func, edge, start);
+    }
+    let step = func.append1(header, Op::Const(counted.step & ty.mask()), &[], ty, 0);
+    let next = func.append1(header, Op::Bin(BinOp::Add), &[distance, step], ty, loc);
+    for edge in graph.back_edges(id) {
+        hand(func, edge, next);
+    }
+    let ahead = func.append1(exit.block, Op::Const(counted.ahead.wrapping_sub(*more) & ty.mask()), &[], ty, 0);
+    let tested = func.append1(exit.block, Op::Bin(BinOp::Add), &[distance, ahead], ty, loc);
+    let op = if exit.when_true { CmpOp::Eq } else { CmpOp::Ne };
+    let asked = func.append1(exit.block, Op::Cmp(op), &[tested, *bound], Type::I32, loc);
+    if let Terminator::Branch { cond, .. } = &mut func.blocks[exit.block].term {
+        *cond = asked;
+    }
+}
+
+/// Give an edge one more argument.
+fn hand(func: &mut Func, edge: Edge, value: Value) {
+    if let Some(target) = func.blocks[edge.from].term.targets_mut().into_iter().nth(edge.index as usize) {
+        target.args.push(value);
+    }
+}

@@ -1,0 +1,119 @@
+"""``rtl`` and ``discover``: what instructions cost as hardware, and which a cipher would like to have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import completion
+from .options import (
+    Aligned, Baseline, CipherName, Compiler, Csv, Direction, Json, KeyBits, Parquet, Set, Tolerance, With, Without, split,
+)  # fmt: skip
+from .output import OUR_FAULT, check, complain, emit, say
+
+
+def rtl(
+    extension: Annotated[
+        str,
+        typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.", autocompletion=completion.extensions),
+    ],
+    on: Annotated[
+        str | None, typer.Option("--on", metavar="MACHINE", help="The machine they are read on. Default: one they fit.")
+    ] = None,
+    out: Annotated[str | None, typer.Option("-o", metavar="DIR", help="Write Verilog and test benches there.")] = None,
+    plain_tables: Annotated[
+        bool, typer.Option("--plain-tables", help="Tables as case statements, never hand-written modules.")
+    ] = False,
+    verilog_only: Annotated[bool, typer.Option("--verilog-only", help="Only Verilog: no synthesis, no proof.")] = False,
+    baseline: Baseline = None,
+    tolerance: Tolerance = [],
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
+    from pathlib import Path
+
+    from .. import compare
+    from .. import rtl as making
+    from ..progress import waiting
+
+    check(json, csv, parquet)
+    options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
+    accepted = compare.tolerances(tolerance)
+    if baseline is not None:
+        compare.read(baseline, "instructions")
+    if not verilog_only:
+        ready_to_synthesise()
+    with waiting("synthesising"):
+        document, files = making.report(split([extension]), options)
+    if out is not None:
+        making.write(files, Path(out))
+    compared = None
+    if baseline is not None:
+        compared = compare.instructions(baseline, document["instructions"], accepted)
+        document["comparison"] = compared.to_dict()
+    if not emit(document, making.records(document), json, csv, parquet):
+        if compared is not None:
+            say(f"{compare.text(compared)}\n")
+        say(making.text(document))
+    if not making.right(document):
+        complain(f"{extension}: a module is not what its semantics say\n{OUR_FAULT}")
+        raise typer.Exit(1)
+    if compared is not None and compared.worse:
+        if json or csv:
+            complain(compare.sentence(compared))
+        raise typer.Exit(1)
+
+
+def discover(
+    cipher: CipherName,
+    on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
+    inputs: Annotated[int, typer.Option("--inputs", metavar="N", help="Registers an instruction may read.")] = 2,
+    outputs: Annotated[int, typer.Option("--outputs", metavar="M", help="Registers it may write.")] = 1,
+    gates: Annotated[float | None, typer.Option("--gates", metavar="G", help="Gates it may cost. Default: any number.")] = None,
+    tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
+    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
+    variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Find instructions that a cipher would like to have: what they save, what they cost."""
+    from pathlib import Path
+
+    from .. import discover as discovering
+    from .. import engine, manifest
+    from ..progress import with_progress
+
+    check(json, csv, parquet)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
+    )
+    limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
+    module = engine.module(manifest.find(cipher), variant, cc)
+    limits.check()
+    ready_to_synthesise()
+    document = discovering.discover(module, on, options, limits, with_progress)
+    if not emit(document, document["candidates"], json, csv, parquet):
+        say(discovering.text(document))
+    if out is not None:
+        discovering.write(document, Path(out))
+
+
+def ready_to_synthesise() -> None:
+    """See that Yosys, where it is installed, has been compiled."""
+    from .. import synthesis, yosys
+    from ..progress import waiting
+
+    if synthesis.installed():
+        with waiting("compiling Yosys, which its first run does and which takes minutes"):
+            yosys.prepare()

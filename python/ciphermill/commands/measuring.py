@@ -1,0 +1,148 @@
+"""``run``: a cipher measured on machines, compared with an earlier run, told as text or data."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import completion
+from .options import (
+    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Parquet, Set, Tolerance, Unrolled,
+    Variant, With, Without, split,
+)  # fmt: skip
+from .output import OUR_FAULT, check, complain, emit, exit_code, say, write_json
+
+
+def run(
+    cipher: Annotated[
+        str,
+        typer.Argument(
+            metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
+            autocompletion=completion.ciphers,
+        ),
+    ],  # fmt: skip
+    on: Machine = [],
+    variant: Variant = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    repeat: Annotated[bool, typer.Option("--repeat", help="Measure twice and insist on the same result.")] = False,
+    optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
+    cc: Compiler = "zig",
+    baseline: Baseline = None,
+    tolerance: Tolerance = [],
+    gates: Annotated[bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")] = False,
+    benchmark: Annotated[
+        str | None, typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there.")
+    ] = None,
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
+    from .. import compare, engine, library, manifest, report
+
+    check(json, csv, parquet)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
+        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
+    )  # fmt: skip
+    options.check()
+    accepted = compare.tolerances(tolerance)
+    if baseline is not None:
+        # A baseline that cannot be read is said before the work, not after it.
+        compare.read(baseline, "measurements")
+    machines = split(on) or library.machine_names()
+    if cipher == "all":
+        chosen = [(c, v) for c in map(manifest.find, manifest.names()) for v in ([variant] if variant else c.variants)]
+    else:
+        chosen = [(manifest.find(cipher), variant)]
+    work = [(c, v, machine) for c, v in chosen for machine in machines]
+    answers = measure_all(work, options)
+    measurements = [answer for answer in answers if not isinstance(answer, Exception)]
+    if not measurements:
+        raise answers[0]
+    if gates:
+        measurements = with_gates(measurements, options.with_)
+    document = report.document(measurements)
+    compared = None
+    if baseline is not None:
+        compared = compare.measurements(baseline, measurements, accepted)
+        document["comparison"] = compared.to_dict()
+    if benchmark is not None:
+        write_json(compare.benchmark(measurements), benchmark, "--benchmark-json")
+    if not emit(document, document["measurements"], json, csv, parquet):
+        if compared is not None:
+            say(f"{compare.text(compared)}\n")
+        if len(work) == 1:
+            say(f"{report.sentence(measurements[0])}\n\n{report.details(measurements[0])}")
+        elif len(work) <= 4:
+            sentences = "\n".join(report.sentence(m) for m in measurements)
+            say(f"{sentences}\n\n{report.table(measurements)}")
+        else:
+            say(f"{report.summary(measurements)}\n\n{report.table(measurements)}")
+    status = 1 if compared is not None and compared.worse else 0
+    if status and (json or csv):
+        complain(compare.sentence(compared))
+    for (c, v, machine), answer in zip(work, answers, strict=True):
+        if isinstance(answer, Exception):
+            complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
+            status = 1 if 1 in (status, exit_code(answer)) else 2
+        elif not answer.verified:
+            complain(f"{report.title(answer)}: not verified: {answer.failure}\n{OUR_FAULT}")
+            status = 1
+    raise typer.Exit(status)
+
+
+def measure_all(work: list, options) -> list:
+    """Measure on all cores, in order, with progress on a terminal.
+
+    Of several measurements, one that fails leaves its exception in the list:
+    it must not take the others with it.
+    """
+    import os
+    from concurrent.futures import ThreadPoolExecutor
+
+    from .. import engine
+    from .._core import InputError, InternalError
+    from ..progress import waiting, with_progress
+
+    def one(item):
+        cipher, variant, machine = item
+        return engine.measure(engine.module(cipher, variant, options.cc), machine, options)
+
+    def kept(item):
+        try:
+            return one(item)
+        except (InputError, InternalError) as error:
+            return error
+
+    if len(work) == 1:
+        with waiting("measuring"):
+            return [one(work[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(with_progress(pool.map(kept, work), len(work)))
+
+
+def with_gates(measurements: list, extensions: list[str]) -> list:
+    """Measurements with the gates of the extensions they were made with."""
+    from .. import rtl
+    from .._core import InputError
+    from ..measurement import Measurement
+    from ..progress import waiting
+
+    if not extensions:
+        raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
+    with waiting("synthesising"):
+        document, _ = rtl.report(extensions, rtl.Options(prove=False))
+    total = sum(row.get("gates", 0) for row in document["instructions"])
+    return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]

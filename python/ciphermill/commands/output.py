@@ -1,0 +1,84 @@
+"""What a command leaves behind: data on standard output or in files, complaints on
+standard error, and the exit code that an error means.
+
+Results as data take one of three forms, in every command that has them:
+``--json`` (the whole document) and ``--csv`` (a row for each result) stand on
+standard output instead of the text, ``--parquet FILE`` writes the rows beside it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def check(json: bool, csv: bool, parquet: str | None) -> None:
+    """Refuse forms that cannot be had, before the work is done and not after it."""
+    from .._core import InputError
+
+    if json and csv:
+        raise InputError("--json and --csv both go to standard output; ask for one of them")
+    if parquet is not None:
+        from pathlib import Path
+
+        from .. import tables
+
+        tables.needed("polars")
+        if not Path(parquet).parent.is_dir():
+            raise InputError(f"--parquet {parquet}: there is no folder {Path(parquet).parent}")
+        if Path(parquet).is_dir():
+            raise InputError(f"--parquet {parquet}: a folder; name a file")
+
+
+def emit(document: object, records: list, json: bool, csv: bool, parquet: str | None) -> bool:
+    """Results as data, in the forms asked for; False when text is wanted on standard output."""
+    if csv or parquet is not None:
+        from .. import tables
+
+        if parquet is not None:
+            tables.parquet(records, parquet)
+        if csv:
+            sys.stdout.write(tables.csv(records))
+    if json:
+        print_json(document)
+    return json or csv
+
+
+def say(text: str) -> None:
+    """Print an answer: as it is into a pipe; on a terminal with long lines broken between words."""
+    if sys.stdout.isatty():
+        from .. import tables
+
+        text = tables.folded(text, tables.room(80))
+    print(text)
+
+
+def write_json(value: object, path: str, option: str) -> None:
+    import json
+    from pathlib import Path
+
+    from .. import paths
+    from .._core import InputError
+
+    try:
+        paths.write_atomically(Path(path), json.dumps(value, indent=2).encode() + b"\n")
+    except OSError as error:
+        raise InputError(f"{option} {path}: {error.strerror}") from None
+
+
+def print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))
+
+
+def complain(message: str) -> None:
+    print(f"ciphermill: {message}", file=sys.stderr)
+
+
+OUR_FAULT = "This is an error in ciphermill, not in what you gave it."
+
+
+def exit_code(error: Exception) -> int:
+    from .._core import InputError
+
+    return 2 if isinstance(error, InputError) else 1

@@ -1,0 +1,56 @@
+"""``study`` and ``report``: papers' tables with ours beside, and everything as one page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import completion
+from .options import Csv, Json, Parquet
+from .output import OUR_FAULT, check, complain, emit, print_json, say
+
+
+def study(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="Which study. Default: all.", autocompletion=completion.studies)
+    ] = "all",
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Print a paper's tables with ours beside, and the ratio."""
+    from .. import study as studies
+    from ..progress import with_progress
+    from ..study import text
+
+    check(json, csv, parquet)
+    chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
+    results = studies.run(chosen, with_progress)
+    document = studies.document(results)
+    if not emit(document, studies.records(document), json, csv, parquet):
+        text.show(results)
+    for fault in (fault for result in results for fault in result.faults()):
+        complain(f"{fault}\n{OUR_FAULT}")
+    raise typer.Exit(1 if any(result.faults() for result in results) else 0)
+
+
+def report_(
+    out: Annotated[str, typer.Option("-o", metavar="FILE", help="Write the page there.")] = "report/index.html",
+    json: Json = False,
+) -> None:
+    """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
+    from pathlib import Path
+
+    from .. import study as studies
+    from .. import webreport
+    from ..progress import with_progress
+
+    written = webreport.write(Path(out), [studies.find(n) for n in studies.names()], with_progress)
+    if json:
+        print_json(written.to_dict())
+    else:
+        say(written.sentence())
+    for fault in written.faults:
+        complain(f"{fault}\n{OUR_FAULT}")
+    raise typer.Exit(1 if written.faults else 0)

@@ -1,0 +1,74 @@
+"""``trace``: micro-operations on their way through an out-of-order core."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import (
+    BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Parquet, Set, Variant, With, Without, split,
+)  # fmt: skip
+from .output import OUR_FAULT, check, complain, emit, say, write_json
+
+
+def trace(
+    cipher: CipherName,
+    on: OneMachine,
+    first: Annotated[
+        int | None, typer.Option("--first", metavar="N", help="The first instruction, counted from 0. Default: in the middle of the run.")
+    ] = None,
+    count: Annotated[int, typer.Option("--count", metavar="M", help="How many instructions.")] = 32,
+    kanata: Annotated[str | None, typer.Option("--kanata", metavar="FILE", help="Write a log there that Konata opens.")] = None,
+    perfetto: Annotated[
+        str | None, typer.Option("--perfetto", metavar="FILE", help="Write a trace there that ui.perfetto.dev opens.")
+    ] = None,
+    variant: Variant = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show micro-operations on their way through an out-of-order core, cycle by cycle."""
+    from pathlib import Path
+
+    from .. import engine, manifest, paths, report, tracing
+    from .._core import InputError
+    from ..progress import waiting
+
+    check(json, csv, parquet)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, with_=split(with_), without=split(without),
+        set=set, trace={"first": first, "count": count}, cc=cc,
+    )  # fmt: skip
+    options.check()
+    module = engine.module(manifest.find(cipher), variant, cc)
+    with waiting("simulating"):
+        measurement = engine.measure(module, on, options)
+    rows = measurement.pipeline
+    if kanata is not None:
+        from ..tracing import kanata as form
+
+        try:
+            paths.write_atomically(Path(kanata), form.text(rows).encode())
+        except OSError as error:
+            raise InputError(f"--kanata {kanata}: {error.strerror}") from None
+    if perfetto is not None:
+        from ..tracing import perfetto as form
+
+        write_json(form.document(rows, report.title(measurement)), perfetto, "--perfetto")
+    written = kanata is not None or perfetto is not None
+    if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:
+        from ..tracing import diagram
+
+        say(f"{tracing.heading(measurement, report.title(measurement))}\n\n{diagram.text(rows)}")
+    if not measurement.verified:
+        complain(f"{report.title(measurement)}: not verified: {measurement.failure}\n{OUR_FAULT}")
+        raise typer.Exit(1)

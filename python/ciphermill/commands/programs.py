@@ -1,0 +1,102 @@
+"""``explain`` and ``asm``: the program that was made of a cipher, to look at."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .options import (
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Parquet, Set, Unrolled, Variant,
+    With, Without, split,
+)  # fmt: skip
+from .output import OUR_FAULT, check, complain, emit, say
+
+
+def explain(
+    cipher: CipherName,
+    on: OneMachine,
+    variant: Variant = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")] = None,
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
+    from .. import engine, manifest
+    from .. import explain as explaining
+    from ..progress import waiting
+
+    check(json, csv, parquet)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
+        without=split(without), set=set, cc=cc,
+    )  # fmt: skip
+    module = engine.module(manifest.find(cipher), variant, cc)
+    with waiting("measuring"):
+        measurement = engine.measure(module, on, options)
+        explanation = engine.explanation(module, on, options)
+    if html is not None:
+        from pathlib import Path
+
+        from .. import webreport
+
+        webreport.write_schedule(Path(html), measurement, explanation)
+    document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
+    if not emit(document, explaining.records(explanation), json, csv, parquet):
+        say(explaining.text(measurement, explanation))
+    if not measurement.verified:
+        complain(f"{measurement.cipher} on {on}: not verified: {measurement.failure}\n{OUR_FAULT}")
+        raise typer.Exit(1)
+
+
+def asm(
+    cipher: CipherName,
+    on: OneMachine,
+    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
+    variant: Variant = None,
+    direction: Direction = None,
+    key_bits: KeyBits = None,
+    blocks: BlocksMode = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
+    aligned: Aligned = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
+    cc: Compiler = "zig",
+) -> None:
+    """Print the whole program as assembly for the machine's own assembler.
+
+    It is the program that `run` measures with the same options: on machines
+    without interlock, loops are written for the direction and mode measured.
+    """
+    from pathlib import Path
+
+    from .. import engine, manifest
+
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
+        without=split(without), set=set,
+    )  # fmt: skip
+    text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    try:
+        Path(out).write_text(text)
+    except OSError as error:
+        from .._core import InputError
+
+        raise InputError(f"-o {out}: {error.strerror}") from None

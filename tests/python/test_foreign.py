@@ -1,0 +1,38 @@
+"""C that was not written for this project, on every machine.
+
+`foreign/` holds what people bring: products of half words, loops that are left
+by their middle, integers of 128 bits, recursion, tables of functions. A run is
+verified against the interpreter, IDEA against its published example too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ciphermill as cm
+
+FOREIGN = Path(__file__).parent / "foreign"
+CASES = {
+    "idea.toml": ("encrypt", "decrypt", "keysetup"),
+    "sponge.c": ("keystream",),
+    "wide.c": ("encrypt",),
+    "calls.c": ("encrypt",),
+}
+
+
+@pytest.mark.parametrize("machine", cm.machines().names)
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_right(name, machine):
+    """Loops stay loops: the pipelines that run over their ends are what this is for."""
+    for direction in CASES[name]:
+        length = {} if direction == "keysetup" else {"bytes": 272}
+        m = cm.run(FOREIGN / name, on=machine, direction=direction, unroll=False, **length)
+        assert m.verified
+        assert m.bounds["lower"] <= m.cycles_per_block
+
+
+@pytest.mark.parametrize("machine", ["epic", "c64x"])
+def test_it_is_right_unrolled(machine):
+    assert cm.run(FOREIGN / "idea.toml", on=machine, bytes=272, unroll=True).verified
