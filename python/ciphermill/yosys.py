@@ -53,6 +53,10 @@ def version() -> str:
     return importlib.metadata.version(PACKAGE)
 
 
+#: One compilation at a time.
+COMPILING = threading.Lock()
+
+
 def prepare() -> None:
     """Let Yosys compile itself, which its first run on a computer does and which
     takes minutes; later runs find that done (in the user's cache, by YoWASP)."""
@@ -62,10 +66,6 @@ def prepare() -> None:
             return
         subprocess.run([sys.executable, "-c", RUN, "-V"], capture_output=True, check=False)
         paths.write_atomically(done, b"")
-
-
-#: One compilation at a time.
-COMPILING = threading.Lock()
 
 
 def compiled() -> Path:

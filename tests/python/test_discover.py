@@ -7,7 +7,7 @@ import re
 import pytest
 
 import ciphermill as cm
-from ciphermill import discover, engine, manifest
+from ciphermill import discover, engine, manifest, synthesis
 
 
 def found(cipher: str, variant: str | None, on: str = "rv32", tries: int = 2, **limits) -> dict:
@@ -87,3 +87,14 @@ def test_machines_of_clusters():
     assert discover.encoding("core2") == {"timing": "alu"}
     with pytest.raises(cm.InputError, match="one result only"):
         found("rijndael", "compact", on="c6201", outputs=2)
+
+
+@pytest.mark.parametrize("cipher", ["mars", "twofish", "serpent", "rabbit", "sosemanuk"])
+def test_something_is_found_in_every_cipher(cipher, monkeypatch):
+    """Priced in unit gates, as where Yosys is not installed."""
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    document = found(cipher, None, inputs=3, outputs=2, tries=1)
+    assert document["gates_by"].startswith("unit gates")
+    best = document["candidates"][document["best"]]
+    assert best["saved"] > 0 and best["gates"] > 0 and best["semantics"] in discover.text(document)
+    assert not [row for row in document["others"] if row["refused"]]

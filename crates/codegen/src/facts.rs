@@ -29,12 +29,6 @@ impl Facts {
         self.fixed[usize::from(instr.0)].writes.iter().map(|w| w.0)
     }
 
-    /// Does an instruction read or write registers that are not its operands?
-    pub fn touches_fixed(&self, instr: ciphermill_machine::InstrId) -> bool {
-        let fixed = &self.fixed[usize::from(instr.0)];
-        !fixed.reads.is_empty() || !fixed.writes.is_empty()
-    }
-
     /// The scheduler's view of an instruction before allocation. Virtual
     /// registers are numbered above the physical ones.
     pub fn virtual_node(&self, machine: &Machine, inst: &VInst) -> Node {

@@ -144,7 +144,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, front.matcher, pinned, &memory)?;
-        several::join(&mut vfunc, front.matcher, facts);
+        several::join(&mut vfunc, front.matcher);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
         if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {

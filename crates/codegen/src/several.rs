@@ -3,12 +3,10 @@
 //! A template computes one value. An instruction whose semantics assign several
 //! operands is therefore a template for each of them, and these are used only
 //! together: [`together`] looks for values of one block that are the results of
-//! one instruction, of the same sources. Each is selected by itself, and
-//! [`join`] makes one instruction of those that read the same. Where that would
-//! move something past what it must not pass, they stay apart: each is then
-//! computed by an instruction of its own whose other results nobody reads.
+//! one instruction, of sources that are ready before the first of them. Each is
+//! selected by itself, and [`join`] makes one instruction of those that read the
+//! same. Where only one is selected, the other results are read by nobody.
 
-use crate::facts::Facts;
 use crate::matcher::{Bind, Binds, Fold, Matcher};
 use crate::pattern::{Action, Pat, Template};
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
@@ -70,7 +68,7 @@ impl Search<'_> {
     /// Find values for the results that have none yet.
     fn others(&self, values: Values, binds: Binds) -> Option<(Values, Binds)> {
         let Some(n) = values.iter().position(Option::is_none) else {
-            return self.independent(&values, &binds).then_some((values, binds));
+            return self.ready(&values, &binds).then_some((values, binds));
         };
         self.insts.iter().filter(|i| !self.taken.contains(i) && !values.contains(&Some(**i))).find_map(|&inst| {
             self.ways(n, inst, Some(&binds)).into_iter().find_map(|binds| {
@@ -103,22 +101,17 @@ impl Search<'_> {
             .collect()
     }
 
-    /// Does no source depend on a result?
-    fn independent(&self, values: &Values, binds: &Binds) -> bool {
-        let here: HashSet<Inst> = self.insts.iter().copied().collect();
-        let mut seen = HashSet::new();
-        let mut stack: Vec<Value> =
-            binds.iter().flatten().filter_map(|b| if let Bind::Val(v) = b { Some(*v) } else { None }).collect();
-        while let Some(v) = stack.pop() {
-            let Some(inst) = self.func.def_inst(self.func.resolve(v)).filter(|i| here.contains(i)) else { continue };
-            if values.contains(&Some(inst)) {
-                return false;
+    /// Are all sources there before the first of the results is made?
+    fn ready(&self, values: &Values, binds: &Binds) -> bool {
+        let place: HashMap<Inst, usize> = self.insts.iter().enumerate().map(|(n, &i)| (i, n)).collect();
+        let first = values.iter().flatten().map(|i| place[i]).min();
+        binds.iter().flatten().all(|b| match b {
+            Bind::Val(v) => {
+                let made = self.func.def_inst(self.func.resolve(*v)).and_then(|i| place.get(&i));
+                made.is_none_or(|&made| Some(made) < first)
             }
-            if seen.insert(inst) {
-                stack.extend(self.func.insts[inst].args.iter().copied());
-            }
-        }
-        true
+            _ => true,
+        })
     }
 }
 
@@ -147,8 +140,9 @@ fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
     }
 }
 
-/// Make one instruction of those that are the same but for the result wanted.
-pub fn join(func: &mut VFunc, matcher: &Matcher, facts: &Facts) {
+/// Make one instruction of those that are the same but for the result wanted: at
+/// the place of the first, where all sources are ready.
+pub fn join(func: &mut VFunc, matcher: &Matcher) {
     if matcher.several.is_empty() {
         return;
     }
@@ -161,20 +155,18 @@ pub fn join(func: &mut VFunc, matcher: &Matcher, facts: &Facts) {
     for block in &mut func.blocks {
         let mut p = 0;
         while p < block.insts.len() {
-            // Again at the same place: there may be a third result.
-            while instrs.contains(&block.insts[p].instr)
-                && let Some(insts) = with_another(&block.insts, p, &read, facts)
+            let another = |q: &usize| joined(&block.insts[p], &block.insts[*q], &read);
+            if instrs.contains(&block.insts[p].instr)
+                && let Some((q, both)) = (p + 1..block.insts.len()).find_map(|q| Some((q, another(&q)?)))
             {
-                block.insts = insts;
+                // The same place again: there may be a third result.
+                block.insts[p] = both;
+                block.insts.remove(q);
+            } else {
+                p += 1;
             }
-            p += 1;
         }
     }
-}
-
-/// The block with the instruction at `p` joined with one behind it.
-fn with_another(insts: &[VInst], p: usize, read: &HashSet<VReg>, facts: &Facts) -> Option<Vec<VInst>> {
-    (p + 1..insts.len()).find_map(|q| placed(insts, p, q, joined(&insts[p], &insts[q], read)?, facts))
 }
 
 /// The two as one, if they read the same and give different results.
@@ -195,51 +187,4 @@ fn joined(a: &VInst, b: &VInst, read: &HashSet<VReg>) -> Option<VInst> {
         }
     }
     Some(out)
-}
-
-/// The block with the instructions at `p` and `q` replaced by `joined`: at `p`,
-/// with what only `q` waits for before it, or else at `q`.
-fn placed(insts: &[VInst], p: usize, q: usize, joined: VInst, facts: &Facts) -> Option<Vec<VInst>> {
-    if let Some(moved) = earlier(insts, p, q, facts) {
-        let mut out: Vec<VInst> = insts[..p].to_vec();
-        out.extend(moved.iter().map(|&k| insts[k].clone()));
-        out.push(joined);
-        out.extend((p + 1..insts.len()).filter(|k| *k != q && !moved.contains(k)).map(|k| insts[k].clone()));
-        return Some(out);
-    }
-    let results: HashSet<VReg> = insts[p].defs().collect();
-    if insts[p + 1..q].iter().any(|i| i.uses().any(|v| results.contains(&v))) {
-        return None;
-    }
-    let mut out = insts.to_vec();
-    out[q] = joined;
-    out.remove(p);
-    Some(out)
-}
-
-/// Instructions between `p` and `q` that have to come before `p` for `q` to
-/// stand there, in their order; None when one of them cannot.
-fn earlier(insts: &[VInst], p: usize, q: usize, facts: &Facts) -> Option<Vec<usize>> {
-    let mut wanted: HashSet<VReg> = insts[q].uses().collect();
-    let mut moved = Vec::new();
-    for k in (p + 1..q).rev() {
-        if !insts[k].defs().any(|v| wanted.contains(&v)) {
-            continue;
-        }
-        let stays = |n: &usize| !moved.contains(n);
-        let passes = insts[k].mem.is_none_or(|m| {
-            !m.store && (p..k).filter(stays).all(|n| insts[n].mem.is_none_or(|other| !other.conflicts(&m)))
-        });
-        let physical = insts[k].ops.iter().any(|o| matches!(o, VOp::Phys(_)));
-        if insts[k].kind != VKind::Normal || !passes || physical || facts.touches_fixed(insts[k].instr) {
-            return None;
-        }
-        wanted.extend(insts[k].uses());
-        moved.push(k);
-    }
-    if insts[p].defs().any(|v| wanted.contains(&v)) {
-        return None;
-    }
-    moved.reverse();
-    Some(moved)
 }

@@ -157,7 +157,8 @@ impl Writer<'_> {
         if self.uses.get(&v).is_none_or(|&n| n < 2) {
             return Some(text);
         }
-        let name = format!("t{}", self.lets.len());
+        // No machine has a register of such a name.
+        let name = format!("part{}", self.lets.len());
         self.lets.push((name.clone(), text));
         self.names.insert(v, name.clone());
         Some(name)

@@ -44,6 +44,8 @@ def rtl(
     accepted = compare.tolerances(tolerance)
     if baseline is not None:
         compare.read(baseline, "instructions")
+    if not verilog_only:
+        ready_to_synthesise()
     with waiting("synthesising"):
         document, files = making.report(split([extension]), options)
     if out is not None:
@@ -98,8 +100,20 @@ def discover(
     )
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
     module = engine.module(manifest.find(cipher), variant, cc)
+    limits.check()
+    ready_to_synthesise()
     document = discovering.discover(module, on, options, limits, with_progress)
     if not emit(document, document["candidates"], json, csv, parquet):
         say(discovering.text(document))
     if out is not None:
         discovering.write(document, Path(out))
+
+
+def ready_to_synthesise() -> None:
+    """See that Yosys, where it is installed, has been compiled."""
+    from .. import synthesis, yosys
+    from ..progress import waiting
+
+    if synthesis.installed():
+        with waiting("compiling Yosys, which its first run does and which takes minutes"):
+            yosys.prepare()
