@@ -22,6 +22,7 @@ pub mod banks;
 pub mod branches;
 pub mod check;
 pub mod constants;
+pub mod cut;
 pub mod encodings;
 pub mod expand;
 pub mod facts;
@@ -60,6 +61,9 @@ use tables::Tables;
 use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
+
+/// So many of the orders that are tried are also tried with values cut.
+const CUT: usize = 3;
 
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
@@ -159,7 +163,12 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         }
         let mut allocated = allocated(&vfunc, tables, &registers, options.level)?;
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
-            for other in order::others(&vfunc, m, facts, registers.allocatable.len())? {
+            let most = registers.allocatable.len();
+            let mut ways = order::others(&vfunc, m, facts, most)?;
+            ways.insert(0, vfunc.clone());
+            let cuts = |w: &VFunc| [false, true].map(|incoming| cut::cut(w, m, facts, most, incoming));
+            let pieces: Vec<VFunc> = ways.iter().take(CUT).flat_map(cuts).flatten().collect();
+            for other in ways.into_iter().skip(1).chain(pieces) {
                 let theirs = crate::allocated(&other, tables, &registers, options.level)?;
                 if theirs.cost(&other) < allocated.cost(&vfunc) {
                     (vfunc, allocated) = (other, theirs);

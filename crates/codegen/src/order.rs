@@ -22,8 +22,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 /// Preferences between units that can come next: how much a value that has to
-/// be fetched costs against one that dies.
-const TASTES: [(i64, i64); 4] = [(2, 1), (4, 1), (1, 1), (3, 2)];
+/// be fetched costs, what one that dies is worth, and what a value costs that
+/// nothing here uses.
+type Taste = (i64, i64, i64);
+const TASTES: [Taste; 4] = [(2, 1, 0), (4, 1, 0), (2, 1, 2), (1, 1, 0)];
 
 /// The function in other orders; none where `registers` are enough for it.
 ///
@@ -47,7 +49,7 @@ fn reorder(
     machine: &Machine,
     facts: &Facts,
     registers: usize,
-    taste: (i64, i64),
+    taste: Taste,
 ) -> Result<(), CompileError> {
     for &b in tight {
         let out = &outs[b];
@@ -100,7 +102,7 @@ fn reordered(
     flags: &BTreeSet<Resource>,
     out: &Set,
     registers: usize,
-    taste: (i64, i64),
+    taste: Taste,
 ) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let fixed = |u: &Range<usize>| nodes[u.clone()].iter().any(|n| n.barrier);
@@ -126,6 +128,8 @@ fn reordered(
 struct About {
     made: i64,
     uses: Vec<(VReg, usize)>,
+    /// What it makes.
+    ends: Vec<VReg>,
 }
 
 impl About {
@@ -138,7 +142,7 @@ impl About {
                 None => uses.push((v, 1)),
             }
         }
-        About { made: made.len() as i64, uses }
+        About { made: made.len() as i64, uses, ends: made.into_iter().collect() }
     }
 }
 
@@ -186,7 +190,7 @@ impl Graph {
         segment: &[Range<usize>],
         later: &dyn Fn(VReg) -> bool,
         registers: usize,
-        (fetch, dying): (i64, i64),
+        (fetch, dying, unused): Taste,
     ) -> Vec<usize> {
         let mut left: HashMap<VReg, usize> = HashMap::new();
         segment.iter().flat_map(|u| &insts[u.clone()]).flat_map(VInst::uses).for_each(|v| *left.entry(v).or_default() += 1);
@@ -198,11 +202,12 @@ impl Graph {
         let mut out = Vec::with_capacity(segment.len());
         while let Some(&oldest) = ready.first() {
             let score = |u: usize| {
-                let About { made, uses } = &about[u];
+                let About { made, uses, ends } = &about[u];
                 let missing = uses.iter().filter(|(v, _)| !held.contains_key(v)).count() as i64;
                 let gone = uses.iter().filter(|(v, here)| left.get(v) == Some(here) && !later(*v)).count() as i64;
                 let recent = uses.iter().filter_map(|(v, _)| held.get(v)).max().copied().unwrap_or(0);
-                (fetch * missing + dying * (made - gone), std::cmp::Reverse(recent), u)
+                let idle = if *made > 0 && ends.iter().all(|v| left.get(v).is_none_or(|&n| n == 0)) { unused } else { 0 };
+                (fetch * missing + dying * (made - gone) + idle, std::cmp::Reverse(recent), u)
             };
             let u = ready.iter().copied().min_by_key(|&u| score(u)).unwrap_or(oldest);
             ready.remove(&u);

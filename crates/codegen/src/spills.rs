@@ -256,6 +256,7 @@ pub struct Cleaner<'a> {
 impl Cleaner<'_> {
     pub fn run(&self, allocated: &mut Allocated) {
         for (b, steps) in allocated.blocks.iter_mut().enumerate() {
+            self.as_moves(b, steps);
             self.forward(b, steps);
         }
         self.drop_dead(allocated);
@@ -264,6 +265,23 @@ impl Cleaner<'_> {
             self.take_in(b, steps, &outs[b]);
         }
         self.drop_dead(allocated);
+    }
+
+    /// Moves of the program are moves like those of the allocator.
+    fn as_moves(&self, b: usize, steps: &mut Vec<Step>) {
+        for step in steps.iter_mut() {
+            let Step::Inst(index, places) = step else { continue };
+            let inst = self.inst(b, *index);
+            if inst.instr != self.machine.abi.ops.mov || inst.kind != VKind::Normal {
+                continue;
+            }
+            let (from, to) = match (&inst.ops[..], &places[..]) {
+                ([VOp::Def(_), VOp::Use(_)], &[to, from]) | ([VOp::Use(_), VOp::Def(_)], &[from, to]) => (from, to),
+                _ => continue,
+            };
+            *step = Step::Move { from, to };
+        }
+        steps.retain(|s| !matches!(s, Step::Move { from, to } if from == to));
     }
 
     fn inst(&self, b: usize, index: usize) -> &VInst {
@@ -394,9 +412,11 @@ impl Cleaner<'_> {
         while i < steps.len() {
             if let Step::Move { from: from @ Place::Slot(_), to: to @ Place::Reg(_) } = steps[i]
                 && let Some((j, at)) = self.only_use(b, &steps[i + 1..], from, to, out)
-                && let Step::Inst(_, places) = &mut steps[i + 1 + j]
             {
-                places[at] = from;
+                match &mut steps[i + 1 + j] {
+                    Step::Inst(_, places) => places[at] = from,
+                    Step::Move { from: reg, .. } => *reg = from,
+                }
                 steps.remove(i);
                 continue;
             }
@@ -415,7 +435,17 @@ impl Cleaner<'_> {
                 return None;
             }
             if count == 1 {
-                let Step::Inst(index, places) = step else { return None };
+                let (index, places) = match step {
+                    Step::Inst(index, places) => (index, places),
+                    Step::Move { to: Place::Reg(_), .. } => {
+                        found = Some((j, 0));
+                        if writes.contains(&reg) {
+                            return found;
+                        }
+                        continue;
+                    }
+                    Step::Move { .. } => return None,
+                };
                 let inst = self.inst(b, *index);
                 let in_memory = places.iter().any(|p| matches!(p, Place::Slot(_)));
                 let (at, operand) = places.iter().zip(accesses(inst)).enumerate().find_map(|(n, (p, a))| match a {
