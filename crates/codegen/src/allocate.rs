@@ -243,6 +243,22 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
     Ok(Allocated { blocks, slots: output.num_spillslots as u32, saved })
 }
 
+impl Allocated {
+    /// What the allocation adds to the code: loads and stores, moves, operands in
+    /// memory, each as often as its loops turn, taken to be eight times.
+    pub fn cost(&self, func: &VFunc) -> u64 {
+        let weigh = |step: &Step| match step {
+            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
+            Step::Move { .. } => 3,
+            Step::Inst(_, places) => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+        };
+        let block = |(steps, b): (&Vec<Step>, &crate::vcode::VBlock)| {
+            steps.iter().map(weigh).sum::<u64>() * 8u64.pow(u32::from(b.loop_depth).min(6))
+        };
+        self.blocks.iter().zip(&func.blocks).map(block).sum()
+    }
+}
+
 impl PartialOrd for Place {
     fn partial_cmp(&self, other: &Place) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))

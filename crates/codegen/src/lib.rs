@@ -24,6 +24,7 @@ pub mod branches;
 mod carried;
 pub mod check;
 pub mod constants;
+pub mod cut;
 pub mod encodings;
 pub mod expand;
 pub mod facts;
@@ -35,6 +36,7 @@ pub mod liveness;
 pub mod lookups;
 pub mod masks;
 pub mod matcher;
+pub mod order;
 pub mod pattern;
 pub mod provenance;
 pub mod recognise;
@@ -47,7 +49,7 @@ pub mod tables;
 pub mod vcode;
 pub mod vliw;
 
-use allocate::Registers;
+use allocate::{Allocated, Registers};
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
@@ -62,6 +64,9 @@ use tables::Tables;
 use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
+
+/// So many of the orders that are tried are also tried with values cut.
+const CUT: usize = 3;
 
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
@@ -164,10 +169,19 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             schedule_virtual(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
-        let mut allocated = allocate::allocate(&vfunc, m, &registers, true)?;
-        if let (Some(memory), true) = (memory_forms, options.level > 0) {
-            let clobbered = &registers.clobbered;
-            spills::Cleaner { func: &vfunc, machine: m, facts, memory, clobbered }.run(&mut allocated);
+        let mut allocated = allocated(&vfunc, tables, &registers, options.level)?;
+        if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
+            let most = registers.allocatable.len();
+            let mut ways = order::others(&vfunc, m, facts, most)?;
+            ways.insert(0, vfunc.clone());
+            let cuts = |w: &VFunc| [false, true].map(|incoming| cut::cut(w, m, facts, most, incoming));
+            let pieces: Vec<VFunc> = ways.iter().take(CUT).flat_map(cuts).flatten().collect();
+            for other in ways.into_iter().skip(1).chain(pieces) {
+                let theirs = crate::allocated(&other, tables, &registers, options.level)?;
+                if theirs.cost(&other) < allocated.cost(&vfunc) {
+                    (vfunc, allocated) = (other, theirs);
+                }
+            }
         }
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
@@ -212,6 +226,17 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         loops,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
     })
+}
+
+/// Registers for a function, and the moves gone over that they take.
+fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<Allocated, CompileError> {
+    let machine = &*tables.machine;
+    let mut allocated = allocate::allocate(func, machine, registers, true)?;
+    if let (Some(memory), true) = (&tables.memory_forms, level > 0) {
+        let clobbered = &registers.clobbered;
+        spills::Cleaner { func, machine, facts: &tables.facts, memory, clobbered }.run(&mut allocated);
+    }
+    Ok(allocated)
 }
 
 /// What a machine file may say and the code generator does not know yet: a line

@@ -6,6 +6,7 @@
 //! instructions are gone over, after allocation:
 //!
 //! * a reload of what a register still holds becomes a move, or nothing;
+//! * a copy is not read while the register it was made of holds the same;
 //! * a reload that serves one use is left to that use, where the machine has an
 //!   instruction that reads memory there ([`Memory`]);
 //! * a move whose target nobody reads is dropped.
@@ -208,6 +209,40 @@ fn accesses(inst: &VInst) -> Vec<Access> {
     out
 }
 
+/// Values by number, each with the time since when its place has it.
+#[derive(Default)]
+struct Held {
+    values: HashMap<Place, (u32, u32)>,
+    count: u32,
+}
+
+impl Held {
+    fn put(&mut self, place: Place, value: u32) {
+        self.count += 1;
+        self.values.insert(place, (value, self.count));
+    }
+
+    /// A value that nothing else has.
+    fn fresh(&mut self, place: Place) -> u32 {
+        let value = self.count + 1;
+        self.put(place, value);
+        value
+    }
+
+    fn value(&mut self, place: Place) -> u32 {
+        match self.values.get(&place) {
+            Some(h) => h.0,
+            None => self.fresh(place),
+        }
+    }
+
+    /// The register that has held the value longest.
+    fn first(&self, value: u32) -> Option<Place> {
+        let holders = self.values.iter().filter(|(p, h)| h.0 == value && matches!(p, Place::Reg(_)));
+        holders.min_by_key(|(p, h)| (h.1, **p)).map(|(p, _)| *p)
+    }
+}
+
 /// Goes over the moves of one function.
 pub struct Cleaner<'a> {
     pub func: &'a VFunc,
@@ -221,6 +256,7 @@ pub struct Cleaner<'a> {
 impl Cleaner<'_> {
     pub fn run(&self, allocated: &mut Allocated) {
         for (b, steps) in allocated.blocks.iter_mut().enumerate() {
+            self.as_moves(b, steps);
             self.forward(b, steps);
         }
         self.drop_dead(allocated);
@@ -229,6 +265,23 @@ impl Cleaner<'_> {
             self.take_in(b, steps, &outs[b]);
         }
         self.drop_dead(allocated);
+    }
+
+    /// Moves of the program are moves like those of the allocator.
+    fn as_moves(&self, b: usize, steps: &mut Vec<Step>) {
+        for step in steps.iter_mut() {
+            let Step::Inst(index, places) = step else { continue };
+            let inst = self.inst(b, *index);
+            if inst.instr != self.machine.abi.ops.mov || inst.kind != VKind::Normal {
+                continue;
+            }
+            let (from, to) = match (&inst.ops[..], &places[..]) {
+                ([VOp::Def(_), VOp::Use(_)], &[to, from]) | ([VOp::Use(_), VOp::Def(_)], &[from, to]) => (from, to),
+                _ => continue,
+            };
+            *step = Step::Move { from, to };
+        }
+        steps.retain(|s| !matches!(s, Step::Move { from, to } if from == to));
     }
 
     fn inst(&self, b: usize, index: usize) -> &VInst {
@@ -243,48 +296,42 @@ impl Cleaner<'_> {
         }
     }
 
-    /// Values by number: what a register still holds is not loaded again.
+    /// What a register still holds is not loaded again, and a copy is not read
+    /// while the register that it was made of holds the same.
     fn forward(&self, b: usize, steps: &mut Vec<Step>) {
-        let mut values: HashMap<Place, u32> = HashMap::new();
-        let mut next = 0;
-        let mut fresh = |values: &mut HashMap<Place, u32>, p: Place| {
-            next += 1;
-            values.insert(p, next);
-            next
-        };
+        let mut held = Held::default();
         let old = std::mem::take(steps);
         for mut step in old {
             match &mut step {
                 Step::Move { from, to } => {
-                    let value = match values.get(from) {
-                        Some(&v) => v,
-                        None => fresh(&mut values, *from),
-                    };
-                    if values.get(to) == Some(&value) {
+                    let value = held.value(*from);
+                    if held.values.get(to).is_some_and(|h| h.0 == value) {
                         continue;
                     }
-                    if let Place::Slot(_) = from {
-                        let mut holders: Vec<Place> = values
-                            .iter()
-                            .filter(|(p, v)| **v == value && matches!(p, Place::Reg(_)))
-                            .map(|(p, _)| *p)
-                            .collect();
-                        holders.sort();
-                        if let Some(&r) = holders.first() {
-                            *from = r;
-                        }
+                    if let Some(first) = held.first(value) {
+                        *from = first;
                     }
-                    values.insert(*to, value);
+                    held.put(*to, value);
                 }
                 Step::Inst(index, places) => {
                     let inst = self.inst(b, *index);
                     let list = accesses(inst);
+                    let only = &self.machine.instrs[usize::from(inst.instr.0)].only;
+                    for (place, access) in places.iter_mut().zip(&list) {
+                        if let (Access::Use(k), Place::Reg(_)) = (access, &place)
+                            && only.iter().all(|o| o.0 != *k)
+                            && inst.kind == VKind::Normal
+                            && let Some(first) = held.values.get(place).and_then(|h| held.first(h.0))
+                        {
+                            *place = first;
+                        }
+                    }
                     for r in self.destroyed(inst) {
-                        fresh(&mut values, Place::Reg(r));
+                        held.fresh(Place::Reg(r));
                     }
                     for (place, access) in places.iter().zip(&list) {
                         if *access == Access::Def {
-                            fresh(&mut values, *place);
+                            held.fresh(*place);
                         }
                     }
                 }
@@ -365,9 +412,11 @@ impl Cleaner<'_> {
         while i < steps.len() {
             if let Step::Move { from: from @ Place::Slot(_), to: to @ Place::Reg(_) } = steps[i]
                 && let Some((j, at)) = self.only_use(b, &steps[i + 1..], from, to, out)
-                && let Step::Inst(_, places) = &mut steps[i + 1 + j]
             {
-                places[at] = from;
+                match &mut steps[i + 1 + j] {
+                    Step::Inst(_, places) => places[at] = from,
+                    Step::Move { from: reg, .. } => *reg = from,
+                }
                 steps.remove(i);
                 continue;
             }
@@ -386,7 +435,17 @@ impl Cleaner<'_> {
                 return None;
             }
             if count == 1 {
-                let Step::Inst(index, places) = step else { return None };
+                let (index, places) = match step {
+                    Step::Inst(index, places) => (index, places),
+                    Step::Move { to: Place::Reg(_), .. } => {
+                        found = Some((j, 0));
+                        if writes.contains(&reg) {
+                            return found;
+                        }
+                        continue;
+                    }
+                    Step::Move { .. } => return None,
+                };
                 let inst = self.inst(b, *index);
                 let in_memory = places.iter().any(|p| matches!(p, Place::Slot(_)));
                 let (at, operand) = places.iter().zip(accesses(inst)).enumerate().find_map(|(n, (p, a))| match a {

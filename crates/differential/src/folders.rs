@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// The machines that modules run on: all of them, or behind a slash one of so
 /// many, where most of what a machine has to show is shown by another.
-pub const MACHINES: [&str; 5] = ["rv32", "leon2", "rv32+zba+zbb+zbkb", "ia32/4", "zen5/4"];
+pub const MACHINES: [&str; 5] = ["rv32", "leon2", "rv32+zba+zbb+zbkb", "core2/4", "zen5/4"];
 
 /// The project's root.
 pub fn root() -> PathBuf {
