@@ -60,15 +60,29 @@ pub struct Failure {
     pub mismatch: Mismatch,
 }
 
+/// Ways to run one module in so many. Modules of both kinds are among them.
+#[derive(Clone)]
+pub struct Share {
+    pub one_in: u64,
+    pub subjects: Vec<Subject>,
+}
+
+/// The ways to run the module of a number.
+fn subjects_of(number: u64, shares: &[Share]) -> Vec<Subject> {
+    let mine = shares.iter().filter(|s| (number / 2).is_multiple_of(s.one_in));
+    mine.flat_map(|s| &s.subjects).cloned().collect()
+}
+
 /// Check so many modules from a number on, on all cores. Numbers whose module
 /// has more than `bytes` bytes are passed over.
-pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
+pub fn run(first: u64, count: u64, bytes: usize, shares: &[Share]) -> (Tally, Vec<Failure>) {
     let one = |i: u64| {
         let number = first.wrapping_add(i);
+        let subjects = subjects_of(number, shares);
         let mut tally = Tally::default();
         let Some(wasm) = module(number).filter(|w| w.len() <= bytes) else { return (tally, Vec::new()) };
         tally.modules = 1;
-        match check(&wasm, subjects) {
+        match check(&wasm, &subjects) {
             Ok(checked) => {
                 (tally.calls, tally.traps) = (checked.calls, checked.traps);
                 (tally, Vec::new())
@@ -91,10 +105,11 @@ pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally
 /// # Errors
 ///
 /// When the file cannot be written.
-pub fn save(failure: &Failure, subjects: &[Subject], folder: &Path) -> std::io::Result<PathBuf> {
+pub fn save(failure: &Failure, shares: &[Share], folder: &Path) -> std::io::Result<PathBuf> {
     // Only the subject it failed on: the others would cost time, and the small
     // module should show the same failure.
-    let same: Vec<Subject> = subjects.iter().filter(|s| s.to_string() == failure.mismatch.subject).cloned().collect();
+    let all = shares.iter().flat_map(|s| &s.subjects);
+    let same: Vec<Subject> = all.filter(|s| s.to_string() == failure.mismatch.subject).cloned().collect();
     let mut fails = |wasm: &[u8]| check(wasm, &same).is_err_and(|m| m.subject == failure.mismatch.subject);
     let small = if fails(&failure.wasm) { shrink(&failure.wasm, SHRINKING, &mut fails) } else { failure.wasm.clone() };
     std::fs::create_dir_all(folder)?;
@@ -121,6 +136,15 @@ pub fn seed() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_of_both_kinds_of_module() {
+        let share = |one_in, level| Share { one_in, subjects: vec![Subject::Interp { level, word_bits: 64, strict: true }] };
+        let shares = [share(1, None), share(10, Some(2))];
+        let ways: Vec<usize> = (0..100).map(|n| subjects_of(n, &shares).len()).collect();
+        assert_eq!(ways.iter().filter(|w| **w == 2).count(), 10);
+        assert!(ways[20] == 2 && ways[21] == 2 && ways[22] == 1);
+    }
 
     #[test]
     fn a_number_makes_one_module() {

@@ -1,6 +1,8 @@
 //! The ways to run a module that are compared with the reference.
 
+use crate::campaign::Share;
 use crate::check::{Call, Ending, Outcome, Transcript};
+use crate::folders;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};
 use ciphermill_machine::Machine;
@@ -78,6 +80,18 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
         }
     }
     Ok(subjects)
+}
+
+/// The interpreters and `machines` for every module, and for some of them
+/// `slow` machines too.
+///
+/// # Errors
+///
+/// As [`simulated`].
+pub fn shares(root: &Path, machines: &[&str], slow: &[&str]) -> Result<Vec<Share>, String> {
+    let always = interpreted().into_iter().chain(simulated(root, machines)?).collect();
+    let sometimes = simulated(root, slow)?;
+    Ok(vec![Share { one_in: 1, subjects: always }, Share { one_in: folders::SLOW_SHARE, subjects: sometimes }])
 }
 
 /// A run of the module as loaded that stops at an access which is not aligned

@@ -1,12 +1,12 @@
 //! The differential test: fresh random modules, and all that ever failed.
 
 use ciphermill_differential::check::check;
+use ciphermill_differential::campaign::Share;
 use ciphermill_differential::subject::{self, Subject};
 use ciphermill_differential::{campaign, folders};
 
-fn subjects() -> Vec<Subject> {
-    let simulated = subject::simulated(&folders::root(), &folders::MACHINES).expect("the machines load");
-    subject::interpreted().into_iter().chain(simulated).collect()
+fn shares() -> Vec<Share> {
+    subject::shares(&folders::root(), &folders::MACHINES, &folders::SLOW_MACHINES).expect("the machines load")
 }
 
 /// `CIPHERMILL_MODULES` says how many, `CIPHERMILL_SEED` from which on. Without
@@ -16,12 +16,12 @@ fn random_modules_run_alike_everywhere() {
     let (seed, count) =
         (campaign::setting("CIPHERMILL_SEED").unwrap_or(1), campaign::setting("CIPHERMILL_MODULES").unwrap_or(2000));
     println!("CIPHERMILL_SEED={seed} CIPHERMILL_MODULES={count}");
-    let subjects = subjects();
-    let (tally, failures) = campaign::run(seed, count, usize::MAX, &subjects);
+    let shares = shares();
+    let (tally, failures) = campaign::run(seed, count, usize::MAX, &shares);
     println!("{} modules, {} calls, {} traps", tally.modules, tally.calls, tally.traps);
     let mut report = String::new();
     for failure in &failures {
-        let saved = campaign::save(failure, &subjects, &folders::regressions());
+        let saved = campaign::save(failure, &shares, &folders::regressions());
         report += &format!("module {}: {}\n  saved: {saved:?}\n", failure.number, failure.mismatch);
     }
     assert!(failures.is_empty(), "{report}");
@@ -31,7 +31,7 @@ fn random_modules_run_alike_everywhere() {
 
 #[test]
 fn modules_that_once_failed_do_not() {
-    let subjects = subjects();
+    let subjects: Vec<Subject> = shares().into_iter().flat_map(|s| s.subjects).collect();
     let mut paths: Vec<_> = std::fs::read_dir(folders::regressions())
         .map(|entries| entries.filter_map(|e| e.ok().map(|e| e.path())).collect())
         .unwrap_or_default();

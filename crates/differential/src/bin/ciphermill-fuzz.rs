@@ -17,32 +17,35 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let root = folders::root();
-    let machines = std::env::var("CIPHERMILL_MACHINES").unwrap_or_else(|_| folders::MACHINES.join(","));
-    let machines: Vec<&str> = machines.split(',').collect();
-    let simulated = match subject::simulated(&root, &machines) {
-        Ok(simulated) => simulated,
+    let asked = std::env::var("CIPHERMILL_MACHINES").ok();
+    let shares = match &asked {
+        Some(names) => subject::shares(&root, &names.split(',').collect::<Vec<_>>(), &[]),
+        None => subject::shares(&root, &folders::MACHINES, &folders::SLOW_MACHINES),
+    };
+    let shares = match shares {
+        Ok(shares) => shares,
         Err(message) => {
             eprintln!("{message}");
             return ExitCode::from(2);
         }
     };
-    let subjects: Vec<_> = subject::interpreted().into_iter().chain(simulated).collect();
     // A panic is a finding like any other; its text is in the report.
     std::panic::set_hook(Box::new(|_| {}));
     let (mut next, limit) = (campaign::seed(), campaign::setting("CIPHERMILL_MODULES").unwrap_or(u64::MAX));
     let bytes = campaign::setting("CIPHERMILL_BYTES").unwrap_or(u64::MAX) as usize;
-    println!("modules from number {next} on, each run {} ways", subjects.len());
+    let ways: Vec<String> = shares.iter().map(|s| format!("one in {} run {} ways", s.one_in, s.subjects.len())).collect();
+    println!("modules from number {next} on: {}", ways.join(", "));
 
     let (started, mut last_line) = (Instant::now(), Instant::now());
     let (mut total, mut failed, mut left) = (campaign::Tally::default(), 0, limit);
     while left > 0 {
         let batch = left.min(200);
-        let (tally, failures) = campaign::run(next, batch, bytes, &subjects);
+        let (tally, failures) = campaign::run(next, batch, bytes, &shares);
         total += tally;
         failed += failures.len();
         for failure in failures {
             println!("module {}: {}", failure.number, failure.mismatch);
-            match campaign::save(&failure, &subjects, &folders::regressions()) {
+            match campaign::save(&failure, &shares, &folders::regressions()) {
                 Ok(path) => println!("  saved as {}", path.display()),
                 Err(e) => println!("  not saved: {e}"),
             }
