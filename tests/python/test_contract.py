@@ -96,7 +96,10 @@ def test_the_best_form_is_no_worse_than_the_plain_one():
     assert best.unroll == 9 and plain.unroll == 1
     fixed = cm.run("rc6", on="c64x", jam=2)
     assert (fixed.jam, fixed.verified) == (2, True)
-    assert any(0 <= fixed.cycles_per_block * 2 - loop["ii"] <= 8 for loop in fixed.loops)
+    # Two blocks a pass: its II, and the cycles that cross paths made it wait.
+    passes = fixed.bytes / 16 / 2
+    stalls = round(fixed.breakdown["cross"] / passes)
+    assert any(fixed.cycles_per_block * 2 == loop["ii"] + stalls for loop in fixed.loops)
 
 
 def test_json_document(cli):
