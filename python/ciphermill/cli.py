@@ -9,6 +9,7 @@ What a command needs is imported inside it: start-up is part of every run.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import click
@@ -373,6 +374,9 @@ def study(
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
+    figures: Annotated[
+        str | None, typer.Option("--figures", metavar="FOLDER", help="Draw the figures of the study there, as SVG.")
+    ] = None,
 ) -> None:
     """Print a paper's tables with ours beside, and the ratio."""
     from . import study as studies
@@ -380,7 +384,14 @@ def study(
     from .study import text
 
     chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
+    if figures is not None:
+        from . import webreport
+
+        webreport.check_installed()
     results = studies.run(chosen, with_progress)
+    if figures is not None:
+        for path in webreport.draw(results, Path(figures)):
+            complain(f"drawn: {path}")
     document = studies.document(results)
     if not emit(document, studies.records(document), json, csv, parquet):
         text.show(results)

@@ -22,6 +22,7 @@ mod schedule;
 use super::body::{Body, From};
 use super::place::{self, At, Ops, Sides};
 use super::{Kernel, color, graph};
+use schedule::{Order, Policy};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::sem::Stmt;
@@ -46,12 +47,12 @@ impl Names {
     }
 }
 
-/// Beyond the lower bound, intervals that are tried.
-fn most(least: i64) -> i64 {
-    least + least / 12 + 3
+/// Intervals that are tried: the least, those next to it, then in growing steps.
+fn intervals(least: i64) -> impl Iterator<Item = i64> {
+    [0, 1, 2, 3, 4].into_iter().chain((1..=5).map(move |k| 4 + k * (1 + least / 60))).map(move |more| least + more)
 }
 
-/// Orders among equally urgent operations that are tried at each interval.
+/// Noise in the orders that are tried at each interval.
 const SEEDS: u64 = 3;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
@@ -88,13 +89,11 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result
     let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), graph::rec_mii(&ops));
     let chain = graph::chain(&ops);
     let first = res_mii.max(rec_mii);
-    for ii in first..=most(first) {
+    for ii in intervals(first) {
         let least = (chain + ii - 1) / ii;
-        for (stages, seed) in (0..SEEDS).flat_map(|seed| (least..=least + MORE_STAGES).map(move |s| (s, seed))) {
-            if stages as usize > rotation.predicates.len() {
-                break;
-            }
-            let Some(schedule) = schedule::schedule(sides, &ops, ii, stages, seed) else { continue };
+        let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
+        for policy in (0..SEEDS).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed })) {
+            let Some(schedule) = (least..=most).find_map(|s| schedule::schedule(sides, &ops, ii, s, policy)) else { continue };
             let Some(of) = names::names(&ops, &schedule, ring.len() as i64) else { continue };
             return Ok(Some(Kernel {
                 ops,
