@@ -109,7 +109,7 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let rotating = rotating::pipeline(&body, &sides, registers)?;
+        let rotating = rotating::pipeline(&body, &sides, registers, thorough)?;
         if let Some(kernel) = rotating {
             // Where many values live at once, counting registers while operations are
             // placed may do better.

@@ -32,6 +32,65 @@ struct Edge {
     distance: i64,
 }
 
+/// The orders between the operations of a loop.
+pub struct Orders {
+    edges: Vec<Edge>,
+    preds: Vec<Vec<Edge>>,
+    succs: Vec<Vec<Edge>>,
+}
+
+impl Orders {
+    pub fn new(ops: &Ops) -> Orders {
+        let n = ops.ops.len();
+        let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+        let edges = edges(ops);
+        for e in &edges {
+            preds[e.second].push(*e);
+            succs[e.first].push(*e);
+        }
+        Orders { edges, preds, succs }
+    }
+
+    /// Longest way from the beginning of an iteration to each operation, with the
+    /// ways round through other iterations; none where they never end, because the
+    /// interval is shorter than some way round.
+    pub fn depths(&self, ii: i64) -> Option<Vec<i64>> {
+        let n = self.preds.len();
+        let mut depth = vec![0i64; n];
+        for _ in 0..=n {
+            let mut changed = false;
+            for e in &self.edges {
+                let d = depth[e.first] + e.cycles - e.distance * ii;
+                if d > depth[e.second] {
+                    depth[e.second] = d;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return Some(depth);
+            }
+        }
+        None
+    }
+
+    /// The least interval of at least `first` cycles that no way round forbids.
+    pub fn least(&self, first: i64, last: i64) -> Option<i64> {
+        let fits = |ii: i64| self.depths(ii).is_some();
+        if fits(first) {
+            return Some(first);
+        }
+        if !fits(last) {
+            return None;
+        }
+        let (mut low, mut high) = (first, last);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
 fn edges(ops: &Ops) -> Vec<Edge> {
     let mut out = Vec::new();
     for (i, op) in ops.ops.iter().enumerate() {
@@ -49,26 +108,6 @@ fn edges(ops: &Ops) -> Vec<Edge> {
     });
     out.extend(memory.filter(|e| e.first != e.second));
     out
-}
-
-/// Longest way from the beginning of an iteration to each operation, with the
-/// ways round through other iterations; none where they never end.
-fn depths(n: usize, edges: &[Edge], ii: i64) -> Option<Vec<i64>> {
-    let mut depth = vec![0i64; n];
-    for _ in 0..=n {
-        let mut changed = false;
-        for e in edges {
-            let d = depth[e.first] + e.cycles - e.distance * ii;
-            if d > depth[e.second] {
-                depth[e.second] = d;
-                changed = true;
-            }
-        }
-        if !changed {
-            return Some(depth);
-        }
-    }
-    None
 }
 
 /// Which operation is placed first.
@@ -110,15 +149,17 @@ impl Policy {
 }
 
 /// A schedule of an interval, with so many stages.
-pub fn schedule(sides: &Sides<'_>, ops: &Ops, ii: i64, stages: i64, policy: Policy) -> Option<Schedule> {
+pub fn schedule(
+    sides: &Sides<'_>,
+    ops: &Ops,
+    orders: &Orders,
+    depth: &[i64],
+    ii: i64,
+    stages: i64,
+    policy: Policy,
+) -> Option<Schedule> {
     let n = ops.ops.len();
-    let edges = edges(ops);
-    let depth = depths(n, &edges, ii)?;
-    let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
-    for e in &edges {
-        preds[e.second].push(*e);
-        succs[e.first].push(*e);
-    }
+    let Orders { edges, preds, succs } = orders;
     let deepest = depth.iter().copied().max().unwrap_or(0);
     let key = |i: usize| (Reverse(policy.urgency(i, depth[i], n, deepest)), i);
     let lowest = -(stages * ii);
