@@ -262,7 +262,7 @@ def curves(result: Result, asked: Curves, number: int) -> Figure | None:
     )
     best = max(rows, key=lambda r: r["value"])
     text = f"Lines of {', '.join(lines)} for {', '.join(order)}; the highest is {best['value']:.2f}: {best['row']}, {best['line']}, {asked.x} {best['at']}."
-    return figure(f"{result.study.name}-curves-{number}", asked.title, text, facets)
+    return figure(f"{result.study.name}-curves-{number}", asked.title, text, facets.resolve_scale(y="independent"))
 
 
 def chosen(result: Result, comment: Commentary) -> list[Figure]:
