@@ -209,6 +209,26 @@ def test_figures_are_valid_vega_lite(content, monkeypatch):
         (altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart).from_dict(spec)
 
 
+def test_bars_and_curves_are_what_the_commentary_asks_for(content):
+    from ciphermill.webreport import figures
+
+    result, _ = content.studies[0]
+    table = result.study.tables[0]
+    column = table.columns[0].key
+    comment = commentary.Commentary(
+        bars=(commentary.Bars("b", table.name, (column,)),),
+        curves=(commentary.Curves("c", ((table.name, "ours"),), (column,), "x"),),
+    )
+    bars, curves = figures.chosen(result, comment)
+    altair.Chart.from_dict(bars.spec)
+    altair.FacetChart.from_dict(curves.spec)
+    drawn = {(v["row"], v["who"]): v["value"] for v in bars.spec["data"]["values"]}
+    for row in table.rows:
+        cell = result.cells[table.name, row.key, column]
+        assert drawn.get((row.label, "ours")) == cell.ours and drawn.get((row.label, "paper")) == cell.paper
+    assert [v["value"] for v in curves.spec["data"]["values"]] == [result.cells[table.name, r.key, column].ours for r in table.rows]
+
+
 def test_the_front_is_what_nothing_beats():
     from ciphermill.webreport import figures
 
@@ -230,6 +250,8 @@ def test_text_on_any_ground_can_be_read(ground):
         ("[[kernel]]\ncipher = 'rc6'", "report.toml: kernel 1: 'on' is missing"),
         ("[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'", "report.toml: pareto 1: the study has no table 'u'; it has t"),
         ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: table 't' has no column 'b'; it has cycles"),
+        ("[[bars]]\ntitle = 'x'\ntable = 't'\nparts = ['b']", "bars 1: table 't' has no column 'b'; it has cycles"),
+        ("[[curves]]\ntitle = 'x'\nx = 'w'\ncolumns = ['cycles']\nlines = ['t']", "curves 1: lines: a list of pairs"),
     ],
 )
 def test_a_wrong_commentary_is_refused(commented, report, message):

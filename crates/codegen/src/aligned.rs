@@ -64,7 +64,9 @@ pub fn copy_tables(module: &mut Module) {
     }
     for (id, tables) in found {
         for (first, last, loads) in tables {
-            let Some((&start, &(_, place))) = at.range(..=first).next_back().filter(|a| last <= a.1.0) else { continue };
+            let Some((&start, &(_, place))) = at.range(..=first).next_back().filter(|a| last <= a.1.0) else {
+                continue;
+            };
             let base = SYSTEM_BASE + place + (first - start) as u32;
             if u64::from(base) % rounded(last - first + 1) == 0 {
                 loads.into_iter().for_each(|inst| join_constant(&mut module.funcs[id], inst, base));

@@ -12,6 +12,7 @@ use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Form};
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Request};
+use crate::shared;
 use crate::trips::trips;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
@@ -53,22 +54,24 @@ pub fn choose(
     unit: u32,
 ) -> Result<Chosen, MeasureError> {
     check(request, interface)?;
+    let origin = shared::key(&[wasm]);
     let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, None, exact)?;
+        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, None, exact)?;
         let Compiled { program, context_at } = compiled;
         return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at });
     }
-    let profile = trips(module, interface, work, unit)?;
+    let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
+    let profile = shared::TRIPS.get(turns, || trips(module, interface, work, unit))?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let driver = plan::driver(work.direction, work.blocks);
     let ctx_bytes = interface.ctx_bytes;
     let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
         let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let compiled = pipeline::compile(module.clone(), machine.clone(), request.level, request.aligned, form.as_ref(), exact)?;
+        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, form.as_ref(), exact)?;
         let Compiled { program, context_at } = compiled;
         Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of, context_at })
     };

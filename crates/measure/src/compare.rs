@@ -7,11 +7,13 @@
 use crate::backends::{Simulated, reference};
 use crate::error::MeasureError;
 use crate::plan::Plan;
+use crate::shared::{self, Judged};
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_ooo::Sampling;
 use ciphermill_program::Program;
 use ciphermill_sim::Stats;
+use std::sync::Arc;
 
 /// What a run on both came to.
 #[derive(Clone, Debug)]
@@ -41,29 +43,42 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
 /// # Errors
 /// As [`side_by_side`].
 pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sampling>) -> Result<Outcome, MeasureError> {
-    let mut judge = reference(wasm, plan.limit)?;
-    judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
-    let pages = judge.memory().len() as u64 / PAGE_BYTES;
-    let trapped = |stop: Stopped| {
-        MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
-    };
-    prepare(&mut judge, plan).map_err(trapped)?;
-    let judged = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
-    let expected = run(&mut judge, &plan.measured[..judged]).map_err(trapped)?;
+    let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
+    let judged = judge(wasm, plan, compared)?;
 
-    let mut machine = Simulated::new(program, pages as u32, plan.limit)?;
+    let mut machine = Simulated::new(program, judged.pages as u32, plan.limit)?;
     prepare(&mut machine, plan).map_err(stopped)?;
     machine.sample(sampling);
     machine.reset();
-    let results = run(&mut machine, &plan.measured[..judged]).map_err(stopped)?;
-    let failure = if results != expected {
-        Some(format!("the calls returned {results:?}, the reference's {expected:?}"))
+    let results = run(&mut machine, &plan.measured[..compared]).map_err(stopped)?;
+    let failure = if results != judged.results {
+        Some(format!("the calls returned {results:?}, the reference's {:?}", judged.results))
     } else {
-        difference(machine.memory(), judge.memory()).map(|(at, what)| format!("{} is {what}", plan.place(at)))
+        difference(machine.memory(), &judged.memory).map(|(at, what)| format!("{} is {what}", plan.place(at)))
     };
-    run(&mut machine, &plan.measured[judged..]).map_err(stopped)?;
-    let compared = if judged < plan.measured.len() { plan.first_bytes } else { plan.bytes };
+    run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
+    let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
     Ok(Outcome { stats: machine.stats(), failure, compared })
+}
+
+/// What the reference interpreter makes of a plan's first `calls` measured
+/// calls, now or the last time.
+fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
+    let made = || {
+        let mut judge = reference(wasm, plan.limit)?;
+        judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
+        let pages = judge.memory().len() as u64 / PAGE_BYTES;
+        let trapped = |stop: Stopped| {
+            MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
+        };
+        prepare(&mut judge, plan).map_err(trapped)?;
+        let results = run(&mut judge, &plan.measured[..calls]).map_err(trapped)?;
+        Ok(Judged { pages, results, memory: judge.memory().to_vec() })
+    };
+    if plan.memory_bytes > shared::LARGEST as u64 {
+        return made().map(Arc::new);
+    }
+    shared::JUDGED.get(shared::key(&[wasm, format!("{calls} {plan:?}").as_bytes()]), made)
 }
 
 /// Whose fault it is that the simulated machine stopped.

@@ -43,6 +43,7 @@ mod pipeline;
 mod plan;
 mod request;
 mod resource;
+mod shared;
 mod sheet;
 mod sizes;
 mod speed;

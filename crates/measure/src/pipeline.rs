@@ -2,6 +2,7 @@
 
 use crate::error::MeasureError;
 use crate::request::MachineRequest;
+use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
 use ciphermill_opt::{LoopTrips, Unroll};
@@ -77,18 +78,26 @@ pub struct Compiled {
 }
 
 /// Optimise a module for a machine and generate its code: as it stands, or
-/// with one function's loops unrolled; with what an exact scheduler has
+/// with one function's loops unrolled; `origin` is the hash of the module's bytes;
+/// with what an exact scheduler has
 /// answered so far, if one is asked. `aligned`: words are read and written
 /// where the buffers' alignment allows it, whatever the C source says.
 pub fn compile(
-    mut module: Module,
+    module: &Module,
+    origin: &shared::Key,
     machine: Arc<Machine>,
     level: u8,
     aligned: bool,
     form: Option<&Form<'_>>,
     exact: Option<&[Answer]>,
 ) -> Result<Compiled, MeasureError> {
-    optimise(&mut module, &machine, level, form)?;
+    let options = optimising(&machine, level, form);
+    let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
+    let module = shared::OPTIMISED.get(made, || {
+        let mut module = module.clone();
+        ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
+        Ok(module)
+    })?;
     let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
     let mut options = generation(&machine, level, aligned, form, exact);
     options.placed_params =
@@ -99,6 +108,11 @@ pub fn compile(
 
 /// Optimise a module for a machine: the first half of [`compile`].
 pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<&Form<'_>>) -> Result<(), MeasureError> {
+    ciphermill_opt::optimise(module, &optimising(machine, level, form)).map_err(MeasureError::internal)
+}
+
+/// How a module is optimised for a machine.
+fn optimising(machine: &Machine, level: u8, form: Option<&Form<'_>>) -> ciphermill_opt::Options {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
@@ -112,7 +126,7 @@ pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<
     // The context, what is read and what is written never overlap.
     let apart = |form: &Form<'_>| (form.driver.to_owned(), vec![0, 1, 2]);
     let context = |form: &Form<'_>| (form.driver.to_owned(), 0, form.ctx_bytes);
-    let options = ciphermill_opt::Options {
+    ciphermill_opt::Options {
         level,
         strict_traps: false,
         word_bits: machine.word_bits,
@@ -126,8 +140,7 @@ pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<
         buffer_bytes: form.map(context).into_iter().collect(),
         unroll,
         ..ciphermill_opt::Options::default()
-    };
-    ciphermill_opt::optimise(module, &options).map_err(MeasureError::internal)
+    }
 }
 
 /// How code is generated: the second half.

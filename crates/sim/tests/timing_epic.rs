@@ -24,12 +24,16 @@ fn run(set: &[(&str, &str)], text: &str, args: &[u64]) -> (u64, Stats) {
 #[test]
 fn a_bundle_reads_before_it_writes() {
     // 0 both moves, 1 sub, 2 br_ret.
-    let (result, s) = run(&[], "
+    let (result, s) = run(
+        &[],
+        "
         func f 2 1
             mov r32, r33 || mov r33, r32
             sub r8, r32, r33
             br_ret
-    ", &[5, 7]);
+    ",
+        &[5, 7],
+    );
     assert_eq!((result, s.cycles, s.instructions, s.bundles), (2, 3, 4, 3));
 }
 
@@ -51,13 +55,17 @@ fn a_bundle_waits_for_the_last_operand_of_any_of_its_instructions() {
 #[test]
 fn what_is_under_way_at_the_end_of_a_block_stays_so() {
     // 0 mul (r8 ready at 3) and the branch, which costs nothing, 3 add, 4 br_ret.
-    let (result, s) = run(&[], "
+    let (result, s) = run(
+        &[],
+        "
         func f 1 1
             mul r8, r32, r32 || br next
         next:
             add r8, r8, r8
             br_ret
-    ", &[6]);
+    ",
+        &[6],
+    );
     assert_eq!((result, s.cycles, s.stalls.operand_wait), (72, 5, 2));
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,6 +19,9 @@ def study(
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
+    figures: Annotated[
+        str | None, typer.Option("--figures", metavar="FOLDER", help="Draw the figures of the study there, as SVG.")
+    ] = None,
 ) -> None:
     """Print a paper's tables with ours beside, and the ratio."""
     from .. import study as studies
@@ -26,7 +30,14 @@ def study(
 
     check(json, csv, parquet)
     chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
+    if figures is not None:
+        from .. import webreport
+
+        webreport.check_installed()
     results = studies.run(chosen, with_progress)
+    if figures is not None:
+        for path in webreport.draw(results, Path(figures)):
+            complain(f"drawn: {path}")
     document = studies.document(results)
     if not emit(document, studies.records(document), json, csv, parquet):
         text.show(results)
@@ -40,8 +51,6 @@ def report_(
     json: Json = False,
 ) -> None:
     """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
-    from pathlib import Path
-
     from .. import study as studies
     from .. import webreport
     from ..progress import with_progress

@@ -85,6 +85,25 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     return Written(out, len(text), len(studies), made, list(dict.fromkeys(faults)))
 
 
+def draw(solved: list[results.Result], folder: Path) -> list[Path]:
+    """Write the figures that studies ask for as SVG files (``ciphermill study --figures``).
+
+    Raises InputError when ``folder`` cannot be written.
+    """
+    import vl_convert
+
+    from . import commentary, drawing, figures
+
+    out = []
+    for result in solved:
+        for found in figures.chosen(result, commentary.load(result.study)):
+            spec = {**found.spec, "config": {**drawing.config("#1b1f24", "#c4cad1"), "background": "white"}}
+            path = folder / f"{found.key}.svg"
+            _put(path, vl_convert.vegalite_to_svg(spec).encode(), "--figures")
+            out.append(path)
+    return out
+
+
 def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str, Any]) -> None:
     """Write a page with one program's schedules (``ciphermill explain --html``).
 

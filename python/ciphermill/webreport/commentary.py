@@ -40,12 +40,34 @@ TEXTS = ("agrees", "differs", "why")
 
 
 @dataclass(frozen=True)
+class Bars:
+    """The paper's bars beside ours: columns of a table stacked, its rows side by side."""
+
+    title: str
+    table: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Columns as points of a line: a strip for each row, a line for each of
+    several tables, ``(table, label)``, that have the same rows and columns."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+    columns: tuple[str, ...]
+    x: str
+
+
+@dataclass(frozen=True)
 class Commentary:
     #: Templates (`ciphermill.webreport.words`).
     agrees: str = ""
     differs: str = ""
     why: str = ""
     pareto: tuple[Pareto, ...] = ()
+    bars: tuple[Bars, ...] = ()
+    curves: tuple[Curves, ...] = ()
     #: Settings of the measurements whose hottest loops are shown.
     kernels: tuple[Mapping[str, Any], ...] = ()
     #: Settings of those whose way through an out-of-order core is shown, with ``first`` and ``count``.
@@ -58,7 +80,8 @@ def load(study: Study) -> Commentary:
     if not file.is_file():
         return Commentary()
     place, content = paths.shown(file), read(file)
-    take(content, place, "the file", {"agrees": str, "differs": str, "why": str, "pareto": list, "kernel": list, "pipeline": list}, set())
+    allowed = {"agrees": str, "differs": str, "why": str, "pareto": list, "bars": list, "curves": list, "kernel": list, "pipeline": list}
+    take(content, place, "the file", allowed, set())
     fronts = []
     for i, entry in enumerate(content.get("pareto", [])):
         where = f"pareto {i + 1}"
@@ -66,24 +89,50 @@ def load(study: Study) -> Commentary:
         front = Pareto(**entry)
         for axis in (front.x, front.y):
             name, column = front.place(axis)
-            table = next((t for t in study.tables if t.name == name), None)
-            if table is None:
-                raise InputError(f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}")
-            if column not in (keys := [c.key for c in table.columns]):
-                raise InputError(f"{place}: {where}: table {name!r} has no column {column!r}; it has {', '.join(keys)}")
+            _known(study, place, where, name, column)
         if front.table not in [t.name for t in study.tables]:
             raise InputError(f"{place}: {where}: the study has no table {front.table!r}")
         fronts.append(front)
+    bars = []
+    for i, entry in enumerate(content.get("bars", [])):
+        where = f"bars {i + 1}"
+        take(entry, place, where, {"title": str, "table": str, "parts": list}, {"title", "table", "parts"})
+        for part in entry["parts"]:
+            _known(study, place, where, entry["table"], part)
+        bars.append(Bars(entry["title"], entry["table"], tuple(entry["parts"])))
+    curves = []
+    for i, entry in enumerate(content.get("curves", [])):
+        where = f"curves {i + 1}"
+        names = {"title": str, "lines": list, "columns": list, "x": str}
+        take(entry, place, where, names, set(names))
+        if not all(isinstance(line, list) and len(line) == 2 for line in entry["lines"]):
+            raise InputError(f"{place}: {where}: lines: a list of pairs, a table and what its line is called")
+        for table, _ in entry["lines"]:
+            for column in entry["columns"]:
+                _known(study, place, where, table, column)
+        curves.append(Curves(entry["title"], tuple((t, label) for t, label in entry["lines"]), tuple(entry["columns"]), entry["x"]))
     kernels = content.get("kernel", [])
     for i, entry in enumerate(kernels):
         take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
     traces = content.get("pipeline", [])
     for i, entry in enumerate(traces):
         take(entry, place, f"pipeline {i + 1}", {**SETTINGS, "first": int, "count": int}, {"cipher", "on"})
-    return Commentary(**{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), kernels=tuple(kernels), pipelines=tuple(traces))
+    return Commentary(
+        **{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), bars=tuple(bars), curves=tuple(curves),
+        kernels=tuple(kernels), pipelines=tuple(traces),
+    )  # fmt: skip
 
 
 def spoken(comment: Commentary, result: Result) -> dict[str, str]:
     """The texts with today's figures. Raises InputError when one is wrong."""
     place = paths.shown(paths.STUDIES / result.study.name / "report.toml")
     return {name: words.said(getattr(comment, name), result, f"{place}: {name}") for name in TEXTS}
+
+
+def _known(study: Study, place: str, where: str, name: str, column: str) -> None:
+    """InputError when the study has no such column."""
+    table = next((t for t in study.tables if t.name == name), None)
+    if table is None:
+        raise InputError(f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}")
+    if column not in (keys := [c.key for c in table.columns]):
+        raise InputError(f"{place}: {where}: table {name!r} has no column {column!r}; it has {', '.join(keys)}")

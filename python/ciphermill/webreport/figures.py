@@ -17,6 +17,7 @@ import altair as alt
 from ..study.layout import Table
 from ..study.results import Cell, Result
 from . import colours
+from .commentary import Bars, Commentary, Curves
 
 WIDTH = 560
 #: Height of a row's band.
@@ -212,6 +213,76 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     )  # fmt: skip
     text = f"Stacked bars for {len(order)} measurements; most of the time goes to {causes[0]}."
     return figure(key, "Where the cycles go", text, bars.properties(width=WIDTH, height=STEP * len(order)))
+
+
+def bars(result: Result, asked: Bars) -> Figure | None:
+    """The paper's bars and ours for each row, one above the other, stacked from columns."""
+    table = next(t for t in result.study.tables if t.name == asked.table)
+    labels = {column.key: column.label for column in table.columns}
+    rows = []
+    for row in table.rows:
+        cells = [result.cells.get((table.name, row.key, part)) for part in asked.parts]
+        for who, value in (("paper", "paper"), ("ours", "ours")):
+            values = [None if cell is None else getattr(cell, value) for cell in cells]
+            if all(v is not None for v in values):
+                rows += [
+                    {"row": row.label, "who": who, "part": labels[part], "value": v, "place": place}
+                    for place, (part, v) in enumerate(zip(asked.parts, values, strict=True))
+                ]
+    if not rows:
+        return None
+    parts, order = [labels[p] for p in asked.parts], list(dict.fromkeys(r["row"] for r in rows))
+    unit = next(column.unit for column in table.columns if column.key == asked.parts[0])
+    drawn = alt.Chart(data(rows)).mark_bar(stroke="#888888", strokeWidth=0.5).encode(
+        y=alt.Y("who:N", sort=["paper", "ours"], title=None),
+        x=alt.X("value:Q", stack="zero", title=unit),
+        color=alt.Color("part:N", sort=parts, title=None, scale=alt.Scale(domain=parts, range=palette(parts))),
+        order=alt.Order("place:Q"),
+        row=alt.Row("row:N", sort=order, title=None, header=alt.Header(labelAngle=0, labelAlign="left", labelColor="#888888")),
+        tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("part:N", title=" "), alt.Tooltip("value:Q", format=".3~g")],
+    )  # fmt: skip
+    text = f"Bars of {len(order)} rows of {table.title}, the paper's above ours, each of {' and '.join(parts)}."
+    chart = drawn.properties(width=WIDTH - 140, height=2 * STEP)
+    return figure(f"{result.study.name}-{table.name}-bars", asked.title, text, chart)
+
+
+def curves(result: Result, asked: Curves, number: int) -> Figure | None:
+    """A strip for each row, a line for each table over some of its columns."""
+    tables = {t.name: t for t in result.study.tables}
+    heads = {column.key: column.label for column in tables[asked.lines[0][0]].columns}
+    rows = []
+    for name, label in asked.lines:
+        for row in tables[name].rows:
+            for place, key in enumerate(asked.columns):
+                cell = result.cells.get((name, row.key, key))
+                if cell is not None and cell.ours is not None:
+                    rows.append({"row": row.label, "line": label, "at": heads[key].rsplit(" ", 1)[-1], "value": cell.ours, "place": place})
+    if not rows:
+        return None
+    order = list(dict.fromkeys(r["row"] for r in rows))
+    lines = [label for _, label in asked.lines if any(r["line"] == label for r in rows)]
+    points = [heads[key].rsplit(" ", 1)[-1] for key in asked.columns]
+    unit = next(column.unit for column in tables[asked.lines[0][0]].columns if column.key == asked.columns[0])
+    drawn = alt.Chart(data(rows)).mark_line(point=alt.OverlayMarkDef(size=40)).encode(
+        x=alt.X("at:O", sort=points, title=asked.x, axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False)),
+        color=alt.Color("line:N", sort=lines, title=None, scale=alt.Scale(domain=lines, range=palette(lines))),
+        shape=alt.Shape("line:N", sort=lines, title=None, scale=alt.Scale(domain=lines)),
+        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("line:N", title=" "), alt.Tooltip("at:O", title=asked.x), alt.Tooltip("value:Q", format=".3f", title=unit)],
+    )  # fmt: skip
+    facets = drawn.properties(width=150, height=150).facet(
+        facet=alt.Facet("row:N", sort=order, title=None, header=alt.Header(labelColor="#888888")), columns=3
+    )
+    best = max(rows, key=lambda r: r["value"])
+    text = f"Lines of {', '.join(lines)} for {', '.join(order)}; the highest is {best['value']:.2f}: {best['row']}, {best['line']}, {asked.x} {best['at']}."
+    return figure(f"{result.study.name}-curves-{number}", asked.title, text, facets.resolve_scale(y="independent"))
+
+
+def chosen(result: Result, comment: Commentary) -> list[Figure]:
+    """The bars and curves that a study's own commentary asks for."""
+    shown = [bars(result, asked) for asked in comment.bars]
+    shown += [curves(result, asked, number) for number, asked in enumerate(comment.curves, 1)]
+    return [f for f in shown if f is not None]
 
 
 def pareto(key: str, title: str, points: Sequence[dict[str, Any]], x: str, y: str) -> Figure | None:

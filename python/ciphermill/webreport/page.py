@@ -124,7 +124,8 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
     tables = [table(result, t, book, cells, places) for t in result.study.tables]
     link(result, cells, places)
     measured = [(figures.named(c), c.measurement) for c in figures.measurements(list(result.cells.values()))]
-    shown = [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
+    shown: list[Figure | None] = [*figures.chosen(result, comment)]
+    shown += [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
     for front in comment.pareto:
         x, y = (front.place(axis) for axis in (front.x, front.y))
         by_name = {t.name: t for t in result.study.tables}

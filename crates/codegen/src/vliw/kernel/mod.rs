@@ -123,20 +123,33 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let kept = kernels.iter().map(|k: &Kernel| k.kept.len()).sum();
-        let rotating = rotating::pipeline(&body, &sides, registers)?;
+        let rotating = rotating::pipeline(&body, &sides, registers, thorough)?;
         if let Some(kernel) = rotating {
-            replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
+            // Where many values live at once, counting registers while operations are
+            // placed may do better.
+            let bound = kernel.res_mii.max(kernel.rec_mii);
+            let other = if kernel.schedule.ii > bound { best(&body, &sides, registers, kept(&kernels), false)? } else { None };
+            let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
+            let (mut kernel, own) = better.unwrap_or((kernel, body));
+            if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
+                kernel = exchange.improve(kernel, &own, &sides, registers)?;
+            }
+            replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
             kernels.push(kernel);
             continue;
         }
-        let Some((mut kernel, own)) = best(&body, &sides, registers, kept, thorough)? else { continue };
+        let Some((mut kernel, own)) = best(&body, &sides, registers, kept(&kernels), thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }
         replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
         kernels.push(kernel);
     }
+}
+
+/// Values that the loops so far keep in the frame.
+fn kept(kernels: &[Kernel]) -> usize {
+    kernels.iter().map(|k| k.kept.len()).sum()
 }
 
 /// A loop by the registers of its parameters, which are its own.

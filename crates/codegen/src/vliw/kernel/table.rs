@@ -51,6 +51,11 @@ impl<'a> Table<'a> {
         time.rem_euclid(self.ii) as usize
     }
 
+    /// Operations that stand in a row.
+    pub fn held(&self, row: usize) -> &[usize] {
+        &self.held[row]
+    }
+
     /// The unit a variant would run on in a row, if it is free with its paths.
     pub fn free(&self, row: usize, op: &Op, v: InstrId) -> Option<Option<UnitId>> {
         let machine = self.sides.machine;

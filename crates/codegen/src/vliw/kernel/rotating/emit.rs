@@ -19,7 +19,8 @@ pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Res
     let (ii, stages) = (k.schedule.ii, k.schedule.stages);
     let head = out.fresh();
     let stage = |i: usize| k.schedule.time[i].div_euclid(ii);
-    let outside = |i: usize| k.registers.result[i].ok_or_else(|| CompileError::Internal("a value has no register".into()));
+    let outside =
+        |i: usize| k.registers.result[i].ok_or_else(|| CompileError::Internal("a value has no register".into()));
 
     let mut enter = plain(rotation.enter, [Operand::Imm(stages)], Role::Other);
     enter.role = Role::Overhead;

@@ -22,6 +22,7 @@ mod schedule;
 use super::body::{Body, From};
 use super::place::{self, At, Ops, Sides};
 use super::{Kernel, color, graph};
+use schedule::{Order, Orders, Policy};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::sem::Stmt;
@@ -46,13 +47,15 @@ impl Names {
     }
 }
 
-/// Beyond the lower bound, intervals that are tried.
-fn most(least: i64) -> i64 {
-    least + least / 12 + 3
+/// Intervals that are tried: the least, those next to it, then in growing steps.
+fn intervals(least: i64) -> impl Iterator<Item = i64> {
+    [0, 1, 2, 3, 4].into_iter().chain((1..=5).map(move |k| 4 + k * (1 + least / 60))).map(move |more| least + more)
 }
 
-/// Orders among equally urgent operations that are tried at each interval.
+/// Noise in the orders that are tried at each interval.
 const SEEDS: u64 = 3;
+/// Intervals at which they are.
+const NEAR: usize = 4;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
 
@@ -64,11 +67,12 @@ pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
     ring.iter().all(|r| machine.abi.scratch.contains(r)).then_some((rotation, ring))
 }
 
-/// The shortest pipeline with rotating registers that is found.
+/// The shortest pipeline with rotating registers that is found; with more orders
+/// tried where the search is to be `thorough`.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<Kernel>, CompileError> {
+pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough: bool) -> Result<Option<Kernel>, CompileError> {
     let machine = sides.machine;
     let Some((rotation, ring)) = ring(machine).filter(|_| sides.files.len() == 1 && machine.issue.interlock) else {
         return Ok(None);
@@ -88,13 +92,18 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result
     let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), graph::rec_mii(&ops));
     let chain = graph::chain(&ops);
     let first = res_mii.max(rec_mii);
-    for ii in first..=most(first) {
-        let least = (chain + ii - 1) / ii;
-        for (stages, seed) in (0..SEEDS).flat_map(|seed| (least..=least + MORE_STAGES).map(move |s| (s, seed))) {
-            if stages as usize > rotation.predicates.len() {
-                break;
-            }
-            let Some(schedule) = schedule::schedule(sides, &ops, ii, stages, seed) else { continue };
+    let orders = Orders::new(&ops);
+    // Ways round through memory, which are no values, count too.
+    let Some(first) = orders.least(first, first.max(2 * chain + 2)) else { return Ok(None) };
+    for (near, ii) in intervals(first).enumerate() {
+        let Some(depth) = orders.depths(ii) else { continue };
+        let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
+        let least = (deepest.min(chain) + ii - 1) / ii;
+        let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
+        let seeds = if thorough && near < NEAR { SEEDS } else { 1 };
+        for policy in (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed })) {
+            let at = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy);
+            let Some(schedule) = (least..=most).find_map(at) else { continue };
             let Some(of) = names::names(&ops, &schedule, ring.len() as i64) else { continue };
             return Ok(Some(Kernel {
                 ops,

@@ -1,7 +1,7 @@
 //! Iterative modulo scheduling, backwards (Rau, MICRO 1994).
 //!
 //! Operations are placed from the end of an iteration to its beginning, the one
-//! with the longest way from the beginning first, each in the latest of the II
+//! with the longest way from the beginning (or the last in the program) first, each in the latest of the II
 //! cycles before those that follow it that has a unit free. So values are made as
 //! late as their readers allow. Where no cycle is free, an operation takes its
 //! place all the same: what stands in its way, and what would come too late for
@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// Placements for each operation before an attempt is given up.
-const BUDGET: usize = 6;
+const BUDGET: usize = 4;
 
 /// `t[second] + distance * II >= t[first] + cycles`.
 #[derive(Clone, Copy)]
@@ -30,6 +30,65 @@ struct Edge {
     second: usize,
     cycles: i64,
     distance: i64,
+}
+
+/// The orders between the operations of a loop.
+pub struct Orders {
+    edges: Vec<Edge>,
+    preds: Vec<Vec<Edge>>,
+    succs: Vec<Vec<Edge>>,
+}
+
+impl Orders {
+    pub fn new(ops: &Ops) -> Orders {
+        let n = ops.ops.len();
+        let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+        let edges = edges(ops);
+        for e in &edges {
+            preds[e.second].push(*e);
+            succs[e.first].push(*e);
+        }
+        Orders { edges, preds, succs }
+    }
+
+    /// Longest way from the beginning of an iteration to each operation, with the
+    /// ways round through other iterations; none where they never end, because the
+    /// interval is shorter than some way round.
+    pub fn depths(&self, ii: i64) -> Option<Vec<i64>> {
+        let n = self.preds.len();
+        let mut depth = vec![0i64; n];
+        for _ in 0..=n {
+            let mut changed = false;
+            for e in &self.edges {
+                let d = depth[e.first] + e.cycles - e.distance * ii;
+                if d > depth[e.second] {
+                    depth[e.second] = d;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return Some(depth);
+            }
+        }
+        None
+    }
+
+    /// The least interval of at least `first` cycles that no way round forbids.
+    pub fn least(&self, first: i64, last: i64) -> Option<i64> {
+        let fits = |ii: i64| self.depths(ii).is_some();
+        if fits(first) {
+            return Some(first);
+        }
+        if !fits(last) {
+            return None;
+        }
+        let (mut low, mut high) = (first, last);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
 }
 
 fn edges(ops: &Ops) -> Vec<Edge> {
@@ -51,38 +110,58 @@ fn edges(ops: &Ops) -> Vec<Edge> {
     out
 }
 
-/// Longest way from the beginning of an iteration to each operation, with the
-/// ways round through other iterations; none where they never end.
-fn depths(n: usize, edges: &[Edge], ii: i64) -> Option<Vec<i64>> {
-    let mut depth = vec![0i64; n];
-    for _ in 0..=n {
-        let mut changed = false;
-        for e in edges {
-            let d = depth[e.first] + e.cycles - e.distance * ii;
-            if d > depth[e.second] {
-                depth[e.second] = d;
-                changed = true;
-            }
-        }
-        if !changed {
-            return Some(depth);
+/// Which operation is placed first.
+#[derive(Clone, Copy, Debug)]
+pub enum Order {
+    /// The one with the longest way from the beginning: for loops that wait for
+    /// chains of dependences.
+    Depth,
+    /// The last in the program, whose order keeps few values alive: for loops that
+    /// fill their slots.
+    Program,
+    /// Something between the two.
+    Both,
+}
+
+impl Order {
+    pub const ALL: [Order; 3] = [Order::Depth, Order::Both, Order::Program];
+}
+
+/// How an attempt is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    pub order: Order,
+    /// Not 0: ways are taken to be a little longer, each number in a way of its own.
+    pub seed: u64,
+}
+
+impl Policy {
+    /// How urgent an operation is, of `n`, of which the deepest is at `most`.
+    fn urgency(self, i: usize, depth: i64, n: usize, most: i64) -> i64 {
+        let noise = if self.seed == 0 { 0 } else { (mix(self.seed, i as u64) % 3) as i64 };
+        let place = i as i64 * most.max(1) / n.max(1) as i64;
+        match self.order {
+            Order::Depth => 2 * (depth + noise),
+            Order::Program => 2 * n as i64 + i as i64 + noise * (1 + n as i64 / 64),
+            Order::Both => depth + place + noise,
         }
     }
-    None
 }
 
 /// A schedule of an interval, with so many stages.
-pub fn schedule(sides: &Sides<'_>, ops: &Ops, ii: i64, stages: i64, seed: u64) -> Option<Schedule> {
+pub fn schedule(
+    sides: &Sides<'_>,
+    ops: &Ops,
+    orders: &Orders,
+    depth: &[i64],
+    ii: i64,
+    stages: i64,
+    policy: Policy,
+) -> Option<Schedule> {
     let n = ops.ops.len();
-    let edges = edges(ops);
-    let depth = depths(n, &edges, ii)?;
-    let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
-    for e in &edges {
-        preds[e.second].push(*e);
-        succs[e.first].push(*e);
-    }
-    let noise = |i: usize| if seed == 0 { 0 } else { (mix(seed, i as u64) % 3) as i64 };
-    let key = |i: usize| (Reverse(depth[i] + noise(i)), i);
+    let Orders { edges, preds, succs } = orders;
+    let deepest = depth.iter().copied().max().unwrap_or(0);
+    let key = |i: usize| (Reverse(policy.urgency(i, depth[i], n, deepest)), i);
     let lowest = -(stages * ii);
     let mut table = Table::new(sides, ops, ii, false);
     let mut time: Vec<Option<i64>> = vec![None; n];
@@ -115,7 +194,7 @@ pub fn schedule(sides: &Sides<'_>, ops: &Ops, ii: i64, stages: i64, seed: u64) -
                     if let Some(choice) = table.slot(t, op) {
                         break choice;
                     }
-                    let out = in_the_way(sides, ops, &time, &variant, i, row, ii, back)?;
+                    let out = in_the_way(sides, ops, table.held(row), &time, &variant, i, back)?;
                     table.take(row, out, &ops.ops[out], variant[out]);
                     time[out] = None;
                     queue.insert(key(out));
@@ -134,7 +213,8 @@ pub fn schedule(sides: &Sides<'_>, ops: &Ops, ii: i64, stages: i64, seed: u64) -
             (b + e.distance * ii < a + e.cycles).then_some(())
         };
         let wrong = preds[i].iter().filter(|e| again(e).is_some()).map(|e| e.first);
-        let wrong: BTreeSet<usize> = wrong.chain(succs[i].iter().filter(|e| again(e).is_some()).map(|e| e.second)).collect();
+        let wrong: BTreeSet<usize> =
+            wrong.chain(succs[i].iter().filter(|e| again(e).is_some()).map(|e| e.second)).collect();
         for out in wrong {
             if out == back || out == i {
                 return None;
@@ -150,26 +230,11 @@ pub fn schedule(sides: &Sides<'_>, ops: &Ops, ii: i64, stages: i64, seed: u64) -
     edges.iter().all(holds).then_some(Schedule { ii, time, variant, stages })
 }
 
-/// An operation that stands in a row where another has to: the one with the
-/// shortest way to it that runs on one of the other's units, or any where the
-/// row is full.
-#[allow(clippy::too_many_arguments)]
-fn in_the_way(
-    sides: &Sides<'_>,
-    ops: &Ops,
-    time: &[Option<i64>],
-    variant: &[InstrId],
-    i: usize,
-    row: usize,
-    ii: i64,
-    back: usize,
-) -> Option<usize> {
+/// Of the operations that stand in a row, the one to make room for another: the
+/// latest that runs on one of the other's units, or any where the row is full.
+fn in_the_way(sides: &Sides<'_>, ops: &Ops, held: &[usize], time: &[Option<i64>], variant: &[InstrId], i: usize, back: usize) -> Option<usize> {
     let units = |v: InstrId| &sides.machine.instrs[usize::from(v.0)].units;
-    let here: Vec<usize> = (0..ops.ops.len())
-        .filter(|&k| k != i && k != back && time[k].is_some_and(|t| t.rem_euclid(ii) as usize == row))
-        .collect();
-    let shares = |k: &&usize| {
-        ops.ops[i].variants.iter().any(|&v| units(v).iter().any(|u| units(variant[**k]).contains(u)))
-    };
-    here.iter().filter(shares).max_by_key(|&&k| time[k]).or_else(|| here.first()).copied()
+    let here = || held.iter().filter(|&&k| k != back);
+    let shares = |k: &&usize| ops.ops[i].variants.iter().any(|&v| units(v).iter().any(|u| units(variant[**k]).contains(u)));
+    here().filter(shares).max_by_key(|&&k| (time[k], k)).or_else(|| here().next()).copied()
 }

@@ -1,0 +1,105 @@
+//! What measurements of one cipher have in common, kept while the process lives.
+//!
+//! A sweep measures one module on hundreds of machines that differ in width or
+//! ports. The optimised module, the trip counts of its loops and what the
+//! reference interpreter makes of a message are then the same; each is kept under
+//! a hash of everything that it is made from. Only so many are kept, the latest;
+//! nothing depends on whether one is found.
+
+use ciphermill_ir::Module;
+use ciphermill_opt::LoopTrips;
+use sha2::{Digest, Sha256};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A hash of what a value is made from.
+pub type Key = [u8; 32];
+
+/// The hash of some parts, which are told apart.
+pub fn key(parts: &[&[u8]]) -> Key {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// The latest values of a kind.
+pub struct Kept<V> {
+    values: Mutex<VecDeque<(Key, Arc<V>)>>,
+    most: usize,
+}
+
+impl<V> Kept<V> {
+    const fn new(most: usize) -> Kept<V> {
+        Kept { values: Mutex::new(VecDeque::new()), most }
+    }
+
+    /// The value of a key, made if it is not there. Two threads may make the same.
+    ///
+    /// # Errors
+    /// What `make` gives; errors are not kept.
+    pub fn get<E>(&self, key: Key, make: impl FnOnce() -> Result<V, E>) -> Result<Arc<V>, E> {
+        let find = |list: &mut VecDeque<(Key, Arc<V>)>| {
+            let at = list.iter().position(|(k, _)| *k == key)?;
+            let found = list.remove(at)?;
+            list.push_back(found.clone());
+            Some(found.1)
+        };
+        if let Some(found) = find(&mut self.lock()) {
+            return Ok(found);
+        }
+        let made = Arc::new(make()?);
+        let mut list = self.lock();
+        if find(&mut list).is_none() {
+            list.push_back((key, made.clone()));
+            if list.len() > self.most {
+                list.pop_front();
+            }
+        }
+        Ok(made)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Key, Arc<V>)>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the reference interpreter made of a plan.
+pub struct Judged {
+    pub pages: u64,
+    /// Results of the measured calls.
+    pub results: Vec<Vec<u64>>,
+    /// All of linear memory afterwards.
+    pub memory: Vec<u8>,
+}
+
+pub static OPTIMISED: Kept<Module> = Kept::new(24);
+pub static TRIPS: Kept<Vec<LoopTrips>> = Kept::new(64);
+pub static JUDGED: Kept<Judged> = Kept::new(48);
+
+/// Larger memories are not kept.
+pub const LARGEST: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_are_kept_and_errors_are_not() {
+        let kept: Kept<u32> = Kept::new(2);
+        let get = |k: &[u8], v: u32| *kept.get::<()>(key(&[k]), || Ok(v)).unwrap();
+        assert_eq!((get(b"a", 1), get(b"b", 2), get(b"a", 9)), (1, 2, 1));
+        assert_eq!(get(b"c", 3), 3);
+        // b was the one not asked for.
+        assert_eq!((get(b"a", 9), get(b"b", 9)), (1, 9));
+        assert_eq!(kept.get(key(&[b"x"]), || Err("no")), Err("no"));
+        assert_eq!(get(b"x", 7), 7);
+    }
+
+    #[test]
+    fn parts_are_told_apart() {
+        assert_ne!(key(&[b"ab", b"c"]), key(&[b"a", b"bc"]));
+    }
+}
