@@ -159,7 +159,7 @@ CM_INLINE void step(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t, uint
 
 /* Four steps; Serpent's S-box S2 over their outputs, the LFSR's words over that. */
 CM_INLINE void four_steps(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t,
-                          const uint8_t *in, uint8_t *out)
+                          uint32_t with_in, const uint8_t *in, uint8_t *out)
 {
     uint32_t f[4], v[4];
     uint32_t i;
@@ -170,11 +170,11 @@ CM_INLINE void four_steps(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t
     step(s, r1, r2, t + 3, &f[3], &v[3]);
     sbox_2(f);
     for (i = 0; i < 4; i++)
-        cm_store32_le(out + 4 * i, (in ? cm_load32_le(in + 4 * i) : 0) ^ f[i] ^ v[i]);
+        cm_store32_le(out + 4 * i, (with_in ? cm_load32_le(in + 4 * i) : 0) ^ f[i] ^ v[i]);
 }
 
-/* The next block, XORed to `in` where there is one. */
-CM_INLINE void next_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+/* The next block, XORed to `in` if it is wanted `with_in`. */
+CM_INLINE void next_block(struct cm_ctx *ctx, uint32_t with_in, const uint8_t *in, uint8_t *out)
 {
     uint32_t s[10];
     uint32_t r1 = ctx->r1, r2 = ctx->r2;
@@ -182,11 +182,11 @@ CM_INLINE void next_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 
     for (i = 0; i < 10; i++)
         s[i] = ctx->s[i];
-    four_steps(s, &r1, &r2, 0, in, out);
-    four_steps(s, &r1, &r2, 4, in ? in + 16 : 0, out + 16);
-    four_steps(s, &r1, &r2, 8, in ? in + 32 : 0, out + 32);
-    four_steps(s, &r1, &r2, 12, in ? in + 48 : 0, out + 48);
-    four_steps(s, &r1, &r2, 16, in ? in + 64 : 0, out + 64);
+    four_steps(s, &r1, &r2, 0, with_in, in, out);
+    four_steps(s, &r1, &r2, 4, with_in, in + 16, out + 16);
+    four_steps(s, &r1, &r2, 8, with_in, in + 32, out + 32);
+    four_steps(s, &r1, &r2, 12, with_in, in + 48, out + 48);
+    four_steps(s, &r1, &r2, 16, with_in, in + 64, out + 64);
     for (i = 0; i < 10; i++)
         ctx->s[i] = s[i];
     ctx->r1 = r1;
@@ -207,13 +207,13 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     uint8_t keystream[BLOCK];
 
-    next_block(ctx, 0, keystream);
+    next_block(ctx, 0, in, keystream);
     xor_bytes(in, keystream, out, BLOCK);
 }
 #else
 static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
-    next_block(ctx, in, out);
+    next_block(ctx, 1, in, out);
 }
 #endif
 
