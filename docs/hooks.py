@@ -28,6 +28,7 @@ def on_files(files: Any, config: Any) -> Any:
     pages = {
         "reference/commands.md": commands(),
         "reference/schema.md": schema(),
+        "reference/microbenchmarks.md": microbenchmarks(),
         "reference/changes.md": (ROOT / "CHANGELOG.md").read_text(),
     }
     for path in sorted((DOCS / "notebooks").glob("*.ipynb")):
@@ -66,6 +67,13 @@ def notebook(content: dict[str, Any]) -> str:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
     return "\n\n".join(parts) + "\n"
+
+
+def microbenchmarks() -> str:
+    """Tiny loops on the out-of-order machines, beside published values."""
+    from ciphermill import sheet
+
+    return sheet.page()
 
 
 def commands() -> str:

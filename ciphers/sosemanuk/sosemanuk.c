@@ -4,7 +4,8 @@
  *
  * The machine's multiplexer (add one LFSR word or another one besides, as bit 0 of a
  * register says) is the only choice that depends on data. SOSEMANUK_BRANCHING makes it a
- * conditional jump; otherwise it is a mask. Twenty steps bring the LFSR's words back to
+ * conditional jump; otherwise it is a mask. SOSEMANUK_BYTEWISE makes a block of keystream
+ * first and XORs it to the message byte by byte, as the designers' reference does. Twenty steps bring the LFSR's words back to
  * where they were, so a block is 80 bytes and nothing is ever shifted.
  */
 #include "../serpent/sboxes.h"
@@ -158,7 +159,7 @@ CM_INLINE void step(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t, uint
 
 /* Four steps; Serpent's S-box S2 over their outputs, the LFSR's words over that. */
 CM_INLINE void four_steps(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t,
-                          const uint8_t *in, uint8_t *out)
+                          uint32_t with_in, const uint8_t *in, uint8_t *out)
 {
     uint32_t f[4], v[4];
     uint32_t i;
@@ -169,10 +170,11 @@ CM_INLINE void four_steps(uint32_t s[10], uint32_t *r1, uint32_t *r2, uint32_t t
     step(s, r1, r2, t + 3, &f[3], &v[3]);
     sbox_2(f);
     for (i = 0; i < 4; i++)
-        cm_store32_le(out + 4 * i, cm_load32_le(in + 4 * i) ^ f[i] ^ v[i]);
+        cm_store32_le(out + 4 * i, (with_in ? cm_load32_le(in + 4 * i) : 0) ^ f[i] ^ v[i]);
 }
 
-static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+/* The next block, XORed to `in` if it is wanted `with_in`. */
+CM_INLINE void next_block(struct cm_ctx *ctx, uint32_t with_in, const uint8_t *in, uint8_t *out)
 {
     uint32_t s[10];
     uint32_t r1 = ctx->r1, r2 = ctx->r2;
@@ -180,16 +182,40 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 
     for (i = 0; i < 10; i++)
         s[i] = ctx->s[i];
-    four_steps(s, &r1, &r2, 0, in, out);
-    four_steps(s, &r1, &r2, 4, in + 16, out + 16);
-    four_steps(s, &r1, &r2, 8, in + 32, out + 32);
-    four_steps(s, &r1, &r2, 12, in + 48, out + 48);
-    four_steps(s, &r1, &r2, 16, in + 64, out + 64);
+    four_steps(s, &r1, &r2, 0, with_in, in, out);
+    four_steps(s, &r1, &r2, 4, with_in, in + 16, out + 16);
+    four_steps(s, &r1, &r2, 8, with_in, in + 32, out + 32);
+    four_steps(s, &r1, &r2, 12, with_in, in + 48, out + 48);
+    four_steps(s, &r1, &r2, 16, with_in, in + 64, out + 64);
     for (i = 0; i < 10; i++)
         ctx->s[i] = s[i];
     ctx->r1 = r1;
     ctx->r2 = r2;
 }
+
+#ifdef SOSEMANUK_BYTEWISE
+/* A function of its own, as in the reference: its loop knows neither length nor buffers. */
+static __attribute__((noinline)) void xor_bytes(const uint8_t *a, const uint8_t *b,
+                                                uint8_t *out, uint32_t bytes)
+{
+#pragma clang loop unroll(disable) vectorize(disable)
+    for (; bytes > 0; bytes--)
+        *out++ = *a++ ^ *b++;
+}
+
+static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    uint8_t keystream[BLOCK];
+
+    next_block(ctx, 0, in, keystream);
+    xor_bytes(in, keystream, out, BLOCK);
+}
+#else
+static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    next_block(ctx, 1, in, out);
+}
+#endif
 
 CM_KEYSTREAM(BLOCK, xor_block)
 CM_STREAM_CIPHER(BLOCK)

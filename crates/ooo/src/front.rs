@@ -8,15 +8,17 @@
 //!   `taken_cycles` later; `redirect_cycles` later still when the branch target buffer did
 //!   not know the branch. After a wrong guess it is fetched in the cycle in
 //!   which the branch's outcome is known.
-//! * An instruction enters the queue when the one `fetch.queue` places before
-//!   it has been decoded, and is decoded `fetch.stages` cycles later at the earliest.
+//! * An instruction is decoded `fetch.stages` cycles after its fetch at the
+//!   earliest. The last of these stages is the queue, which it enters when the one
+//!   `fetch.queue` places before it has been decoded; it is fetched as much earlier.
 //! * A small loop that has gone round once is replayed from the queue: its
 //!   instructions need no fetch and its branch no new block.
 //! * Each cycle the decoders take instructions in order as long as the next
 //!   decoder can make what the instruction needs; one that needs more than the first can make has the decoders to
 //!   itself, as many cycles as it takes.
-//! * A micro-operation enters the second queue when the one `decode.queue` places
-//!   before it has been renamed, and is renamed `decode.stages` later at the earliest.
+//! * A micro-operation is renamed `decode.stages` after its decoding at the
+//!   earliest. The last of these stages is the second queue, which it enters when the one
+//!   `decode.queue` places before it has been renamed.
 
 use crate::code::NONE;
 use crate::events::Cause;
@@ -147,7 +149,7 @@ impl Front {
     /// The instruction enters the queue: its cycle.
     #[inline(always)]
     pub fn enter(&mut self) -> u64 {
-        let free = self.decoded[self.next];
+        let free = self.decoded[self.next].saturating_sub(self.fetch_stages.saturating_sub(1));
         if self.streaming {
             self.cycle = self.cycle.max(free);
             return self.cycle;
@@ -181,8 +183,8 @@ impl Front {
             if self.decode_cycle < floor { (floor - 1, 0) } else { (self.decode_cycle, self.decoder) };
         w.after(decode, self.cycle.saturating_sub(1));
         w.number(decoder as u64);
-        w.ring(&self.decoded, self.next, self.cycle);
-        w.ring(&self.renamed, self.place, decode);
+        w.ring(&self.decoded, self.next, self.cycle + self.fetch_stages.saturating_sub(1));
+        w.ring(&self.renamed, self.place, decode + self.decode_stages.saturating_sub(1));
         w.number(self.why as u64);
     }
 
@@ -197,8 +199,8 @@ impl Front {
         self.decode_cycle = r.after(self.cycle.saturating_sub(1));
         self.decoder = r.number() as usize;
         (self.next, self.place) = (0, 0);
-        r.ring(&mut self.decoded, self.cycle);
-        r.ring(&mut self.renamed, self.decode_cycle);
+        r.ring(&mut self.decoded, self.cycle + self.fetch_stages.saturating_sub(1));
+        r.ring(&mut self.renamed, self.decode_cycle + self.decode_stages.saturating_sub(1));
         self.why = Cause::ALL[r.number() as usize % Cause::ALL.len()];
     }
 
@@ -220,7 +222,8 @@ impl Front {
         let width = self.renamed.len();
         if slots > 0 && slots as usize <= width {
             let last = self.place + slots as usize - 1;
-            at = at.max(self.renamed[if last >= width { last - width } else { last }]);
+            let free = self.renamed[if last >= width { last - width } else { last }];
+            at = at.max(free.saturating_sub(self.decode_stages.saturating_sub(1)));
         }
         if at > self.decode_cycle {
             (self.decode_cycle, self.decoder) = (at, 0);

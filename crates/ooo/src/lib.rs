@@ -29,7 +29,7 @@
 //!
 //! After a wrong guess of [`predict`] fetch runs on along the guessed path until
 //! the branch has ended; those micro-operations take places and ports like
-//! others and are thrown away.
+//! others and are thrown away, on some cores only when the branch retires.
 //!
 //! What the core has done before from the same state it need not work out again
 //! ([`pipeline`], its memo); the cycles are the same. Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;

@@ -88,7 +88,8 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Resul
         None => (None, text),
     };
     let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
-    let id = machine.instr_named(name).ok_or_else(|| format!("`{text}`: {} has no instruction `{name}`", machine.name))?;
+    let id =
+        machine.instr_named(name).ok_or_else(|| format!("`{text}`: {} has no instruction `{name}`", machine.name))?;
     let operand = |s: &str| {
         let s = s.trim();
         if let Some(f) = s.strip_prefix('@') {

@@ -5,6 +5,7 @@
     measuring.py  run
     programs.py   explain, asm
     pipelines.py  trace
+    sheets.py     sheet
     catalogue.py  list, show, schema
     papers.py     study, report
     sweeping.py   sweep
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sources, sweeping
+from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sheets, sources, sweeping
 
 #: In the order in which ``ciphermill --help`` names them.
 ALL: dict[str, Callable[..., None]] = {
@@ -37,5 +38,6 @@ ALL: dict[str, Callable[..., None]] = {
     "rtl": hardware.rtl,
     "host": native.host,
     "discover": hardware.discover,
+    "sheet": sheets.sheet,
     "schema": catalogue.schema,
 }

@@ -42,23 +42,41 @@ pub struct Counts {
 }
 
 /// Something that serves one request every so many cycles. Requests do not
-/// come in the order of their times: one that lies before all that was served
-/// last is served at once.
+/// come in the order of their times, so the last times in which it was idle are
+/// kept: one that lies there is served there.
 #[derive(Clone, Copy, Default)]
 struct Lane {
     interval: u64,
-    last: u64,
     free: u64,
+    /// From when to when it was idle, in a ring.
+    idle: [(u64, u64); 8],
+    next: usize,
 }
 
 impl Lane {
     fn grant(&mut self, at: u64) -> u64 {
-        if at + self.interval <= self.last {
+        if at >= self.free {
+            if at >= self.free + self.interval {
+                self.idle[self.next] = (self.free, at);
+                self.next = (self.next + 1) % self.idle.len();
+            }
+            self.free = at + self.interval;
             return at;
         }
-        let at = at.max(self.free);
-        (self.last, self.free) = (at, at + self.interval);
-        at
+        let fits = |&(from, to): &(u64, u64)| from.max(at) + self.interval <= to;
+        // The earliest that has room. What is left of it before is lost.
+        let found = self.idle.iter_mut().filter(|i| fits(i)).min_by_key(|i| i.0);
+        match found {
+            Some(idle) => {
+                let start = idle.0.max(at);
+                idle.0 = start + self.interval;
+                start
+            }
+            None => {
+                self.free += self.interval;
+                self.free - self.interval
+            }
+        }
     }
 }
 

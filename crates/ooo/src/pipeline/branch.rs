@@ -79,7 +79,9 @@ impl Pipeline {
     /// Fetch goes wrong after a branch, until its outcome is known.
     pub(super) fn mispredicted(&mut self, wrong: u32, outcome: u64) {
         if wrong != NONE {
-            self.wrong_path(wrong, outcome);
+            // What is in the window goes when the branch retires, or at once.
+            let gone = if self.core.retire.recovers { outcome.max(self.retire_cycle) } else { outcome };
+            self.wrong_path(wrong, outcome, gone);
         }
         self.front.redirect(outcome, Cause::Mispredict);
         if self.core.retire.recovers {
@@ -90,11 +92,12 @@ impl Pipeline {
         }
     }
 
-    /// What the core does on a path that it leaves in cycle `until`.
+    /// What the core does on a path that fetch leaves in cycle `until`. What has been
+    /// renamed by then can start until it is thrown away, in cycle `gone`.
     ///
     /// Loads there take the first cache's latency and change no cache; branches
     /// are guessed, and teach nobody; behind a computed jump or a return nothing is fetched.
-    pub(super) fn wrong_path(&mut self, from: u32, until: u64) {
+    pub(super) fn wrong_path(&mut self, from: u32, until: u64, gone: u64) {
         let code = self.code.clone();
         self.saved.clone_from(&self.values);
         let kept = (self.rob_at, self.load_at, self.last_start, self.addresses_known);
@@ -147,7 +150,7 @@ impl Pipeline {
                             start: 0,
                             end: 0,
                             port: 0,
-                            retired: until,
+                            retired: gone,
                             wrong: true,
                         },
                     );

@@ -1,0 +1,26 @@
+"""``sheet``: tiny loops on a machine, beside what others measured on the real one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .options import Csv, Json, Parquet
+from .output import check, emit, say
+
+
+def sheet(
+    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine that has a sheet in machines/sheets.")],
+    json: Json = False,
+    csv: Csv = False,
+    parquet: Parquet = None,
+) -> None:
+    """Run tiny loops on a machine, beside what others measured on the real one."""
+    from .. import sheet as sheets
+
+    check(json, csv, parquet)
+    filled = sheets.run(machine)
+    if not emit(filled, filled["rows"], json, csv, parquet):
+        say(sheets.text(filled))
+    raise typer.Exit(0 if all(row["within"] for row in filled["rows"]) else 1)
