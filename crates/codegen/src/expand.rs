@@ -7,7 +7,8 @@
 //!   (dropped where the divisor is a constant that needs none);
 //! * **accesses** that the machine cannot make as they stand: unaligned ones
 //!   become bytes, and on a big-endian machine sub-word addresses are turned
-//!   (below);
+//!   (below); a machine that loads without sign only gets the sign extended
+//!   behind the load;
 //! * **globals** by a register that holds them for the whole program, or by
 //!   an access to the system area;
 //! * **switches** by a binary search of branches;
@@ -31,7 +32,7 @@ use crate::align::LowBits;
 use crate::matcher::Matcher;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
-    TrapCode, Type, Value,
+    TrapCode, Type, UnOp, Value,
 };
 use ciphermill_ir::bits::Masks;
 use ciphermill_machine::{Endian, Machine};
@@ -274,7 +275,7 @@ impl Expander<'_> {
                 return v;
             }
             let (addr, m) = self.machine_address(m, addr, loc);
-            return self.emit(Op::Load(m), &[addr], loc);
+            return self.read(m, addr, loc);
         }
         let part = if align >= 2 { 2 } else { 1 };
         let mut whole = None;
@@ -300,7 +301,22 @@ impl Expander<'_> {
             return v;
         }
         let (addr, m) = self.machine_address(m, addr, loc);
-        self.emit(Op::Load(m), &[addr], loc)
+        self.read(m, addr, loc)
+    }
+
+    /// The load itself; where the machine loads bytes or halfwords without
+    /// their sign only, the sign is extended behind it.
+    fn read(&mut self, m: MemAccess, addr: Value, loc: u32) -> Value {
+        let extend = match m.bytes {
+            1 => UnOp::SExt8,
+            2 => UnOp::SExt16,
+            _ => return self.emit(Op::Load(m), &[addr], loc),
+        };
+        if !m.signed || self.cx.matcher.loads_signed(m.bytes) {
+            return self.emit(Op::Load(m), &[addr], loc);
+        }
+        let bare = self.emit(Op::Load(MemAccess { signed: false, ..m }), &[addr], loc);
+        self.emit(Op::Un(extend), &[bare], loc)
     }
 
     fn store(&mut self, m: MemAccess, addr: Value, value: Value, loc: u32) {
@@ -350,7 +366,7 @@ impl Expander<'_> {
         };
         let &(start, _, copy) = self.cx.byte_copies.iter().find(inside)?;
         let offset = SYSTEM_BASE + copy + (root - start);
-        Some(self.emit(Op::Load(MemAccess { offset, space: Space::System, ..m }), &[rest], loc))
+        Some(self.read(MemAccess { offset, space: Space::System, ..m }, rest, loc))
     }
 
     /// `addr` as a value plus a constant.

@@ -125,6 +125,12 @@ impl Matcher {
         })
     }
 
+    /// Can the machine load so many bytes, fewer than a word, with their sign?
+    pub fn loads_signed(&self, bytes: u8) -> bool {
+        let loads = |p: &Pat| matches!(p, Pat::Load { bytes: b, signed: true, .. } if *b == bytes);
+        self.templates.iter().any(|t| matches!(&t.action, Action::Value(_, p) if loads(p)))
+    }
+
     /// Does a recognised function read tables of the machine's?
     pub fn reads_table(&self, machine: &Machine, function: u16) -> bool {
         use ciphermill_machine::sem::{Expr, Stmt};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// many, where most of what a machine has to show is shown by another, or where
 /// loops are pipelined in software, which takes many times as long.
 pub const MACHINES: [&str; 8] =
-    ["rv32", "leon2", "rv32+zba+zbb+zbkb", "core2/4", "zen5/4", "c6201/20", "c64x/20", "epic/10"];
+    ["rv32", "leon2", "rv32+zba+zbb+zbkb", "core2/4", "zen5/4", "c6201/40", "c64x/40", "epic/20"];
 
 /// The project's root.
 pub fn root() -> PathBuf {

@@ -47,7 +47,7 @@ impl Simulator {
             Core::Exposed(stepper) => stepper.call(program, map, state, entry, fuel, &mut NoWatch),
             Core::Dynamic(dynamic) => dynamic.call(program, map, state, entry, fuel),
         };
-        let results = self.leave(func, run.map(|_| ()));
+        let results = self.leave(func, args, run.map(|_| ()));
         if let Core::Exposed(stepper) = &mut self.core {
             stepper.drain(&mut self.state);
         }
@@ -98,7 +98,7 @@ impl Simulator {
     }
 
     /// Check what the callee owes and collect the results.
-    pub(crate) fn leave(&mut self, func: u32, run: Result<(), Halt>) -> Result<Vec<u64>, Stop> {
+    pub(crate) fn leave(&mut self, func: u32, args: &[u64], run: Result<(), Halt>) -> Result<Vec<u64>, Stop> {
         run.map_err(|h| self.stop(h))?;
         let machine = &self.program.machine;
         let abi = &machine.abi;
@@ -113,7 +113,9 @@ impl Simulator {
             let kept = self.program.global_regs.iter().any(|&(g, _)| g == r);
             let info = &machine.regs[usize::from(r.0)];
             let special = r == abi.stack_pointer || Some(r) == abi.return_address || info.zero || kept;
-            if !special && value(r) != POISON & mask(u32::from(machine.files[info.file].bits)) {
+            // A register may both bring an argument and be the caller's.
+            let held = abi.args.iter().position(|&a| a == r).and_then(|i| args.get(i)).copied().unwrap_or(POISON);
+            if !special && value(r) != held & mask(u32::from(machine.files[info.file].bits)) {
                 return Err(Stop::Internal(format!("{} did not preserve register {}", f.name, info.name)));
             }
         }

@@ -315,7 +315,7 @@ impl Simulator {
         let run = stepper.call(&self.program, &self.map, &mut self.state, entry, fuel, &mut tracker);
         let out = tracker.out;
         (self.state.windows.overflows, self.state.windows.underflows) = windows;
-        let results = self.leave(func, run.map(|_| ()))?;
+        let results = self.leave(func, args, run.map(|_| ()))?;
         stepper.drain(&mut self.state);
         Ok((results, out))
     }
