@@ -345,7 +345,7 @@ impl Loops<'_> {
         }
         let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
         let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(ops, apart(ops, res_mii)) })
+        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(self.sides, ops, apart(ops, res_mii)) })
     }
 
     /// The first II at which schedule and registers work out.
@@ -399,7 +399,7 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileErr
     let outside = color::invariants(sides, &ops);
     let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
     let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
-    let plan = Plan::new(&ops, apart(&ops, resource));
+    let plan = Plan::new(sides, &ops, apart(&ops, resource));
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
