@@ -31,6 +31,7 @@ use super::place::{Op, Ops, Sides};
 use super::table::{Table, demand, shuffle};
 use ciphermill_machine::InstrId;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// A finished schedule.
@@ -169,7 +170,8 @@ fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
 
 /// Try to schedule at an II and in so many stages, with at most so many
 /// registers on each side. The last operation is the branch back: it stands in
-/// the first stage, so that its delay slots end with it.
+/// the first stage, so that its delay slots end with it. What is left of `work`,
+/// in operations that are looked at, grows less; with none left nothing is found.
 pub fn schedule(
     sides: &Sides<'_>,
     ops: &Ops,
@@ -178,11 +180,16 @@ pub fn schedule(
     policy: Policy,
     registers: &[i64],
     stages: i64,
+    work: &Cell<i64>,
 ) -> Option<Schedule> {
+    let start = ops.ops.len() as i64;
+    if work.replace(work.get() - start) <= 0 {
+        return None;
+    }
     let mut attempt = Attempt::new(sides, ops, plan, ii, policy, registers, stages)?;
     attempt.branch()?;
     attempt.reserve_inductions()?;
-    attempt.run()?;
+    attempt.run(work)?;
     attempt.inductions()?;
     attempt.finish(stages)
 }
@@ -353,7 +360,7 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    fn run(&mut self) -> Option<()> {
+    fn run(&mut self, work: &Cell<i64>) -> Option<()> {
         let policy = self.policy;
         let own = |i: usize| self.plan.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
         let urgency: Vec<i64> = (0..self.time.len()).map(|i| own(i) + 4 * policy.noise(i)).collect();
@@ -371,6 +378,10 @@ impl<'a> Attempt<'a> {
             for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
                 let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
                 candidates.push((if policy.frugal { gain(i) } else { 0 }, -urgency[i], i));
+            }
+            work.set(work.get() - candidates.len() as i64);
+            if work.get() <= 0 {
+                return None;
             }
             candidates.sort_unstable();
             for &(_, _, i) in &candidates {
