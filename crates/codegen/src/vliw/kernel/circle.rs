@@ -13,7 +13,16 @@ impl Circle {
         Circle { ii, words: vec![0; (ii as usize).div_ceil(64)] }
     }
 
-    pub fn has(&self, cycle: usize) -> bool {
+    /// The cycles that are taken, in their order.
+    pub fn taken(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(|(w, &bits)| {
+            let rest = std::iter::successors(Some(bits), |b| Some(b & b.wrapping_sub(1)));
+            rest.take_while(|b| *b != 0).map(move |b| w * 64 + b.trailing_zeros() as usize)
+        })
+    }
+
+    #[cfg(test)]
+    fn has(&self, cycle: usize) -> bool {
         self.words[cycle / 64] >> (cycle % 64) & 1 == 1
     }
 

@@ -81,8 +81,9 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
         let mine: Vec<&Web> = webs.iter().filter(|w| w.side == side && w.only.is_none()).collect();
         let pool: Vec<Reg> = sides.pool[side].iter().copied().filter(|r| !busy.contains(r)).collect();
         let live = crowd(&mine, ii);
-        let taken = |c: usize| pool.iter().filter(|r| rows.get(r).is_some_and(|row| row.has(c))).count();
-        let most = live.iter().enumerate().map(|(c, n)| n + taken(c)).max().unwrap_or(0);
+        let mut taken = vec![0; live.len()];
+        pool.iter().filter_map(|r| rows.get(r)).flat_map(Circle::taken).for_each(|c| taken[c] += 1);
+        let most = live.iter().enumerate().map(|(c, n)| n + taken[c]).max().unwrap_or(0);
         if most > pool.len() {
             return Err(Short { side, by: most - pool.len() });
         }
@@ -217,7 +218,7 @@ fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
     for web in webs {
         let mut own = Circle::new(ii);
         web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
-        (0..live.len()).filter(|&c| own.has(c)).for_each(|c| live[c] += 1);
+        own.taken().for_each(|c| live[c] += 1);
     }
     live
 }

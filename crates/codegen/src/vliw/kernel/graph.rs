@@ -7,6 +7,7 @@ use super::place::{At, Ops, Sides, settle};
 use crate::CompileError;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::Role;
+use std::collections::BTreeMap;
 
 /// An order between two operations of one iteration: the second issues at
 /// least so many cycles after the first.
@@ -122,10 +123,9 @@ fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [Ins
     let of = |list: &[InstrId]| -> u64 {
         list.iter().flat_map(|v| &machine.instrs[usize::from(v.0)].units).fold(0u64, |m, &u| m | 1 << u.min(63))
     };
-    let masks: Vec<u64> = variants.map(of).filter(|m| *m != 0).collect();
-    let mut sets: Vec<u64> = masks.clone();
-    sets.sort_unstable();
-    sets.dedup();
+    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
+    variants.map(of).filter(|m| *m != 0).for_each(|m| *counts.entry(m).or_default() += 1);
+    let sets: Vec<u64> = counts.keys().copied().collect();
     let mut unions = sets.clone();
     if sets.len() <= 14 {
         for &s in &sets {
@@ -139,10 +139,10 @@ fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [Ins
         machine.units.iter().enumerate().filter(|(u, _)| set >> (*u).min(63) & 1 == 1).map(|(_, x)| u64::from(x.count)).sum()
     };
     let bound = |set: u64| {
-        let work = masks.iter().filter(|m| **m & !set == 0).count() as u64;
+        let work = counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>();
         work.div_ceil(capacity(set).max(1))
     };
-    let issue = masks.len() as u64;
+    let issue = counts.values().sum::<u64>();
     let most = unions.into_iter().map(bound).max().unwrap_or(1);
     most.max(issue.div_ceil(u64::from(machine.issue.width.max(1)))).max(1) as i64
 }

@@ -24,6 +24,7 @@ pub mod color;
 pub mod emit;
 pub mod exact;
 pub mod graph;
+mod memo;
 pub mod modulo;
 pub mod order;
 pub mod partition;
@@ -41,6 +42,7 @@ use ciphermill_machine::{InstrId, Machine, Reg};
 use exact::Exchange;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
+use std::cell::Cell;
 
 /// Stages that an iteration may have: its prologue starts one iteration, so a
 /// loop of any length can enter.
@@ -61,6 +63,10 @@ const ATTEMPTS: usize = 5;
 /// Operations scheduled while partitions of a body that hangs together are
 /// tried: a large body gets fewer trials.
 const TRIALS: usize = 100_000;
+/// Operations looked at, for all schedules of one loop, when a thorough search
+/// is wanted; a tenth of that otherwise. Loops of ciphers need less; a loop of
+/// many thousand instructions gets what was found until then.
+const WORK: i64 = 40_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
 /// Operations scheduled while a schedule that was found is being shortened.
@@ -128,7 +134,7 @@ pub fn pipeline(
             // Where many values live at once, counting registers while operations are
             // placed may do better.
             let bound = kernel.res_mii.max(kernel.rec_mii);
-            let other = if kernel.schedule.ii > bound { best(&body, &sides, registers, kept(&kernels), false)? } else { None };
+            let other = if kernel.schedule.ii > bound { memo::best_known(&body, &sides, registers, kept(&kernels), false)? } else { None };
             let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
             let (mut kernel, own) = better.unwrap_or((kernel, body));
             if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
@@ -138,7 +144,7 @@ pub fn pipeline(
             kernels.push(kernel);
             continue;
         }
-        let Some((mut kernel, own)) = best(&body, &sides, registers, kept(&kernels), thorough)? else { continue };
+        let Some((mut kernel, own)) = memo::best_known(&body, &sides, registers, kept(&kernels), thorough)? else { continue };
         if let Some(exchange) = &mut exchange {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }
@@ -165,13 +171,13 @@ fn best(
     thorough: bool,
 ) -> Result<Option<(Kernel, Body)>, CompileError> {
     let machine = sides.machine;
-    let loops = Loops { sides, registers };
+    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { WORK / 10 }) };
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
     let mut first: Option<Found> = None;
     loops.divide(body, &[], thorough, i64::MAX, &mut first)?;
     let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
     let mut all: Vec<Found> = first.into_iter().collect();
-    if thorough && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
+    if thorough && loops.work.get() > 0 && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
         let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
         let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
         let ordered = order::frugal(body, &part);
@@ -214,6 +220,8 @@ struct Found {
 struct Loops<'a> {
     sides: &'a Sides<'a>,
     registers: &'a Registers,
+    /// Operations that schedulers may still look at.
+    work: Cell<i64>,
 }
 
 impl Loops<'_> {
@@ -254,10 +262,11 @@ impl Loops<'_> {
             if !thorough || by_table {
                 continue;
             }
-            let mut cost = estimate(body, sides, &at)?;
+            let mut cost = estimate(body, sides, &at, &self.work)?;
             for which in 0..(TRIALS / body.nodes.len().max(1)).min(1000) {
-                let Some(new) = partition::moves(body, sides, &at, which * 7919) else { break };
-                let price = estimate(body, sides, &new)?;
+                let more = partition::moves(body, sides, &at, which * 7919).filter(|_| self.work.get() > 0);
+                let Some(new) = more else { break };
+                let price = estimate(body, sides, &new, &self.work)?;
                 if price <= cost {
                     (at, cost) = (new, price);
                 }
@@ -278,6 +287,9 @@ impl Loops<'_> {
         most: i64,
         found: &mut Option<Found>,
     ) -> Result<(), CompileError> {
+        if self.work.get() <= 0 {
+            return Ok(());
+        }
         let ops = place::settle(body, self.sides, at)?;
         let to = found.as_ref().map_or(most, |f| f.kernel.schedule.ii - 1);
         if let Some((kernel, policy)) = self.at_any_ii(body, &ops, to) {
@@ -296,6 +308,9 @@ impl Loops<'_> {
             for m in 0..k % 4 {
                 let which = modulo::mix(k, m) as usize % (3 * n);
                 at = partition::moves(&found.body, self.sides, &at, which).unwrap_or(at);
+            }
+            if self.work.get() <= 0 {
+                break;
             }
             let stays = |(i, g): (usize, &Option<usize>)| g.is_none_or(|s| at[i].unit == s);
             if !found.given.iter().enumerate().all(stays) {
@@ -345,7 +360,7 @@ impl Loops<'_> {
         }
         let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
         let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(ops, apart(ops, res_mii)) })
+        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(self.sides, ops, apart(ops, res_mii)) })
     }
 
     /// The first II at which schedule and registers work out.
@@ -366,7 +381,7 @@ impl Loops<'_> {
     fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
         let mut limits = room.limits.clone();
         for _ in 0..ATTEMPTS {
-            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages)?;
+            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &self.work)?;
             match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
                 Ok(registers) => {
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
@@ -393,18 +408,18 @@ struct Room {
 
 /// Length of one iteration with the registers there are, for comparing
 /// partitions; longer than any where they are too few.
-fn estimate(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<i64, CompileError> {
+fn estimate(body: &Body, sides: &Sides<'_>, at: &[At], work: &Cell<i64>) -> Result<i64, CompileError> {
     let ops = place::settle(body, sides, at)?;
     let resource = graph::res_mii(sides, &ops);
     let outside = color::invariants(sides, &ops);
     let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
     let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
-    let plan = Plan::new(&ops, apart(&ops, resource));
+    let plan = Plan::new(sides, &ops, apart(&ops, resource));
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
     };
-    let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1));
+    let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1, work));
     Ok(done.map_or(2 * wide, length).max(resource))
 }
 

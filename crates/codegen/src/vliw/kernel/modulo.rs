@@ -27,11 +27,12 @@ mod inductions;
 
 use super::body::From;
 use super::graph::{Edges, depths, edges, induction, kept, latency};
-use super::place::{Ops, Sides};
-use super::table::{Table, shuffle};
+use super::place::{Op, Ops, Sides};
+use super::table::{Table, demand, shuffle};
 use ciphermill_machine::InstrId;
 use smallvec::SmallVec;
-use std::cmp::Reverse;
+use std::cell::Cell;
+use std::sync::Arc;
 
 /// A finished schedule.
 #[derive(Clone, Debug)]
@@ -106,7 +107,6 @@ struct Life {
     side: usize,
     /// Last cycle it is read or held.
     last: i64,
-    readers_left: usize,
     open: bool,
 }
 
@@ -121,16 +121,38 @@ pub struct Plan {
     /// Accesses that would probably meet in a bank of memory stand in
     /// different cycles.
     apart: bool,
+    /// For each operation those whose results of the same iteration it reads,
+    /// and those that read its own; each once.
+    sources: Vec<SmallVec<[usize; 4]>>,
+    readers: Vec<Vec<usize>>,
+    /// Operations that must stand before each.
+    waiting: Vec<usize>,
+    demand: Arc<[f64]>,
 }
 
 impl Plan {
-    pub fn new(ops: &Ops, apart: bool) -> Plan {
+    pub fn new(sides: &Sides<'_>, ops: &Ops, apart: bool) -> Plan {
         let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
         let edges = edges(ops, &lazy);
         let depth = depths(ops, &edges);
         let rank = ranks(ops, depth.iter().copied().max().unwrap_or(0));
-        Plan { lazy, edges, depth, rank, apart }
+        let waiting = edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
+        let sources: Vec<SmallVec<[usize; 4]>> = ops.ops.iter().map(sources).collect();
+        let mut readers = vec![Vec::new(); ops.ops.len()];
+        for (i, list) in sources.iter().enumerate() {
+            list.iter().for_each(|&p| readers[p].push(i));
+        }
+        Plan { lazy, edges, depth, rank, apart, sources, readers, waiting, demand: demand(sides, ops) }
     }
+}
+
+/// Operations whose results of the same iteration one reads.
+fn sources(op: &Op) -> SmallVec<[usize; 4]> {
+    let node = |r: &(usize, From)| if let From::Node(p, 0) = r.1 { Some(p) } else { None };
+    let mut list: SmallVec<[usize; 4]> = op.reads.iter().filter_map(node).collect();
+    list.sort_unstable();
+    list.dedup();
+    list
 }
 
 /// Each operation's place among those of its side, on a scale up to `top`.
@@ -148,7 +170,8 @@ fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
 
 /// Try to schedule at an II and in so many stages, with at most so many
 /// registers on each side. The last operation is the branch back: it stands in
-/// the first stage, so that its delay slots end with it.
+/// the first stage, so that its delay slots end with it. What is left of `work`,
+/// in operations that are looked at, grows less; with none left nothing is found.
 pub fn schedule(
     sides: &Sides<'_>,
     ops: &Ops,
@@ -157,11 +180,16 @@ pub fn schedule(
     policy: Policy,
     registers: &[i64],
     stages: i64,
+    work: &Cell<i64>,
 ) -> Option<Schedule> {
+    let start = ops.ops.len() as i64;
+    if work.replace(work.get() - start) <= 0 {
+        return None;
+    }
     let mut attempt = Attempt::new(sides, ops, plan, ii, policy, registers, stages)?;
     attempt.branch()?;
     attempt.reserve_inductions()?;
-    attempt.run()?;
+    attempt.run(work)?;
     attempt.inductions()?;
     attempt.finish(stages)
 }
@@ -186,9 +214,17 @@ struct Attempt<'a> {
     carried: Vec<bool>,
     /// The latest cycle that readers and memory leave for an operation.
     late: Vec<i64>,
+    /// Values that would become alive with each operation, side by side.
+    fresh: Vec<i64>,
     /// Successors that do not stand yet.
     waiting: Vec<usize>,
     ready: Vec<usize>,
+    /// Where each operation is among those ready.
+    place: Vec<usize>,
+    /// How many that are ready would end a value, on each side, in the cycle
+    /// given; none while that has to be counted anew.
+    ends: Vec<i64>,
+    counted: Option<i64>,
     /// The last operation in the order of the program that does not stand, for
     /// each side of units.
     token: Vec<usize>,
@@ -214,18 +250,18 @@ impl<'a> Attempt<'a> {
         for (i, op) in ops.ops.iter().enumerate() {
             lives[i].side = op.at.result;
         }
-        for (_, from) in ops.ops.iter().flat_map(|o| &o.reads) {
-            if let From::Node(p, 0) = *from {
-                lives[p].readers_left += 1;
-            }
+        let count = sides.files.len();
+        let mut fresh = vec![0; n * count];
+        for (i, list) in plan.sources.iter().enumerate() {
+            list.iter().for_each(|&p| fresh[i * count + lives[p].side] += 1);
         }
-        let waiting: Vec<usize> = (0..n).map(|i| plan.edges.succs[i].iter().filter(|s| !lazy[s.0]).count()).collect();
+        let waiting = plan.waiting.clone();
         let mut a = Attempt {
             sides,
             ops,
             plan,
             ii,
-            table: Table::new(sides, ops, ii, plan.apart),
+            table: Table::wanted(sides, plan.demand.clone(), ii, plan.apart),
             time: vec![None; n],
             variant: vec![InstrId(0); n],
             lives,
@@ -235,12 +271,21 @@ impl<'a> Attempt<'a> {
             policy,
             carried: vec![false; n],
             late: vec![-1; n],
-            ready: (0..n).filter(|&i| waiting[i] == 0 && !lazy[i] && i != back).collect(),
+            fresh,
+            ready: Vec::new(),
+            place: vec![usize::MAX; n],
+            ends: vec![0; count],
+            counted: None,
             waiting,
             token: vec![n; sides.files.len()],
             lowest: -(stages * ii),
             left: lazy.iter().filter(|l| !**l).count() - 1,
         };
+        for i in (0..n).filter(|&i| !lazy[i] && i != back) {
+            if a.waiting[i] == 0 {
+                a.is_ready(i);
+            }
+        }
         // Inductions hold a register throughout.
         for i in (0..n).filter(|&i| lazy[i]) {
             a.limit[ops.ops[i].at.result] -= 1;
@@ -260,8 +305,28 @@ impl<'a> Attempt<'a> {
             life.open = true;
             life.last = t;
             self.alive[life.side] += 1;
+            let (count, side) = (self.alive.len(), life.side);
+            self.plan.readers[i].iter().for_each(|r| self.fresh[r * count + side] -= 1);
+            self.counted = None;
         }
         life.last = life.last.max(t);
+    }
+
+    fn is_ready(&mut self, i: usize) {
+        self.place[i] = self.ready.len();
+        self.ready.push(i);
+        self.counted = None;
+    }
+
+    fn stands(&mut self, i: usize) {
+        let k = std::mem::replace(&mut self.place[i], usize::MAX);
+        if k != usize::MAX {
+            self.ready.swap_remove(k);
+            if let Some(&moved) = self.ready.get(k) {
+                self.place[moved] = k;
+            }
+        }
+        self.counted = None;
     }
 
     /// The branch stands where its delay slots end with the first stage.
@@ -275,10 +340,7 @@ impl<'a> Attempt<'a> {
         (self.time[back], self.variant[back]) = (Some(t), v);
         for r in &branch.reads {
             match r.1 {
-                From::Node(p, 0) => {
-                    self.lives[p].readers_left -= 1;
-                    self.open(p, t);
-                }
+                From::Node(p, 0) => self.open(p, t),
                 From::Node(..) => return None,
                 From::Outside(_) => {}
             }
@@ -293,12 +355,16 @@ impl<'a> Attempt<'a> {
             self.late[p] = self.late[p].min(t - w);
             self.waiting[p] -= 1;
             if self.waiting[p] == 0 && !self.plan.lazy[p] {
-                self.ready.push(p);
+                self.is_ready(p);
             }
         }
     }
 
-    fn run(&mut self) -> Option<()> {
+    fn run(&mut self, work: &Cell<i64>) -> Option<()> {
+        let policy = self.policy;
+        let own = |i: usize| self.plan.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
+        let urgency: Vec<i64> = (0..self.time.len()).map(|i| own(i) + 4 * policy.noise(i)).collect();
+        let mut candidates: Vec<(i64, i64, usize)> = Vec::new();
         let mut t = -1i64;
         let (mut left, mut since) = (self.left, t);
         while self.left > 0 {
@@ -308,17 +374,17 @@ impl<'a> Attempt<'a> {
             if t < self.lowest || since - t > PATIENCE {
                 return None;
             }
-            let policy = self.policy;
-            let own = |i: usize| self.plan.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
-            let depth = |i: usize| own(i) + 4 * policy.noise(i);
-            let mut candidates: Vec<usize> = self.ready.iter().copied().filter(|&i| self.late[i] >= t).collect();
-            if self.policy.frugal {
+            candidates.clear();
+            for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
                 let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
-                candidates.sort_by_cached_key(|&i| (gain(i), Reverse(depth(i)), i));
-            } else {
-                candidates.sort_by_cached_key(|&i| (Reverse(depth(i)), i));
+                candidates.push((if policy.frugal { gain(i) } else { 0 }, -urgency[i], i));
             }
-            for i in candidates {
+            work.set(work.get() - candidates.len() as i64);
+            if work.get() <= 0 {
+                return None;
+            }
+            candidates.sort_unstable();
+            for &(_, _, i) in &candidates {
                 if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
                     break;
                 }
@@ -335,21 +401,6 @@ impl<'a> Attempt<'a> {
         Some(())
     }
 
-    /// Values whose last reader an operation would be.
-    fn opens(&self, i: usize) -> SmallVec<[usize; 4]> {
-        let mut list: SmallVec<[usize; 4]> = self.ops.ops[i]
-            .reads
-            .iter()
-            .filter_map(|r| match r.1 {
-                From::Node(p, 0) if !self.lives[p].open => Some(p),
-                _ => None,
-            })
-            .collect();
-        list.sort_unstable();
-        list.dedup();
-        list
-    }
-
     fn occupied(&self, side: usize, t: i64) -> i64 {
         self.occupied[side][t.rem_euclid(self.ii) as usize]
     }
@@ -364,23 +415,45 @@ impl<'a> Attempt<'a> {
 
     /// How many values of a side more are alive when an operation stands.
     fn gain(&self, i: usize, side: usize) -> i64 {
-        let new = self.opens(i).iter().filter(|&&q| self.lives[q].side == side).count() as i64;
-        new - i64::from(self.lives[i].open && self.lives[i].side == side)
+        self.fresh[i * self.alive.len() + side] - i64::from(self.lives[i].open && self.lives[i].side == side)
     }
 
     /// Would an operation at cycle `t` need more registers than there are?
     fn short(&mut self, i: usize, t: i64) -> bool {
-        let sides = 0..self.alive.len();
-        let reserve = if self.last(i) { 0 } else { self.policy.reserve };
-        sides.into_iter().any(|side| {
+        let policy = self.policy;
+        let reserve = if policy.reserve == 0 || self.last(i) { 0 } else { policy.reserve };
+        (0..self.alive.len()).any(|side| {
             let gain = self.gain(i, side);
             if gain <= 0 {
                 return false;
             }
-            let ends = |&&k: &&usize| k != i && self.late[k] >= t && self.lives[k].open && self.lives[k].side == side;
-            let hope = (self.ready.iter().filter(ends).count() as i64).min(self.policy.hope);
-            self.occupied(side, t) + self.alive[side] - hope + gain > self.limit[side] - reserve
+            let excess = self.occupied(side, t) + self.alive[side] + gain - (self.limit[side] - reserve);
+            if excess <= 0 || excess > policy.hope {
+                return excess > 0;
+            }
+            let own = self.place[i] != usize::MAX && self.ends(i, t) == Some(side);
+            excess > self.ending(side, t) - i64::from(own)
         })
+    }
+
+    /// The side of the value that an operation which may stand in a cycle ends.
+    fn ends(&self, i: usize, t: i64) -> Option<usize> {
+        let life = self.lives[i];
+        (self.late[i] >= t && life.open).then_some(life.side)
+    }
+
+    /// How many that are ready would end a value of a side in a cycle.
+    fn ending(&mut self, side: usize, t: i64) -> i64 {
+        if self.counted != Some(t) {
+            self.counted = Some(t);
+            self.ends.fill(0);
+            for k in 0..self.ready.len() {
+                if let Some(s) = self.ends(self.ready[k], t) {
+                    self.ends[s] += 1;
+                }
+            }
+        }
+        self.ends[side]
     }
 
     /// Place an operation at a cycle if units are free, with those that make
@@ -427,10 +500,11 @@ impl<'a> Attempt<'a> {
         let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
         let mut crowd: Vec<(usize, i64, i64)> = Vec::new();
         for &(p, _) in &self.plan.edges.preds[i] {
+            if self.time[p].is_some() || self.plan.lazy[p] || latency(ops, p) < 2 || done.iter().any(|d| d.0 == p) {
+                continue;
+            }
             let mine = self.plan.edges.preds[i].iter().filter(|e| e.0 == p);
-            let waits = self.waiting[p] == mine.clone().count();
-            let free = self.time[p].is_none() && !self.plan.lazy[p] && done.iter().all(|d| d.0 != p);
-            if !waits || !free || latency(ops, p) < 2 {
+            if self.waiting[p] != mine.clone().count() {
                 continue;
             }
             let late = mine.map(|e| t - e.1).fold(self.late[p], i64::min);
@@ -470,7 +544,7 @@ impl<'a> Attempt<'a> {
         let op = &ops.ops[i];
         (self.time[i], self.variant[i]) = (Some(t), v);
         self.left -= 1;
-        self.ready.retain(|&x| x != i);
+        self.stands(i);
         // Its own value, seen backwards, ends where it lands.
         let life = self.lives[i];
         if life.open {
@@ -479,16 +553,15 @@ impl<'a> Attempt<'a> {
                 return None;
             }
             self.alive[life.side] -= 1;
-            for c in landing..=life.last {
-                self.occupied[life.side][c.rem_euclid(ii) as usize] += 1;
+            let (mut row, occupied) = (landing.rem_euclid(ii) as usize, &mut self.occupied[life.side]);
+            for _ in landing..=life.last {
+                occupied[row] += 1;
+                row = if row + 1 == occupied.len() { 0 } else { row + 1 };
             }
         }
         for r in &op.reads {
             match r.1 {
-                From::Node(p, 0) => {
-                    self.lives[p].readers_left -= 1;
-                    self.open(p, t);
-                }
+                From::Node(p, 0) => self.open(p, t),
                 From::Node(p, _) if p != i && !self.plan.lazy[p] && !self.carried[p] => {
                     self.alive[self.lives[p].side] += 1;
                     self.carried[p] = true;

@@ -8,42 +8,50 @@ use super::body::From;
 use super::place::{Op, Ops, Sides};
 use crate::banks::{Set, meet};
 use ciphermill_machine::{Instr, InstrId, UnitId};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// What the rows hold.
 pub struct Table<'a> {
     sides: &'a Sides<'a>,
     ii: i64,
-    units: Vec<Vec<u16>>,
-    paths: Vec<Vec<(UnitId, From)>>,
+    /// Operations on each unit, row after row.
+    units: Vec<u16>,
+    paths: Vec<SmallVec<[(UnitId, From); 4]>>,
     /// Values read in each row, and how many times.
     reads: Vec<Vec<(From, u16)>>,
     /// Instructions in each row.
     pub count: Vec<u16>,
     /// Operations in each row.
-    held: Vec<Vec<usize>>,
+    held: Vec<SmallVec<[usize; 8]>>,
     /// Banks of memory that the accesses of each row may touch, by operation.
-    banks: Vec<Vec<(usize, Set)>>,
+    banks: Vec<SmallVec<[(usize, Set); 2]>>,
     /// Are accesses kept apart that would probably meet in a bank?
     apart: bool,
     /// How many want each unit, for choosing the one least wanted.
-    demand: Vec<f64>,
+    demand: Arc<[f64]>,
 }
 
 impl<'a> Table<'a> {
     pub fn new(sides: &'a Sides<'a>, ops: &Ops, ii: i64, apart: bool) -> Table<'a> {
+        Table::wanted(sides, demand(sides, ops), ii, apart)
+    }
+
+    /// An empty table for operations whose [`demand`] is known.
+    pub fn wanted(sides: &'a Sides<'a>, demand: Arc<[f64]>, ii: i64, apart: bool) -> Table<'a> {
         let n = sides.machine.units.len();
         Table {
             sides,
             ii,
-            units: vec![vec![0; n]; ii as usize],
-            paths: vec![Vec::new(); ii as usize],
+            units: vec![0; n * ii as usize],
+            paths: vec![SmallVec::new(); ii as usize],
             reads: vec![Vec::new(); ii as usize],
             count: vec![0; ii as usize],
-            held: vec![Vec::new(); ii as usize],
-            banks: vec![Vec::new(); ii as usize],
+            held: vec![SmallVec::new(); ii as usize],
+            banks: vec![SmallVec::new(); ii as usize],
             apart,
-            demand: demand(sides, ops),
+            demand,
         }
     }
 
@@ -58,43 +66,85 @@ impl<'a> Table<'a> {
 
     /// The unit a variant would run on in a row, if it is free with its paths.
     pub fn free(&self, row: usize, op: &Op, v: InstrId) -> Option<Option<UnitId>> {
+        let unit = self.unit(row, v)?;
+        if self.meets(row, op) { None } else { self.open(row, op, v).then_some(unit) }
+    }
+
+    /// The free unit that a variant would run on in a row, where it wants one.
+    fn unit(&self, row: usize, v: InstrId) -> Option<Option<UnitId>> {
+        match self.sides.machine.instrs[usize::from(v.0)].units.as_slice() {
+            [] => Some(None),
+            units => units.iter().find(|u| !self.full(row, **u)).map(|u| Some(*u)),
+        }
+    }
+
+    fn full(&self, row: usize, unit: UnitId) -> bool {
+        let units = &self.sides.machine.units;
+        self.units[row * units.len() + unit] >= units[unit].count
+    }
+
+    /// Would an access probably meet one of the row's in a bank?
+    fn meets(&self, row: usize, op: &Op) -> bool {
+        self.apart && self.banks[row].iter().any(|b| meet(b.1, banks(op)))
+    }
+
+    /// Are the paths and ports of a variant free in a row?
+    fn open(&self, row: usize, op: &Op, v: InstrId) -> bool {
         let machine = self.sides.machine;
         let instr = &machine.instrs[usize::from(v.0)];
-        let unit = match instr.units.as_slice() {
-            [] => None,
-            units => Some(*units.iter().find(|u| self.units[row][**u] < machine.units[**u].count)?),
-        };
-        if self.apart && self.banks[row].iter().any(|b| meet(b.1, banks(op))) {
-            return None;
-        }
         let most = machine.issue.register_reads;
         let crowded = |value: &From| {
             let all = self.reads[row].iter().chain(ported(instr, op).iter()).filter(|r| r.0 == *value).map(|r| r.1).sum::<u16>();
             all > most
         };
         if most > 0 && ported(instr, op).iter().any(|r| crowded(&r.0)) {
-            return None;
+            return false;
         }
         for &(path, o) in &instr.paths {
             let value = travels(op, o);
             let on = self.paths[row].iter().filter(|p| p.0 == path);
             let (n, same) = on.fold((0, value.is_some()), |(n, same), p| (n + 1, same && Some(p.1) == value));
             if !machine.units[path].takes(n, same) {
-                return None;
+                return false;
             }
         }
-        Some(unit)
+        true
     }
 
     /// The free variant whose unit is least in demand.
     pub fn best(&self, row: usize, op: &Op) -> Option<(InstrId, Option<UnitId>)> {
-        let fits = op.variants.iter().filter_map(|&v| Some((v, self.free(row, op, v)?)));
-        let weight = |u: Option<UnitId>| u.map_or(0.0, |u| self.demand[u]);
-        let crossing = |v: InstrId| self.sides.machine.instrs[usize::from(v.0)].paths.len();
-        fits.min_by(|a, b| {
-            let key = |x: &(InstrId, Option<UnitId>)| (crossing(x.0), weight(x.1));
-            key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal).then(a.0.cmp(&b.0))
-        })
+        let mut best: Option<((usize, f64, InstrId), Option<UnitId>)> = None;
+        if self.meets(row, op) {
+            return None;
+        }
+        for &v in &op.variants {
+            let Some(unit) = self.unit(row, v) else { continue };
+            let crossing = self.sides.machine.instrs[usize::from(v.0)].paths.len();
+            let key = (crossing, unit.map_or(0.0, |u| self.demand[u]), v);
+            // Paths are looked at last: that takes longest.
+            if best.is_none_or(|b| key < b.0) && self.open(row, op, v) {
+                best = Some((key, unit));
+            }
+        }
+        best.map(|b| (b.0.2, b.1))
+    }
+
+    /// Can no operation in a row give way to another by moving to another
+    /// unit? Otherwise: the units that one of which must be given up, or none
+    /// where something else is in the way.
+    fn blocking(&self, row: usize, op: &Op) -> Blocking {
+        if self.meets(row, op) {
+            return Blocking::All;
+        }
+        let mut wanted: SmallVec<[UnitId; 8]> = SmallVec::new();
+        for &v in &op.variants {
+            let units = &self.sides.machine.instrs[usize::from(v.0)].units;
+            if units.is_empty() || units.iter().any(|u| !self.full(row, *u)) {
+                return Blocking::Other;
+            }
+            wanted.extend(units.iter().copied());
+        }
+        Blocking::Units(wanted)
     }
 
     /// As [`Table::best`] in the row of a cycle, while the row has room.
@@ -105,7 +155,7 @@ impl<'a> Table<'a> {
 
     pub fn put(&mut self, row: usize, i: usize, op: &Op, v: InstrId, unit: Option<UnitId>) {
         if let Some(u) = unit {
-            self.units[row][u] += 1;
+            self.units[row * self.sides.machine.units.len() + u] += 1;
         }
         for &(path, o) in &self.sides.machine.instrs[usize::from(v.0)].paths {
             if let Some(value) = travels(op, o) {
@@ -124,7 +174,7 @@ impl<'a> Table<'a> {
 
     pub fn take(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
         if let [u] = self.sides.machine.instrs[usize::from(v.0)].units.as_slice() {
-            self.units[row][*u] -= 1;
+            self.units[row * self.sides.machine.units.len() + *u] -= 1;
         }
         for &(path, o) in &self.sides.machine.instrs[usize::from(v.0)].paths {
             let value = travels(op, o).unwrap_or(From::Node(i, 0));
@@ -138,9 +188,19 @@ impl<'a> Table<'a> {
             }
         }
         self.count[row] -= 1;
-        self.held[row].retain(|&x| x != i);
+        self.held[row].retain(|x| *x != i);
         self.banks[row].retain(|x| x.0 != i);
     }
+}
+
+/// What keeps an operation out of a row.
+enum Blocking {
+    /// An access to memory, whose bank stays the same on any unit.
+    All,
+    /// All its units are taken.
+    Units(SmallVec<[UnitId; 8]>),
+    /// Paths or ports.
+    Other,
 }
 
 fn banks(op: &Op) -> Set {
@@ -168,7 +228,7 @@ fn ported(instr: &Instr, op: &Op) -> Vec<(From, u16)> {
 }
 
 /// For each unit, how many operations would run on it if each chose evenly.
-fn demand(sides: &Sides<'_>, ops: &Ops) -> Vec<f64> {
+pub fn demand(sides: &Sides<'_>, ops: &Ops) -> Arc<[f64]> {
     let mut out = vec![0.0; sides.machine.units.len()];
     for op in &ops.ops {
         let mut units: Vec<UnitId> =
@@ -179,7 +239,7 @@ fn demand(sides: &Sides<'_>, ops: &Ops) -> Vec<f64> {
             out[u] += 1.0 / units.len() as f64;
         }
     }
-    out
+    out.into()
 }
 
 /// Make room for operation `i` in a row by moving one that stands there to
@@ -191,12 +251,24 @@ pub fn shuffle(
     row: usize,
     i: usize,
 ) -> Option<(InstrId, Option<UnitId>)> {
+    let blocking = table.blocking(row, &ops.ops[i]);
     for q in table.held[row].clone() {
         let other = &ops.ops[q];
         if other.variants.len() < 2 {
             continue;
         }
         let old = variant[q];
+        // One that stands in the way of nothing only changes its turn.
+        let idle = match (&blocking, table.sides.machine.instrs[usize::from(old.0)].units.as_slice()) {
+            (Blocking::All, [] | [_]) | (Blocking::Units(_), []) => true,
+            (Blocking::Units(wanted), [unit]) => !wanted.contains(unit),
+            _ => false,
+        };
+        if idle {
+            table.held[row].retain(|x| *x != q);
+            table.held[row].push(q);
+            continue;
+        }
         table.take(row, q, other, old);
         for &v in other.variants.iter().filter(|v| **v != old) {
             let Some(unit) = table.free(row, other, v) else { continue };

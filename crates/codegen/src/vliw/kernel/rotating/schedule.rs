@@ -57,17 +57,23 @@ impl Orders {
     pub fn depths(&self, ii: i64) -> Option<Vec<i64>> {
         let n = self.preds.len();
         let mut depth = vec![0i64; n];
+        let mut before = vec![n; n];
         for _ in 0..=n {
             let mut changed = false;
             for e in &self.edges {
                 let d = depth[e.first] + e.cycles - e.distance * ii;
                 if d > depth[e.second] {
                     depth[e.second] = d;
+                    before[e.second] = e.first;
                     changed = true;
                 }
             }
             if !changed {
                 return Some(depth);
+            }
+            // The longest ways lead round: each turn makes them longer.
+            if goes_round(&before) {
+                return None;
             }
         }
         None
@@ -89,6 +95,20 @@ impl Orders {
         }
         Some(high)
     }
+}
+
+/// Does the way back from some operation, each of which names the one before it
+/// (or none: their number), come to itself?
+fn goes_round(before: &[usize]) -> bool {
+    let mut seen_from = vec![usize::MAX; before.len()];
+    (0..before.len()).any(|start| {
+        let mut i = start;
+        while i < before.len() && seen_from[i] == usize::MAX {
+            seen_from[i] = start;
+            i = before[i];
+        }
+        i < before.len() && seen_from[i] == start
+    })
 }
 
 fn edges(ops: &Ops) -> Vec<Edge> {
