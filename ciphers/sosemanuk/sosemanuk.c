@@ -198,7 +198,9 @@ CM_INLINE void next_block(struct cm_ctx *ctx, uint32_t with_in, const uint8_t *i
 static __attribute__((noinline)) void xor_bytes(const uint8_t *a, const uint8_t *b,
                                                 uint8_t *out, uint32_t bytes)
 {
+#if defined(__clang__)
 #pragma clang loop unroll(disable) vectorize(disable)
+#endif
     for (; bytes > 0; bytes--)
         *out++ = *a++ ^ *b++;
 }

@@ -30,7 +30,7 @@ from ciphermill.manifest import find
         (["run", "salsa20", "--on", "rv32", "--direction", "encrypt"], "--direction encrypt: salsa20 is a stream cipher; use keystream"),
         (["run", "salsa20", "--on", "rv32", "--blocks", "single"], "--blocks single: a stream cipher has no feedback mode"),
         (["run", "rc6", "--on", "rv32", "--direction", "keysetup", "--bytes", "64"], "--bytes: a key set-up has no message"),
-        (["run", "rijndael", "--on", "rv32", "--with", "zbq"], "--with zbq: there is no such extension; there are addr-byte-scaled, "),
+        (["run", "rijndael", "--on", "rv32", "--with", "zbq"], "--with zbq: there is no such extension; there are addr-aligned, "),
         (["run", "rijndael", "--on", "rv32", "--set", "clock"], "--set clock: write PATH=VALUE, for instance issue.width=4"),
         (["run", "rijndael", "--cc", "no-such-compiler"], "--cc no-such-compiler: no program no-such-compiler was found on the PATH"),
         (["run", "rijndael", "--frobnicate"], "No such option"),
