@@ -80,16 +80,15 @@ pub fn separate(body: &Body) -> Option<Body> {
     let n = body.nodes.len();
     // Inductions and what the memory order or the code behind the loop knows
     // by name stay single.
-    let fixed = |i: usize| {
-        let known = body.initial.contains_key(&i) || body.live_out.iter().any(|l| l.0 == i);
-        known || !common[i] || body.memory.iter().any(|m| m.0 == i || m.1 == i)
-    };
+    let mut fixed: Vec<bool> = common.iter().map(|c| !c).collect();
+    let known = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0));
+    known.chain(body.memory.iter().flat_map(|m| [m.0, m.1])).for_each(|i| fixed[i] = true);
     let mut wanted: Vec<Vec<usize>> = vec![Vec::new(); n];
     for i in (0..n).rev() {
-        let parts = if fixed(i) { vec![component[i]] } else { wanted[i].clone() };
+        let parts = if fixed[i] { vec![component[i]] } else { wanted[i].clone() };
         for &(_, from) in &body.nodes[i].reads {
             if let From::Node(p, 0) = from
-                && !fixed(p)
+                && !fixed[p]
             {
                 for &c in &parts {
                     if !wanted[p].contains(&c) {
@@ -106,7 +105,7 @@ pub fn separate(body: &Body) -> Option<Body> {
     let mut index: Vec<Vec<(usize, usize)>> = vec![Vec::new(); n];
     for i in 0..n {
         wanted[i].sort_unstable();
-        let parts = if fixed(i) || wanted[i].is_empty() { vec![component[i]] } else { wanted[i].clone() };
+        let parts = if fixed[i] || wanted[i].is_empty() { vec![component[i]] } else { wanted[i].clone() };
         for &c in &parts {
             let mut node = body.nodes[i].clone();
             for (_, from) in &mut node.reads {
