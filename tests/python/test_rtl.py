@@ -352,12 +352,13 @@ def test_the_answer_begins_with_what_it_costs():
 
 
 def test_gates_of_what_a_measurement_was_made_with(monkeypatch):
-    from ciphermill import InputError, cli
+    from ciphermill import InputError
+    from ciphermill.commands import measuring
     from ciphermill.measurement import Measurement
 
     made = document({"name": "a", **FIGURES}, {"name": "b", **FIGURES}, {"name": "c", "refused": "it loads"})
     monkeypatch.setattr(rtl, "report", lambda extensions, options: (made, {}))
-    (measured,) = cli.with_gates([Measurement({"cipher": "x"})], ["small"])
+    (measured,) = measuring.with_gates([Measurement({"cipher": "x"})], ["small"])
     assert measured.to_dict() == {"cipher": "x", "gates": 1625.0}
     with pytest.raises(InputError, match="nothing was added"):
-        cli.with_gates([], [])
+        measuring.with_gates([], [])
