@@ -222,11 +222,15 @@ def test_bars_and_curves_are_what_the_commentary_asks_for(content):
     bars, curves = figures.chosen(result, comment)
     altair.Chart.from_dict(bars.spec)
     altair.FacetChart.from_dict(curves.spec)
-    drawn = {(v["row"], v["who"]): v["value"] for v in bars.spec["data"]["values"]}
+
+    def values(spec):
+        return spec["datasets"][spec["data"]["name"]]
+
+    drawn = {(v["row"], v["who"]): v["value"] for v in values(bars.spec)}
     for row in table.rows:
         cell = result.cells[table.name, row.key, column]
         assert drawn.get((row.label, "ours")) == cell.ours and drawn.get((row.label, "paper")) == cell.paper
-    assert [v["value"] for v in curves.spec["data"]["values"]] == [result.cells[table.name, r.key, column].ours for r in table.rows]
+    assert [v["value"] for v in values(curves.spec)] == [result.cells[table.name, r.key, column].ours for r in table.rows]
 
 
 def test_the_front_is_what_nothing_beats():
