@@ -137,9 +137,13 @@ fn exists(top: &Tree, path: &str) -> bool {
 /// Names that semantics and compounds can tell from signs and keywords.
 pub(crate) fn good_name(name: &str) -> bool {
     const RESERVED: [&str; 9] = ["pc", "W", "let", "goto", "if", "trap", "rotate", "window_save", "window_restore"];
+    identifier(name) && !RESERVED.contains(&name)
+}
+
+/// Letters, digits and `_`: all it takes to name what semantics never name.
+fn identifier(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !RESERVED.contains(&name)
 }
 
 impl Builder<'_> {
@@ -323,7 +327,7 @@ impl Builder<'_> {
     fn instructions(&mut self) -> Result<(), FileError> {
         let (mut instrs, mut variants): (Vec<Instr>, Vec<Vec<InstrId>>) = (Vec::new(), Vec::new());
         for (name, entry, t) in self.section("instructions") {
-            if !good_name(name) {
+            if !identifier(name) {
                 let error = entry.place.error(format!("`{name}` cannot name an instruction"));
                 return Err(error.mend("use letters, digits and _; what the assembler calls it goes into `mnemonic`"));
             }

@@ -25,7 +25,8 @@ pub fn metrics(counts: &Counts, stats: &Stats) -> Metrics {
     let instructions = get("instructions");
     let kilo = |n: u64| 1000.0 * share(n, instructions);
     let per_instruction = |n: u64| Some(1.0 - share(n, instructions));
-    let fused = get("uops_retired_fused") + get("uops_fused_pairs");
+    // What retired and had to be started for it: eliminated copies never are.
+    let fused = (get("uops_retired_fused") + get("uops_fused_pairs")).saturating_sub(get("uops_eliminated"));
     Metrics {
         l1d_hit: per_instruction(get("l1d_lines_in")),
         l1i_hit: per_instruction(get("l1i_misses")),

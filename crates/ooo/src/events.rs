@@ -17,6 +17,7 @@
 //! | `branch_recovery_stalls` | where renaming waits for that: cycles from the discovery of a wrong guess until the branch and all that is older have retired |
 //! | `uops_renamed`, `uops_dispatched` | micro-operations with those of wrong paths; a fused pair counts once when it is renamed and twice when it starts |
 //! | `uops_retired` | retired micro-operations, the halves of a fused pair each |
+//! | `uops_eliminated` | those of them that took no port: eliminated copies, empty instructions |
 //! | `uops_retired_fused` | retired micro-operations, a fused pair once |
 //! | `uops_fused_pairs` | retired pairs, micro- and macro-fused |
 //! | `uops_wrong_path` | micro-operations that started on a wrong path |

@@ -283,6 +283,7 @@ impl Event {
         "uops_renamed",
         "uops_dispatched",
         "uops_retired",
+        "uops_eliminated",
         "uops_retired_fused",
         "uops_fused_pairs",
         "uops_wrong_path",

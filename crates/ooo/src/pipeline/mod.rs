@@ -301,6 +301,7 @@ impl Pipeline {
                     finished = true;
                 }
                 self.tally.retired += 1;
+                self.tally.eliminated += u64::from(uop.kind == Kind::Nothing);
                 self.work[usize::from(uop.class)] += u64::from(uop.busy);
                 if let Some(chains) = &mut self.chains {
                     let access = access.and_then(|a| accesses.get(usize::from(a))).map(|a| (a.addr, a.bytes));

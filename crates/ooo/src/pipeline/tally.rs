@@ -17,6 +17,8 @@ pub(super) struct Tally {
     pub(super) renamed: u64,
     pub(super) dispatched: u64,
     pub(super) retired: u64,
+    /// Retired ones that took no port.
+    pub(super) eliminated: u64,
     pub(super) slots: u64,
     pub(super) wrong_path: u64,
     pub(super) loads: u64,
@@ -32,13 +34,14 @@ pub(super) struct Tally {
 
 impl Tally {
     /// The counts that exist only where micro-operations are given cycles.
-    pub(super) fn timed(&mut self) -> [&mut u64; 12] {
+    pub(super) fn timed(&mut self) -> [&mut u64; 13] {
         [
             &mut self.cycles,
             &mut self.recovery,
             &mut self.renamed,
             &mut self.dispatched,
             &mut self.retired,
+            &mut self.eliminated,
             &mut self.slots,
             &mut self.wrong_path,
             &mut self.forwarded,
@@ -52,7 +55,7 @@ impl Tally {
 
 impl Tally {
     /// All of them.
-    fn all(&mut self) -> [&mut u64; 20] {
+    fn all(&mut self) -> [&mut u64; 21] {
         let Tally {
             cycles,
             instructions,
@@ -64,6 +67,7 @@ impl Tally {
             renamed,
             dispatched,
             retired,
+            eliminated,
             slots,
             wrong_path,
             loads,
@@ -77,7 +81,7 @@ impl Tally {
         } = self;
         [
             cycles, instructions, branches, mispredicted, conditional, conditional_wrong, recovery, renamed, dispatched,
-            retired, slots, wrong_path, loads, stores, forwarded, failed, violations, btb, macro_fused, timed,
+            retired, eliminated, slots, wrong_path, loads, stores, forwarded, failed, violations, btb, macro_fused, timed,
         ]
     }
 
@@ -178,6 +182,7 @@ impl Pipeline {
             "uops_renamed" => t.renamed,
             "uops_dispatched" => t.dispatched,
             "uops_retired" => t.retired,
+            "uops_eliminated" => t.eliminated,
             "uops_retired_fused" => t.slots,
             "uops_fused_pairs" => t.retired - t.slots + t.macro_fused,
             "uops_wrong_path" => t.wrong_path,

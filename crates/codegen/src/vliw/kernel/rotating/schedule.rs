@@ -127,6 +127,9 @@ fn edges(ops: &Ops) -> Vec<Edge> {
         distance: i64::from(d),
     });
     out.extend(memory.filter(|e| e.first != e.second));
+    // Operations stand in an order that respects their dependences: taken in it, a
+    // chain is followed to its end in one go.
+    out.sort_by_key(|e| e.first);
     out
 }
 
