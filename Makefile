@@ -33,9 +33,16 @@ $(VENV)/installed: python/requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --requirement python/requirements.txt
 	@touch $@
 
-# cargo and maturin know what has changed; asking them costs a second.
-build: $(VENV)/installed
+# cargo and maturin know what has changed, but asking them costs seconds. The package
+# itself is used where it stands: only the core has to be built.
+CORE := python/ciphermill/_core.abi3.so
+SOURCES := $(shell find crates -name tests -prune -o -type f -print) Cargo.toml Cargo.lock pyproject.toml
+
+$(CORE): $(VENV)/installed $(SOURCES)
 	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+build: $(CORE)
 
 # Both keep what they have measured below build/cache: a second run takes seconds.
 run: build
@@ -92,7 +99,7 @@ docs: build $(VENV)/documenting
 	@echo "the site is build/site/index.html"
 
 wheel: $(VENV)/installed
-	$(BIN)/maturin build --release --out build/wheels
+	$(BIN)/maturin build --out build/wheels
 
 clean:
 	rm -rf $(VENV) target build python/ciphermill/_core*.so

@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from . import paths
@@ -86,10 +87,7 @@ def module(unit: Unit, cc: str = "zig") -> bytes:
 def compiler(cc: str) -> tuple[list[str], str]:
     """The command that starts a compiler, and what tells it from any other."""
     if cc == "zig":
-        from importlib.metadata import version
-
-        command = [sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding"]
-        return command, f"ziglang {version('ziglang')}"
+        return [sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding"], _pinned()
     import shutil
 
     path = shutil.which("clang" if cc == "system" else cc)
@@ -103,6 +101,13 @@ def compiler(cc: str) -> tuple[list[str], str]:
     if answer.returncode or "clang" not in answer.stdout:
         raise InputError(f"--cc {cc}: {path} is not clang, and only clang compiles C to WebAssembly")
     return [path, "--target=wasm32-unknown-unknown"], answer.stdout
+
+
+@cache
+def _pinned() -> str:
+    from importlib.metadata import version
+
+    return f"ziglang {version('ziglang')}"
 
 
 def _first_key(unit: Unit, identity: str) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,10 @@ class Module:
     variant: Variant
     wasm: bytes
     origin: dict[str, Any] = field(compare=False)
+    #: What the vectors said, by direction and key size.
+    verdicts: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         return hashlib.sha256(self.wasm).hexdigest()
 
@@ -162,7 +164,7 @@ def request(
         "exact": exact,
         "trace": options.trace,
         "whole": options.exact,
-        "vectors": vectors(module, direction, key_bits) if judged else None,
+        "vectors": verdict(module, direction, key_bits) if judged else None,
         "origin": module.origin,
     })  # fmt: skip
 
@@ -180,6 +182,14 @@ def default_direction(module: Module) -> str:
 def iv_bytes(cipher: Cipher) -> int:
     """The IV size measured: the cipher's largest; 64 bits when nothing is known."""
     return 8 if cipher.iv_bits is None else max(cipher.iv_bits, default=0) // 8
+
+
+def verdict(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:
+    """What `vectors` says, asked once of a module."""
+    asked = (direction, key_bits)
+    if asked not in module.verdicts:
+        module.verdicts[asked] = vectors(module, direction, key_bits)
+    return module.verdicts[asked]
 
 
 def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:

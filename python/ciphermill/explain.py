@@ -102,26 +102,32 @@ def heading(s: Mapping[str, Any]) -> str:
 
 
 def grid(s: Mapping[str, Any]) -> str:
-    """Cycles down, units across, in each field the instruction; an ``x`` marks
-    an operand from the other side. Empty where one instruction issues at a
-    time, or the hardware chooses units."""
+    """Cycles down, units across, in each field the instruction (of several units of
+    a kind the first, and how many more); an ``x`` marks an operand from the other
+    side. Empty where one instruction issues at a time, or the hardware chooses units."""
     units = [u["unit"] for u in s["units"] if not u["path"]]
     cycles = [line["cycle"] for line in s["instructions"]]
     if not units or len(cycles) == len({*cycles}):
         return ""
     crossing = {u["unit"] for u in s["units"] if u["path"] and u["unit"].startswith("x")}
     room = max(4, (tables.room(WIDTH) - 5) // len(units) - 2)
-    fields: dict[int, dict[str, str]] = {cycle: {} for cycle in range(s["cycles"])}
+    fields: dict[int, dict[str, list[str]]] = {cycle: {} for cycle in range(s["cycles"])}
     for line in s["instructions"]:
         if line["unit"] is not None:
             mark = "x" if crossing & set(line["paths"]) else ""
             name = line["text"].split()
             # A predicate stands before the name.
-            short = next((word for word in name if not word.startswith("[")), line["name"])
-            fields[line["cycle"]][line["unit"]] = f"{short[: room - len(mark)]}{mark}"
-    taken = {u["unit"]: u["cycles"] for u in s["units"]}
-    rows = [(str(cycle), *(row.get(unit, ".") for unit in units)) for cycle, row in fields.items()]
-    rows.append(("full", *(f"{100 * taken[unit] / s['cycles']:.0f} %" for unit in units)))
+            short = next((word for word in name if word[0] not in "[("), line["name"])
+            fields[line["cycle"]].setdefault(line["unit"], []).append(short + mark)
+
+    def field(there: Sequence[str]) -> str:
+        more = f" +{len(there) - 1}" if len(there) > 1 else ""
+        mark = "x" if there and there[0].endswith("x") and crossing else ""
+        return f"{there[0].removesuffix(mark)[: room - len(more) - len(mark)]}{mark}{more}" if there else "."
+
+    share = {u["unit"]: u["cycles"] / u["count"] / s["cycles"] for u in s["units"]}
+    rows = [(str(cycle), *(field(row.get(unit, ())) for unit in units)) for cycle, row in fields.items()]
+    rows.append(("full", *(f"{share[unit]:.0%}".replace("%", " %") for unit in units)))
     return report.columns(("cycle", *units), rows, right=(0,))
 
 

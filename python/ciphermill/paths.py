@@ -10,6 +10,7 @@ checkout removes everything; an installed package uses the user's cache folder.
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
 
@@ -24,6 +25,7 @@ STUDIES = DATA / "studies"
 RTL = DATA / "rtl"
 
 
+@functools.cache
 def checkout() -> Path | None:
     """The root of the checkout this package runs from, if it does."""
     root = CIPHERS.resolve().parent

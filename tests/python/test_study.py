@@ -221,7 +221,8 @@ def test_command(cli, refused, tmp_path):
 def test_a_measurement_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
     asked = {"cipher": "rc6", "on": "rv32", "bytes": 64}
-    first = measure.answer(asked)
+    first = measure.answer(asked, measure.Shelf())
     monkeypatch.setattr(_core, "measure", None)
-    assert measure.answer(asked) == first and first.cycles_per_block > 0
-    assert measure.answer({**asked, "on": "nowhere"}) == measure.Missing("machine nowhere is not there")
+    there = measure.Shelf()
+    assert measure.answer(asked, there) == first and first.cycles_per_block > 0
+    assert measure.answer({**asked, "on": "nowhere"}, there) == measure.Missing("machine nowhere is not there")

@@ -15,10 +15,10 @@
 
 use crate::error::LoadError;
 use crate::sections::{self, Origin, Source};
-use std::sync::OnceLock;
 use wasmparser::ExternalKind;
 
-const TEXT: &str = include_str!("runtime.wat");
+/// The runtime module in binary form, as the build script assembled it.
+const BINARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.wasm"));
 
 /// The names of the 64-bit division functions, which the lowering of 64-bit
 /// values on 32-bit machines calls. They are `(i64, i64) -> i64`, and trap
@@ -28,18 +28,9 @@ pub const DIVISION: [&str; 4] = ["rt_div_u64", "rt_div_s64", "rt_rem_u64", "rt_r
 /// The same for 32 bits, called on machines that have no division.
 pub const DIVISION_32: [&str; 4] = ["rt_div_u32", "rt_div_s32", "rt_rem_u32", "rt_rem_s32"];
 
-/// The runtime module in binary form.
-fn binary() -> Result<&'static [u8], LoadError> {
-    static BINARY: OnceLock<Result<Vec<u8>, LoadError>> = OnceLock::new();
-    let compiled = BINARY.get_or_init(|| {
-        wat::parse_str(TEXT).map_err(|e| LoadError::Invalid { message: format!("in the runtime: {e}"), offset: 0 })
-    });
-    compiled.as_deref().map_err(Clone::clone)
-}
-
 /// The runtime module as read, each time anew since validation uses it up.
 pub(crate) fn source() -> Result<Source<'static>, LoadError> {
-    sections::read(binary()?, Origin::Runtime)
+    sections::read(BINARY, Origin::Runtime)
 }
 
 /// Index, among all functions of the runtime module, of an exported one.
@@ -51,6 +42,8 @@ pub(crate) fn export(source: &Source<'_>, name: &str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TEXT: &str = include_str!("runtime.wat");
 
     #[test]
     fn the_runtime_is_valid_and_exports_the_divisions() {

@@ -75,6 +75,9 @@ pub struct Taken {
     pub cluster: u8,
     /// A path between clusters or to memory, not a functional unit.
     pub path: bool,
+    /// How many there are of it, each taken for a cycle at a time.
+    pub count: u32,
+    /// Cycles of a pass in which it is taken; of all `count` together.
     pub cycles: u64,
 }
 
@@ -169,7 +172,8 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         }
         let way = follow(&program, &counts[f], f, b);
         seen.extend(way.blocks.iter().map(|&b| (f, b)));
-        let stretch = describe(&program, f, &way, total).map_err(MeasureError::internal)?;
+        let passes = |b: usize| times(&counts[f], b);
+        let stretch = describe(&program, f, &way, passes, total).map_err(MeasureError::internal)?;
         if stretch.share >= LEAST {
             stretches.push(stretch);
         }
@@ -196,8 +200,13 @@ struct Way {
     passes: u64,
 }
 
+/// How often a block ran.
+fn times(counts: &[Vec<u64>], b: usize) -> u64 {
+    counts.get(b).and_then(|c| c.first().copied()).unwrap_or(0)
+}
+
 fn follow(program: &Program, counts: &[Vec<u64>], f: usize, start: usize) -> Way {
-    let passes = |b: usize| counts.get(b).and_then(|c| c.first().copied()).unwrap_or(0);
+    let passes = |b: usize| times(counts, b);
     let mut way = Way { blocks: vec![start], looped: false, passes: passes(start) };
     let mut at = start;
     // An empty block has no count of its own: the way ends there.
@@ -230,9 +239,16 @@ fn successors(program: &Program, f: usize, b: usize) -> Vec<usize> {
     targets.chain(through).collect()
 }
 
-fn describe(program: &Program, f: usize, way: &Way, total: u64) -> Result<Stretch, String> {
+fn describe(
+    program: &Program,
+    f: usize,
+    way: &Way,
+    passes: impl Fn(usize) -> u64,
+    total: u64,
+) -> Result<Stretch, String> {
     let machine = &program.machine;
     let mut steps = Vec::new();
+    let mut runs = Vec::new();
     let mut texts = Vec::new();
     for (i, &b) in way.blocks.iter().enumerate() {
         let next = way.blocks.get(i + 1).or(if way.looped { way.blocks.first() } else { None });
@@ -256,16 +272,25 @@ fn describe(program: &Program, f: usize, way: &Way, total: u64) -> Result<Stretc
                 costs[usize::from(!taken)]
             });
             steps.push(Step { bundle, lost: lost.sum() });
+            // Some passes leave before they come here.
+            runs.push(passes(b).min(way.passes));
         }
         texts.extend(ciphermill_program::asm::block(program, f, b).into_iter().flatten());
     }
     let kernel = Kernel::new(machine, &steps, way.looped)?;
     let (recurrence, chain) = kernel.recurrence();
-    let share = (way.passes * kernel.cycles) as f64 / total.max(1) as f64;
+    let spent: u64 = kernel.spans.iter().zip(&runs).map(|(cycles, times)| cycles * times).sum();
+    let share = spent as f64 / total.max(1) as f64;
     let paths: BTreeSet<usize> = machine.instrs.iter().flat_map(|i| &i.paths).map(|p| p.0).collect();
     let taken = |(u, cycles): (usize, u64)| {
         let unit = &machine.units[u];
-        Taken { unit: unit.name.clone(), cluster: unit.cluster, path: paths.contains(&u), cycles }
+        Taken {
+            unit: unit.name.clone(),
+            cluster: unit.cluster,
+            path: paths.contains(&u),
+            count: u32::from(unit.count),
+            cycles,
+        }
     };
     let units: Vec<Taken> = kernel.busy().into_iter().map(taken).collect();
     let registers = alive(machine, &kernel);
@@ -339,12 +364,21 @@ fn why(s: &Stretch, machine: &Machine) -> String {
     let percent = |n: u64, of: u64| (100.0 * n as f64 / of.max(1) as f64).round();
     let what = if s.looped { "The loop takes" } else { "Straight code takes" };
     let begin = format!("{what} {} a pass and {:.0} % of all cycles", cycles(s.cycles), 100.0 * s.share);
-    let fullest = s.units.iter().max_by_key(|u| u.cycles);
+    // What there is of a unit in a pass.
+    let there = |u: &Taken| s.cycles * u64::from(u.count.max(1));
+    let fullest = s.units.iter().max_by(|a, b| (a.cycles * there(b)).cmp(&(b.cycles * there(a))));
     let crowded = s.registers.iter().max_by(|a, b| (a.alive * b.of).cmp(&(b.alive * a.of)));
     let unit = fullest.map(|u| {
         let kind = if u.path { "path" } else { "unit" };
-        format!("{kind} {} is taken in {} of them ({} %)", u.unit, u.cycles, percent(u.cycles, s.cycles))
+        let share = percent(u.cycles, there(u));
+        match u.count {
+            0 | 1 => format!("{kind} {} is taken in {} of them ({share} %)", u.unit, u.cycles),
+            n => format!("the {n} units {} are {share} % taken", u.unit),
+        }
     });
+    let width = u64::from(machine.issue.width);
+    let issued = s.instructions.len() as u64;
+    let slots = format!("its {issued} instructions take {} % of the issue slots", percent(issued, width * s.cycles));
     let round =
         format!("values that go round it need {} ({} %)", cycles(s.recurrence), percent(s.recurrence, s.cycles));
     let held = crowded.map(|r| format!("{} of {} registers {} hold values at once", r.alive, r.of, r.file));
@@ -357,7 +391,8 @@ fn why(s: &Stretch, machine: &Machine) -> String {
         };
     }
     let limits = [
-        (fullest.is_some_and(|u| full(u.cycles, s.cycles)), unit.clone()),
+        (full(issued, width * s.cycles), Some(slots)),
+        (fullest.is_some_and(|u| full(u.cycles, there(u))), unit.clone()),
         (s.looped && full(s.recurrence, s.cycles), Some(round.clone())),
         (crowded.is_some_and(|r| full(r.alive, r.of)), held.clone()),
     ];

@@ -66,6 +66,8 @@ pub struct Kernel<'a> {
     pub nodes: Vec<Node<'a>>,
     /// Cycles of one pass.
     pub cycles: u64,
+    /// Those of each step, with what it waited for; they add up to the pass.
+    pub spans: Vec<u64>,
     /// Does its end lead to its beginning?
     pub looped: bool,
     edges: Vec<Edge>,
@@ -81,7 +83,8 @@ impl<'a> Kernel<'a> {
     pub fn new(machine: &'a Machine, steps: &[Step<'a>], looped: bool) -> Result<Kernel<'a>, String> {
         let timing = |s: &Step<'_>| BundleTiming::new(machine, s.bundle).map(|t| (t, s.lost));
         let timings = steps.iter().map(timing).collect::<Result<Vec<_>, _>>()?;
-        let (times, cycles) = times(machine, &timings, looped);
+        let (times, spans) = times(machine, &timings, looped);
+        let cycles: u64 = spans.iter().sum();
         let mut nodes = Vec::new();
         for (step, &(time, stalled)) in steps.iter().zip(&times) {
             for inst in &step.bundle.insts {
@@ -102,7 +105,7 @@ impl<'a> Kernel<'a> {
             }
         }
         let cycles = cycles.max(1);
-        let mut kernel = Kernel { machine, nodes, cycles, looped, edges: Vec::new(), constant: Vec::new() };
+        let mut kernel = Kernel { machine, nodes, cycles, spans, looped, edges: Vec::new(), constant: Vec::new() };
         kernel.connect();
         Ok(kernel)
     }
@@ -264,17 +267,18 @@ impl<'a> Kernel<'a> {
 }
 
 /// When each bundle of a pass issues and how long it stood still before, and
-/// the length of a pass; in a loop, once the passes repeat.
-fn times(machine: &Machine, bundles: &[(BundleTiming, u32)], looped: bool) -> (Vec<(u64, u64)>, u64) {
+/// the cycles until the next may; in a loop, once the passes repeat.
+fn times(machine: &Machine, bundles: &[(BundleTiming, u32)], looped: bool) -> (Vec<(u64, u64)>, Vec<u64>) {
     let mut ready = vec![0u64; machine.regs.len()];
     let mut pipes = Pipes::new(machine);
     let mut next = 0;
     let mut found = Vec::new();
-    let mut cycles = 0;
+    let mut spans = Vec::new();
     // Whatever is under way at the end of a pass has landed a few passes on.
     for _ in 0..if looped { 4 } else { 1 } {
         let start = next;
         found.clear();
+        spans.clear();
         for (b, lost) in bundles {
             let mut t = next;
             if machine.issue.interlock {
@@ -289,11 +293,12 @@ fn times(machine: &Machine, bundles: &[(BundleTiming, u32)], looped: bool) -> (V
                 }
             }
             found.push((t - start, t - next));
-            next = t + u64::from(b.issue_cycles) + u64::from(*lost);
+            let end = t + u64::from(b.issue_cycles) + u64::from(*lost);
+            spans.push(end - next);
+            next = end;
         }
-        cycles = next - start;
     }
-    (found, cycles)
+    (found, spans)
 }
 
 #[cfg(test)]

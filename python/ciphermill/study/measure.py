@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from .. import engine, kept, library, manifest, rtl, synthesis
@@ -37,27 +38,35 @@ def key(asked: Mapping[str, Any]) -> str:
 def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], Iterable]) -> Answers:
     """Measure every setting of the list; the answers by `key`."""
     distinct = {key(asked): asked for asked in work}
+    there = Shelf()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(progress(pool.map(answer, distinct.values()), len(distinct)))
+        answers = list(progress(pool.map(lambda asked: answer(asked, there), distinct.values()), len(distinct)))
     return dict(zip(distinct, answers, strict=True))
 
 
-def answer(asked: Mapping[str, Any]) -> Measurement | Missing:
+class Shelf:
+    """What there is to be measured, looked up once: the cells of a study share it."""
+
+    def __init__(self) -> None:
+        self.machines = frozenset(library.machine_names())
+        self.ciphers = frozenset(manifest.names())
+        self.extensions = frozenset(library.extension_names())
+        #: Two threads that ask at once may both look: they find the same.
+        self.module = cache(lambda cipher, variant: engine.module(manifest.find(cipher), variant))
+
+
+def answer(asked: Mapping[str, Any], there: Shelf) -> Measurement | Missing:
     """One measurement, or why there is none."""
     if "hardware" in asked:
         return hardware(asked["hardware"])
-    for name, there, what in (
-        (asked["on"], library.machine_names(), "machine"),
-        (asked["cipher"], manifest.names(), "cipher"),
-    ):
-        if name not in there:
+    for name, known, what in ((asked["on"], there.machines, "machine"), (asked["cipher"], there.ciphers, "cipher")):
+        if name not in known:
             return Missing(f"{what} {name} is not there")
     for name in asked.get("with", ()):
-        if name not in library.extension_names():
+        if name not in there.extensions:
             return Missing(f"extension {name} is not there")
     try:
-        module = engine.module(manifest.find(asked["cipher"]), asked.get("variant"))
-        return kept.measurement(module, asked["on"], options(asked))
+        return kept.measurement(there.module(asked["cipher"], asked.get("variant")), asked["on"], options(asked))
     except InputError as error:
         return Missing(str(error).splitlines()[0])
     except InternalError as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import altair as alt
@@ -35,9 +36,9 @@ class Figure:
     spec: dict[str, Any]
 
 
-def figure(key: str, title: str, text: str, chart: alt.TopLevelMixin) -> Figure:
+def figure(key: str, title: str, text: str, chart: alt.TopLevelMixin | dict[str, Any]) -> Figure:
     # A test validates them against Vega-Lite's schema; here that would take most of the time.
-    spec = chart.to_dict(validate=False)
+    spec = chart if isinstance(chart, dict) else chart.to_dict(validate=False)
     used = {name for name in _rows if f'"{name}"' in json.dumps(spec)}
     spec["datasets"] = {name: _rows[name] for name in sorted(used)}
     _rows.clear()
@@ -75,25 +76,50 @@ def beside(result: Result, table: Table) -> Figure | None:
         rows += [{**common, "who": "paper", "value": cell.paper}, {**common, "who": "ours", "value": cell.ours}]
     order = list(dict.fromkeys(cell.row.label for cell in shown))
     strips = list(dict.fromkeys(r["strip"] for r in rows))
-    charts = []
+    parts = []
     for strip in strips:
         part = [r for r in rows if r["strip"] == strip]
-        there = [label for label in order if any(r["row"] == label for r in part)]
-        base = alt.Chart(data(part)).encode(
-            y=alt.Y("row:N", sort=there, title=None, axis=alt.Axis(labelLimit=200)),
-            x=alt.X("value:Q", title=strip, scale=alt.Scale(zero=True)),
-        )
-        line = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
-            x=alt.X("min(value):Q", title=strip), x2="max(value):Q", color=alt.value("#888888")
-        )
-        points = base.mark_point(filled=True, size=80, opacity=1).encode(
-            color=alt.Color("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])),
-            shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=["diamond", "circle"])),
-            tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("ratio:Q", title="ours/paper")],
-        )
-        charts.append((line + points).properties(width=WIDTH, height=STEP * len(there)))
+        parts.append(filled(strip, part, [label for label in order if any(r["row"] == label for r in part)]))
     text = f"Points for {len(order)} rows of {table.title}: the paper's figure and ours, joined by a line."
-    return figure(f"{result.study.name}-{table.name}-beside", "Paper and ours", text, alt.vconcat(*charts) if len(charts) > 1 else charts[0])
+    return figure(f"{result.study.name}-{table.name}-beside", "Paper and ours", text, stacked(parts))
+
+
+@cache
+def strip() -> str:
+    """A strip of `beside` as Vega-Lite, without what differs between strips. Made
+    once: Altair takes a tenth of a second for one, and a page has hundreds."""
+    base = alt.Chart(alt.NamedData(name="")).encode(
+        y=alt.Y("row:N", sort=[], title=None, axis=alt.Axis(labelLimit=200)),
+        x=alt.X("value:Q", title="", scale=alt.Scale(zero=True)),
+    )
+    line = base.mark_rule(opacity=0.5, strokeWidth=2).encode(
+        x=alt.X("min(value):Q", title=""), x2="max(value):Q", color=alt.value("#888888")
+    )
+    points = base.mark_point(filled=True, size=80, opacity=1).encode(
+        color=alt.Color("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])),
+        shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=["diamond", "circle"])),
+        tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("ratio:Q", title="ours/paper")],
+    )
+    return json.dumps((line + points).properties(width=WIDTH).to_dict(validate=False))
+
+
+def filled(title: str, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> dict[str, Any]:
+    """The strip with its data, its title and its rows in order."""
+    spec = json.loads(strip())
+    spec |= {"data": {"name": data(rows).name}, "height": STEP * len(order)}
+    for layer in spec["layer"]:
+        layer["encoding"]["x"]["title"] = title
+        layer["encoding"]["y"]["sort"] = list(order)
+    return spec
+
+
+def stacked(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Charts one above the other; what they have in common stands at the top."""
+    if len(parts) == 1:
+        return parts[0]
+    common = ("$schema", "config")
+    inner = [{name: value for name, value in part.items() if name not in common} for part in parts]
+    return {**{name: parts[0][name] for name in common}, "vconcat": inner}
 
 
 def ratios(result: Result, table: Table) -> Figure | None:

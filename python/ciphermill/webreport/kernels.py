@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ def view(asked: Mapping[str, Any], explanation: Mapping[str, Any], key: str) -> 
 
 def stretch(s: Mapping[str, Any], key: str) -> dict[str, Any]:
     """A stretch: in words, the units' share, and the packed schedule."""
-    units = [{**u, "share": u["cycles"] / max(s["cycles"], 1)} for u in s["units"]]
+    units = [{**u, "share": u["cycles"] / max(s["cycles"] * u["count"], 1)} for u in s["units"]]
     blocks = ", ".join(map(str, s["blocks"]))
     return {
         "key": key,
@@ -69,18 +70,22 @@ def packed(s: Mapping[str, Any]) -> dict[str, Any]:
     """The schedule: for each instruction cycle, column, text, class, role,
     what it waits for, and the values it needs as [from, register, latency,
     slack, passes]."""
-    columns = [u["unit"] for u in s["units"] if not u["path"]]
-    chosen = any(line["unit"] is not None for line in s["instructions"])
-    if not columns or not chosen:
+    # Of several units of a kind as many columns as are ever taken at once.
+    starts = Counter((line["unit"], line["cycle"]) for line in s["instructions"] if line["unit"] is not None)
+    most = {u["unit"]: max((n for (unit, _), n in starts.items() if unit == u["unit"]), default=1) for u in s["units"]}
+    columns = [u["unit"] for u in s["units"] if not u["path"] for _ in range(most[u["unit"]])]
+    if not starts:
         # The hardware chooses: what issues together stands side by side.
         columns = []
     places: dict[int, int] = {}
+    taken: Counter[tuple[str, int]] = Counter()
     lines = []
     used = {need["from"] for line in s["instructions"] for need in line.get("needs", ())}
     for i, line in enumerate(s["instructions"]):
         cycle = line["cycle"]
         if columns and line["unit"] in columns:
-            column = columns.index(line["unit"])
+            column = columns.index(line["unit"]) + taken[line["unit"], cycle]
+            taken[line["unit"], cycle] += 1
         elif columns and line.get("class") == "move" and not line.get("needs") and i not in used:
             # It does nothing (a nop), so it stands in no column.
             column = -1
