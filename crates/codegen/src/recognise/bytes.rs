@@ -167,7 +167,7 @@ fn lookup(func: &Func, masks: &Masks, data: &[DataSegment], m: MemAccess, addr: 
 
 /// An address as a value and a constant. The sum is not reduced: a table whose
 /// address was reached by wrapping is none.
-fn split(func: &Func, addr: Value, offset: u64) -> (Option<Value>, u64) {
+pub(super) fn split(func: &Func, addr: Value, offset: u64) -> (Option<Value>, u64) {
     let (mut v, mut root) = (func.resolve(addr), offset);
     loop {
         if let Some(c) = func.as_const(v) {

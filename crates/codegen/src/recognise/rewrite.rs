@@ -110,20 +110,27 @@ fn own_last(func: &Func, plans: &mut HashMap<Value, Plan>) {
     }
 }
 
-/// The plans of the values that have one, and all values that are needed.
-fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
-    let uses = use_counts(func);
-    let mut todo: Vec<Value> = Vec::new();
+/// What a function cannot do without: the operands of its effects, which lookups
+/// are not, and of its terminators.
+pub fn roots(func: &Func, lookups: &HashSet<Value>) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
-            let lookup = data.results.iter().any(|r| found.bytes.loads.contains(r));
+            let lookup = data.results.iter().any(|r| lookups.contains(r));
             if !data.op.is_pure() && !lookup {
-                todo.extend(&data.args);
+                out.extend(&data.args);
             }
         }
-        func.blocks[block].term.for_each_value(|v| todo.push(v));
+        func.blocks[block].term.for_each_value(|v| out.push(v));
     }
+    out
+}
+
+/// The plans of the values that have one, and all values that are needed.
+fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
+    let uses = use_counts(func);
+    let mut todo = roots(func, &found.bytes.loads);
     let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
