@@ -13,6 +13,7 @@
 //! * [`bytes`]: values that are sums of tables of single bytes;
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
+//! * [`words`]: maps of several words, computed without tables that are not linear;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code;
@@ -34,6 +35,7 @@ pub mod rewrite;
 pub mod sums;
 pub mod units;
 pub mod wide;
+pub mod words;
 
 use crate::pattern::{Action, Pat, Template, templates};
 use ciphermill_ir::bits::Masks;
@@ -107,7 +109,9 @@ impl Recogniser {
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
         let linear = linear::find(func, &masks, &sums, &bytes, matrices, self.rotate_cost);
         let pairs = pairs::pairs(units);
-        let found = rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, bytes: &bytes };
+        let words = words::matches(func, &masks, &bytes, units);
+        let found =
+            rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
         rewrite::rewrite(func, &found);
     }
 }

@@ -11,6 +11,7 @@ use super::linear::Match;
 use super::pairs::Pair;
 use super::sums::Sums;
 use super::units::{Inverse, Meaning, Unit};
+use super::words;
 use crate::align::use_counts;
 use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -23,12 +24,15 @@ pub struct Found<'a> {
     pub pairs: &'a [Pair],
     pub sums: &'a Sums,
     pub linear: &'a HashMap<Value, Match>,
+    pub words: &'a HashMap<Value, words::Match>,
     pub bytes: &'a ByteSums,
 }
 
 /// How a value is computed anew.
 enum Plan {
     Linear(Match),
+    /// A matrix of two sources times these, and the sum of `rest`.
+    Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },
     /// The sum of the steps' tables, rotated to the left by `turn`, put through a
     /// matrix if there is one, and of `rest`.
     Tables {
@@ -65,6 +69,7 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                 let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
+                    Plan::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
                     Plan::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
                     Plan::Tables { steps, turn, matrix: None, rest } => {
                         let word = out.tables(steps, &[]);
@@ -139,6 +144,7 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
             Some(plan) => {
                 match &plan {
                     Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
+                    Plan::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
@@ -181,6 +187,9 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
         if let Some(steps) = pair.steps(found.units, &lookups) {
             return Some(Plan::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
+    }
+    if let Some(m) = found.words.get(&v) {
+        return Some(Plan::Words { matrix: m.function, sources: m.sources, rest: m.rest.clone() });
     }
     if let Some(m) = found.linear.get(&v) {
         return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));
