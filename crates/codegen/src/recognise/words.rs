@@ -290,6 +290,17 @@ pub fn together(func: &Func, masks: &Masks, maps: &Maps) -> Vec<Together> {
             groups.entry(map.sources.clone()).or_default().push((v, map));
         }
     }
+    // Outputs of fewer of the sources belong to those of all.
+    let sets: Vec<Vec<Value>> = groups.keys().cloned().collect();
+    for few in &sets {
+        let more = sets.iter().filter(|m| m.len() > few.len() && few.iter().all(|s| m.contains(s)));
+        let Some(more) = more.max_by_key(|m| m.len()) else { continue };
+        for (v, map) in groups.remove(few).unwrap_or_default() {
+            if let (Some(map), Some(all)) = (map.over(more), groups.get_mut(more)) {
+                all.push((v, map));
+            }
+        }
+    }
     let group = |(sources, outputs): (Vec<Value>, Vec<(Value, Map)>)| {
         let roots: Vec<Value> = outputs.iter().map(|o| o.0).collect();
         let operations = cone(func, &sources, &roots).len();

@@ -15,7 +15,7 @@ pub mod values;
 use super::rewrite::roots;
 use super::sums::Sums;
 use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, DataSegment, Func, Op, Type, Value};
+use ciphermill_ir::{BinOp, Block, DataSegment, Func, Op, Type, UnOp, Value};
 use std::collections::{HashMap, HashSet};
 use sum::Sum;
 use units::Unit;
@@ -28,6 +28,7 @@ const LEAST_TABLES: usize = 2;
 #[derive(Clone)]
 struct Plan {
     function: u16,
+    low: Option<u32>,
     sources: Vec<Value>,
     rest: Vec<Value>,
 }
@@ -48,6 +49,9 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
                 let loc = func.insts[inst].loc;
                 let args: Vec<Value> = plan.sources.iter().map(|&v| func.resolve(v)).collect();
                 let mut value = func.append1(block, Op::Apply(plan.function), &args, Type::I64, loc);
+                if let Some(turn) = plan.low {
+                    value = low(func, block, value, turn, loc);
+                }
                 for &other in &plan.rest {
                     let other = func.resolve(other);
                     value = func.append1(block, Op::Bin(BinOp::Xor), &[value, other], Type::I64, loc);
@@ -59,6 +63,22 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
         }
     }
     func.resolve_all();
+}
+
+/// What [`Unit::low`] says, as operations.
+fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value {
+    let mut with = |op: BinOp, a: Value, c: u64| {
+        let c = func.append1(block, Op::Const(c), &[], Type::I64, loc);
+        func.append1(block, Op::Bin(op), &[a, c], Type::I64, loc)
+    };
+    if turn == 0 {
+        return func.append1(block, Op::Un(UnOp::SExt32), &[word], Type::I64, loc);
+    }
+    let up = with(BinOp::Shl, word, u64::from(32 - turn));
+    let cut = with(BinOp::And, word, u64::from(u32::MAX));
+    let down = with(BinOp::ShrU, cut, u64::from(turn));
+    let up = func.append1(block, Op::Un(UnOp::SExt32), &[up], Type::I64, loc);
+    func.append1(block, Op::Bin(BinOp::Or), &[up, down], Type::I64, loc)
 }
 
 /// The plans of the values that have one, and all values that are needed.
@@ -87,7 +107,7 @@ fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Plan
         return None;
     }
     let (unit, sources) = units.iter().find_map(|unit| Some((unit, bound(unit, &all)?)))?;
-    Some(Plan { function: unit.function, sources, rest })
+    Some(Plan { function: unit.function, low: unit.low, sources, rest })
 }
 
 /// The values that are the unit's sources where it computes just that.

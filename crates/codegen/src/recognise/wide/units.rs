@@ -18,6 +18,17 @@ pub struct Unit {
     pub sources: usize,
     /// The number of [`ciphermill_ir::Op::Apply`].
     pub function: u16,
+    /// Only the low 32 bits count, rotated to the right by so many, their sign
+    /// extended.
+    pub low: Option<u32>,
+}
+
+/// Rotations of 32 bits that are tried.
+const TURNS: [u32; 4] = [0, 8, 16, 24];
+
+/// The low 32 bits of a word, rotated to the right, with their sign extended.
+fn low(word: u64, turn: u32) -> u64 {
+    ops::sext(u64::from((word as u32).rotate_right(turn)), 32) as u64
 }
 
 /// All units of a machine, and the templates that compute them: template n is
@@ -35,7 +46,10 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             if (1..=2).contains(&sources.len()) && (0..sources.len()).all(used) {
                 let function = templates.len() as u16;
                 templates.push(template(machine, id, dest, &sources, &immediates, (function, false)));
-                units.push(Unit { name: instr.name.clone(), sum, sources: sources.len(), function });
+                let unit = Unit { name: instr.name.clone(), sum, sources: sources.len(), function, low: None };
+                let halves = TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
+                let uses_all = |u: &Unit| (0..u.sources).all(|s| u.sum.parts.iter().any(|p| p.source == s));
+                units.extend(std::iter::once(unit).chain(halves.into_iter().filter(uses_all)));
             }
         }
     }
