@@ -10,10 +10,12 @@
 #include "../ciphermill.h"
 #include "sbox.h"
 
+#ifndef RIJNDAEL_OWN_CONTEXT
 struct cm_ctx {
     uint32_t round_key[60]; /* in the order of use: for decryption, last round first */
     uint32_t rounds;        /* 10, 12 or 14 */
 };
+#endif
 
 /* The S-box applied to the four bytes of a word. */
 CM_INLINE uint32_t sub_word(const uint8_t *box, uint32_t x)

@@ -19,8 +19,8 @@ from typing import Any
 from . import _core, library, paths, synthesis
 from ._core import InputError
 
-#: Where extensions for 64-bit words are read: no machine of that size is needed.
-WIDE = "rv64.toml"
+#: Where extensions for 64-bit words are read that name no machine.
+WIDE = "rv64"
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,8 @@ def on_machine(extensions: list[str], on: str | None) -> tuple[dict[str, Any], s
         path = paths.EXTENSIONS / f"{extensions[0]}.toml"
         head = library.headline(path if path.is_file() else Path(extensions[0]), "extension")
         fits = head.get("for") or []
-        on = fits[0] if fits else str(paths.RTL / WIDE) if head.get("word_bits") == 64 else "rv32"
-    texts = library.request(on, extensions, [], [])
-    # A machine beside the hand-written Verilog inherits from the known ones.
-    texts["library"] += [file for file in library.folder(paths.MACHINES) if file not in texts["library"]]
-    return texts, Path(on).stem
+        on = fits[0] if fits else WIDE if head.get("word_bits") == 64 else "rv32"
+    return library.request(on, extensions, [], []), Path(on).stem
 
 
 def brought(texts: dict[str, Any], extensions: list[str]) -> list[str]:

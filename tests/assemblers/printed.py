@@ -54,12 +54,12 @@ class Target:
         return [tool[0] for tool in tools if tool and shutil.which(tool[0]) is None]
 
 
-def riscv(extensions: str = "", cpu: str = "rv32") -> Target:
+def riscv(extensions: str = "", cpu: str = "rv32", bits: int = 32) -> Target:
     return Target(
-        assembler=("riscv64-linux-gnu-as", f"-march=rv32im{extensions}", "-mabi=ilp32"),
-        linker=("riscv64-linux-gnu-ld", "-m", "elf32lriscv"),
-        emulator=("qemu-riscv32", "-cpu", cpu),
-        start="start_riscv32.s",
+        assembler=("riscv64-linux-gnu-as", f"-march=rv{bits}im{extensions}", f"-mabi={'ilp32' if bits == 32 else 'lp64'}"),
+        linker=("riscv64-linux-gnu-ld", "-m", f"elf{bits}lriscv"),
+        emulator=(f"qemu-riscv{bits}", "-cpu", cpu),
+        start=f"start_riscv{bits}.s",
         set_register="li {register}, {value}",
         big_endian=False,
     )

@@ -46,6 +46,7 @@ TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
         ("zkne", "zknd", "zbkb"),
         riscv("_zkne_zknd_zbkb", "rv32,zkne=true,zknd=true,zbkb=true"),
     ),
+    "rv64": ("rv64", (), riscv("", "rv64", 64)),
     "zen5": ("zen5", (), X86_64),
 }
 #: Targets that differ from others for these ciphers only.

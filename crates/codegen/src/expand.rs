@@ -113,11 +113,15 @@ impl Expander<'_> {
         if let Some(&v) = self.cache.get(&key) {
             return v;
         }
-        let v = self.func.append1(self.cur, op, args, Type::I32, loc);
+        let v = self.func.append1(self.cur, op, args, self.word(), loc);
         if op.is_pure() {
             self.cache.insert(key, v);
         }
         v
+    }
+
+    fn word(&self) -> Type {
+        Type::of_word(u32::from(self.cx.machine.word_bits))
     }
 
     fn konst(&mut self, c: u32) -> Value {
@@ -179,7 +183,9 @@ impl Expander<'_> {
 
     fn global(&mut self, g: GlobalId) -> (Value, MemAccess) {
         let base = self.konst(SYSTEM_BASE + self.cx.module.globals[g].system_offset);
-        (base, word(Space::System))
+        // A 32-bit value in a wider word has its sign extended.
+        let bytes = self.cx.module.globals[g].ty.bits() as u8 / 8;
+        (base, MemAccess { bytes, align: bytes, signed: true, ..word(Space::System) })
     }
 
     /// A value that is 0 or 1 and zero exactly when `v` is.
@@ -207,12 +213,12 @@ impl Expander<'_> {
             let is_zero = self.emit(Op::Cmp(CmpOp::Eq), &[b, zero], loc);
             self.trap_if(is_zero, TrapCode::IntegerDivisionByZero);
         }
-        let minus_one = divisor.is_none_or(|d| d == 0xffff_ffff);
+        let minus_one = divisor.is_none_or(|d| d == self.word().mask());
         let old = self.func.insts[inst].results[0];
         match op {
             BinOp::DivS if minus_one => {
-                let ones = self.konst(u32::MAX);
-                let min = self.konst(1 << 31);
+                let ones = self.emit(Op::Const(self.word().mask()), &[], 0);
+                let min = self.emit(Op::Const(1 << (self.word().bits() - 1)), &[], 0);
                 let x = self.emit(Op::Cmp(CmpOp::Eq), &[b, ones], loc);
                 let y = self.emit(Op::Cmp(CmpOp::Eq), &[a, min], loc);
                 let both = self.bin(BinOp::And, x, y, loc);
@@ -221,16 +227,16 @@ impl Expander<'_> {
             }
             // The remainder by -1 is 0 where the machine's division overflows.
             BinOp::RemS if minus_one => {
-                let ones = self.konst(u32::MAX);
+                let ones = self.emit(Op::Const(self.word().mask()), &[], 0);
                 let x = self.emit(Op::Cmp(CmpOp::Eq), &[b, ones], loc);
                 let (zero, bare, join) = (self.konst(0), self.new_block(), self.new_block());
                 self.func.blocks[self.cur].term =
                     Terminator::Branch { cond: x, then: Target::new(join, vec![zero]), els: Target::new(bare, vec![]) };
                 self.start(bare);
-                let r = self.func.append1(bare, Op::Bin(op), &[a, b], Type::I32, loc);
+                let r = self.func.append1(bare, Op::Bin(op), &[a, b], self.word(), loc);
                 self.func.blocks[bare].term = Terminator::Jump(Target::new(join, vec![r]));
                 self.start(join);
-                let joined = self.func.add_param(join, Type::I32);
+                let joined = self.func.add_param(join, self.word());
                 self.func.replace(old, joined);
             }
             _ => self.keep(inst),

@@ -6,10 +6,10 @@ use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape, widen,
 };
 use align::Low;
-use ciphermill_ir::{Func, FuncId, GlobalId, Module, bits};
+use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use std::collections::HashMap;
 
@@ -38,6 +38,9 @@ impl<'a> Front<'a> {
     pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Front<'a> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
+        if machine.word_bits == 64 {
+            widen::widen(&mut module);
+        }
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
         let mut configured = configure::Configured::default();
@@ -46,7 +49,7 @@ impl<'a> Front<'a> {
             configured = configure::configure(&mut module, machine, recogniser);
         }
         pinned.extend(&configured.rows);
-        let overflow = reserve_overflow(&mut module);
+        let overflow = reserve_overflow(&mut module, machine.word_bits);
         let big = machine.endian == Endian::Big && !options.strict_traps;
         let byte_copies = if big { copy_bytes(&mut module) } else { vec![] };
         if let (Some(banks), Some(id), false, Endian::Little) = (
@@ -112,6 +115,7 @@ impl<'a> Front<'a> {
         expand::expand(&mut func, &cx, &address_facts);
         let convention = shape::Convention {
             arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
+            word: Type::of_word(u32::from(m.word_bits)),
             result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
             overflow: self.overflow,
         };

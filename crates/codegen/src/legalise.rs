@@ -145,7 +145,7 @@ impl Legaliser<'_> {
             }
             Op::Bin(_) | Op::Un(_) | Op::Cmp(_) | Op::Select => {
                 let old = data.results[0];
-                if data.op.is_pure()
+                if self.is_shared(data.op, &data.args)
                     && let Some(&v) = self.cache.get(&(data.op, data.args.to_vec()))
                 {
                     self.func.replace(old, v);
@@ -169,7 +169,7 @@ impl Legaliser<'_> {
                 }
                 if self.is_legal(data.op, &data.args) {
                     self.func.blocks[self.cur].insts.push(inst);
-                    if data.op.is_pure() {
+                    if self.is_shared(data.op, &data.args) {
                         self.cache.insert((data.op, data.args.to_vec()), old);
                     }
                     return Ok(());
@@ -189,6 +189,17 @@ impl Legaliser<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn word(&self) -> Type {
+        Type::of_word(self.bits)
+    }
+
+    /// Is one such operation enough for a block? Not of those that cut 32 bits out
+    /// of a wider word: the instructions behind them do it for nothing.
+    fn is_shared(&self, op: Op, args: &[Value]) -> bool {
+        let cuts = self.bits == 64 && op == Op::Bin(BinOp::And) && self.func.as_const(args[1]) == Some(u64::from(u32::MAX));
+        op.is_pure() && !cuts
     }
 
     fn is_scaled(&self, v: Value) -> bool {
@@ -295,9 +306,9 @@ impl Legaliser<'_> {
         // A selection is matched as if its condition were masked.
         let mut args = args.to_vec();
         if op == Op::Select && self.booleans.contains(&args[0]) {
-            let one = self.func.make_inst(Op::Const(1), &[], &[Type::I32], 0);
+            let one = self.func.make_inst(Op::Const(1), &[], &[self.word()], 0);
             let one = self.func.result(one);
-            let masked = self.func.make_inst(Op::Bin(BinOp::And), &[args[0], one], &[Type::I32], 0);
+            let masked = self.func.make_inst(Op::Bin(BinOp::And), &[args[0], one], &[self.word()], 0);
             args[0] = self.func.result(masked);
         }
         for i in 0..self.rules.len() {
@@ -380,7 +391,7 @@ impl Legaliser<'_> {
             Pat::Load { .. } | Pat::Apply(..) => unreachable!("covers have neither"),
         };
         let args: Vec<Value> = args.into_iter().map(|a| self.as_it_stands(a, leaves, loc)).collect();
-        let inst = self.func.make_inst(op, &args, &[Type::I32], loc);
+        let inst = self.func.make_inst(op, &args, &[self.word()], loc);
         self.func.blocks[self.cur].insts.push(inst);
         self.func.result(inst)
     }
@@ -397,8 +408,7 @@ impl Legaliser<'_> {
             Some(Fold::Const(c)) => return self.make(Op::Const(c), &[], loc, depth),
             None => {}
         }
-        let ty = if self.bits == 64 && !matches!(op, Op::Cmp(_)) { Type::I64 } else { Type::I32 };
-        let inst = self.func.make_inst(op, args, &[ty], loc);
+        let inst = self.func.make_inst(op, args, &[self.word()], loc);
         self.inst(inst, depth)?;
         let v = self.func.resolve(self.func.result(inst));
         self.cache.insert((op, args.to_vec()), v);

@@ -48,6 +48,7 @@ pub mod spills;
 pub mod tables;
 pub mod vcode;
 pub mod vliw;
+pub mod widen;
 
 use allocate::{Allocated, Registers};
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
@@ -209,7 +210,10 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     }
 
     let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
-    let global_regs = front.in_registers.iter().map(|&(g, r)| (r, module.globals[g].init)).collect();
+    // The globals in registers have 32 bits, their sign extended in wider ones.
+    let word = ciphermill_ir::ops::mask(u32::from(m.word_bits));
+    let initial = |g: GlobalId| ciphermill_ir::ops::sext(module.globals[g].init, 32) as u64 & word;
+    let global_regs = front.in_registers.iter().map(|&(g, r)| (r, initial(g))).collect();
     Ok(Program {
         machine: machine.clone(),
         funcs,
@@ -243,7 +247,14 @@ fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8) ->
 /// for each.
 fn supported(m: &Machine) -> Result<(), CompileError> {
     let lacking = [
-        (m.word_bits != 32, "word_bits: code is generated for 32-bit machines only; set it to 32"),
+        (
+            m.word_bits == 64 && m.endian == ciphermill_machine::Endian::Big,
+            "word_bits: words of 64 bits are little-endian only; set endian to \"little\", or word_bits to 32",
+        ),
+        (
+            m.word_bits == 64 && (m.issue.explicit || m.abi.windows.is_some()),
+            "word_bits: words of 64 bits are not for bundles or register windows; set word_bits to 32, or issue.width to 1",
+        ),
         (
             !m.issue.interlock && m.abi.windows.is_some(),
             "issue.interlock = false: register windows need a pipeline that waits for operands; set it to true",
@@ -320,7 +331,7 @@ fn pin_globals(module: &Module, machine: &Machine) -> Vec<(GlobalId, Reg)> {
 }
 
 /// Room in the system area for arguments and results beyond the registers.
-fn reserve_overflow(module: &mut Module) -> u32 {
+fn reserve_overflow(module: &mut Module, word_bits: u8) -> u32 {
     let words = |n: usize| n as u32;
     let most = module
         .funcs
@@ -330,7 +341,7 @@ fn reserve_overflow(module: &mut Module) -> u32 {
         .max()
         .unwrap_or(0);
     let at = module.system.bytes.len().next_multiple_of(8);
-    module.system.bytes.resize(at + 4 * most as usize, 0);
+    module.system.bytes.resize(at + usize::from(word_bits / 8) * most as usize, 0);
     at as u32
 }
 

@@ -36,7 +36,7 @@ pub fn pair(func: &mut Func, matcher: &Matcher, bits: u32) {
         if !rare(c) {
             continue;
         }
-        let ty = if bits == 64 { Type::I64 } else { Type::I32 };
+        let ty = Type::of_word(bits);
         let made: Vec<_> = [!c & ones, ones].map(|k| func.make_inst(Op::Const(k), &[], &[ty], 0)).into();
         let args = [func.result(made[0]), func.result(made[1])];
         let not = func.make_inst(Op::Bin(BinOp::Xor), &args, &[ty], func.insts[inst].loc);

@@ -17,12 +17,17 @@ use ciphermill_ir::{
 pub struct Convention {
     pub arg_regs: usize,
     pub result_regs: usize,
+    /// What all values are.
+    pub word: Type,
     /// Offset of the overflow area in the system area.
     pub overflow: u32,
 }
 
-fn slot(index: usize, space: Space) -> MemAccess {
-    MemAccess { bytes: 4, signed: false, align: 4, offset: 4 * index as u32, space }
+impl Convention {
+    fn slot(&self, index: usize) -> MemAccess {
+        let bytes = self.word.bits() / 8;
+        MemAccess { bytes: bytes as u8, signed: false, align: bytes as u8, offset: bytes * index as u32, space: Space::System }
+    }
 }
 
 /// Leave at most the convention's register arguments and results in the
@@ -45,18 +50,18 @@ pub fn pass_in_memory(func: &mut Func, convention: Convention) {
             let keep = (convention.arg_regs + skip).min(func.insts[inst].args.len());
             let extra: Vec<Value> = func.insts[inst].args.drain(keep..).collect();
             if !extra.is_empty() {
-                let base = func.append1(block, base_addr, &[], Type::I32, loc);
+                let base = func.append1(block, base_addr, &[], convention.word, loc);
                 for (i, v) in extra.into_iter().enumerate() {
-                    func.append(block, Op::Store(slot(i, Space::System)), &[base, v], &[], loc);
+                    func.append(block, Op::Store(convention.slot(i)), &[base, v], &[], loc);
                 }
             }
             func.blocks[block].insts.push(inst);
             let keep = convention.result_regs.min(func.insts[inst].results.len());
             let extra: Vec<Value> = func.insts[inst].results.drain(keep..).collect();
             if !extra.is_empty() {
-                let base = func.append1(block, base_addr, &[], Type::I32, loc);
+                let base = func.append1(block, base_addr, &[], convention.word, loc);
                 for (i, old) in extra.into_iter().enumerate() {
-                    let new = func.append1(block, Op::Load(slot(i, Space::System)), &[base], Type::I32, loc);
+                    let new = func.append1(block, Op::Load(convention.slot(i)), &[base], convention.word, loc);
                     func.replace(old, new);
                 }
             }
@@ -65,9 +70,9 @@ pub fn pass_in_memory(func: &mut Func, convention: Convention) {
         if let Terminator::Return(values) = &mut term
             && values.len() > convention.result_regs
         {
-            let base = func.append1(block, base_addr, &[], Type::I32, 0);
+            let base = func.append1(block, base_addr, &[], convention.word, 0);
             for (i, v) in values.drain(convention.result_regs..).enumerate() {
-                func.append(block, Op::Store(slot(i, Space::System)), &[base, v], &[], 0);
+                func.append(block, Op::Store(convention.slot(i)), &[base, v], &[], 0);
             }
         }
         func.blocks[block].term = term;
@@ -76,9 +81,9 @@ pub fn pass_in_memory(func: &mut Func, convention: Convention) {
     if func.blocks[entry].params.len() > convention.arg_regs {
         let extra = func.blocks[entry].params.split_off(convention.arg_regs);
         let body = std::mem::take(&mut func.blocks[entry].insts);
-        let base = func.append1(entry, base_addr, &[], Type::I32, 0);
+        let base = func.append1(entry, base_addr, &[], convention.word, 0);
         for (i, old) in extra.into_iter().enumerate() {
-            let new = func.append1(entry, Op::Load(slot(i, Space::System)), &[base], Type::I32, 0);
+            let new = func.append1(entry, Op::Load(convention.slot(i)), &[base], convention.word, 0);
             func.replace(old, new);
         }
         func.blocks[entry].insts.extend(body);

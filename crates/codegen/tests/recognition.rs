@@ -342,6 +342,60 @@ fn bytes_of_two_words_are_a_matrix_of_both() {
     check("rv32", &["aes_v5"], &table("aes_sbox"), 4, &mixed(0x1d), &[("saes_v5_emix", 0)]);
 }
 
+/// Upper byte of each half of `x` and lower one of `y`, each in the other's place.
+fn next_row(x: &str, y: &str) -> String {
+    let down = format!("(i32.and (i32.shr_u {x} (i32.const 8)) (i32.const 0x00ff00ff))");
+    let up = format!("(i32.and (i32.shl {y} (i32.const 8)) (i32.const 0xff00ff00))");
+    format!("(i32.or {down} {up})")
+}
+
+/// Each byte times x, modulo a polynomial without its top term.
+fn doubled(x: &str, poly: u32) -> String {
+    let low = format!("(i32.shl (i32.and {x} (i32.const 0x7f7f7f7f)) (i32.const 1))");
+    let top = format!("(i32.and (i32.shr_u {x} (i32.const 7)) (i32.const 0x01010101))");
+    format!("(i32.xor {low} (i32.mul {top} (i32.const {poly})))")
+}
+
+#[test]
+fn a_matrix_of_two_words_is_found_without_tables() {
+    let mixed = |poly: u32| {
+        let (x, y) = ("(local.get 0)", "(local.get 1)");
+        let (next, sum) = ("(local.get 3)", "(local.get 4)");
+        format!(
+            "(local.set 3 {}) (local.set 4 (i32.xor {x} {next}))
+             (i32.xor (i32.xor (i32.xor {} {next}) (i32.xor {y} {})) (local.get 2))",
+            next_row(x, y),
+            doubled(sum, poly),
+            next_row(y, x)
+        )
+    };
+    check("rv32", &["aes_v5"], &[], 3, &mixed(0x1b), &[("saes_v5_emix", 1), ("xor", 1), ("slli", 0)]);
+    check("rv32", &["aes_v5"], &[], 3, &mixed(0x1d), &[("saes_v5_emix", 0)]);
+}
+
+#[test]
+fn bytes_in_a_word_are_multiplied_as_that_word() {
+    // The word's neighbour is made of the bytes themselves.
+    let byte = |n: u32| format!("(i32.and (local.get {n}) (i32.const 255))");
+    let word = |order: [u32; 4]| {
+        let at = |(to, from): (usize, u32)| format!("(i32.shl {} (i32.const {}))", byte(from), 8 * to);
+        let [a, b, c, d]: [String; 4] = std::array::from_fn(|to| at((to, order[to])));
+        format!("(i32.or (i32.or {a} {b}) (i32.or {c} {d}))")
+    };
+    let mixed = |poly: u32| {
+        let (pair, next) = ("(local.get 4)", "(local.get 5)");
+        format!(
+            "(local.set 5 {}) (local.set 4 (i32.xor {} {next}))
+             (i32.xor (i32.xor {} {next}) (i32.rotr {pair} (i32.const 16)))",
+            word([1, 2, 3, 0]),
+            word([0, 1, 2, 3]),
+            doubled(pair, poly)
+        )
+    };
+    check("leon2", &["mixcol4"], &[], 4, &mixed(0x1b), &[("mixcol4", 1)]);
+    check("leon2", &["mixcol4"], &[], 4, &mixed(0x1d), &[("mixcol4", 0)]);
+}
+
 #[test]
 fn what_is_added_before_a_product_of_halves_is_added_to_both() {
     let mixed = (0..3).rev().fold(mix(0x1b), |t, i| {

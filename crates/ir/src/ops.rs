@@ -24,6 +24,11 @@ impl Type {
         }
     }
 
+    /// The type of a machine's words, of 32 or 64 bits.
+    pub fn of_word(bits: u32) -> Type {
+        if bits == 64 { Type::I64 } else { Type::I32 }
+    }
+
     /// All ones in the width of this type.
     pub fn mask(self) -> u64 {
         mask(self.bits())

@@ -126,7 +126,8 @@ impl Parser<'_> {
         let span = self.span();
         match self.next() {
             Token::Number(n) if n < u64::from(self.scope.word) => Ok((n as u8, span)),
-            Token::Number(n) => Err(SemError::new(span, format!("bit {n} of a word of {} bits", self.scope.word))),
+            Token::Number(n) => Err(SemError::new(span, format!("bit {n} of a word of {} bits", self.scope.word))
+                .mend(format!("bits are numbered from 0 to {}", self.scope.word - 1))),
             _ => Err(SemError::new(span, "expected a bit number").mend("a variable bit is `(x >>u n) & 1`")),
         }
     }
@@ -183,7 +184,16 @@ impl Parser<'_> {
                 return Ok(Expr::Load { bytes, signed, addr: Box::new(self.bracketed()?) });
             }
             if let Some(table) = self.scope.tables.iter().position(|t| t.name == name) {
-                return Ok(Expr::Table { table, index: Box::new(self.bracketed()?) });
+                let index = self.bracketed()?;
+                let entries = self.scope.tables[table].values.len();
+                if let Expr::Slice { width, .. } = &index
+                    && ciphermill_ir::ops::mask(u32::from(*width)) >= entries as u64
+                {
+                    let error = format!("an index of {width} bits into `{name}`, which has {entries} entries");
+                    return Err(SemError::new(span, error)
+                        .mend("give the table all its entries, or cut fewer bits out"));
+                }
+                return Ok(Expr::Table { table, index: Box::new(index) });
             }
         }
         if let Some(temp) = self.lets.iter().position(|l| l == name) {

@@ -19,7 +19,7 @@ pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Exp
     };
     let m = degree(polynomial).filter(|&m| m <= word);
     let Some(matrix) = m.and_then(|_| BitMatrix::constant(constant, polynomial)) else {
-        let error = SemError::new(span, format!("{constant} is no element of the field of {polynomial:#x}"));
+        let error = SemError::new(span, format!("{constant:#x} is no element of the field of {polynomial:#x}"));
         return Err(error.mend("the polynomial has a degree from 1 to 32, the constant a lower one"));
     };
     Ok(fold::linear(matrix, x))
@@ -32,7 +32,10 @@ impl Parser<'_> {
         let Some(matrix) = self.scope.matrices.iter().find(|m| m.name() == Some(&name)).cloned() else {
             let names = || self.scope.matrices.iter().filter_map(|m| m.name());
             let shown = if self.scope.matrices.is_empty() { "none".to_owned() } else { list(names()) };
-            let mend = did_you_mean(&name, names());
+            let mend = match self.scope.tables.iter().any(|t| t.name == name) {
+                true => Some(format!("`{name}` is a table, looked up by `{name}[...]`; a linear map stands in [matrices]")),
+                false => did_you_mean(&name, names()),
+            };
             let error = SemError::new(span, format!("unknown matrix `{name}`; there are {shown}"));
             return Err(SemError { mend, ..error });
         };

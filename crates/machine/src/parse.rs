@@ -252,6 +252,10 @@ impl<'a> Parser<'a> {
             Vars::Instruction => {}
         }
         names.extend(self.lets.iter().map(String::as_str));
+        if names.is_empty() {
+            return SemError::new(span, format!("unknown name `{name}`: the instruction has no operands"))
+                .mend("give it a `format`, or `operands` of its own");
+        }
         let shown = list(names.iter().copied());
         names.extend(self.scope.regs.keys().map(String::as_str));
         names.extend(self.scope.tables.iter().map(|t| t.name.as_str()));

@@ -107,7 +107,14 @@ fn inverse(node: &Node, bits: u8, others: &[Table]) -> Result<Vec<u64>, FileErro
     for (i, &v) in other.values.iter().enumerate() {
         match values.get_mut(v as usize) {
             Some(place @ None) => *place = Some(i as u64),
-            _ => return Err(node.place.error(format!("`{name}` is no permutation: {v:#x} at {i:#x}"))),
+            Some(Some(first)) => {
+                let error = node.place.error(format!("`{name}` is no permutation: {v:#x} at {first:#x} and at {i:#x}"));
+                return Err(error.mend("only a table with each value once has an inverse; correct its entries"));
+            }
+            None => {
+                let error = node.place.error(format!("`{name}` is no permutation: {v:#x} at {i:#x}"));
+                return Err(error.mend(format!("its {} entries must be the numbers below that", other.values.len())));
+            }
         }
     }
     let values: Vec<u64> = values.into_iter().flatten().collect();
@@ -203,7 +210,12 @@ fn of_field(name: &str, entry: &Entry, node: &Node, t: &Tree, rows: &[Vec<u64>])
         return Err(node.place.error("a matrix of field elements has as many columns as its rows have elements"));
     }
     BitMatrix::of_field(name, rows, polynomial).ok_or_else(|| {
-        let error = entry.place.error(format!("`{name}` is no matrix of at most 64 by 64 bits over GF(2^{m})"));
+        let lengths: std::collections::BTreeSet<usize> = rows.iter().map(Vec::len).collect();
+        let what = match lengths.len() {
+            0 | 1 => format!("no matrix of at most 64 by 64 bits over GF(2^{m})"),
+            _ => "no matrix: its rows differ in length".to_owned(),
+        };
+        let error = entry.place.error(format!("`{name}` is {what}"));
         error.mend(format!("give rows of equal length, of elements below {:#x}", 1u64 << m))
     })
 }

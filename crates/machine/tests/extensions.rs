@@ -11,11 +11,9 @@ fn text(path: &str) -> NamedText {
     NamedText::new(path, std::fs::read_to_string(root.join(path)).unwrap())
 }
 
-/// `rv64` is the machine that extensions for 64-bit words are read by.
 fn try_load(machine: &str, with: &[&str]) -> Result<Machine, FileError> {
-    let folder = if machine == "rv64" { "rtl" } else { "machines" };
     load_texts(&Request {
-        machine: text(&format!("{folder}/{machine}.toml")),
+        machine: text(&format!("machines/{machine}.toml")),
         parents: &|name| Some(text(&format!("machines/{name}.toml"))),
         extensions: with.iter().map(|name| text(&format!("extensions/{name}.toml"))).collect(),
         without: vec![],

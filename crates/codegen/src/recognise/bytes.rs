@@ -81,14 +81,20 @@ impl ByteSums {
         self.of.get(&v).map(|l| l.as_slice())
     }
 
+    /// The table that a load reads, if it is linear over GF(2).
+    pub fn linear(&self, load: Value) -> Option<&Lookup> {
+        match self.of(load) {
+            Some([lookup]) if self.loads.contains(&load) && lookup.is_linear() => Some(lookup),
+            _ => None,
+        }
+    }
+
     /// The loads from tables that are linear over GF(2), by what they are
     /// looked up with.
     pub fn linear_loads(&self) -> HashMap<Value, Vec<(Value, &Lookup)>> {
         let mut out: HashMap<Value, Vec<(Value, &Lookup)>> = HashMap::new();
         for &load in &self.loads {
-            if let Some([lookup]) = self.of(load)
-                && lookup.is_linear()
-            {
+            if let Some(lookup) = self.linear(load) {
                 out.entry(lookup.source).or_default().push((load, lookup));
             }
         }
@@ -167,7 +173,7 @@ fn lookup(func: &Func, masks: &Masks, data: &[DataSegment], m: MemAccess, addr: 
 
 /// An address as a value and a constant. The sum is not reduced: a table whose
 /// address was reached by wrapping is none.
-fn split(func: &Func, addr: Value, offset: u64) -> (Option<Value>, u64) {
+pub(super) fn split(func: &Func, addr: Value, offset: u64) -> (Option<Value>, u64) {
     let (mut v, mut root) = (func.resolve(addr), offset);
     loop {
         if let Some(c) = func.as_const(v) {

@@ -18,6 +18,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Rows of a matrix, one for each bit of the result.
 pub type Rows = [u32; WORD];
 
+/// Loops in loops beyond so many count no more.
+const MOST_NESTING: u32 = 3;
 /// How often a loop is assumed to turn.
 const TURNS: usize = 8;
 /// Operations that a matrix must save: what loading it costs, a wide constant
@@ -54,8 +56,12 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
     if writer(machine, machine.regs[usize::from(unit.first.0)].file).is_none() {
         return Configured::default();
     }
-    let own: BTreeMap<FuncId, Rows> =
-        module.funcs.iter().filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser)?))).collect();
+    let often = calls_of(module);
+    let own: BTreeMap<FuncId, Rows> = module
+        .funcs
+        .iter()
+        .filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser, often[&id])?)))
+        .collect();
     let held = held(module, own);
     if held.is_empty() {
         return Configured::default();
@@ -97,8 +103,29 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
     Configured { matrices, rows }
 }
 
-/// The matrix that saves a function most, if it is worth loading.
-fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser) -> Option<Rows> {
+/// How often each function is called, as far as loops tell; 1 for one that is entered
+/// from outside only.
+fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
+    let mut often: HashMap<FuncId, usize> = module.funcs.keys().map(|id| (id, 1)).collect();
+    for _ in 0..MOST_NESTING {
+        for (id, func) in module.funcs.iter() {
+            let cfg = Cfg::new(func);
+            let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
+            for &block in &func.layout {
+                for &inst in &func.blocks[block].insts {
+                    let Op::Call(callee) = func.insts[inst].op else { continue };
+                    let times = often[&id].saturating_mul(TURNS.pow(loops.depth(block).min(MOST_NESTING)));
+                    let times = times.min(TURNS.pow(MOST_NESTING));
+                    often.entry(callee).and_modify(|t| *t = times.max(*t));
+                }
+            }
+        }
+    }
+    often
+}
+
+/// The matrix that saves a function most, if it is worth loading for so many calls.
+fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<Rows> {
     let masks = Masks::new(func);
     let sums = super::sums::Sums::new(func, &masks);
     let any = |_: &Rows| Some((0, 0, 0));
@@ -108,7 +135,7 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser) -> Option<
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
     let mut saved: BTreeMap<Rows, usize> = BTreeMap::new();
     for &block in &func.layout {
-        let weight = TURNS.pow(loops.depth(block).min(3));
+        let weight = often * TURNS.pow(loops.depth(block).min(MOST_NESTING));
         for result in func.blocks[block].insts.iter().flat_map(|&i| &func.insts[i].results) {
             if let Some(m) = found.get(result) {
                 *saved.entry(m.rows).or_default() += m.saves * weight;

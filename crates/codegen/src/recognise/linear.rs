@@ -4,12 +4,15 @@
 //! nothing but the source and constants are worked out, going forward along
 //! uses. A form that is one of the machine's matrices is a match, however the
 //! program wrote it. So is a sum in which some of the terms, added up, are. A
-//! lookup in a table that is linear is as good as an operation.
+//! lookup in a table that is linear is as good as an operation. A word that the program
+//! puts together of bytes may be the source too, though a compiler has taken bytes of it
+//! from where they came ([`words::packed`]).
 
 use super::bytes::{ByteSums, Lookup};
 use super::form::{Form, WORD};
 use super::sums::Sums;
 use super::units::Turned;
+use super::words;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Func, Inst, Op, Type, Value};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -142,6 +145,16 @@ fn candidates(
                 let sum = terms.iter().fold(Form::constant(0), |sum, t| sum.xor(&cone.forms[t]));
                 note(root, &sum, &terms, rest);
             }
+        }
+    }
+    for packed in words::packed(func, masks, bytes) {
+        let Some(turned) = accept(&packed.rows) else { continue };
+        let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
+        let saves = packed.operations.saturating_sub(1 + rotate_cost * rotates);
+        if saves > 0 {
+            let (source, rest, rows) = (packed.word, packed.rest, packed.rows);
+            let found = Match { turned, source, rest, more: Vec::new(), saves, rows };
+            all.entry(packed.value).or_default().push(Candidate { found, terms: vec![packed.value] });
         }
     }
     all

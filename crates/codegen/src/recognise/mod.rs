@@ -13,9 +13,11 @@
 //! * [`bytes`]: values that are sums of tables of single bytes;
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
+//! * [`words`]: maps of several words, computed without tables that are not linear;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
-//! * [`rewrite`]: which of the matches are taken, and the new code.
+//! * [`rewrite`]: which of the matches are taken, and the new code;
+//! * [`wide`]: all of this on machines of 64-bit words.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
 //! On a machine without such instructions nothing is done. Where the program
@@ -32,6 +34,8 @@ pub mod report;
 pub mod rewrite;
 pub mod sums;
 pub mod units;
+pub mod wide;
+pub mod words;
 
 use crate::pattern::{Action, Pat, Template, templates};
 use ciphermill_ir::bits::Masks;
@@ -49,12 +53,18 @@ pub struct Recogniser {
     inverses: Vec<units::Inverse>,
     configurable: Option<units::Configurable>,
     rotate_cost: usize,
+    /// On machines of 64-bit words; then the others are empty.
+    wide: Vec<wide::units::Unit>,
 }
 
 impl Recogniser {
     /// The recogniser of a machine, and the templates of what it finds.
     pub fn new(machine: &Machine) -> (Recogniser, Vec<Template>) {
         let (units, mut found) = units::units(machine);
+        let mut wide = Vec::new();
+        if machine.word_bits == 64 {
+            (wide, found) = wide::units::units(machine);
+        }
         let configurable = units::configurable(machine, found.len()).map(|(unit, template)| {
             found.push(template);
             unit
@@ -63,13 +73,16 @@ impl Recogniser {
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
         let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-        (Recogniser { matrices, inverses, units, configurable, rotate_cost }, found)
+        (Recogniser { matrices, inverses, units, configurable, rotate_cost, wide }, found)
     }
 
     /// Replace what the machine's table and matrix instructions compute.
     /// `data` is what memory holds when the module starts, `matrix` what the
     /// registers of a configurable multiplier hold.
     pub fn run(&self, func: &mut Func, data: &[DataSegment], matrix: Option<&configure::Rows>) {
+        if !self.wide.is_empty() {
+            wide::rewrite(func, data, &self.wide);
+        }
         let Some((unit, rows)) = self.configurable.as_ref().zip(matrix) else {
             self.rewrite(func, data, &self.units, &self.matrices, &self.inverses);
             return;
@@ -96,7 +109,9 @@ impl Recogniser {
         let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
         let linear = linear::find(func, &masks, &sums, &bytes, matrices, self.rotate_cost);
         let pairs = pairs::pairs(units);
-        let found = rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, bytes: &bytes };
+        let words = words::matches(func, &masks, &bytes, units);
+        let found =
+            rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
         rewrite::rewrite(func, &found);
     }
 }

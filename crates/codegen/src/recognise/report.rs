@@ -5,7 +5,7 @@
 
 use super::bytes::{ByteSums, added};
 use super::form::WORD;
-use super::linear;
+use super::{linear, words};
 use super::sums::Sums;
 use super::units::{ByteTable, Meaning, Unit, units};
 use ciphermill_ir::bits::Masks;
@@ -68,6 +68,11 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
             let (function, what) = (func.name.clone(), described(&rows));
             all.push(Finding { function, kind: "matrix", what, places, instruction: exact, missed });
         }
+        for (map, (places, operations)) in of_several_words(func, &masks, &bytes) {
+            let (instruction, missed) = computed(&map, &units, &name);
+            let (function, what) = (func.name.clone(), several_described(&map, operations));
+            all.push(Finding { function, kind: "matrix", what, places, instruction, missed });
+        }
         for (table, places) in tables(func, &sums, &bytes) {
             let near = units.iter().filter_map(|u| Some((entries(u, &table)?, u))).min_by_key(|n| n.0.0);
             let exact = near.filter(|n| n.0.0 == 0).map(|n| name(n.1));
@@ -111,6 +116,56 @@ fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeM
     out
 }
 
+/// The matrices of a map's outputs, each with one matrix for each of its sources.
+type Several = Vec<Vec<[u32; WORD]>>;
+
+/// The maps of two and more words, how often, and by how many operations.
+fn of_several_words(func: &Func, masks: &Masks, bytes: &ByteSums) -> BTreeMap<Several, (usize, usize)> {
+    let mut out: BTreeMap<Several, (usize, usize)> = BTreeMap::new();
+    for group in words::together(func, masks, &words::Maps::new(func, masks, bytes)) {
+        if group.operations >= LEAST_OPERATIONS * group.outputs.len() {
+            let map = group.outputs.iter().map(|o| (0..o.sources.len()).map(|n| o.matrix(n)).collect()).collect();
+            let found = out.entry(map).or_default();
+            *found = (found.0 + 1, group.operations);
+        }
+    }
+    out
+}
+
+/// The instructions that compute all outputs of a map, or why there are none.
+fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (Option<String>, Option<String>) {
+    let words = |unit: &Unit| if let Meaning::Matrix(of) = &unit.meaning { of.len() } else { 0 };
+    let sources = map[0].len();
+    let most = units.iter().map(words).max().unwrap_or(0);
+    if most < sources {
+        let has = match most {
+            0 => "the machine has no instruction with a matrix".to_owned(),
+            1 => "the machine's instructions with matrices take one word".to_owned(),
+            _ => format!("the machine's instructions with matrices take at most {most} words"),
+        };
+        return (None, Some(format!("a map of {sources} words: {has}")));
+    }
+    let near = |output: &Vec<[u32; WORD]>| {
+        let orders = [output.clone(), output.iter().rev().copied().collect()];
+        let bits = |u: &Unit| {
+            let Meaning::Matrix(of) = &u.meaning else { return None };
+            let differs = |o: &Vec<[u32; WORD]>| of.iter().zip(o).map(|(a, b)| distance(a, b)).sum::<u32>();
+            orders.iter().filter(|o| o.len() == of.len()).map(differs).min()
+        };
+        units.iter().filter_map(|u| Some((bits(u)?, u))).min_by_key(|n| n.0)
+    };
+    let nearest: Vec<(u32, &Unit)> = map.iter().filter_map(near).collect();
+    if nearest.len() == map.len() && nearest.iter().all(|n| n.0 == 0) {
+        let names: BTreeSet<String> = nearest.iter().map(|n| name(n.1)).collect();
+        return (Some(names.into_iter().collect::<Vec<_>>().join(", ")), None);
+    }
+    let missed = match nearest.iter().filter(|n| n.0 > 0).min_by_key(|n| n.0) {
+        Some((bits, unit)) if *bits <= NEAR_BITS => format!("differs from `{}` in {bits} bits of the matrices", name(unit)),
+        _ => "no instruction of the machine has these matrices".to_owned(),
+    };
+    (None, Some(missed))
+}
+
 /// Tables that are looked up with bytes, as for the lowest byte, and how often.
 fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usize> {
     let values =
@@ -141,6 +196,17 @@ fn entries(unit: &Unit, table: &ByteTable) -> Option<(usize, usize)> {
             ((0..256).filter(differs).count(), (0..256).find(differs).unwrap_or(0))
         })
         .min()
+}
+
+/// A map of several words in words.
+fn several_described(map: &Several, operations: usize) -> String {
+    let (outputs, sources) = (map.len(), map[0].len());
+    let ones: u32 = map.iter().flatten().flatten().map(|row| row.count_ones()).sum();
+    format!(
+        "a map over GF(2) of {sources} words to {outputs}, {} by {} bits with {ones} ones, in {operations} operations",
+        WORD * outputs,
+        WORD * sources
+    )
 }
 
 /// A matrix in words: constants of a field, where it is made of such.

@@ -11,6 +11,7 @@ use super::linear::Match;
 use super::pairs::Pair;
 use super::sums::Sums;
 use super::units::{Inverse, Meaning, Unit};
+use super::words;
 use crate::align::use_counts;
 use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
@@ -23,12 +24,15 @@ pub struct Found<'a> {
     pub pairs: &'a [Pair],
     pub sums: &'a Sums,
     pub linear: &'a HashMap<Value, Match>,
+    pub words: &'a HashMap<Value, words::Match>,
     pub bytes: &'a ByteSums,
 }
 
 /// How a value is computed anew.
 enum Plan {
     Linear(Match),
+    /// A matrix of two sources times these, and the sum of `rest`.
+    Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },
     /// The sum of the steps' tables, rotated to the left by `turn`, put through a
     /// matrix if there is one, and of `rest`.
     Tables {
@@ -65,6 +69,7 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
                 let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
                 let value = match plan {
                     Plan::Linear(m) => out.linear(m),
+                    Plan::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
                     Plan::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
                     Plan::Tables { steps, turn, matrix: None, rest } => {
                         let word = out.tables(steps, &[]);
@@ -110,20 +115,27 @@ fn own_last(func: &Func, plans: &mut HashMap<Value, Plan>) {
     }
 }
 
-/// The plans of the values that have one, and all values that are needed.
-fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
-    let uses = use_counts(func);
-    let mut todo: Vec<Value> = Vec::new();
+/// What a function cannot do without: the operands of its effects, which lookups
+/// are not, and of its terminators.
+pub fn roots(func: &Func, lookups: &HashSet<Value>) -> Vec<Value> {
+    let mut out: Vec<Value> = Vec::new();
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
             let data = &func.insts[inst];
-            let lookup = data.results.iter().any(|r| found.bytes.loads.contains(r));
+            let lookup = data.results.iter().any(|r| lookups.contains(r));
             if !data.op.is_pure() && !lookup {
-                todo.extend(&data.args);
+                out.extend(&data.args);
             }
         }
-        func.blocks[block].term.for_each_value(|v| todo.push(v));
+        func.blocks[block].term.for_each_value(|v| out.push(v));
     }
+    out
+}
+
+/// The plans of the values that have one, and all values that are needed.
+fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
+    let uses = use_counts(func);
+    let mut todo = roots(func, &found.bytes.loads);
     let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
@@ -132,6 +144,7 @@ fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>
             Some(plan) => {
                 match &plan {
                     Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
+                    Plan::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
                     Plan::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
@@ -174,6 +187,9 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
         if let Some(steps) = pair.steps(found.units, &lookups) {
             return Some(Plan::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
+    }
+    if let Some(m) = found.words.get(&v) {
+        return Some(Plan::Words { matrix: m.function, sources: m.sources, rest: m.rest.clone() });
     }
     if let Some(m) = found.linear.get(&v) {
         return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));

@@ -93,18 +93,17 @@ pub fn configurable(machine: &Machine, function: usize) -> Option<(Configurable,
         if !instr.selectable || instr.operands.len() != 2 {
             return None;
         }
-        let found = Found { meaning: Meaning::Matrix(Vec::new()), sources: vec![source], dest: *dest };
-        let made = template(machine, id, &found, &[source], &[], (function as u16, false));
+        let made = template(machine, id, *dest, &[source], &[], (function as u16, false));
         Some((Configurable { function: function as u16, first: *first }, made))
     })
 }
 
 /// The template of an instruction with immediates and sources fixed; `number` is
 /// its function, and whether the result's old value does not matter.
-fn template(
+pub(super) fn template(
     machine: &Machine,
     id: usize,
-    found: &Found,
+    dest: usize,
     sources: &[usize],
     immediates: &[(usize, i64)],
     (function, any_old): (u16, bool),
@@ -116,7 +115,7 @@ fn template(
         args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
     }];
     Template {
-        action: Action::Value(found.dest, pat),
+        action: Action::Value(dest, pat),
         operands: instr.operands.clone(),
         cost: cost(machine, &parts),
         parts,
@@ -143,7 +142,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             let Some(found) = unit(machine, instr, &immediates) else { continue };
             let mut number = |sources: &[usize], any_old| {
                 let n = templates.len() as u16;
-                templates.push(template(machine, id, &found, sources, &immediates, (n, any_old)));
+                templates.push(template(machine, id, found.dest, sources, &immediates, (n, any_old)));
                 n
             };
             let function = number(&found.sources, false);
@@ -162,7 +161,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
     (units, templates)
 }
 
-fn has_table_or_matrix(stmt: &Stmt) -> bool {
+pub(super) fn has_table_or_matrix(stmt: &Stmt) -> bool {
     let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
     let mut found = false;
     value.walk(&mut |e| found |= matches!(e, Expr::Table { .. } | Expr::Linear { .. }));
@@ -170,7 +169,7 @@ fn has_table_or_matrix(stmt: &Stmt) -> bool {
 }
 
 /// Every choice of the immediates; none when there are too many.
-fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
+pub(super) fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
     let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
     for (i, operand) in instr.operands.iter().enumerate() {
         let values: Vec<i64> = match &operand.kind {
@@ -196,9 +195,14 @@ struct Found {
     dest: usize,
 }
 
-fn unit(machine: &Machine, instr: &Instr, immediates: &[(usize, i64)]) -> Option<Found> {
+/// The operands that are registers to read.
+pub(super) fn register_sources(instr: &Instr) -> Vec<usize> {
     let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
-    let sources: Vec<usize> = (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect();
+    (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
+}
+
+fn unit(machine: &Machine, instr: &Instr, immediates: &[(usize, i64)]) -> Option<Found> {
+    let sources = register_sources(instr);
     if sources.len() > 2 {
         return None;
     }
