@@ -9,9 +9,6 @@ import pytest
 
 import ciphermill as cm
 
-#: What a wider machine may lose to the scheduler's heuristics: it tries more at
-#: once and may settle on another schedule.
-GAP = 1.03
 #: Table lookups of a block with a 128-bit key: Rijndael 16 in each of 10
 #: rounds, Twofish 8 in each of 16, MARS 64 mixing and 16 in the core.
 LOOKUPS = {"rijndael": 160, "twofish": 128, "mars": 80, "rc6": 0, "serpent": 0}
@@ -53,19 +50,24 @@ def test_shares_of_one_slot_a_cycle_are_the_same():
     assert wide["lookup_slot_share"] < 0.5 < wide["lookup_share"]
 
 
+@pytest.mark.parametrize(("cipher", "mode"), [("rijndael", "addr-indirect"), ("twofish", "addr-byte-scaled")])
+def test_more_slots_and_more_ports_are_never_slower(cipher, mode):
+    """A loop's schedule for a narrower machine is tried on a wider one."""
+    grid = {"cipher": cipher, "on": "epic", "blocks": ["single", "multi"], "bytes": 512, "unroll": True, "with": mode,
+            "set": {"issue.width": [4, 8, 16], "units.mem": [1, 2, 4]}}  # fmt: skip
+    verdict = cm.sweep({"grid": grid}).monotone(["issue.width", "units.mem"])
+    assert verdict.compared == 24 and not verdict.violations and not verdict.below, verdict
+
+
 @pytest.mark.parametrize("blocks", ["single", "multi"])
-@pytest.mark.parametrize("cipher", ["rijndael", "rc6"])
-def test_wider_is_never_slower(cipher, blocks):
-    for ports in (1, 4):
-        cycles = [measured(cipher, blocks=blocks, width=w, mem=ports).cycles_per_block for w in (1, 2, 4, 8, 16)]
-        assert all(b <= a * GAP for a, b in zip(cycles, cycles[1:])), cycles
-        assert cycles[1] < 0.6 * cycles[0]
+def test_two_slots_are_nearly_twice_as_fast_as_one(blocks):
+    cycles = [measured("rijndael", blocks=blocks, width=w, mem=4).cycles_per_block for w in (1, 2)]
+    assert cycles[1] < 0.6 * cycles[0]
 
 
-def test_more_ports_are_never_slower():
-    cycles = [measured("rijndael", blocks="multi", width=8, mem=p).cycles_per_block for p in (1, 2, 3, 4)]
-    assert all(b <= a * GAP for a, b in zip(cycles, cycles[1:])), cycles
-    assert cycles[3] < 0.6 * cycles[0]
+def test_four_ports_are_nearly_twice_as_fast_as_one():
+    cycles = [measured("rijndael", blocks="multi", width=8, mem=p).cycles_per_block for p in (1, 4)]
+    assert cycles[1] < 0.6 * cycles[0]
 
 
 def test_values_outlive_the_interval_where_registers_rotate():

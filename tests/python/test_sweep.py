@@ -14,7 +14,7 @@ import pytest
 
 import ciphermill as cm
 from ciphermill.sweeps import grid as grids
-from ciphermill.sweeps import load, run, work
+from ciphermill.sweeps import load, monotone, run, work
 from ciphermill.sweeps.store import Store
 
 # Points of a tenth of a second each: enough to kill a sweep among them.
@@ -104,6 +104,42 @@ def test_from_python_as_a_frame():
     alone = [cm.run(c, on="rv32", bytes=256, set={"timings.load.latency": 4}).cycles_per_block for c in ("rijndael", "rc6")]
     assert wide.columns == ["cipher", "1", "4"] and wide["4"].to_list() == alone
     assert table.filter(polars.col("cipher") == "rijndael")["metrics.lookup_share"].min() > 0.3
+
+
+def made(**cycles: tuple[float, float]) -> list[dict]:
+    """Rows of a grid of widths (w) and ports (p), as w2p1=(cycles, bound)."""
+    return [
+        {"cipher": "c", "issue.width": int(name[1]), "units.mem": int(name[3]), "failure": None, "cycles_per_block": c, "bounds.lower": b}
+        for name, (c, b) in cycles.items()
+    ]
+
+
+def test_a_point_that_is_slower_with_more_is_found():
+    rows = made(w1p1=(100, 90), w2p1=(60, 50), w4p1=(63, 40), w1p2=(100, 90), w2p2=(50, 50), w4p2=(50, 40))
+    found = monotone(rows, ["issue.width", "units.mem"])
+    assert found.compared == 7 and not found.below and len(found.violations) == 1
+    (v,) = found.violations
+    assert (v.axis, v.less, v.cycles, v.fewer, v.settings["units.mem"]) == ("issue.width", 2, 63, 60, 1)
+    assert v.excess == pytest.approx(0.05) and v.gap == pytest.approx(0.575) and not found.beyond
+    assert "w" not in str(found).split() and "issue.width=2 (5.00 % more; 57.5 % above its bound)" in str(found)
+    assert not monotone(rows, ["units.mem"]).violations
+    # The best of those with less counts, not the neighbour.
+    assert [v.less for v in monotone(made(w1p1=(10, 9), w2p1=(12, 9), w4p1=(11, 9)), ["issue.width"]).violations] == [1, 1]
+
+
+def test_a_point_below_its_bound_and_one_beyond_its_gap_are_found():
+    found = monotone(made(w1p1=(100, 90), w2p1=(110, 109), w4p1=(39, 40)), ["issue.width"])
+    assert [p["issue.width"] for p in found.below] == [4]
+    assert [v.settings["issue.width"] for v in found.beyond] == [2]
+
+
+def test_a_grid_is_checked_from_the_command_line(cli, tmp_path):
+    (tmp_path / "g.toml").write_text('[grid]\ncipher = "rc6"\non = "rv32"\nbytes = 256\nset = { "timings.load.latency" = [1, 4] }\n')
+    answer = cli("sweep", "g.toml", "--monotone", "timings.load.latency")
+    # A longer latency is no resource: more of it is slower, here by less than the gap.
+    assert "1 comparisons with less, 1 of them slower with more" in answer.out, answer.err
+    wrong = cli("sweep", "g.toml", "--monotone", "issue.width")
+    assert wrong.code == 2 and "issue.width: not a setting of these points; there are cipher, on, bytes" in wrong.err
 
 
 def test_the_key_knows_what_matters_and_nothing_else(tmp_path, monkeypatch):

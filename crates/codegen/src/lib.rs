@@ -140,6 +140,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(module);
+    let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
     for id in module.funcs.keys() {
@@ -162,7 +163,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         }
         let kernels = if m.issue.explicit && options.level > 0 {
             let search = options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, exchange.as_mut())?
+            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, &memo, exchange.as_mut())?
         } else {
             Vec::new()
         };

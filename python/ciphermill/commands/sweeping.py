@@ -19,6 +19,10 @@ def sweep(
     cluster: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here.")
     ] = None,
+    monotone: Annotated[
+        str | None,
+        typer.Option(metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."),
+    ] = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -32,11 +36,14 @@ def sweep(
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least 1")
     done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, progress=with_progress)
+    verdict = None if monotone is None else done.monotone(name.strip() for name in monotone.split(",") if name.strip())
     if not emit(report.document(done.measurements), done.rows(), json, csv, parquet):
-        say(report.sweep(done))
+        say(report.sweep(done) if verdict is None else f"{report.sweep(done)}\n\n{verdict}")
+    elif verdict is not None:
+        complain(str(verdict))
     for n, failure in done.failures.items():
         complain(f"{sweeps.title(done.grid.points[n])}: {failure.splitlines()[0]}")
-    if done.faults:
+    if done.faults or verdict is not None and (verdict.below or verdict.beyond):
         complain(OUR_FAULT)
         raise typer.Exit(1)
     raise typer.Exit(2 if done.failures else 0)

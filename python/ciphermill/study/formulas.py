@@ -81,6 +81,19 @@ def largest(*values: float) -> float:
     return max(values)
 
 
+def enough(*cycles: float, within: float, factor: float = 1) -> float:
+    """The least of settings 1, 2, 3 and so on (or 1, ``factor``, ``factor`` squared)
+    than which none later takes fewer cycles by more than a part ``within``."""
+    place = next(n for n, c in enumerate(cycles) if c <= min(cycles[n:]) * (1 + within))
+    return factor**place if factor != 1 else 1 + place
+
+
+def rise(*cycles: float) -> float:
+    """The largest part, in per cent, by which a value exceeds the least before it:
+    0 where a machine with more of something never takes more cycles."""
+    return max((100 * (c / min(cycles[:n]) - 1) for n, c in enumerate(cycles) if n), default=0)
+
+
 def rank(value: float, column: Sequence[float]) -> float:
     """Place of a value when the largest comes first, 1 for the largest."""
     return 1 + sum(other > value for other in column)
@@ -165,6 +178,8 @@ ALL: dict[str, Formula] = {
     "rest": Formula(rest),
     "total": Formula(total),
     "largest": Formula(largest),
+    "enough": Formula(enough),
+    "rise": Formula(rise),
     "matrix_storage": Formula(matrix_storage),
     "matrix_and": Formula(matrix_and),
     "matrix_xor": Formula(matrix_xor),

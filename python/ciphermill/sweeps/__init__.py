@@ -5,6 +5,7 @@
     store.py    where results are kept, so that nothing is measured twice
     cluster.py  the same work on a Dask cluster
     frame.py    the results as a table
+    monotone.py whether more of something is never slower
 
 A sweep can be ended at any moment and started again: it goes on where it was.
 """
@@ -19,9 +20,10 @@ from typing import Any
 from ..measurement import Measurement
 from . import work
 from .grid import Grid, load
+from .monotone import Verdict, monotone
 from .store import Store
 
-__all__ = ["Grid", "Sweep", "load", "run"]
+__all__ = ["Grid", "Sweep", "Verdict", "load", "monotone", "run"]
 
 Progress = Callable[[Iterable[Any], int], Iterable[Any]]
 
@@ -55,14 +57,20 @@ class Sweep(Sequence):
     def rows(self) -> list[dict[str, Any]]:
         """One flat mapping a point: settings, then numbers."""
         from .frame import row
+        from .grid import flat
 
-        return [row(point, m, self.failures.get(n)) for n, (point, m) in enumerate(self.results)]
+        settings = list(dict.fromkeys(name for point, _ in self.results for name in flat(point)))
+        return [row(point, m, self.failures.get(n), settings) for n, (point, m) in enumerate(self.results)]
 
     def to_polars(self) -> Any:
         """The rows as a polars DataFrame."""
         from .frame import frame
 
         return frame(self.rows())
+
+    def monotone(self, along: Iterable[str]) -> Verdict:
+        """Points that take more cycles than one with less of a setting, and points below their bound."""
+        return monotone(self.rows(), along)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""

@@ -5,7 +5,7 @@ polars is optional: ``pip install 'ciphermill[sweep]'``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..tables import needed
@@ -19,11 +19,13 @@ def polars() -> Any:
     return needed("polars", "sweep")
 
 
-def row(point: Mapping[str, Any], measurement: Mapping[str, Any] | None, failure: str | None) -> dict[str, Any]:
-    """One point in one level: its settings, then what was measured."""
-    out: dict[str, Any] = flat(point)
+def row(
+    point: Mapping[str, Any], measurement: Mapping[str, Any] | None, failure: str | None, settings: Iterable[str] = ()
+) -> dict[str, Any]:
+    """One point in one level: its settings (``settings`` that other points have are null), then what was measured."""
+    out: dict[str, Any] = {**dict.fromkeys(settings), **flat(point)}
     for name in ("with", "without"):
-        out.setdefault(name, "")
+        out[name] = out.get(name) or ""
     out["failure"] = failure
     for name, value in (measurement or {}).items():
         if name in GROUPS:

@@ -111,12 +111,19 @@ pub fn res_mii(sides: &Sides<'_>, ops: &Ops) -> i64 {
 /// operations on the units of all sides, and RecMII without copies between
 /// sides.
 pub fn lower(sides: &Sides<'_>, body: &Body) -> Result<(i64, i64), CompileError> {
-    let one_side = vec![At { unit: 0, result: 0 }; body.nodes.len()];
-    let ops = settle(body, sides, &one_side)?;
-    let machine = sides.machine;
+    let ops = one_side(sides, body)?;
+    Ok((resources(sides.machine, &ops), rec_mii(&ops)))
+}
+
+/// A body with all of it on one side.
+pub fn one_side(sides: &Sides<'_>, body: &Body) -> Result<Ops, CompileError> {
+    settle(body, sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()])
+}
+
+/// ResMII of the loop's own operations, whatever unit of whatever side they run on.
+pub fn resources(machine: &Machine, ops: &Ops) -> i64 {
     let own = ops.ops.iter().filter(|op| op.inst.role != Role::Overhead);
-    let anywhere = own.map(|op| machine.variants[usize::from(op.inst.instr.0)].as_slice());
-    Ok((resource_bound(machine, anywhere), rec_mii(&ops)))
+    resource_bound(machine, own.map(|op| machine.variants[usize::from(op.inst.instr.0)].as_slice()))
 }
 
 fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [InstrId]>) -> i64 {

@@ -5,53 +5,101 @@
 //! registers and the machine alone: looking it up changes how long a compilation
 //! takes, never its result.
 
+use super::Kernel;
 use super::body::Body;
+use super::narrower::Room;
 use super::place::Sides;
-use super::{Kernel, best};
-use crate::CompileError;
 use crate::allocate::Registers;
+use ciphermill_machine::Machine;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Mutex;
 
-/// Loops that are remembered; with one more, all are forgotten.
-const MOST: usize = 256;
+/// So many loops are remembered for certain, and at most twice as many.
+const MOST: usize = 128;
 
 type Key = (u64, u64);
 type Found = Option<(Kernel, Body)>;
 
-static FOUND: Mutex<BTreeMap<Key, Found>> = Mutex::new(BTreeMap::new());
+/// What was found or asked for lately, and before that.
+type Generations = (BTreeMap<Key, Found>, BTreeMap<Key, Found>);
 
-/// As [`best`], from memory where the same was asked before.
-///
-/// # Errors
-/// As [`best`].
-pub fn best_known(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Result<Found, CompileError> {
-    let Some(key) = key(body, sides, registers, kept, thorough) else {
-        return best(body, sides, registers, kept, thorough);
-    };
-    let known = FOUND.lock().ok().and_then(|found| found.get(&key).cloned());
-    if let Some(known) = known {
-        return Ok(known);
+/// For loops of functions that are not measured, of which there are many, and for
+/// those that are searched thoroughly.
+static FOUND: [Mutex<Generations>; 2] = [const { Mutex::new((BTreeMap::new(), BTreeMap::new())) }; 2];
+
+/// Pipelines found on one machine, and on what it would be with more or less room.
+#[derive(Debug)]
+pub struct Memo {
+    /// All of the machine that schedulers look at, but for its room.
+    machine: Key,
+}
+
+impl Memo {
+    pub fn new(machine: &Machine) -> Memo {
+        let issue = ciphermill_machine::Issue { width: 0, ..machine.issue.clone() };
+        let units: Vec<_> = machine.units.iter().map(|u| (&u.name, u.cluster, u.shared)).collect();
+        let Machine { word_bits, files, regs, instrs, variants, memory, abi, .. } = machine;
+        Memo { machine: key(&(word_bits, files, regs, instrs, variants, memory, abi, issue, units)) }
     }
-    let new = best(body, sides, registers, kept, thorough)?;
-    if let Ok(mut found) = FOUND.lock() {
-        if found.len() >= MOST {
-            found.clear();
+
+    /// The pipelines of one loop.
+    pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Remembered {
+        let key = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, thorough));
+        Remembered { key, found: &FOUND[usize::from(thorough)] }
+    }
+}
+
+/// Those of one loop, by the room of the machine.
+pub struct Remembered {
+    key: Key,
+    found: &'static Mutex<Generations>,
+}
+
+impl Remembered {
+    /// What `search` finds, from memory where the same was asked before.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub fn or<E>(&self, room: &Room, search: impl FnOnce() -> Result<Found, E>) -> Result<Found, E> {
+        let key = key(&(self.key, room));
+        if let Some(known) = self.known(key) {
+            return Ok(known);
         }
-        found.insert(key, new.clone());
+        let new = search()?;
+        self.keep(key, new.clone());
+        Ok(new)
     }
-    Ok(new)
+
+    fn known(&self, key: Key) -> Option<Found> {
+        let old = {
+            let mut found = self.found.lock().ok()?;
+            if let Some(known) = found.0.get(&key) {
+                return Some(known.clone());
+            }
+            found.1.remove(&key)?
+        };
+        self.keep(key, old.clone());
+        Some(old)
+    }
+
+    fn keep(&self, key: Key, value: Found) {
+        let Ok(mut found) = self.found.lock() else { return };
+        if found.0.len() >= MOST {
+            found.1 = std::mem::take(&mut found.0);
+        }
+        found.0.insert(key, value);
+    }
 }
 
 /// Two hashes of all that a pipeline follows from.
-fn key(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Option<Key> {
+fn key(all: &dyn Debug) -> Key {
     let mut text = Text(DefaultHasher::new(), DefaultHasher::new());
     text.1.write_u8(1);
-    let all = (body, sides.machine, &sides.files, &sides.pool, &registers.allocatable, kept, thorough);
-    write!(text, "{all:?}").ok()?;
-    Some((text.0.finish(), text.1.finish()))
+    // Hashers take any text.
+    let _ = write!(text, "{all:?}");
+    (text.0.finish(), text.1.finish())
 }
 
 /// Text that is hashed as it is written.

@@ -26,6 +26,7 @@ pub mod exact;
 pub mod graph;
 mod memo;
 pub mod modulo;
+mod narrower;
 pub mod order;
 pub mod partition;
 pub mod place;
@@ -40,9 +41,10 @@ use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use exact::Exchange;
+pub use memo::Memo;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// Stages that an iteration may have: its prologue starts one iteration, so a
 /// loop of any length can enter.
@@ -110,6 +112,7 @@ pub fn pipeline(
     facts: &Facts,
     registers: &Registers,
     thorough: bool,
+    memo: &OnceCell<Memo>,
     mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
     let mut free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
@@ -129,28 +132,28 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let rotating = rotating::pipeline(&body, &sides, registers, thorough)?;
-        if let Some(kernel) = rotating {
-            // Where many values live at once, counting registers while operations are
-            // placed may do better.
-            let bound = kernel.res_mii.max(kernel.rec_mii);
-            let other = if kernel.schedule.ii > bound { memo::best_known(&body, &sides, registers, kept(&kernels), false)? } else { None };
-            let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
-            let (mut kernel, own) = better.unwrap_or((kernel, body));
-            if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
-                kernel = exchange.improve(kernel, &own, &sides, registers)?;
-            }
-            replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
-            kernels.push(kernel);
-            continue;
-        }
-        let Some((mut kernel, own)) = memo::best_known(&body, &sides, registers, kept(&kernels), thorough)? else { continue };
-        if let Some(exchange) = &mut exchange {
+        let memo = memo.get_or_init(|| Memo::new(machine));
+        let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), thorough, memo)?;
+        let Some((mut kernel, own)) = found else { continue };
+        if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }
-        replace(func, &c, &body, &kernel, kernels.len(), registers, machine);
+        replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
         kernels.push(kernel);
     }
+}
+
+/// The shortest pipeline that is found on a machine.
+fn shortest(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let Some(kernel) = rotating::pipeline(body, sides, registers, thorough)? else {
+        return best(body, sides, registers, kept, thorough);
+    };
+    // Where many values live at once, counting registers while operations are
+    // placed may do better.
+    let bound = kernel.res_mii.max(kernel.rec_mii);
+    let other = if kernel.schedule.ii > bound { best(body, sides, registers, kept, false)? } else { None };
+    let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
+    Ok(Some(better.unwrap_or_else(|| (kernel, body.clone()))))
 }
 
 /// Values that the loops so far keep in the frame.

@@ -12,15 +12,19 @@
 //! not begun or is over (Rau, Lee, Tirumalai, Schlansker, PLDI 1992; Dehnert,
 //! Hsu, Bratt, ASPLOS 1989).
 //!
-//! Loops with operands that overwrite one of their sources, or that want certain
-//! registers, are left to the pipeliner without rotation.
+//! A branch within the loop has become moves under a condition by now (`opt`'s
+//! `if_convert`): they write the register of one of their sources, which [`names`]
+//! takes to be one value with theirs. Loops with operands that overwrite a value of
+//! the iteration before, or that want certain registers, are left to the pipeliner
+//! without rotation.
 
 pub mod emit;
 mod names;
 mod schedule;
 
 use super::body::{Body, From};
-use super::place::{self, At, Ops, Sides};
+use super::modulo::Schedule;
+use super::place::{self, At, Op, Ops, Sides};
 use super::{Kernel, color, graph};
 use schedule::{Order, Orders, Policy};
 use crate::CompileError;
@@ -79,7 +83,8 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     };
     let ops = place::settle(body, sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()])?;
     let certain = |i: &InstrId| !machine.instrs[usize::from(i.0)].only.is_empty();
-    if ops.ops.iter().any(|op| op.tied || op.variants.iter().any(certain) || !guardable(machine, op.inst.instr)) {
+    let early = |op: &Op| op.tied && !matches!(names::replaced(op), Some(From::Node(_, 0)));
+    if ops.ops.iter().any(|op| early(op) || op.variants.iter().any(certain) || !guardable(machine, op.inst.instr)) {
         return Ok(None);
     }
     // The branch decides in the first stage by what its own iteration has made.
@@ -95,31 +100,45 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     let orders = Orders::new(&ops);
     // Ways round through memory, which are no values, count too.
     let Some(first) = orders.least(first, first.max(2 * chain + 2)) else { return Ok(None) };
-    for (near, ii) in intervals(first).enumerate() {
-        let Some(depth) = orders.depths(ii) else { continue };
+    // Where a way round is longer than units and single values need, it is the bound.
+    let rec_mii = if first > res_mii.max(rec_mii) { first } else { rec_mii };
+    let at = |ii: i64, seeds: u64| -> Option<(Schedule, Vec<Option<i64>>)> {
+        let depth = orders.depths(ii)?;
         let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
         let least = (deepest.min(chain) + ii - 1) / ii;
         let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
-        let seeds = if thorough && near < NEAR { SEEDS } else { 1 };
-        for policy in (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed })) {
-            let at = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy);
-            let Some(schedule) = (least..=most).find_map(at) else { continue };
-            let Some(of) = names::names(&ops, &schedule, ring.len() as i64) else { continue };
-            return Ok(Some(Kernel {
-                ops,
-                schedule,
-                registers: interface,
-                skip: body.skip,
-                loop_depth: body.loop_depth,
-                kept: Vec::new(),
-                res_mii,
-                rec_mii,
-                least: 0,
-                rotating: Some(Names { ring, of, back }),
-            }));
+        let mut policies = (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed }));
+        policies.find_map(|policy| {
+            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy);
+            let schedule = (least..=most).find_map(with)?;
+            let of = names::names(&ops, &schedule, ring.len() as i64)?;
+            Some((schedule, of))
+        })
+    };
+    let mut failed = first - 1;
+    let coarse = intervals(first).enumerate().find_map(|(near, ii)| {
+        let found = at(ii, if thorough && near < NEAR { SEEDS } else { 1 });
+        if found.is_none() {
+            failed = ii;
         }
-    }
-    Ok(None)
+        found
+    });
+    // What a step went over.
+    let Some(coarse) = coarse else { return Ok(None) };
+    let between = (failed + 1..coarse.0.ii).find_map(|ii| at(ii, 1));
+    let (schedule, of) = between.unwrap_or(coarse);
+    Ok(Some(Kernel {
+        ops,
+        schedule,
+        registers: interface,
+        skip: body.skip,
+        loop_depth: body.loop_depth,
+        kept: Vec::new(),
+        res_mii,
+        rec_mii,
+        least: 0,
+        rotating: Some(Names { ring, of, back }),
+    }))
 }
 
 /// Can an instruction do nothing where a predicate says so?
