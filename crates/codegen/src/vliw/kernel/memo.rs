@@ -10,8 +10,9 @@ use super::place::Sides;
 use super::{Kernel, best};
 use crate::CompileError;
 use crate::allocate::Registers;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Mutex;
 
@@ -23,19 +24,38 @@ type Found = Option<(Kernel, Body)>;
 
 static FOUND: Mutex<BTreeMap<Key, Found>> = Mutex::new(BTreeMap::new());
 
-/// As [`best`], from memory where the same was asked before.
-///
-/// # Errors
-/// As [`best`].
-pub fn best_known(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Result<Found, CompileError> {
-    let Some(key) = key(body, sides, registers, kept, thorough) else {
-        return best(body, sides, registers, kept, thorough);
-    };
+/// The machine and the registers of a function, for looking up its loops.
+pub struct Known<'a> {
+    sides: &'a Sides<'a>,
+    registers: &'a Registers,
+    /// Hash of both, made with the first loop: a machine's description is long.
+    hash: OnceCell<Option<Key>>,
+}
+
+impl<'a> Known<'a> {
+    pub fn new(sides: &'a Sides<'a>, registers: &'a Registers) -> Known<'a> {
+        Known { sides, registers, hash: OnceCell::new() }
+    }
+
+    /// As [`best`], from memory where the same was asked before.
+    ///
+    /// # Errors
+    /// As [`best`].
+    pub fn best(&self, body: &Body, kept: usize, thorough: bool) -> Result<Found, CompileError> {
+        let all = (self.sides.machine, &self.sides.files, &self.sides.pool, &self.registers.allocatable);
+        let of_function = *self.hash.get_or_init(|| hash(&all));
+        let key = of_function.and_then(|f| hash(&(f, body, kept, thorough)));
+        best_known(key, || best(body, self.sides, self.registers, kept, thorough))
+    }
+}
+
+fn best_known(key: Option<Key>, best: impl FnOnce() -> Result<Found, CompileError>) -> Result<Found, CompileError> {
+    let Some(key) = key else { return best() };
     let known = FOUND.lock().ok().and_then(|found| found.get(&key).cloned());
     if let Some(known) = known {
         return Ok(known);
     }
-    let new = best(body, sides, registers, kept, thorough)?;
+    let new = best()?;
     if let Ok(mut found) = FOUND.lock() {
         if found.len() >= MOST {
             found.clear();
@@ -45,12 +65,11 @@ pub fn best_known(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: u
     Ok(new)
 }
 
-/// Two hashes of all that a pipeline follows from.
-fn key(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Option<Key> {
+/// Two hashes of what something says of itself.
+fn hash(what: &impl Debug) -> Option<Key> {
     let mut text = Text(DefaultHasher::new(), DefaultHasher::new());
     text.1.write_u8(1);
-    let all = (body, sides.machine, &sides.files, &sides.pool, &registers.allocatable, kept, thorough);
-    write!(text, "{all:?}").ok()?;
+    write!(text, "{what:?}").ok()?;
     Some((text.0.finish(), text.1.finish()))
 }
 

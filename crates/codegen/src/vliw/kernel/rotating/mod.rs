@@ -26,6 +26,7 @@ use schedule::{Order, Orders, Policy};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::sem::Stmt;
+use std::cell::Cell;
 use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
 
 /// Names for the values of a pipelined loop.
@@ -56,6 +57,9 @@ fn intervals(least: i64) -> impl Iterator<Item = i64> {
 const SEEDS: u64 = 3;
 /// Intervals at which they are.
 const NEAR: usize = 4;
+/// Cycles looked at for one loop, over all attempts: a loop of many thousand
+/// instructions gets what is found until then.
+const WORK: i64 = 200_000_000;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
 
@@ -89,12 +93,14 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     }
     let Some(back) = back(machine, rotation, body) else { return Ok(None) };
     let Some(interface) = interface(sides, &ops, registers) else { return Ok(None) };
-    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), graph::rec_mii(&ops));
-    let chain = graph::chain(&ops);
+    let single = graph::Orders::of(&ops);
+    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), single.rec_mii(&ops));
+    let chain = single.chain(&ops);
     let first = res_mii.max(rec_mii);
     let orders = Orders::new(&ops);
     // Ways round through memory, which are no values, count too.
     let Some(first) = orders.least(first, first.max(2 * chain + 2)) else { return Ok(None) };
+    let work = Cell::new(WORK);
     for (near, ii) in intervals(first).enumerate() {
         let Some(depth) = orders.depths(ii) else { continue };
         let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
@@ -102,7 +108,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
         let seeds = if thorough && near < NEAR { SEEDS } else { 1 };
         for policy in (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed })) {
-            let at = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy);
+            let at = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy, &work);
             let Some(schedule) = (least..=most).find_map(at) else { continue };
             let Some(of) = names::names(&ops, &schedule, ring.len() as i64) else { continue };
             return Ok(Some(Kernel {
