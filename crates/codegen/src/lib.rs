@@ -90,6 +90,9 @@ pub struct Options {
     /// pipelined without a search for the best division between clusters.
     /// Without one every function is meant.
     pub focus: Option<String>,
+    /// No loop is searched with all effort, whatever is the focus: for comparing
+    /// forms of a program before the best is compiled.
+    pub quick: bool,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
     /// stand in memory, modulo a power of two. Speed depends on it where memory has
     /// several blocks, and the result on a machine whose loads put base and index
@@ -162,7 +165,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             without_window(&mut vfunc, m);
         }
         let kernels = if m.issue.explicit && options.level > 0 {
-            let search = options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
+            let search = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
             vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, &memo, exchange.as_mut())?
         } else {
             Vec::new()

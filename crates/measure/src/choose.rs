@@ -9,7 +9,7 @@
 use crate::MeasureError;
 use crate::compare::side_by_side;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Compiled, Form};
+use crate::pipeline::{self, Compiled, Effort, Form};
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Request};
 use crate::shared;
@@ -59,7 +59,7 @@ pub fn choose(
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     if !statically && plain(request.unroll.unwrap_or(false)) {
-        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, None, exact)?;
+        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, None, exact, Effort::Full)?;
         let Compiled { program, context_at } = compiled;
         return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at });
     }
@@ -68,43 +68,57 @@ pub fn choose(
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let driver = plan::driver(work.direction, work.blocks);
     let ctx_bytes = interface.ctx_bytes;
-    let make = |form: Option<(u32, bool)>| -> Result<Chosen, MeasureError> {
+    let make = |form: Option<(u32, bool)>, effort: Effort| -> Result<Chosen, MeasureError> {
         let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
         let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, form.as_ref(), exact)?;
+        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, form.as_ref(), exact, effort)?;
         let Compiled { program, context_at } = compiled;
         Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of, context_at })
     };
     if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
-        return make(of.unrolled.then_some((of.jam, of.throughput)));
+        return make(of.unrolled.then_some((of.jam, of.throughput)), Effort::Full);
     }
     let mut best: Option<(f64, Chosen)> = None;
-    let mut compare = |form: Option<(u32, bool)>| -> Result<bool, MeasureError> {
-        let chosen = make(form)?;
+    let compare = |best: &mut Option<(f64, Chosen)>, form: Option<(u32, bool)>, effort: Effort| -> Result<bool, MeasureError> {
+        let chosen = make(form, effort)?;
         let cycles = trial(wasm, &chosen, interface, request, work, unit)?;
         let better = best.as_ref().is_none_or(|b| cycles < b.0);
         if better {
-            best = Some((cycles, chosen));
+            *best = Some((cycles, chosen));
         }
         Ok(better)
     };
+    // Where work is to be divided between clusters, a search for how takes longer
+    // than everything else: forms of one block at a time are compared without one,
+    // and only the best of them is made once more with all effort. Several blocks
+    // gain too much by it for a comparison without.
+    let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
+    let first = if divided { Effort::Quick } else { Effort::Full };
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
-        compare(None)?;
+        compare(&mut best, None, first)?;
     }
+    let mut others = Vec::new();
+    let mut throughput = false;
     if request.unroll != Some(false) || request.jam.unwrap_or(1) > 1 {
         let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block;
-        let jams: Vec<u32> = match request.jam {
+        let mut jams: Vec<u32> = match request.jam {
             Some(jam) => vec![jam],
             None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
         };
-        let mut throughput = false;
-        for (k, &jam) in jams.iter().enumerate() {
-            compare(Some((jam, throughput)))?;
-            // What pays for the first number of blocks is kept for the others.
-            if k == 0 && several {
-                throughput = compare(Some((jam, true)))?;
-            }
+        others = jams.split_off(1);
+        compare(&mut best, Some((jams[0], false)), first)?;
+        // What pays for the first number of blocks is kept for the others.
+        if several {
+            throughput = compare(&mut best, Some((jams[0], true)), first)?;
         }
+    }
+    if divided {
+        let quick = best.take();
+        let form = quick.map(|b| b.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+        compare(&mut best, form, Effort::Full)?;
+    }
+    for jam in others {
+        compare(&mut best, Some((jam, throughput)), Effort::Full)?;
     }
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }

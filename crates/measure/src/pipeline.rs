@@ -70,6 +70,15 @@ const UNROLL_BUDGET: u32 = 4000;
 /// Instructions of a branch that become selections.
 const IF_CONVERT: u32 = 16;
 
+/// How hard the code generator tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// For comparing forms of a program.
+    Quick,
+    /// For the form that is measured.
+    Full,
+}
+
 /// A program, and where in memory its context should stand: `(modulus,
 /// residue)`, where that makes it faster.
 pub struct Compiled {
@@ -90,6 +99,7 @@ pub fn compile(
     aligned: bool,
     form: Option<&Form<'_>>,
     exact: Option<&[Answer]>,
+    effort: Effort,
 ) -> Result<Compiled, MeasureError> {
     let options = optimising(&machine, level, form);
     let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
@@ -100,6 +110,7 @@ pub fn compile(
     })?;
     let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
     let mut options = generation(&machine, level, aligned, form, exact);
+    options.quick = effort == Effort::Quick;
     options.placed_params =
         form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect();
     let program = ciphermill_codegen::compile(&module, machine, &options).map_err(refused)?;
@@ -161,6 +172,7 @@ pub fn generation(
         word_buffers: aligned || machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
         focus: form.map(|form| form.driver.to_owned()),
+        quick: false,
         buffers: buffers(),
         exact: exact.map(<[Answer]>::to_vec),
         placed_params: Vec::new(),

@@ -5,15 +5,81 @@
 use super::body::{Body, From};
 use super::place::{At, Ops, Sides, settle};
 use crate::CompileError;
-use ciphermill_machine::{InstrId, Machine};
+use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// An order between two operations of one iteration: the second issues at
 /// least so many cycles after the first.
 pub struct Edges {
-    pub preds: Vec<Vec<(usize, i64)>>,
-    pub succs: Vec<Vec<(usize, i64)>>,
+    pub preds: Vec<SmallVec<[(usize, i64); 4]>>,
+    pub succs: Vec<SmallVec<[(usize, i64); 4]>>,
+}
+
+/// The orders of an iteration, and what follows from them.
+pub struct Orders {
+    /// Inductions, which no order ties to one place.
+    pub lazy: Vec<bool>,
+    pub edges: Edges,
+    /// The operations, each behind those before it.
+    sorted: Vec<usize>,
+    /// Longest way from the iteration's beginning to each operation.
+    pub depth: Vec<i64>,
+}
+
+impl Orders {
+    pub fn of(ops: &Ops) -> Orders {
+        let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
+        let edges = edges(ops, &lazy);
+        let sorted = topological(&edges);
+        let mut depth = vec![0i64; ops.ops.len()];
+        for &i in &sorted {
+            depth[i] = edges.preds[i].iter().map(|&(p, w)| depth[p] + w).max().unwrap_or(0).max(0);
+        }
+        Orders { lazy, edges, sorted, depth }
+    }
+
+    /// Length of the longest chain of one iteration, in cycles.
+    pub fn chain(&self, ops: &Ops) -> i64 {
+        (0..ops.ops.len()).map(|i| self.depth[i] + latency(ops, i)).max().unwrap_or(1)
+    }
+
+    /// The least II that each value carried round needs by itself: from the
+    /// operation that reads it to the one that makes its successor.
+    pub fn rec_mii(&self, ops: &Ops) -> i64 {
+        let n = ops.ops.len();
+        let mut readers: BTreeMap<usize, Vec<(usize, i64)>> = BTreeMap::new();
+        for (i, op) in ops.ops.iter().enumerate() {
+            for &(o, from) in &op.reads {
+                if let From::Node(p, 1) = from {
+                    readers.entry(p).or_default().push((i, ops.crossing(i, o)));
+                }
+            }
+        }
+        let mut best = 1;
+        let mut dist: Vec<Option<i64>> = vec![None; n];
+        for (&p, list) in readers.iter().filter(|r| ops.initial.contains_key(r.0)) {
+            if self.lazy[p] {
+                // Nothing but itself leads to it.
+                let own = list.iter().filter(|r| r.0 == p).map(|r| r.1).max().unwrap_or(0);
+                best = best.max(own + latency(ops, p));
+                continue;
+            }
+            dist.fill(None);
+            for &(i, crossing) in list {
+                dist[i] = dist[i].max(Some(crossing));
+            }
+            for &i in &self.sorted {
+                let way = self.edges.preds[i].iter().filter_map(|&(q, w)| Some(dist[q]? + w)).max();
+                dist[i] = way.max(dist[i]);
+            }
+            if let Some(d) = dist[p] {
+                best = best.max(d + latency(ops, p));
+            }
+        }
+        best
+    }
 }
 
 /// Is the operation an induction: a function of its own last result and of
@@ -29,9 +95,9 @@ pub fn induction(ops: &Ops, i: usize) -> bool {
 
 /// The orders within one iteration: results before their readers, readers
 /// before what overwrites their values, accesses to memory.
-pub fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
+fn edges(ops: &Ops, lazy: &[bool]) -> Edges {
     let n = ops.ops.len();
-    let mut e = Edges { preds: vec![Vec::new(); n], succs: vec![Vec::new(); n] };
+    let mut e = Edges { preds: vec![SmallVec::new(); n], succs: vec![SmallVec::new(); n] };
     let mut add = |a: usize, b: usize, w: i64| {
         e.succs[a].push((b, w));
         e.preds[b].push((a, w));
@@ -66,19 +132,9 @@ pub fn kept(ops: &Ops, i: usize) -> i64 {
     if ops.interlock { 1 } else { latency(ops, i) }
 }
 
-/// Longest way from the iteration's beginning to each operation.
-pub fn depths(ops: &Ops, e: &Edges) -> Vec<i64> {
-    let order = topological(ops, e);
-    let mut depth = vec![0i64; ops.ops.len()];
-    for i in order {
-        depth[i] = e.preds[i].iter().map(|&(p, w)| depth[p] + w).max().unwrap_or(0).max(0);
-    }
-    depth
-}
-
-fn topological(ops: &Ops, e: &Edges) -> Vec<usize> {
-    let n = ops.ops.len();
-    let mut left: Vec<usize> = e.preds.iter().map(Vec::len).collect();
+fn topological(e: &Edges) -> Vec<usize> {
+    let n = e.preds.len();
+    let mut left: Vec<usize> = e.preds.iter().map(SmallVec::len).collect();
     let mut ready: Vec<usize> = (0..n).filter(|&i| left[i] == 0).collect();
     let mut out = Vec::with_capacity(n);
     while let Some(i) = ready.pop() {
@@ -93,18 +149,10 @@ fn topological(ops: &Ops, e: &Edges) -> Vec<usize> {
     out
 }
 
-/// Length of the longest chain of one iteration, in cycles.
-pub fn chain(ops: &Ops) -> i64 {
-    let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
-    let e = edges(ops, &lazy);
-    let depth = depths(ops, &e);
-    (0..ops.ops.len()).map(|i| depth[i] + latency(ops, i)).max().unwrap_or(1)
-}
-
 /// The least II that units allow with the sides as they are: for every set of
 /// units that some operations cannot leave, their number.
 pub fn res_mii(sides: &Sides<'_>, ops: &Ops) -> i64 {
-    resource_bound(sides.machine, ops.ops.iter().map(|op| op.variants.as_slice()))
+    resource_bound(sides, ops.ops.iter().map(|op| op.variants.as_slice()))
 }
 
 /// The bounds that hold whatever runs where: ResMII of the loop's own
@@ -112,7 +160,7 @@ pub fn res_mii(sides: &Sides<'_>, ops: &Ops) -> i64 {
 /// sides.
 pub fn lower(sides: &Sides<'_>, body: &Body) -> Result<(i64, i64), CompileError> {
     let ops = one_side(sides, body)?;
-    Ok((resources(sides.machine, &ops), rec_mii(&ops)))
+    Ok((resources(sides, &ops), Orders::of(&ops).rec_mii(&ops)))
 }
 
 /// A body with all of it on one side.
@@ -121,18 +169,25 @@ pub fn one_side(sides: &Sides<'_>, body: &Body) -> Result<Ops, CompileError> {
 }
 
 /// ResMII of the loop's own operations, whatever unit of whatever side they run on.
-pub fn resources(machine: &Machine, ops: &Ops) -> i64 {
+pub fn resources(sides: &Sides<'_>, ops: &Ops) -> i64 {
     let own = ops.ops.iter().filter(|op| op.inst.role != Role::Overhead);
-    resource_bound(machine, own.map(|op| machine.variants[usize::from(op.inst.instr.0)].as_slice()))
+    let anywhere = own.map(|op| sides.machine.variants[usize::from(op.inst.instr.0)].as_slice());
+    resource_bound(sides, anywhere)
 }
 
-fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [InstrId]>) -> i64 {
-    let of = |list: &[InstrId]| -> u64 {
-        list.iter().flat_map(|v| &machine.instrs[usize::from(v.0)].units).fold(0u64, |m, &u| m | 1 << u.min(63))
-    };
-    let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
-    variants.map(of).filter(|m| *m != 0).for_each(|m| *counts.entry(m).or_default() += 1);
-    let sets: Vec<u64> = counts.keys().copied().collect();
+fn resource_bound<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>) -> i64 {
+    let machine = sides.machine;
+    let of = |list: &[InstrId]| list.iter().fold(0u64, |m, v| m | sides.units[usize::from(v.0)]);
+    // `(units, operations that cannot leave them)`; there are few different sets.
+    let mut counts: Vec<(u64, u64)> = Vec::new();
+    for set in variants.map(of).filter(|m| *m != 0) {
+        match counts.iter_mut().find(|c| c.0 == set) {
+            Some(c) => c.1 += 1,
+            None => counts.push((set, 1)),
+        }
+    }
+    counts.sort_unstable();
+    let sets: Vec<u64> = counts.iter().map(|c| c.0).collect();
     let mut unions = sets.clone();
     if sets.len() <= 14 {
         for &s in &sets {
@@ -149,29 +204,7 @@ fn resource_bound<'a>(machine: &Machine, variants: impl Iterator<Item = &'a [Ins
         let work = counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>();
         work.div_ceil(capacity(set).max(1))
     };
-    let issue = counts.values().sum::<u64>();
+    let issue = counts.iter().map(|c| c.1).sum::<u64>();
     let most = unions.into_iter().map(bound).max().unwrap_or(1);
     most.max(issue.div_ceil(u64::from(machine.issue.width.max(1)))).max(1) as i64
-}
-
-/// The least II that each value carried round needs by itself: from the
-/// operation that reads it to the one that makes its successor.
-pub fn rec_mii(ops: &Ops) -> i64 {
-    let n = ops.ops.len();
-    let lazy: Vec<bool> = (0..n).map(|i| induction(ops, i)).collect();
-    let e = edges(ops, &lazy);
-    let order = topological(ops, &e);
-    let mut best = 1;
-    for (&p, _) in &ops.initial {
-        let mut dist: Vec<Option<i64>> = vec![None; n];
-        for &i in &order {
-            let reads = ops.ops[i].reads.iter().filter(|r| r.1 == From::Node(p, 1)).map(|r| ops.crossing(i, r.0)).max();
-            let way = e.preds[i].iter().filter_map(|&(q, w)| Some(dist[q]? + w)).max();
-            dist[i] = way.max(reads);
-        }
-        if let Some(d) = dist[p] {
-            best = best.max(d + latency(ops, p));
-        }
-    }
-    best
 }

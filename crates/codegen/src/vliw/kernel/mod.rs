@@ -32,6 +32,7 @@ pub mod partition;
 pub mod place;
 pub mod rotating;
 pub mod spill;
+mod split;
 pub mod table;
 
 use crate::CompileError;
@@ -51,17 +52,20 @@ use std::cell::{Cell, OnceCell};
 const STAGES: i64 = 2;
 /// What is tried at each II.
 const POLICIES: [Policy; 8] = [
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, seed: 0 },
-    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, seed: 0 },
-    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
+    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, seed: 0 },
 ];
-/// Schedules of one length that are tried with fewer registers each time.
-const ATTEMPTS: usize = 5;
+/// Schedules of one length that are tried, with fewer registers each time where the
+/// last had too few.
+const ATTEMPTS: usize = 8;
+/// Rows on both sides of one with too few registers that are taken to have fewer.
+const NEARBY: i64 = 2;
 /// Operations scheduled while partitions of a body that hangs together are
 /// tried: a large body gets fewer trials.
 const TRIALS: usize = 100_000;
@@ -69,6 +73,11 @@ const TRIALS: usize = 100_000;
 /// is wanted; a tenth of that otherwise. Loops of ciphers need less; a loop of
 /// many thousand instructions gets what was found until then.
 const WORK: i64 = 40_000_000;
+/// Operations looked at that making each node of a body possible, with the orders
+/// between all of them, comes to.
+const SETTLING: usize = 4;
+/// Loops of more instructions are left as they are.
+const MOST_NODES: usize = 8000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
 /// Operations scheduled while a schedule that was found is being shortened.
@@ -129,8 +138,8 @@ pub fn pipeline(
         let Some(c) = next else { return Ok(kernels) };
         tried.insert(name(func, &c));
         let body = match body::read(func, machine, facts, &c) {
-            Ok(body) => body,
-            Err(_) => continue,
+            Ok(body) if body.nodes.len() <= MOST_NODES => body,
+            _ => continue,
         };
         let memo = memo.get_or_init(|| Memo::new(machine));
         let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), thorough, memo)?;
@@ -183,6 +192,7 @@ fn best(
     if thorough && loops.work.get() > 0 && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
         let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
         let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
+        loops.charge(order::TRIALS as usize * body.nodes.len());
         let ordered = order::frugal(body, &part);
         let most = to.saturating_add(to / 8);
         let mut next = None;
@@ -228,6 +238,11 @@ struct Loops<'a> {
 }
 
 impl Loops<'_> {
+    /// Work done beside the schedulers.
+    fn charge(&self, operations: usize) {
+        self.work.set(self.work.get() - operations as i64);
+    }
+
     /// Try divisions of a body between the sides, some of whose values are in
     /// the frame, for a kernel of at most so many cycles.
     fn divide(
@@ -249,6 +264,7 @@ impl Loops<'_> {
             if let Some(separate) = partition::separate(body) {
                 try_at(&separate, &partition::apart(&separate, sides), &[], found)?;
                 let part: Vec<usize> = partition::apart(&separate, sides).iter().map(|a| a.result).collect();
+                self.charge(order::TRIALS as usize * separate.nodes.len());
                 let ordered = order::frugal(&separate, &part);
                 try_at(&ordered, &partition::apart(&ordered, sides), &[], found)?;
             }
@@ -293,6 +309,7 @@ impl Loops<'_> {
         if self.work.get() <= 0 {
             return Ok(());
         }
+        self.charge(SETTLING * body.nodes.len());
         let ops = place::settle(body, self.sides, at)?;
         let to = found.as_ref().map_or(most, |f| f.kernel.schedule.ii - 1);
         if let Some((kernel, policy)) = self.at_any_ii(body, &ops, to) {
@@ -327,6 +344,7 @@ impl Loops<'_> {
             if let Some((_, order)) = &other {
                 at = order.iter().map(|&old| at[old]).collect();
             }
+            self.charge(SETTLING * n);
             let body = other.map_or_else(|| found.body.clone(), |o| o.0);
             let ops = place::settle(&body, self.sides, &at)?;
             let Some(room) = self.room(&body, &ops) else { continue };
@@ -355,21 +373,22 @@ impl Loops<'_> {
     /// values from outside leave no register.
     fn room(&self, body: &Body, ops: &Ops) -> Option<Room> {
         let res_mii = graph::res_mii(self.sides, ops);
-        let rec_mii = graph::rec_mii(ops);
         let outside = color::invariants(self.sides, ops);
         let limits: Vec<i64> = self.sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
         if limits.iter().any(|l| *l < 2) {
             return None;
         }
         let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
+        let plan = Plan::new(self.sides, ops, apart(ops, res_mii));
+        let rec_mii = plan.orders.rec_mii(ops);
         let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        Some(Room { res_mii, rec_mii, first, limits, plan: Plan::new(self.sides, ops, apart(ops, res_mii)) })
+        Some(Room { res_mii, rec_mii, first, limits, plan })
     }
 
     /// The first II at which schedule and registers work out.
     fn at_any_ii(&self, body: &Body, ops: &Ops, to: i64) -> Option<(Kernel, Policy)> {
         let room = self.room(body, ops)?;
-        let last = (room.first + graph::chain(ops) + ops.ops.len() as i64).min(to);
+        let last = (room.first + room.plan.orders.chain(ops) + ops.ops.len() as i64).min(to);
         let at = |ii: i64| {
             let mut all = (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p)));
             all.find_map(|(stages, policy)| Some((self.attempt(body, ops, &room, ii, policy, stages)?, policy)))
@@ -383,18 +402,46 @@ impl Loops<'_> {
     /// schedule gets by with less.
     fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
         let mut limits = room.limits.clone();
+        let mut bias: Vec<Vec<i64>> = Vec::new();
         for _ in 0..ATTEMPTS {
-            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &self.work)?;
-            match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
-                Ok(registers) => {
+            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
+            self.charge(ops.ops.len());
+            match self.colored(ops, schedule) {
+                Ok((ops, schedule, registers)) => {
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops: ops.clone(), schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
+                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
                 }
-                Err(short) => limits[short.side] -= (short.by as i64 + 1) / 2,
+                Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
+                Err(short) => {
+                    if bias.is_empty() {
+                        bias = vec![vec![0; ii as usize]; limits.len()];
+                    }
+                    for (row, by) in short.rows {
+                        for near in -NEARBY..=NEARBY {
+                            let row = (row as i64 + near).rem_euclid(ii) as usize;
+                            bias[short.side][row] += (by + 1) / 2;
+                        }
+                    }
+                }
             }
         }
         None
+    }
+
+    /// A schedule with registers; with copies where values change over.
+    fn colored(&self, ops: &Ops, schedule: Schedule) -> Result<(Ops, Schedule, color::Assignment), color::Short> {
+        let (sides, allocatable) = (self.sides, &self.registers.allocatable);
+        let changing = split::Schedules { sides, ops, schedule: &schedule, room: OnceCell::new() };
+        let (mut registers, splits) = color::changing(sides, ops, &schedule, allocatable, &changing)?;
+        if splits.is_empty() {
+            return Ok((ops.clone(), schedule, registers));
+        }
+        let side = ops.ops[color::origin(ops, &splits, 0)].at.result;
+        match split::split(sides, ops, &schedule, &mut registers.result, &splits) {
+            Some((ops, schedule)) => Ok((ops, schedule, registers)),
+            None => Err(color::Short { side, by: 1, rows: Vec::new() }),
+        }
     }
 }
 
@@ -412,17 +459,18 @@ struct Room {
 /// Length of one iteration with the registers there are, for comparing
 /// partitions; longer than any where they are too few.
 fn estimate(body: &Body, sides: &Sides<'_>, at: &[At], work: &Cell<i64>) -> Result<i64, CompileError> {
+    work.set(work.get() - (SETTLING * body.nodes.len()) as i64);
     let ops = place::settle(body, sides, at)?;
     let resource = graph::res_mii(sides, &ops);
     let outside = color::invariants(sides, &ops);
     let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
-    let wide = graph::chain(&ops) * 4 + ops.ops.len() as i64;
     let plan = Plan::new(sides, &ops, apart(&ops, resource));
+    let wide = plan.orders.chain(&ops) + ops.ops.len() as i64;
     let length = |s: Schedule| {
         let body = &s.time[..s.time.len() - 1];
         body.iter().copied().max().unwrap_or(0) - body.iter().copied().min().unwrap_or(0)
     };
-    let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1, work));
+    let done = POLICIES.iter().find_map(|&p| modulo::schedule(sides, &ops, &plan, wide, p, &limits, 1, &[], work));
     Ok(done.map_or(2 * wide, length).max(resource))
 }
 

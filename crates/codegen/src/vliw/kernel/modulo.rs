@@ -26,7 +26,7 @@
 mod inductions;
 
 use super::body::From;
-use super::graph::{Edges, depths, edges, induction, kept, latency};
+use super::graph::{Orders, kept, latency};
 use super::place::{Op, Ops, Sides};
 use super::table::{Table, demand, shuffle};
 use ciphermill_machine::InstrId;
@@ -64,6 +64,11 @@ pub struct Policy {
     /// Of the operations that could stand in a cycle, so many are taken to do
     /// so when registers are counted.
     pub hope: i64,
+    /// Rows before an operation's in which other stages' values must leave
+    /// registers for those that are alive with it, too.
+    pub ahead: i64,
+    /// Registers on each side that the last stage leaves to those before it.
+    pub keep: i64,
     /// Not 0: the lengths of ways back are changed a little, each number in a
     /// way of its own.
     pub seed: u64,
@@ -79,6 +84,8 @@ impl Policy {
             reserve: [0, 0, 1, 3][choice(1, 4) as usize],
             wait: [None, Some(2), Some(6), Some(99)][choice(2, 4) as usize],
             hope: 1 << choice(3, 4),
+            ahead: [0, 1, 2, 4][choice(5, 4) as usize],
+            keep: [0, 2, 3, 4][choice(6, 4) as usize],
             seed,
         }
     }
@@ -112,9 +119,7 @@ struct Life {
 
 /// What all attempts at one loop share.
 pub struct Plan {
-    lazy: Vec<bool>,
-    edges: Edges,
-    depth: Vec<i64>,
+    pub orders: Orders,
     /// Places in the order of the program among the operations of a side, as
     /// depths: the last has that of the longest chain.
     rank: Vec<i64>,
@@ -124,7 +129,7 @@ pub struct Plan {
     /// For each operation those whose results of the same iteration it reads,
     /// and those that read its own; each once.
     sources: Vec<SmallVec<[usize; 4]>>,
-    readers: Vec<Vec<usize>>,
+    readers: Vec<SmallVec<[usize; 4]>>,
     /// Operations that must stand before each.
     waiting: Vec<usize>,
     demand: Arc<[f64]>,
@@ -132,17 +137,16 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(sides: &Sides<'_>, ops: &Ops, apart: bool) -> Plan {
-        let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
-        let edges = edges(ops, &lazy);
-        let depth = depths(ops, &edges);
-        let rank = ranks(ops, depth.iter().copied().max().unwrap_or(0));
-        let waiting = edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
+        let orders = Orders::of(ops);
+        let rank = ranks(ops, orders.depth.iter().copied().max().unwrap_or(0));
+        let lazy = &orders.lazy;
+        let waiting = orders.edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
         let sources: Vec<SmallVec<[usize; 4]>> = ops.ops.iter().map(sources).collect();
-        let mut readers = vec![Vec::new(); ops.ops.len()];
+        let mut readers = vec![SmallVec::new(); ops.ops.len()];
         for (i, list) in sources.iter().enumerate() {
             list.iter().for_each(|&p| readers[p].push(i));
         }
-        Plan { lazy, edges, depth, rank, apart, sources, readers, waiting, demand: demand(sides, ops) }
+        Plan { orders, rank, apart, sources, readers, waiting, demand: demand(sides, ops) }
     }
 }
 
@@ -169,7 +173,8 @@ fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
 }
 
 /// Try to schedule at an II and in so many stages, with at most so many
-/// registers on each side. The last operation is the branch back: it stands in
+/// registers on each side; of each side some are taken already in certain rows (`bias`,
+/// empty for none). The last operation is the branch back: it stands in
 /// the first stage, so that its delay slots end with it. What is left of `work`,
 /// in operations that are looked at, grows less; with none left nothing is found.
 pub fn schedule(
@@ -180,6 +185,7 @@ pub fn schedule(
     policy: Policy,
     registers: &[i64],
     stages: i64,
+    bias: &[Vec<i64>],
     work: &Cell<i64>,
 ) -> Option<Schedule> {
     let start = ops.ops.len() as i64;
@@ -187,6 +193,7 @@ pub fn schedule(
         return None;
     }
     let mut attempt = Attempt::new(sides, ops, plan, ii, policy, registers, stages)?;
+    bias.iter().zip(&mut attempt.occupied).for_each(|(b, o)| o.clone_from(b));
     attempt.branch()?;
     attempt.reserve_inductions()?;
     attempt.run(work)?;
@@ -244,7 +251,7 @@ impl<'a> Attempt<'a> {
         stages: i64,
     ) -> Option<Attempt<'a>> {
         let n = ops.ops.len();
-        let lazy = &plan.lazy;
+        let lazy = &plan.orders.lazy;
         let back = n.checked_sub(1)?;
         let mut lives = vec![Life::default(); n];
         for (i, op) in ops.ops.iter().enumerate() {
@@ -351,10 +358,10 @@ impl<'a> Attempt<'a> {
 
     /// The orders that an operation, now standing, puts on those before it.
     fn before(&mut self, i: usize, t: i64) {
-        for &(p, w) in &self.plan.edges.preds[i] {
+        for &(p, w) in &self.plan.orders.edges.preds[i] {
             self.late[p] = self.late[p].min(t - w);
             self.waiting[p] -= 1;
-            if self.waiting[p] == 0 && !self.plan.lazy[p] {
+            if self.waiting[p] == 0 && !self.plan.orders.lazy[p] {
                 self.is_ready(p);
             }
         }
@@ -362,7 +369,7 @@ impl<'a> Attempt<'a> {
 
     fn run(&mut self, work: &Cell<i64>) -> Option<()> {
         let policy = self.policy;
-        let own = |i: usize| self.plan.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
+        let own = |i: usize| self.plan.orders.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
         let urgency: Vec<i64> = (0..self.time.len()).map(|i| own(i) + 4 * policy.noise(i)).collect();
         let mut candidates: Vec<(i64, i64, usize)> = Vec::new();
         let mut t = -1i64;
@@ -394,7 +401,7 @@ impl<'a> Attempt<'a> {
             }
             t -= 1;
             // What still waits must be early enough for all that comes before.
-            if self.ready.iter().any(|&i| self.lowest + self.plan.depth[i] > t) {
+            if self.ready.iter().any(|&i| self.lowest + self.plan.orders.depth[i] > t) {
                 return None;
             }
         }
@@ -408,7 +415,7 @@ impl<'a> Attempt<'a> {
     /// Is it the last operation of its side in the order of the program?
     fn last(&mut self, i: usize) -> bool {
         let side = self.ops.ops[i].at.unit;
-        let open = |&k: &usize| self.time[k].is_none() && !self.plan.lazy[k] && self.ops.ops[k].at.unit == side;
+        let open = |&k: &usize| self.time[k].is_none() && !self.plan.orders.lazy[k] && self.ops.ops[k].at.unit == side;
         self.token[side] = (0..self.token[side]).rev().find(open).map_or(0, |k| k + 1);
         i + 1 >= self.token[side]
     }
@@ -422,12 +429,14 @@ impl<'a> Attempt<'a> {
     fn short(&mut self, i: usize, t: i64) -> bool {
         let policy = self.policy;
         let reserve = if policy.reserve == 0 || self.last(i) { 0 } else { policy.reserve };
+        let reserve = if self.lowest < -self.ii && t >= -self.ii { reserve.max(policy.keep) } else { reserve };
         (0..self.alive.len()).any(|side| {
             let gain = self.gain(i, side);
             if gain <= 0 {
                 return false;
             }
-            let excess = self.occupied(side, t) + self.alive[side] + gain - (self.limit[side] - reserve);
+            let occupied = (0..=policy.ahead).map(|c| self.occupied(side, t - c)).max().unwrap_or(0);
+            let excess = occupied + self.alive[side] + gain - (self.limit[side] - reserve);
             if excess <= 0 || excess > policy.hope {
                 return excess > 0;
             }
@@ -469,7 +478,7 @@ impl<'a> Attempt<'a> {
         // A result the next iteration reads: its readers there must not be too
         // early.
         let too_early = op.reads.iter().any(|r| match r.1 {
-            From::Node(p, 1) if p != i && !self.plan.lazy[p] => {
+            From::Node(p, 1) if p != i && !self.plan.orders.lazy[p] => {
                 self.time[p].is_some_and(|tp| t < tp + latency(ops, p) + ops.crossing(i, r.0) - ii)
             }
             _ => false,
@@ -499,11 +508,11 @@ impl<'a> Attempt<'a> {
         let ops = self.ops;
         let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
         let mut crowd: Vec<(usize, i64, i64)> = Vec::new();
-        for &(p, _) in &self.plan.edges.preds[i] {
-            if self.time[p].is_some() || self.plan.lazy[p] || latency(ops, p) < 2 || done.iter().any(|d| d.0 == p) {
+        for &(p, _) in &self.plan.orders.edges.preds[i] {
+            if self.time[p].is_some() || self.plan.orders.lazy[p] || latency(ops, p) < 2 || done.iter().any(|d| d.0 == p) {
                 continue;
             }
-            let mine = self.plan.edges.preds[i].iter().filter(|e| e.0 == p);
+            let mine = self.plan.orders.edges.preds[i].iter().filter(|e| e.0 == p);
             if self.waiting[p] != mine.clone().count() {
                 continue;
             }
@@ -562,7 +571,7 @@ impl<'a> Attempt<'a> {
         for r in &op.reads {
             match r.1 {
                 From::Node(p, 0) => self.open(p, t),
-                From::Node(p, _) if p != i && !self.plan.lazy[p] && !self.carried[p] => {
+                From::Node(p, _) if p != i && !self.plan.orders.lazy[p] && !self.carried[p] => {
                     self.alive[self.lives[p].side] += 1;
                     self.carried[p] = true;
                 }

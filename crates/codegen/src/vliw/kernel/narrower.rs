@@ -104,10 +104,10 @@ pub fn pipeline(
     let mut tried = 0;
     for room in own.narrower(&classes(sides.machine, &ops)) {
         room.give(&mut machine);
-        if graph::resources(&machine, &ops) >= best.0.schedule.ii {
+        let narrow = sides.on(&machine);
+        if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let narrow = Sides { machine: &machine, files: sides.files.clone(), pool: sides.pool.clone() };
         let found = known.or(&room, || shortest(body, &narrow, registers, kept, thorough))?;
         best = found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;

@@ -18,6 +18,8 @@ use std::collections::BTreeSet;
 struct Graph {
     before: Vec<Vec<usize>>,
     sources: Vec<Vec<usize>>,
+    /// Nodes that read the value of each.
+    readers: Vec<Vec<usize>>,
     /// Nodes on the longest way to each.
     depth: Vec<usize>,
 }
@@ -27,9 +29,16 @@ impl Graph {
         let own = |i: usize| -> Vec<usize> {
             let read =
                 body.nodes[i].reads.iter().filter_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None });
-            read.collect::<BTreeSet<_>>().into_iter().collect()
+            let mut read: Vec<usize> = read.collect();
+            read.sort_unstable();
+            read.dedup();
+            read
         };
         let sources: Vec<Vec<usize>> = (0..body.nodes.len()).map(own).collect();
+        let mut readers = vec![Vec::new(); sources.len()];
+        for (i, list) in sources.iter().enumerate() {
+            list.iter().for_each(|&p| readers[p].push(i));
+        }
         let mut before = sources.clone();
         for &(a, b, _, distance) in &body.memory {
             if distance == 0 {
@@ -40,12 +49,12 @@ impl Graph {
         for i in 0..before.len() {
             depth[i] = before[i].iter().map(|&p| depth[p] + 1).max().unwrap_or(0);
         }
-        Graph { before, sources, depth }
+        Graph { before, sources, readers, depth }
     }
 }
 
 /// Orders that are tried.
-const TRIALS: u64 = 60;
+pub const TRIALS: u64 = 60;
 
 /// The body in an order that keeps few values alive: the best of its own and
 /// those tried. Values count in the part (`part` has a number for each node)
@@ -90,25 +99,32 @@ fn backwards(body: &Body, graph: &Graph, trial: u64) -> Vec<usize> {
         1 => (0..n).map(|i| i + chance(i)).collect(),
         _ => (0..n).map(|i| graph.depth[i] + chance(i)).collect(),
     };
-    let mut ready: Vec<usize> = (0..n).filter(|&i| waiting[i] == 0).collect();
+    // Sources of each node that no reader has met yet.
+    let mut opens: Vec<i64> = graph.sources.iter().map(|s| s.iter().filter(|&&p| !open[p]).count() as i64).collect();
+    let ends = |i: usize, open: bool| i64::from(open && !body.initial.contains_key(&i));
+    // The branch is the last node and stays so.
+    let key = |i: usize, gain: i64, first: usize| (i + 1 != n, gain, Reverse((first, i)));
+    let mut is_ready = vec![false; n];
+    let mut ready = BTreeSet::new();
+    for i in (0..n).filter(|&i| waiting[i] == 0) {
+        is_ready[i] = true;
+        ready.insert(key(i, opens[i] - ends(i, open[i]), first[i]));
+    }
     let mut out = Vec::with_capacity(n);
-    while !ready.is_empty() {
-        let gain = |i: usize| {
-            let opens = graph.sources[i].iter().filter(|&&p| !open[p]).count() as i64;
-            opens - i64::from(open[i] && !body.initial.contains_key(&i))
-        };
-        // The branch is the last node and stays so.
-        let last = |i: usize| i + 1 == n;
-        let Some(k) = (0..ready.len()).min_by_key(|&k| {
-            let i = ready[k];
-            (!last(i), gain(i), Reverse((first[i], i)))
-        }) else {
-            break;
-        };
-        let i = ready.swap_remove(k);
+    while let Some((_, _, Reverse((_, i)))) = ready.pop_first() {
+        is_ready[i] = false;
         out.push(i);
         for &p in &graph.sources[i] {
-            open[p] = true;
+            if !std::mem::replace(&mut open[p], true) {
+                for &r in &graph.readers[p] {
+                    if is_ready[r] {
+                        let gain = opens[r] - ends(r, open[r]);
+                        ready.remove(&key(r, gain, first[r]));
+                        ready.insert(key(r, gain - 1, first[r]));
+                    }
+                    opens[r] -= 1;
+                }
+            }
             if deep {
                 first[p] = out.len() + chance(p);
             }
@@ -116,7 +132,8 @@ fn backwards(body: &Body, graph: &Graph, trial: u64) -> Vec<usize> {
         for &p in &graph.before[i] {
             waiting[p] -= 1;
             if waiting[p] == 0 {
-                ready.push(p);
+                is_ready[p] = true;
+                ready.insert(key(p, opens[p] - ends(p, open[p]), first[p]));
             }
         }
     }

@@ -133,24 +133,20 @@ pub fn separate(body: &Body) -> Option<Body> {
 /// Whole components on sides, the largest first to the emptier side.
 pub fn apart(body: &Body, sides: &Sides<'_>) -> Vec<At> {
     let component = components(body);
-    let mut sizes: Vec<(usize, usize)> = Vec::new();
-    for &c in &component {
-        match sizes.iter_mut().find(|s| s.0 == c) {
-            Some(s) => s.1 += 1,
-            None => sizes.push((c, 1)),
-        }
-    }
+    let mut size = vec![0usize; component.len()];
+    component.iter().for_each(|&c| size[c] += 1);
+    let mut sizes: Vec<(usize, usize)> = size.iter().copied().enumerate().filter(|s| s.1 > 0).collect();
     sizes.sort_by_key(|&(c, size)| (Reverse(size), c));
     let mut load = vec![0usize; sides.files.len()];
-    let mut side_of = Vec::new();
+    let mut side_of = vec![0; component.len()];
     for &(c, size) in &sizes {
         let side = (0..load.len()).min_by_key(|&s| (load[s], s)).unwrap_or(0);
         load[side] += size;
-        side_of.push((c, side));
+        side_of[c] = side;
     }
-    let side = |i: usize| side_of.iter().find(|s| s.0 == component[i]).map_or(0, |s| s.1);
+    let side = |i: usize| side_of[component[i]];
     let mut at: Vec<At> = (0..body.nodes.len()).map(|i| At { unit: side(i), result: side(i) }).collect();
-    follow_readers(body, &mut at);
+    follow_readers(body, &size, &component, &mut at);
     at
 }
 
@@ -162,20 +158,23 @@ pub fn balanced(at: &[At], sides: &Sides<'_>) -> bool {
 
 /// Single nodes of no weight of their own (a shared load, an induction) go
 /// where the most of their readers are.
-fn follow_readers(body: &Body, at: &mut [At]) {
-    let component = components(body);
-    let alone = |i: usize| component.iter().filter(|c| **c == component[i]).count() == 1;
-    for i in (0..body.nodes.len()).rev().filter(|&i| alone(i)) {
-        let mut votes = [0usize; 16];
-        for (r, node) in body.nodes.iter().enumerate() {
-            if r != i && node.reads.iter().any(|x| matches!(x.1, From::Node(p, _) if p == i)) {
-                votes[at[r].unit.min(15)] += 1;
+fn follow_readers(body: &Body, size: &[usize], component: &[usize], at: &mut [At]) {
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); at.len()];
+    for (r, node) in body.nodes.iter().enumerate() {
+        for (_, from) in &node.reads {
+            if let From::Node(p, _) = *from
+                && p != r
+                && readers[p].last() != Some(&r)
+            {
+                readers[p].push(r);
             }
         }
-        if votes.iter().any(|v| *v > 0) {
-            let side = (0..16).max_by_key(|&s| (votes[s], Reverse(s))).unwrap_or(0);
-            at[i] = At { unit: side, result: side };
-        }
+    }
+    for i in (0..at.len()).rev().filter(|&i| size[component[i]] == 1 && !readers[i].is_empty()) {
+        let mut votes = [0usize; 16];
+        readers[i].iter().for_each(|&r| votes[at[r].unit.min(15)] += 1);
+        let side = (0..16).max_by_key(|&s| (votes[s], Reverse(s))).unwrap_or(0);
+        at[i] = At { unit: side, result: side };
     }
 }
 

@@ -11,6 +11,7 @@ use super::body::{Body, From, Node};
 use crate::CompileError;
 use crate::vcode::{VInst, VKind, VOp, VReg};
 use ciphermill_machine::{FileId, InstrId, Machine, OperandKind, Reg};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// The clusters as the scheduler sees them.
@@ -20,6 +21,10 @@ pub struct Sides<'m> {
     pub files: Vec<FileId>,
     /// Registers that a kernel may use, by side.
     pub pool: Vec<Vec<Reg>>,
+    /// Side of the unit that each instruction runs on.
+    side: Vec<usize>,
+    /// Units that each instruction may run on, a bit each.
+    pub units: Vec<u64>,
 }
 
 impl<'m> Sides<'m> {
@@ -30,7 +35,21 @@ impl<'m> Sides<'m> {
         files.dedup();
         let of = |f: &FileId| free.iter().copied().filter(|r| machine.regs[usize::from(r.0)].file == *f).collect();
         let pool = files.iter().map(of).collect();
-        Sides { machine, files, pool }
+        let side = |cluster| files.iter().position(|&f| machine.files[f].cluster == cluster).unwrap_or(0);
+        let side = machine.instrs.iter().map(|i| side(i.cluster)).collect();
+        let units = machine.instrs.iter().map(|i| i.units.iter().fold(0, |m, &u| m | 1 << u.min(63))).collect();
+        Sides { machine, files, pool, side, units }
+    }
+
+    /// The same on a machine that differs in how much may start together.
+    pub fn on<'n>(&self, machine: &'n Machine) -> Sides<'n> {
+        Sides {
+            machine,
+            files: self.files.clone(),
+            pool: self.pool.clone(),
+            side: self.side.clone(),
+            units: self.units.clone(),
+        }
     }
 
     pub fn of_file(&self, file: FileId) -> Option<usize> {
@@ -39,8 +58,7 @@ impl<'m> Sides<'m> {
 
     /// Side of the unit a variant runs on.
     pub fn of_variant(&self, v: InstrId) -> usize {
-        let cluster = self.machine.instrs[usize::from(v.0)].cluster;
-        self.files.iter().position(|&f| self.machine.files[f].cluster == cluster).unwrap_or(0)
+        self.side[usize::from(v.0)]
     }
 }
 
@@ -55,11 +73,11 @@ pub struct At {
 #[derive(Clone, Debug)]
 pub struct Op {
     pub inst: VInst,
-    pub reads: Vec<(usize, From)>,
+    pub reads: SmallVec<[(usize, From); 3]>,
     pub writes: Option<(usize, u32)>,
     pub tied: bool,
     pub at: At,
-    pub variants: Vec<InstrId>,
+    pub variants: SmallVec<[InstrId; 8]>,
     /// Operands read over a path on which a value that has just landed makes
     /// the machine wait.
     pub stalling: Vec<usize>,
@@ -99,39 +117,41 @@ impl Ops {
 }
 
 /// Variants of `inst` on `at.unit` that read and write where they should.
-fn fitting(sides: &Sides<'_>, inst: &VInst, at: At, side: &dyn Fn(usize) -> Option<usize>) -> Vec<InstrId> {
+fn fitting(sides: &Sides<'_>, inst: &VInst, at: At, side: &dyn Fn(usize) -> Option<usize>) -> SmallVec<[InstrId; 8]> {
     let all = &sides.machine.variants[usize::from(inst.instr.0)];
-    all.iter().copied().filter(|&v| sides.of_variant(v) == at.unit && wrong(sides, inst, v, side).is_empty()).collect()
+    let fits = |v: &InstrId| sides.of_variant(*v) == at.unit && wrong(sides, inst, *v, side).next().is_none();
+    all.iter().copied().filter(fits).collect()
 }
 
 /// Operands that a variant wants on another side: `(operand, side)`.
-fn wrong(sides: &Sides<'_>, inst: &VInst, v: InstrId, side: &dyn Fn(usize) -> Option<usize>) -> Vec<(usize, usize)> {
+fn wrong<'a>(
+    sides: &'a Sides<'_>,
+    inst: &'a VInst,
+    v: InstrId,
+    side: &'a dyn Fn(usize) -> Option<usize>,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
     let instr = &sides.machine.instrs[usize::from(v.0)];
-    let mut out = Vec::new();
-    for (o, op) in inst.ops.iter().enumerate() {
-        let OperandKind::Reg { file, .. } = instr.operands[o].kind else { continue };
-        if let VOp::Phys(r) = op
-            && sides.machine.regs[usize::from(r.0)].file != file
-        {
-            out.push((o, sides.of_file(file).unwrap_or(0)));
+    inst.ops.iter().enumerate().filter_map(move |(o, op)| {
+        let OperandKind::Reg { file, .. } = instr.operands[o].kind else { return None };
+        if let VOp::Phys(r) = op {
+            let elsewhere = sides.machine.regs[usize::from(r.0)].file != file;
+            return elsewhere.then(|| (o, sides.of_file(file).unwrap_or(0)));
         }
         if !matches!(op, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }) {
-            continue;
+            return None;
         }
         // An operand of certain registers may be on any of their sides.
         let certain = instr.only.iter().find(|p| p.0 == o);
         let wanted = sides.of_file(file);
         match (side(o), certain, wanted) {
             (Some(s), Some((_, regs)), _) => {
-                if !regs.iter().any(|r| sides.pool[s].contains(r)) {
-                    out.push((o, wanted.unwrap_or(0)));
-                }
+                let none = !regs.iter().any(|r| sides.pool[s].contains(r));
+                none.then(|| (o, wanted.unwrap_or(0)))
             }
-            (Some(s), None, Some(w)) if s != w => out.push((o, w)),
-            _ => {}
+            (Some(s), None, Some(w)) if s != w => Some((o, w)),
+            _ => None,
         }
-    }
-    out
+    })
 }
 
 /// Settle the sides of all nodes.
@@ -140,16 +160,16 @@ fn wrong(sides: &Sides<'_>, inst: &VInst, v: InstrId, side: &dyn Fn(usize) -> Op
 /// When some node has no variant, whatever is copied.
 pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileError> {
     let mut s = Settler { sides, out: Ops::default(), index: Vec::new(), copies: BTreeMap::new(), later: Vec::new() };
-    let mut readers: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut readers = vec![0usize; body.nodes.len()];
     for (_, from) in body.nodes.iter().flat_map(|n| &n.reads) {
         if let From::Node(n, 0) = from {
-            *readers.entry(*n).or_default() += 1;
+            readers[*n] += 1;
         }
     }
     let leaves = |n: usize| body.live_out.iter().any(|l| l.0 == n) || body.initial.contains_key(&n);
     for (i, node) in body.nodes.iter().enumerate() {
         let alone = |from: From| match from {
-            From::Node(n, 0) => readers[&n] == 1 && !leaves(n),
+            From::Node(n, 0) => readers[n] == 1 && !leaves(n),
             From::Node(n, _) => n == i,
             From::Outside(_) => false,
         };
@@ -187,7 +207,7 @@ impl Settler<'_> {
         let certain = inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
         let side = certain.and_then(|r| self.sides.of_file(self.sides.machine.regs[usize::from(r.0)].file));
         let at = At { unit: side.unwrap_or(at.unit), ..at };
-        let mut reads: Vec<(usize, Read)> = node
+        let mut reads: SmallVec<[(usize, Read); 4]> = node
             .reads
             .iter()
             .map(|&(o, from)| {
@@ -217,7 +237,7 @@ impl Settler<'_> {
             let own = |v: &InstrId| self.sides.of_variant(*v) == at.unit;
             let repaired = choices
                 .filter(own)
-                .map(|v| wrong(self.sides, &inst, v, &|o| self.side(node, at, all, &reads, o)))
+                .map(|v| wrong(self.sides, &inst, v, &|o| self.side(node, at, all, &reads, o)).collect::<Vec<_>>())
                 .filter(|w| w.iter().all(|&(o, _)| node.writes.is_none_or(|d| d.0 != o)))
                 .min_by_key(Vec::len);
             let Some(repaired) = repaired else { return Err(self.impossible(&inst)) };
@@ -234,7 +254,7 @@ impl Settler<'_> {
         }
         inst.kind = VKind::Normal;
         self.index.push(self.out.ops.len());
-        self.push(Op { inst, reads: Vec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() }, &reads);
+        self.push(Op { inst, reads: SmallVec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() }, &reads);
         Ok(())
     }
 
@@ -281,30 +301,16 @@ impl Settler<'_> {
         if let Some(&c) = key.filter(|_| shared).and_then(|k| self.copies.get(&k)) {
             return Ok(c);
         }
-        let machine = self.sides.machine;
-        let mov = machine.abi.ops.mov;
-        let spec = &machine.instrs[usize::from(mov.0)].operands;
-        let is_def = |o: usize| matches!(spec[o].kind, OperandKind::Reg { def: true, .. });
-        // Operands are told apart by their places, not by these names.
-        let ops: Vec<VOp> =
-            (0..spec.len()).map(|o| if is_def(o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
-        let inst = VInst::new(VKind::Normal, mov, &ops, 0);
-        let def = (0..spec.len()).find(|&o| is_def(o)).unwrap_or(0);
-        let used = (0..spec.len()).find(|&o| !is_def(o)).unwrap_or(1);
         let from = match read {
             Read::Body(n, _) => all[n].result,
             Read::Op(n) => self.out.ops[n].at.result,
             Read::Outside(_) => to,
         };
-        let at = At { unit: to, result: to };
-        let variants = fitting(self.sides, &inst, at, &|o| Some(if o == def { to } else { from }));
-        if variants.is_empty() {
-            return Err(self.impossible(&inst));
+        let (op, used) = copy(self.sides, from, to);
+        if op.variants.is_empty() {
+            return Err(self.impossible(&op.inst));
         }
-        let latency = machine.instrs[usize::from(mov.0)].latency;
         let n = self.out.ops.len();
-        let mut op = Op { inst, reads: Vec::new(), writes: Some((def, latency)), tied: false, at, variants, stalling: Vec::new() };
-        op.inst.role = ciphermill_program::Role::Overhead;
         self.push(op, &[(used, read)]);
         if let Some(k) = key.filter(|_| shared) {
             self.copies.insert(k, n);
@@ -316,6 +322,26 @@ impl Settler<'_> {
         let name = &self.sides.machine.instrs[usize::from(inst.instr.0)].name;
         CompileError::Internal(format!("no unit can run `{name}` in a pipelined loop"))
     }
+}
+
+/// A copy of a value of one side on another, or the same; it reads nothing yet. And
+/// the operand that it is to read.
+pub fn copy(sides: &Sides<'_>, from: usize, to: usize) -> (Op, usize) {
+    let machine = sides.machine;
+    let mov = machine.abi.ops.mov;
+    let instr = &machine.instrs[usize::from(mov.0)];
+    let is_def = |o: &usize| matches!(instr.operands[*o].kind, OperandKind::Reg { def: true, .. });
+    // Operands are told apart by their places, not by these names.
+    let all = 0..instr.operands.len();
+    let ops: Vec<VOp> = all.clone().map(|o| if is_def(&o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
+    let mut inst = VInst::new(VKind::Normal, mov, &ops, 0);
+    inst.role = ciphermill_program::Role::Overhead;
+    let def = all.clone().find(is_def).unwrap_or(0);
+    let used = all.clone().find(|o| !is_def(o)).unwrap_or(1);
+    let at = At { unit: to, result: to };
+    let variants = fitting(sides, &inst, at, &|o| Some(if o == def { to } else { from }));
+    let writes = Some((def, instr.latency));
+    (Op { inst, reads: SmallVec::new(), writes, tied: false, at, variants, stalling: Vec::new() }, used)
 }
 
 /// A source while nodes are being numbered anew.

@@ -20,7 +20,7 @@ pub struct Table<'a> {
     units: Vec<u16>,
     paths: Vec<SmallVec<[(UnitId, From); 4]>>,
     /// Values read in each row, and how many times.
-    reads: Vec<Vec<(From, u16)>>,
+    reads: Vec<SmallVec<[(From, u16); 4]>>,
     /// Instructions in each row.
     pub count: Vec<u16>,
     /// Operations in each row.
@@ -46,7 +46,7 @@ impl<'a> Table<'a> {
             ii,
             units: vec![0; n * ii as usize],
             paths: vec![SmallVec::new(); ii as usize],
-            reads: vec![Vec::new(); ii as usize],
+            reads: vec![SmallVec::new(); ii as usize],
             count: vec![0; ii as usize],
             held: vec![SmallVec::new(); ii as usize],
             banks: vec![SmallVec::new(); ii as usize],
@@ -93,12 +93,12 @@ impl<'a> Table<'a> {
         let machine = self.sides.machine;
         let instr = &machine.instrs[usize::from(v.0)];
         let most = machine.issue.register_reads;
-        let crowded = |value: &From| {
-            let all = self.reads[row].iter().chain(ported(instr, op).iter()).filter(|r| r.0 == *value).map(|r| r.1).sum::<u16>();
-            all > most
-        };
-        if most > 0 && ported(instr, op).iter().any(|r| crowded(&r.0)) {
-            return false;
+        if most > 0 {
+            let own = ported(instr, op);
+            let times = |value: From| own.iter().chain(&self.reads[row]).filter(|r| r.0 == value).map(|r| r.1).sum::<u16>();
+            if own.iter().any(|r| times(r.0) > most) {
+                return false;
+            }
         }
         for &(path, o) in &instr.paths {
             let value = travels(op, o);
@@ -223,7 +223,7 @@ fn travels(op: &Op, operand: usize) -> Option<From> {
 }
 
 /// Values that an operation reads through ports, and how many times.
-fn ported(instr: &Instr, op: &Op) -> Vec<(From, u16)> {
+fn ported(instr: &Instr, op: &Op) -> SmallVec<[(From, u16); 4]> {
     instr.ports.iter().filter_map(|&(o, times)| Some((travels(op, o)?, times))).collect()
 }
 

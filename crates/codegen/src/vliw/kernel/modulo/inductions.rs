@@ -11,7 +11,7 @@ impl Attempt<'_> {
     /// Room for the inductions at the iteration's end, where the last stores
     /// would take it from them.
     pub(super) fn reserve_inductions(&mut self) -> Option<()> {
-        for i in (0..self.ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
+        for i in (0..self.ops.ops.len()).filter(|&i| self.plan.orders.lazy[i]) {
             let op = &self.ops.ops[i];
             let free = (-self.ii..0).rev().find_map(|t| Some((t, self.table.slot(t, op)?)));
             let (t, (v, unit)) = free?;
@@ -24,7 +24,7 @@ impl Attempt<'_> {
     /// Inductions, between their last and their first readers.
     pub(super) fn inductions(&mut self) -> Option<()> {
         let (ops, ii) = (self.ops, self.ii);
-        for i in (0..ops.ops.len()).filter(|&i| self.plan.lazy[i]) {
+        for i in (0..ops.ops.len()).filter(|&i| self.plan.orders.lazy[i]) {
             let others = ops.ops.iter().enumerate().filter(|(r, _)| *r != i);
             let reads = others.flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
             let readers: Vec<(i64, i64)> = reads

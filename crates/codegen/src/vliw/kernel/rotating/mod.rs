@@ -30,6 +30,7 @@ use schedule::{Order, Orders, Policy};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::sem::Stmt;
+use std::cell::Cell;
 use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
 
 /// Names for the values of a pipelined loop.
@@ -60,6 +61,9 @@ fn intervals(least: i64) -> impl Iterator<Item = i64> {
 const SEEDS: u64 = 3;
 /// Intervals at which they are.
 const NEAR: usize = 4;
+/// Cycles looked at for one loop, over all attempts: a loop of many thousand
+/// instructions gets what is found until then.
+const WORK: i64 = 200_000_000;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
 
@@ -94,14 +98,16 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     }
     let Some(back) = back(machine, rotation, body) else { return Ok(None) };
     let Some(interface) = interface(sides, &ops, registers) else { return Ok(None) };
-    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), graph::rec_mii(&ops));
-    let chain = graph::chain(&ops);
+    let single = graph::Orders::of(&ops);
+    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), single.rec_mii(&ops));
+    let chain = single.chain(&ops);
     let first = res_mii.max(rec_mii);
     let orders = Orders::new(&ops);
     // Ways round through memory, which are no values, count too.
     let Some(first) = orders.least(first, first.max(2 * chain + 2)) else { return Ok(None) };
     // Where a way round is longer than units and single values need, it is the bound.
     let rec_mii = if first > res_mii.max(rec_mii) { first } else { rec_mii };
+    let work = Cell::new(WORK);
     let at = |ii: i64, seeds: u64| -> Option<(Schedule, Vec<Option<i64>>)> {
         let depth = orders.depths(ii)?;
         let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
@@ -109,7 +115,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
         let mut policies = (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed }));
         policies.find_map(|policy| {
-            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy);
+            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy, &work);
             let schedule = (least..=most).find_map(with)?;
             let of = names::names(&ops, &schedule, ring.len() as i64)?;
             Some((schedule, of))

@@ -96,7 +96,7 @@ mod tests {
                 writes: Some((0, 1)),
                 tied: false,
                 at: super::super::super::place::At { unit: 0, result: 0 },
-                variants: vec![],
+                variants: Default::default(),
                 stalling: vec![],
             });
         }

@@ -17,6 +17,7 @@ use super::super::modulo::{Schedule, mix};
 use super::super::place::{Ops, Sides};
 use super::super::table::Table;
 use ciphermill_machine::InstrId;
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -171,7 +172,8 @@ impl Policy {
     }
 }
 
-/// A schedule of an interval, with so many stages.
+/// A schedule of an interval, with so many stages. What is left of `work`, in cycles
+/// that are looked at, grows less; with none left nothing is found.
 pub fn schedule(
     sides: &Sides<'_>,
     ops: &Ops,
@@ -180,6 +182,7 @@ pub fn schedule(
     ii: i64,
     stages: i64,
     policy: Policy,
+    work: &Cell<i64>,
 ) -> Option<Schedule> {
     let n = ops.ops.len();
     let Orders { edges, preds, succs } = orders;
@@ -208,6 +211,11 @@ pub fn schedule(
         };
         let latest = succs[i].iter().filter_map(late).min().unwrap_or(-1).min(-1);
         let found = (latest - ii + 1..=latest).rev().find_map(|t| Some((t, table.slot(t, op)?)));
+        let looked = 1 + found.map_or(ii, |f| latest - f.0);
+        work.set(work.get() - looked);
+        if work.get() <= 0 {
+            return None;
+        }
         let (t, (v, unit)) = match found {
             Some(found) => found,
             None => {
