@@ -22,6 +22,7 @@ from .measurement import Measurement
 
 DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
 BLOCKS = ("single", "multi")
+GOALS = ("speed", "size")
 
 #: Instructions of one trace: more than a viewer is opened for.
 MOST_TRACED = 1_000_000
@@ -38,6 +39,7 @@ class Options:
     jam: int | None = None
     unroll: bool | None = None
     aligned: bool = False
+    optimise: str = "speed"
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -53,6 +55,8 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        if self.optimise not in GOALS:
+            raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
             first, count = self.trace["first"], self.trace["count"]
             if first is not None and first < 0:
@@ -159,6 +163,7 @@ def request(
         "jam": options.jam,
         "unroll": options.unroll,
         "aligned": options.aligned,
+        "optimise": options.optimise,
         "exact": exact,
         "trace": options.trace,
         "whole": options.exact,

@@ -61,7 +61,7 @@ def prepare(grid: Grid) -> list[Task]:
 
 def options_of(point: dict[str, Any]) -> engine.Options:
     """The settings of a point as options of a measurement."""
-    names = ("direction", "key_bits", "blocks", "bytes", "jam", "unroll")
+    names = ("direction", "key_bits", "blocks", "bytes", "jam", "unroll", "optimise")
     text = [f"{path}={str(v).lower() if isinstance(v, bool) else v}" for path, v in point.get("set", {}).items()]
     return engine.Options(
         **{name: point[name] for name in names if name in point},
