@@ -52,8 +52,9 @@ def prepare(grid: Grid) -> list[Task]:
         name = (point["cipher"], point.get("variant"))
         if name not in modules:
             modules[name] = engine.module(manifest.find(name[0]), name[1])
-        module, options = modules[name], options_of(point)
+        options = options_of(point)
         options.check()
+        module = engine.suited(modules[name], point["on"], options)
         request = engine.request(module, point["on"], options)
         tasks.append(Task(point, key(module, json.loads(request)), module.wasm, request))
     return tasks
