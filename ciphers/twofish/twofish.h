@@ -1,5 +1,5 @@
 /*
- * What both variants of Twofish share: the function h, the key schedule, and the rounds.
+ * What the variants of Twofish share: the function h, the key schedule, and the rounds.
  *
  * h sends each byte of its argument through a chain of the permutations q0 and q1 with key
  * bytes XORed in between, and multiplies the four results by a 4 by 4 matrix over GF(2^8)
@@ -10,7 +10,11 @@
 #define TWOFISH_H
 
 #include "../ciphermill.h"
+#ifdef TWOFISH_NIBBLES
+#include "nibbles.h"
+#else
 #include "permutations.h"
+#endif
 
 /* Each byte of x divided by 2 in GF(2^8). */
 CM_INLINE uint32_t half(uint32_t x)
@@ -44,28 +48,28 @@ CM_INLINE uint32_t chains(uint32_t x, const uint32_t *l, uint32_t step, uint32_t
 
     if (words == 4) {
         k = l[3 * step];
-        a = q1[a] ^ cm_byte(k, 0);
-        b = q0[b] ^ cm_byte(k, 1);
-        c = q0[c] ^ cm_byte(k, 2);
-        d = q1[d] ^ cm_byte(k, 3);
+        a = q1(a) ^ cm_byte(k, 0);
+        b = q0(b) ^ cm_byte(k, 1);
+        c = q0(c) ^ cm_byte(k, 2);
+        d = q1(d) ^ cm_byte(k, 3);
     }
     if (words >= 3) {
         k = l[2 * step];
-        a = q1[a] ^ cm_byte(k, 0);
-        b = q1[b] ^ cm_byte(k, 1);
-        c = q0[c] ^ cm_byte(k, 2);
-        d = q0[d] ^ cm_byte(k, 3);
+        a = q1(a) ^ cm_byte(k, 0);
+        b = q1(b) ^ cm_byte(k, 1);
+        c = q0(c) ^ cm_byte(k, 2);
+        d = q0(d) ^ cm_byte(k, 3);
     }
     k = l[step];
-    a = q0[a] ^ cm_byte(k, 0);
-    b = q1[b] ^ cm_byte(k, 1);
-    c = q0[c] ^ cm_byte(k, 2);
-    d = q1[d] ^ cm_byte(k, 3);
+    a = q0(a) ^ cm_byte(k, 0);
+    b = q1(b) ^ cm_byte(k, 1);
+    c = q0(c) ^ cm_byte(k, 2);
+    d = q1(d) ^ cm_byte(k, 3);
     k = l[0];
-    a = q1[q0[a] ^ cm_byte(k, 0)];
-    b = q0[q0[b] ^ cm_byte(k, 1)];
-    c = q1[q1[c] ^ cm_byte(k, 2)];
-    d = q0[q1[d] ^ cm_byte(k, 3)];
+    a = q1(q0(a) ^ cm_byte(k, 0));
+    b = q0(q0(b) ^ cm_byte(k, 1));
+    c = q1(q1(c) ^ cm_byte(k, 2));
+    d = q0(q1(d) ^ cm_byte(k, 3));
     return a | b << 8 | c << 16 | d << 24;
 }
 

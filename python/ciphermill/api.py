@@ -53,6 +53,7 @@ def run(
     jam: int | None = None,
     unroll: bool | None = None,
     aligned: bool = False,
+    optimise: str = "speed",
     with_: str | Iterable[str] = (),
     without: str | Iterable[str] = (),
     set: Mapping[str, object] | Iterable[str] = (),
@@ -65,7 +66,7 @@ def run(
 
     With one machine named the result is a Measurement; with a sequence of
     them, or none (all there are), Measurements, which is a list. ``set`` is a mapping such as
-    ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``.
+    ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``. ``optimise`` is ``"speed"`` or ``"size"``.
     """
     options = engine.Options(
         direction=direction,
@@ -75,6 +76,7 @@ def run(
         jam=jam,
         unroll=unroll,
         aligned=aligned,
+        optimise=optimise,
         with_=_names(with_),
         without=_names(without),
         set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
@@ -102,6 +104,7 @@ def trace(
     key_bits: int | None = None,
     blocks: str | None = None,
     bytes: int | None = None,
+    optimise: str = "speed",
     with_: str | Iterable[str] = (),
     without: str | Iterable[str] = (),
     set: Mapping[str, object] | Iterable[str] = (),
@@ -115,7 +118,7 @@ def trace(
     Raises InputError for a machine without such a core.
     """
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, with_=_names(with_), without=_names(without),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=_names(with_), without=_names(without),
         set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
         trace={"first": first, "count": count}, cc=cc,
     )  # fmt: skip

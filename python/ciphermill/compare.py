@@ -186,7 +186,8 @@ def _is_number(value: object) -> bool:
 
 
 def _identity(entry: Mapping[str, Any]) -> str:
-    return json.dumps([entry[name] for name in IDENTITY])
+    # Documents from before there was a choice are of fast code.
+    return json.dumps([*(entry[name] for name in IDENTITY), entry.get("optimise", "speed")])
 
 
 def _title(entry: Mapping[str, Any]) -> str:

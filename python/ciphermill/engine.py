@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,11 @@ from .measurement import Measurement
 
 DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
 BLOCKS = ("single", "multi")
+GOALS = ("speed", "size")
+
+#: What clang is told besides where code is to be small. As an option of the driver, zig
+#: would take it as leave to strip names, among them those that tell constant data.
+SMALL = ("-Xclang", "-Oz")
 
 #: Instructions of one trace: more than a viewer is opened for.
 MOST_TRACED = 1_000_000
@@ -38,6 +43,7 @@ class Options:
     jam: int | None = None
     unroll: bool | None = None
     aligned: bool = False
+    optimise: str = "speed"
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -53,6 +59,8 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        if self.optimise not in GOALS:
+            raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
             first, count = self.trace["first"], self.trace["count"]
             if first is not None and first < 0:
@@ -77,26 +85,57 @@ class Module:
         return hashlib.sha256(self.wasm).hexdigest()
 
 
-def module(cipher: Cipher, variant: str | None = None, cc: str = "zig") -> Module:
-    """A variant's WebAssembly module."""
+def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False) -> Module:
+    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code."""
     chosen = cipher.variant(variant)
     first = chosen.sources[0]
     if first.suffix == ".wasm":
         origin = {"module": paths.shown(first)}
         wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
         return Module(cipher, chosen, wasm, origin)
-    unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), chosen.flags)
+    flags = (*chosen.flags, *(SMALL if small else ()))
+    unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
-        "flags": [*compile.BASE_FLAGS, *chosen.flags],
+        "flags": [*compile.BASE_FLAGS, *flags],
         "sources": [paths.shown(source) for source in chosen.sources],
     }
     return Module(cipher, chosen, compile.module(unit, cc), origin)
 
 
+#: The function, where a parameter has its name.
+compiled = module
+
+
+def candidates(module: Module, options: Options) -> list[Module]:
+    """The modules of which code may be made: for small code, that of a C compiler that also saves bytes is another."""
+    if options.optimise != "size" or module.variant.sources[0].suffix == ".wasm":
+        return [module]
+    return [module, compiled(module.cipher, module.variant.name, options.cc, small=True)]
+
+
+def suited(module: Module, machine: str, options: Options) -> Module:
+    """Of the `candidates` the one whose program is smaller, of equals the faster one, for a message of the usual length."""
+    modules = candidates(module, options)
+    if len(modules) == 1:
+        return module
+    usual = replace(options, bytes=None, trace=None, exact=False)
+
+    def cost(m: Module) -> tuple[float, ...]:
+        try:
+            answer = json.loads(_core.measure(m.wasm, request(m, machine, usual, judged=False)))
+        except (_core.InputError, _core.InternalError):
+            # Whoever asks for it will be told.
+            return (float("inf"),)
+        return answer["code_bytes"] + answer["cipher_table_bytes"], answer["cycles_per_block"]
+
+    return min(modules, key=cost)
+
+
 def measure(module: Module, machine: str, options: Options) -> Measurement:
     """One measurement. Raises InputError, or InternalError when we are at fault."""
     options.check()
+    module = suited(module, machine, options)
     asked = request(module, machine, options, exact=exactly(module, machine, options))
     answer = _core.measure(module.wasm, asked)
     if options.repeat and _core.measure(module.wasm, asked) != answer:
@@ -109,6 +148,7 @@ def measure(module: Module, machine: str, options: Options) -> Measurement:
 def explanation(module: Module, machine: str, options: Options) -> dict[str, Any]:
     """The hottest stretches of the program that would be measured, cycle by cycle."""
     options.check()
+    module = suited(module, machine, options)
     asked = request(module, machine, options, exact=exactly(module, machine, options))
     return json.loads(_core.explain(module.wasm, asked))
 
@@ -116,6 +156,7 @@ def explanation(module: Module, machine: str, options: Options) -> dict[str, Any
 def assembly(module: Module, machine: str, options: Options) -> str:
     """The whole program as assembly text for that machine's assembler."""
     options.check()
+    module = suited(module, machine, options)
     asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
     return _core.assemble(module.wasm, asked)
 
@@ -161,6 +202,7 @@ def request(
         "jam": options.jam,
         "unroll": options.unroll,
         "aligned": options.aligned,
+        "optimise": options.optimise,
         "exact": exact,
         "trace": options.trace,
         "whole": options.exact,

@@ -42,7 +42,8 @@ def _kept(kind: str, module: engine.Module, machine: str, options: engine.Option
     # These two the core is not told of in the request; --repeat asks for the work.
     extra = f"{options.optimal} {options.exact}"
     request = engine.request(module, machine, options)
-    digest = hashlib.sha256(f"{engine.identity()}\0{module.hash}\0{extra}\0{request}".encode()).hexdigest()[:40]
+    hashes = "\0".join(m.hash for m in engine.candidates(module, options))
+    digest = hashlib.sha256(f"{engine.identity()}\0{hashes}\0{extra}\0{request}".encode()).hexdigest()[:40]
     path = paths.cache() / kind / f"{digest}.json"
     found = None if options.repeat else _read(path)
     if found is None:

@@ -26,7 +26,8 @@ def title(m: Measurement) -> str:
     extras += "".join(f" --without {name}" for name in m["without"])
     extras += "".join(f" --set {setting}" for setting in m["set"])
     mode = ", feedback" if m.blocks == "single" else ""
-    return f"{m.cipher}/{m.variant} {m.direction}, {m.key_bits}-bit key{mode}, on {m.machine}{extras}"
+    small = ", small" if m.get("optimise") == "size" else ""
+    return f"{m.cipher}/{m.variant} {m.direction}, {m.key_bits}-bit key{mode}{small}, on {m.machine}{extras}"
 
 
 def sentence(m: Measurement) -> str:

@@ -83,6 +83,8 @@ pub struct Finish<'a> {
     pub encodings: &'a Encodings,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
+    /// See [`crate::Options::at_once`].
+    pub at_once: usize,
 }
 
 impl Finish<'_> {

@@ -86,6 +86,11 @@ pub struct Options {
     /// Much independent work hides latency: code with fewer slots is better even
     /// if it takes longer. Which of the two is better depends on the machine.
     pub throughput: bool,
+    /// Loops are left as they stand: neither prologue nor epilogue.
+    pub plain_loops: bool,
+    /// Most instructions of straight code that issue together; 0: as many as fit. Fewer
+    /// leave fewer bundles that do not fit into what is left of a fetch packet.
+    pub at_once: usize,
     /// The exported function that all effort goes into: loops of others are
     /// pipelined without a search for the best division between clusters.
     /// Without one every function is meant.
@@ -164,7 +169,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if !windowed {
             without_window(&mut vfunc, m);
         }
-        let kernels = if m.issue.explicit && options.level > 0 {
+        let kernels = if m.issue.explicit && options.level > 0 && !options.plain_loops {
             let search = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
             vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, &memo, exchange.as_mut())?
         } else {
@@ -193,7 +198,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
         let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
-        let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule: options.level > 0 };
+        let (schedule, at_once) = (options.level > 0, options.at_once);
+        let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule, at_once };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,

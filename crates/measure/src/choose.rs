@@ -4,15 +4,17 @@
 //! the rounds of a block unrolled, several blocks carried through the loop
 //! together. How many pays is seen by trying. Each form is compiled and run on
 //! two short messages; the one with the fewest cycles a block wins, the first
-//! in the list where two are equal. What the user fixes is not tried.
+//! in the list where two are equal. What the user fixes is not tried. Where code is to
+//! be small, [`crate::smallest`] chooses instead.
 
 use crate::MeasureError;
 use crate::compare::side_by_side;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Compiled, Effort, Form};
+use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
 use crate::plan::{self, Plan, Work};
-use crate::request::{Blocks, Direction, FormOf, Request};
+use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::shared;
+use crate::smallest;
 use crate::trips::trips;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
@@ -56,24 +58,37 @@ pub fn choose(
     check(request, interface)?;
     let origin = shared::key(&[wasm]);
     let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
+    let how = How { exact, ..How::of(request) };
+    let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
+        let how = How { lean, effort, ..how };
+        let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
+        Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at })
+    };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
+    let small = request.optimise == Goal::Size;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
-    if !statically && plain(request.unroll.unwrap_or(false)) {
-        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, None, exact, Effort::Full)?;
-        let Compiled { program, context_at } = compiled;
-        return Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at });
+    let driver = plan::driver(work.direction, work.blocks);
+    let cycles = |chosen: &Chosen| trial(wasm, chosen, interface, request, work, unit);
+    if (small || !statically) && plain(request.unroll.unwrap_or(false)) {
+        let small = small.then(|| smallest::choose(machine, driver, |lean| plainly(lean, Effort::Full), cycles));
+        return small.unwrap_or_else(|| plainly(None, Effort::Full));
     }
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
     let profile = shared::TRIPS.get(turns, || trips(module, interface, work, unit))?;
     let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
-    let driver = plan::driver(work.direction, work.blocks);
     let ctx_bytes = interface.ctx_bytes;
-    let make = |form: Option<(u32, bool)>, effort: Effort| -> Result<Chosen, MeasureError> {
-        let of = form.map_or(PLAIN, |(jam, throughput)| FormOf { unrolled: true, jam, throughput });
-        let form = form.map(|(jam, throughput)| Form { driver, jam, ctx_bytes, throughput, profile: &profile });
-        let compiled = pipeline::compile(module, &origin, machine.clone(), request.level, request.aligned, form.as_ref(), exact, effort)?;
-        let Compiled { program, context_at } = compiled;
-        Ok(Chosen { program, jam: of.jam, unroll: if of.unrolled { rounds } else { 1 }, form: of, context_at })
+    let unrolled = |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
+        let form = Form { driver, jam, ctx_bytes, throughput, profile: &profile };
+        let how = How { form: Some(&form), lean, effort, ..how };
+        let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
+        Ok(Chosen { program, jam, unroll: rounds, form: FormOf { unrolled: true, jam, throughput }, context_at })
+    };
+    if small {
+        let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, Effort::Full);
+        return smallest::choose(machine, driver, lean, cycles);
+    }
+    let make = |form: Option<(u32, bool)>, effort: Effort| {
+        form.map_or_else(|| plainly(None, effort), |form| unrolled(form, None, effort))
     };
     if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
         return make(of.unrolled.then_some((of.jam, of.throughput)), Effort::Full);
@@ -81,7 +96,7 @@ pub fn choose(
     let mut best: Option<(f64, Chosen)> = None;
     let compare = |best: &mut Option<(f64, Chosen)>, form: Option<(u32, bool)>, effort: Effort| -> Result<bool, MeasureError> {
         let chosen = make(form, effort)?;
-        let cycles = trial(wasm, &chosen, interface, request, work, unit)?;
+        let cycles = cycles(&chosen)?;
         let better = best.as_ref().is_none_or(|b| cycles < b.0);
         if better {
             *best = Some((cycles, chosen));
@@ -124,6 +139,11 @@ pub fn choose(
 }
 
 fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
+    if request.optimise == Goal::Size && request.exact.is_some() {
+        return Err(MeasureError::input(
+            "--optimal: an exact schedule is for speed, and --optimise size asks for few bytes; leave one of them out",
+        ));
+    }
     let Some(jam) = request.jam else { return Ok(()) };
     if jam == 0 || jam > MAX_JAM {
         return Err(MeasureError::input(format!(

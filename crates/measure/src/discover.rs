@@ -7,7 +7,7 @@
 use crate::MeasureError;
 use crate::interface::open;
 use crate::measure::{message, work};
-use crate::pipeline;
+use crate::pipeline::{self, How};
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::trips::edges;
@@ -40,7 +40,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
     let mut module = module;
-    pipeline::optimise(&mut module, machine, request.level, None)?;
+    pipeline::optimise(&mut module, machine, &How::of(request))?;
     let plan = Plan::new(&interface, work, BLOCKS * unit)?;
     let edges = edges(&module, &plan)
         .ok_or_else(|| MeasureError::input("the cipher stops before its end when it is interpreted; `run` says why"))?;
@@ -48,7 +48,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     for ((func, _, to), n) in edges {
         *counts.entry((func, to)).or_default() += n;
     }
-    let options = pipeline::generation(machine, request.level, request.aligned, None, None);
+    let options = pipeline::generation(machine, &How::of(request));
     let front = ciphermill_codegen::front::Front::new(&module, &tables, &options);
     let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
     let funcs = funcs.map_err(pipeline::refused)?;

@@ -13,7 +13,7 @@ use crate::error::MeasureError;
 use crate::interface::open;
 use crate::kernel::{Edge, Kernel, Step, Wait};
 use crate::measure::{message, work};
-use crate::pipeline;
+use crate::pipeline::{self, How};
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::target::{prepare, run};
@@ -158,7 +158,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         // Once more, now that the length is known, for some from the middle.
         let passages = view::passages(&program, &plan, pages, stats.instructions)?;
         let mut optimised = module;
-        pipeline::optimise(&mut optimised, &machine, request.level, None)?;
+        pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
         let maps = findings(&optimised, &machine);
         return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps });
     }
@@ -180,7 +180,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     }
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
     let mut optimised = module;
-    pipeline::optimise(&mut optimised, &machine, request.level, None)?;
+    pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
     Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps: findings(&optimised, &machine) })
 }
 

@@ -10,7 +10,7 @@ use crate::interface::{Interface, Kind, open};
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
-use crate::request::{Blocks, Direction, FormOf, Request};
+use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::resource;
 use crate::sizes;
 use crate::view;
@@ -131,6 +131,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
         jam: chosen.jam,
         unroll: chosen.unroll,
+        optimise: request.optimise,
         aligned: request.aligned || machine.issue.explicit,
         verified: failure.is_none(),
         verified_bytes: runs[&bytes].compared,
@@ -305,7 +306,8 @@ fn breakdown(s: &Stats) -> Breakdown {
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
     let form = (request.jam, request.unroll, request.aligned);
     let exact = if request.exact.is_some() { " exact" } else { "" };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}", request.level);
+    let small = if request.optimise == Goal::Size { " size" } else { "" };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

@@ -5,6 +5,7 @@
 //! times cycles of the simulated machine. A ratio is `null` where the machine
 //! has nothing to count (no cache, no predictor).
 
+use crate::request::Goal;
 use crate::resource::{Class, Share};
 use crate::view::Stages;
 use serde::Serialize;
@@ -31,6 +32,8 @@ pub struct Measurement {
     pub jam: u32,
     /// Copies of the block loop's body in one iteration.
     pub unroll: u32,
+    /// What the compiler strove for.
+    pub optimise: Goal,
     /// Buffers are read and written as words although the C source reads bytes.
     pub aligned: bool,
     /// Results and memory equalled the reference interpreter's, and the

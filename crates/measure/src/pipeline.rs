@@ -1,7 +1,7 @@
 //! One way through: module bytes and machine texts in, a program out.
 
 use crate::error::MeasureError;
-use crate::request::MachineRequest;
+use crate::request::{MachineRequest, Request};
 use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
@@ -86,22 +86,54 @@ pub struct Compiled {
     pub context_at: Option<(u32, u32)>,
 }
 
-/// Optimise a module for a machine and generate its code: as it stands, or
-/// with one function's loops unrolled; `origin` is the hash of the module's bytes;
-/// with what an exact scheduler has
-/// answered so far, if one is asked. `aligned`: words are read and written
-/// where the buffers' alignment allows it, whatever the C source says.
+/// How a module is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct How<'a> {
+    /// Optimisation level, 0 to 2.
+    pub level: u8,
+    /// Words are read and written where the buffers' alignment allows it, whatever
+    /// the C source says.
+    pub aligned: bool,
+    /// One function's loops unrolled; None: all as they stand.
+    pub form: Option<&'a Form<'a>>,
+    /// What an exact scheduler has answered so far, if one is asked.
+    pub exact: Option<&'a [Answer]>,
+    /// What is left undone for the sake of small code; None: nothing.
+    pub lean: Option<Lean>,
+    /// How long is searched for good schedules.
+    pub effort: Effort,
+}
+
+impl How<'_> {
+    /// As a request has it, in the plainest form.
+    pub fn of(request: &Request) -> How<'static> {
+        How { level: request.level, aligned: request.aligned, form: None, exact: None, lean: None, effort: Effort::Full }
+    }
+}
+
+/// What makes code fast and may make it large.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lean {
+    /// Functions of more instructions are inlined only where they are called once.
+    pub inline_up_to: u32,
+    /// What does not change in a loop is worked out before it.
+    pub hoist: bool,
+    /// Loops are software-pipelined where the machine schedules at compile time.
+    pub pipelined: bool,
+    /// Most instructions of straight code that issue together; 0: as many as fit.
+    pub at_once: usize,
+}
+
+/// Optimise a module for a machine and generate its code; `origin` is the hash of the
+/// module's bytes.
 pub fn compile(
     module: &Module,
     origin: &shared::Key,
     machine: Arc<Machine>,
-    level: u8,
-    aligned: bool,
-    form: Option<&Form<'_>>,
-    exact: Option<&[Answer]>,
-    effort: Effort,
+    how: &How<'_>,
 ) -> Result<Compiled, MeasureError> {
-    let options = optimising(&machine, level, form);
+    let form = how.form;
+    let options = optimising(&machine, how);
     let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
     let module = shared::OPTIMISED.get(made, || {
         let mut module = module.clone();
@@ -109,8 +141,7 @@ pub fn compile(
         Ok(module)
     })?;
     let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
-    let mut options = generation(&machine, level, aligned, form, exact);
-    options.quick = effort == Effort::Quick;
+    let mut options = generation(&machine, how);
     options.placed_params =
         form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect();
     let program = ciphermill_codegen::compile(&module, machine, &options).map_err(refused)?;
@@ -118,12 +149,14 @@ pub fn compile(
 }
 
 /// Optimise a module for a machine: the first half of [`compile`].
-pub fn optimise(module: &mut Module, machine: &Machine, level: u8, form: Option<&Form<'_>>) -> Result<(), MeasureError> {
-    ciphermill_opt::optimise(module, &optimising(machine, level, form)).map_err(MeasureError::internal)
+pub fn optimise(module: &mut Module, machine: &Machine, how: &How<'_>) -> Result<(), MeasureError> {
+    ciphermill_opt::optimise(module, &optimising(machine, how)).map_err(MeasureError::internal)
 }
 
 /// How a module is optimised for a machine.
-fn optimising(machine: &Machine, level: u8, form: Option<&Form<'_>>) -> ciphermill_opt::Options {
+fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
+    let form = how.form;
+    let plain = ciphermill_opt::Options::default();
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
@@ -138,8 +171,10 @@ fn optimising(machine: &Machine, level: u8, form: Option<&Form<'_>>) -> ciphermi
     let apart = |form: &Form<'_>| (form.driver.to_owned(), vec![0, 1, 2]);
     let context = |form: &Form<'_>| (form.driver.to_owned(), 0, form.ctx_bytes);
     ciphermill_opt::Options {
-        level,
+        level: how.level,
         strict_traps: false,
+        disable: if how.lean.is_some_and(|l| !l.hoist) { vec!["licm"] } else { Vec::new() },
+        inline_up_to: how.lean.map_or(plain.inline_up_to, |l| l.inline_up_to),
         word_bits: machine.word_bits,
         software_division: !ciphermill_codegen::divides(machine),
         index_form: if ciphermill_codegen::scales_index(machine) {
@@ -150,31 +185,34 @@ fn optimising(machine: &Machine, level: u8, form: Option<&Form<'_>>) -> ciphermi
         disjoint_params: form.map(apart).into_iter().collect(),
         buffer_bytes: form.map(context).into_iter().collect(),
         unroll,
-        ..ciphermill_opt::Options::default()
+        ..plain
     }
 }
 
 /// How code is generated: the second half.
-pub fn generation(
-    machine: &Machine,
-    level: u8,
-    aligned: bool,
-    form: Option<&Form<'_>>,
-    exact: Option<&[Answer]>,
-) -> ciphermill_codegen::Options {
+pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Options {
+    let How { form, lean, .. } = *how;
+    // Where code is to be small, no function is worth the effort, nor copies of its
+    // tables.
+    let focus = match lean {
+        Some(_) => Some(String::new()),
+        None => form.map(|form| form.driver.to_owned()),
+    };
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
     // as from the C source alone, unless the request says otherwise.
     ciphermill_codegen::Options {
-        level,
+        level: how.level,
         strict_traps: false,
         aligned_params: aligned_params(),
-        word_buffers: aligned || machine.issue.explicit,
+        word_buffers: how.aligned || machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
-        focus: form.map(|form| form.driver.to_owned()),
-        quick: false,
+        plain_loops: lean.is_some_and(|lean| !lean.pipelined),
+        at_once: lean.map_or(0, |lean| lean.at_once),
+        focus,
+        quick: how.effort == Effort::Quick,
         buffers: buffers(),
-        exact: exact.map(<[Answer]>::to_vec),
+        exact: how.exact.map(<[Answer]>::to_vec),
         placed_params: Vec::new(),
     }
 }

@@ -38,6 +38,17 @@ pub enum Blocks {
     Multi,
 }
 
+/// What the code generator strives for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Few cycles.
+    #[default]
+    Speed,
+    /// Few bytes of code and of tables that the compiler itself makes.
+    Size,
+}
+
 /// What the vectors said about this module, direction and key size; see
 /// [`crate::vectors`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -122,6 +133,8 @@ pub struct Request {
     /// Optimisation level, 0 to 2.
     #[serde(default = "full")]
     pub level: u8,
+    #[serde(default)]
+    pub optimise: Goal,
     /// How the module came to be (compiler, flags), for the record.
     #[serde(default)]
     pub origin: serde_json::Value,

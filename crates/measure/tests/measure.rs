@@ -2,7 +2,7 @@
 //! on the way is wrong.
 
 use ciphermill_measure::{
-    Blocks, Direction, MachineRequest, MeasureError, Measurement, Request, TextFile, VectorReport, measure, speed,
+    Blocks, Direction, Goal, MachineRequest, MeasureError, Measurement, Request, TextFile, VectorReport, measure, speed,
 };
 use std::path::Path;
 
@@ -72,6 +72,7 @@ fn request(machine_name: &str) -> Request {
         machine: machine(machine_name),
         vectors: None,
         level: 2,
+        optimise: Goal::Speed,
         origin: serde_json::Value::Null,
         trace: None,
     }

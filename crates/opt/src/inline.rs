@@ -17,16 +17,13 @@ use crate::{Options, edit};
 use ciphermill_ir::{Block, Func, FuncId, Inst, Module, Op, Target, Terminator, Value};
 use cranelift_entity::SecondaryMap;
 
-/// A body up to this size (instructions and terminators) is copied anywhere,
-/// unless the options name a larger size.
-const SMALL: usize = 24;
 /// A body called once is copied up to this size.
 const ONCE: usize = 4000;
 /// A caller does not grow past this.
 const CALLER: usize = 20_000;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    let small = SMALL.max(options.unroll.inline_budget as usize);
+    let small = options.inline_up_to.max(options.unroll.inline_budget) as usize;
     let graph = CallGraph::new(module);
     let mut sizes: SecondaryMap<FuncId, usize> = SecondaryMap::new();
     let mut changed = false;

@@ -84,9 +84,15 @@ pub struct Options {
     /// bytes from where the parameter points can be read and written. Lets
     /// accesses that may not happen be made all the same.
     pub buffer_bytes: Vec<(String, usize, u32)>,
+    /// Functions up to so many instructions are inlined at every call; larger ones
+    /// where they are called once.
+    pub inline_up_to: u32,
     /// Unrolling, and what goes with it. By default nothing of the kind.
     pub unroll: Unroll,
 }
+
+/// What a call costs on most machines is more than so many instructions.
+pub const INLINE_UP_TO: u32 = 24;
 
 impl Default for Options {
     fn default() -> Options {
@@ -99,6 +105,7 @@ impl Default for Options {
             disable: Vec::new(),
             disjoint_params: Vec::new(),
             buffer_bytes: Vec::new(),
+            inline_up_to: INLINE_UP_TO,
             unroll: Unroll::default(),
         }
     }

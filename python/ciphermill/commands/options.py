@@ -57,6 +57,9 @@ Unrolled = Annotated[
 Aligned = Annotated[
     bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
 ]
+Optimise = Annotated[
+    str, typer.Option("--optimise", metavar="speed|size", help="What code is to be: fast, or small (few bytes, whatever the cycles).")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),

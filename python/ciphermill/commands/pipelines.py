@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Parquet, Set, Variant, With, Without, split,
+    BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
 )  # fmt: skip
 from .output import OUR_FAULT, check, complain, emit, say, write_json
 
@@ -29,6 +29,7 @@ def trace(
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    optimise: Optimise = "speed",
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -46,7 +47,7 @@ def trace(
 
     check(json, csv, parquet)
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, with_=split(with_), without=split(without),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=split(with_), without=split(without),
         set=set, trace={"first": first, "count": count}, cc=cc,
     )  # fmt: skip
     options.check()

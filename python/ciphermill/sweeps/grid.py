@@ -32,7 +32,7 @@ from ..suggest import did_you_mean
 #: What a point may say, and the type of one value; sets are a table of axes.
 AXES: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "variant": str, "on": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "with": (str, list), "without": (str, list),
+    "jam": int, "unroll": bool, "optimise": str, "with": (str, list), "without": (str, list),
 }  # fmt: skip
 NAMES = ("with", "without")
 

@@ -52,8 +52,9 @@ def prepare(grid: Grid) -> list[Task]:
         name = (point["cipher"], point.get("variant"))
         if name not in modules:
             modules[name] = engine.module(manifest.find(name[0]), name[1])
-        module, options = modules[name], options_of(point)
+        options = options_of(point)
         options.check()
+        module = engine.suited(modules[name], point["on"], options)
         request = engine.request(module, point["on"], options)
         tasks.append(Task(point, key(module, json.loads(request)), module.wasm, request))
     return tasks
@@ -61,7 +62,7 @@ def prepare(grid: Grid) -> list[Task]:
 
 def options_of(point: dict[str, Any]) -> engine.Options:
     """The settings of a point as options of a measurement."""
-    names = ("direction", "key_bits", "blocks", "bytes", "jam", "unroll")
+    names = ("direction", "key_bits", "blocks", "bytes", "jam", "unroll", "optimise")
     text = [f"{path}={str(v).lower() if isinstance(v, bool) else v}" for path, v in point.get("set", {}).items()]
     return engine.Options(
         **{name: point[name] for name in names if name in point},

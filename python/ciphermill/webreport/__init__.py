@@ -112,7 +112,7 @@ def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str
     check_installed()
     from . import page
 
-    names = ("cipher", "variant", "direction", "key_bits", "blocks", "with", "without", "set")
+    names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
     asked = {"on": measurement.machine, **{name: measurement[name] for name in names}}
     _check(out, "--html")
     _put(out, page.render(page.Content([], [], [(asked, explanation)])).encode(), "--html")
@@ -126,7 +126,7 @@ def write_pipeline(out: Path, measurement: Measurement, trace: Mapping[str, Any]
     check_installed()
     from . import page
 
-    names = ("cipher", "variant", "direction", "key_bits", "blocks", "with", "without", "set")
+    names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
     asked = {"on": measurement.machine, **{name: measurement[name] for name in names}, **trace}
     _check(out, "--html")
     _put(out, page.render(page.Content([], [], [], [(asked, measurement.to_dict())])).encode(), "--html")

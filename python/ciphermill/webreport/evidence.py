@@ -28,7 +28,7 @@ def command(asked: Mapping[str, Any]) -> str:
     words = ["ciphermill", "run", str(asked["cipher"]), "--on", str(asked["on"])]
     for name, value in asked.items():
         option = f"--{name.replace('_', '-')}"
-        if name in ("cipher", "on") or value is None:
+        if name in ("cipher", "on") or value is None or (name, value) == ("optimise", "speed"):
             continue
         if isinstance(value, bool):
             # Only unrolling has three states; other switches are off unless they are on.

@@ -231,7 +231,7 @@ fn straight(
     let succs = edges(&nodes);
     let last = has_end.then(|| insts.len() - 1);
     let (mut rows, issue) = if finish.schedule {
-        list(machine, &insts, &nodes, &succs, last)
+        list(machine, finish.at_once, &insts, &nodes, &succs, last)
     } else {
         in_order(machine, &insts, &succs, last)
     };
@@ -288,9 +288,10 @@ fn in_order(machine: &Machine, insts: &[Sided], succs: &[Vec<Edge>], last: Optio
 }
 
 /// As many instructions a cycle as fit, those with the longest way to the end
-/// first.
+/// first; of those, no more than `at_once` unless it is 0.
 fn list(
     machine: &Machine,
+    at_once: usize,
     insts: &[Sided],
     nodes: &[Node],
     succs: &[Vec<Edge>],
@@ -317,6 +318,9 @@ fn list(
         loop {
             waiting.sort_by_key(|&i| (std::cmp::Reverse(height[i]), i));
             let row = &mut rows[cycle as usize];
+            if at_once > 0 && row.insts.len() >= at_once {
+                break;
+            }
             let placed = waiting
                 .iter()
                 .position(|&i| earliest[i] <= cycle && row.place(machine, &insts[i]));
