@@ -219,6 +219,9 @@ pub struct Prefetch {
     /// Streams of misses that are run ahead of, and how many lines; 0: none.
     pub streams: u32,
     pub stream_lines: u32,
+    /// Nothing is fetched across a border of pages of so many bytes, and a
+    /// stream ends there; 0: there are none.
+    pub page_bytes: u32,
 }
 
 /// `[memory.l2]`.

@@ -80,6 +80,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 adjacent_line: flag(p, "adjacent_line"),
                 streams: number(p, "streams", 0),
                 stream_lines: number(p, "stream_lines", 2),
+                page_bytes: if int::<u32>(p, "page_bytes") == Some(0) { 0 } else { power(p, "page_bytes", 0)? },
             }
         },
         l2: memory.get("l2").map_or(Ok(None), |n| l2(n, b.top))?,
