@@ -38,6 +38,7 @@ class Options:
     jam: int | None = None
     unroll: bool | None = None
     aligned: bool = False
+    static: bool = False
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -159,6 +160,7 @@ def request(
         "jam": options.jam,
         "unroll": options.unroll,
         "aligned": options.aligned,
+        "static": options.static,
         "exact": exact,
         "trace": options.trace,
         "whole": options.exact,

@@ -132,6 +132,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         jam: chosen.jam,
         unroll: chosen.unroll,
         aligned: request.aligned || machine.issue.explicit,
+        fixed: request.fixed,
         verified: failure.is_none(),
         verified_bytes: runs[&bytes].compared,
         failure,
@@ -305,7 +306,8 @@ fn breakdown(s: &Stats) -> Breakdown {
 fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, bytes: u32) -> Provenance {
     let form = (request.jam, request.unroll, request.aligned);
     let exact = if request.exact.is_some() { " exact" } else { "" };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}", request.level);
+    let fixed = if request.fixed { " static" } else { "" };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{fixed}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

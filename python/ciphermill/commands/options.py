@@ -57,6 +57,9 @@ Unrolled = Annotated[
 Aligned = Annotated[
     bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
 ]
+Static = Annotated[
+    bool, typer.Option("--static", help="The context's address stands in the code, as a global variable's does; it takes no register.")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),

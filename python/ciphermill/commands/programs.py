@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Parquet, Set, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import OUR_FAULT, check, complain, emit, say
@@ -24,6 +24,7 @@ def explain(
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
+    static: Static = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -40,7 +41,7 @@ def explain(
 
     check(json, csv, parquet)
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, static=static, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
@@ -72,6 +73,7 @@ def asm(
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
+    static: Static = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -87,7 +89,7 @@ def asm(
     from .. import engine, manifest
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, static=static, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
