@@ -44,6 +44,7 @@ class Options:
     unroll: bool | None = None
     aligned: bool = False
     optimise: str = "speed"
+    static: bool = False
     with_: Sequence[str] = ()
     without: Sequence[str] = ()
     set: Sequence[str] = ()
@@ -203,6 +204,7 @@ def request(
         "unroll": options.unroll,
         "aligned": options.aligned,
         "optimise": options.optimise,
+        "static": options.static,
         "exact": exact,
         "trace": options.trace,
         "whole": options.exact,

@@ -41,7 +41,7 @@ def test_the_command(cli):
 
 
 def test_refused(refused):
-    assert refused("sheet", "leon2").startswith("no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro")
+    assert refused("sheet", "leon2").startswith("no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro, zen5")
 
 
 def test_the_page():

@@ -294,7 +294,10 @@ impl Finish<'_> {
                 End::Stop { .. } => {}
             }
         }
-        let order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| kept[b as usize]).collect();
+        let mut order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| kept[b as usize]).collect();
+        if self.schedule && self.machine.core.is_some() {
+            rotate(&mut order, &blocks);
+        }
 
         let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32 };
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
@@ -445,6 +448,34 @@ fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
         }
     }
     b
+}
+
+/// Put the block on a loop's back edge, where it has one that does no more than
+/// move values, in front of the loop: a turn then ends in one branch, which is
+/// taken, instead of one that is not and a jump. Whoever fell into the loop
+/// jumps over that block, once for all turns.
+fn rotate(order: &mut Vec<u32>, blocks: &[PBlock]) {
+    let mut preds = vec![0u32; blocks.len()];
+    for &b in order.iter() {
+        match &blocks[b as usize].end {
+            End::Jump(t) => preds[*t as usize] += 1,
+            End::Branch { taken, fall, .. } => [taken, fall].into_iter().for_each(|t| preds[*t as usize] += 1),
+            End::Stop { .. } => {}
+        }
+    }
+    for at in 1..order.len() {
+        let (above, back) = (order[at - 1], order[at]);
+        let End::Jump(head) = blocks[back as usize].end else { continue };
+        let closes = matches!(blocks[above as usize].end, End::Branch { taken, fall, .. }
+            if taken != fall && (taken == back || fall == back));
+        if !closes || preds[back as usize] != 1 {
+            continue;
+        }
+        // The first block stays the first: a call begins there.
+        if let Some(top) = order[..at].iter().position(|&b| b == head).filter(|&top| top > 0) {
+            order[top..=at].rotate_right(1);
+        }
+    }
 }
 
 fn bundles(body: Vec<PInst>) -> Vec<Bundle> {

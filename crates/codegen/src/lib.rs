@@ -66,8 +66,8 @@ use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
 
-/// So many of the orders that are tried are also tried with values cut.
-const CUT: usize = 3;
+/// So many of the orders that are tried, the best, are also tried with values cut.
+const CUT: usize = 4;
 
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
@@ -179,20 +179,10 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             schedule_virtual(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
-        let mut allocated = allocated(&vfunc, tables, &registers, options.level)?;
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
-            let most = registers.allocatable.len();
-            let mut ways = order::others(&vfunc, m, facts, most)?;
-            ways.insert(0, vfunc.clone());
-            let cuts = |w: &VFunc| [false, true].map(|incoming| cut::cut(w, m, facts, most, incoming));
-            let pieces: Vec<VFunc> = ways.iter().take(CUT).flat_map(cuts).flatten().collect();
-            for other in ways.into_iter().skip(1).chain(pieces) {
-                let theirs = crate::allocated(&other, tables, &registers, options.level)?;
-                if theirs.cost(&other) < allocated.cost(&vfunc) {
-                    (vfunc, allocated) = (other, theirs);
-                }
-            }
+            vfunc = best_order(vfunc, tables, &registers, options.level)?;
         }
+        let allocated = allocated(&vfunc, tables, &registers, options.level, true)?;
         let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
@@ -242,10 +232,27 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     })
 }
 
-/// Registers for a function, and the moves gone over that they take.
-fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<Allocated, CompileError> {
+/// The function in the order, and with the values cut, that the allocator makes
+/// most of.
+fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<VFunc, CompileError> {
+    let (m, facts, most) = (&*tables.machine, &tables.facts, registers.allocatable.len());
+    let weighed = |f: VFunc| allocated(&f, tables, registers, level, false).map(|a| (a.cost(&f), f));
+    let others = order::others(&func, m, facts, most)?;
+    let ways = std::iter::once(func).chain(others);
+    let mut tried = ways.map(weighed).collect::<Result<Vec<_>, _>>()?;
+    tried.sort_by_key(|t| t.0);
+    let cuts = |t: &(u64, VFunc)| [false, true].map(|incoming| cut::cut(&t.1, m, facts, most, incoming));
+    let pieces: Vec<VFunc> = tried.iter().take(CUT).flat_map(cuts).flatten().collect();
+    tried.extend(pieces.into_iter().map(weighed).collect::<Result<Vec<_>, _>>()?);
+    let best = tried.into_iter().min_by_key(|t| t.0);
+    best.map(|t| t.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
+}
+
+/// Registers for a function, and the moves gone over that they take; on request
+/// with the allocator's own checker run over it.
+fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8, check: bool) -> Result<Allocated, CompileError> {
     let machine = &*tables.machine;
-    let mut allocated = allocate::allocate(func, machine, registers, true)?;
+    let mut allocated = allocate::allocate(func, machine, registers, check)?;
     if let (Some(memory), true) = (&tables.memory_forms, level > 0) {
         let clobbered = &registers.clobbered;
         spills::Cleaner { func, machine, facts: &tables.facts, memory, clobbered }.run(&mut allocated);

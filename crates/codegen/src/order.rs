@@ -21,11 +21,50 @@ use ciphermill_machine::Machine;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-/// Preferences between units that can come next: how much a value that has to
-/// be fetched costs, what one that dies is worth, and what a value costs that
-/// nothing here uses.
-type Taste = (i64, i64, i64);
-const TASTES: [Taste; 4] = [(2, 1, 0), (4, 1, 0), (2, 1, 2), (1, 1, 0)];
+/// Preferences between units that can come next.
+#[derive(Clone, Copy)]
+struct Taste {
+    /// What a value costs that has to be fetched.
+    fetch: i64,
+    /// What one is worth that dies.
+    dying: i64,
+    /// What a value costs that nothing here uses.
+    unused: i64,
+    /// Among equals, 0: the one whose values were used last; else any, as these
+    /// dice fall.
+    dice: u64,
+}
+
+const fn taste(fetch: i64, dying: i64, unused: i64, dice: u64) -> Taste {
+    Taste { fetch, dying, unused, dice }
+}
+
+/// No one of them is best for all code.
+const TASTES: [Taste; 14] = [
+    taste(2, 1, 0, 0),
+    taste(4, 1, 0, 0),
+    taste(2, 1, 2, 0),
+    taste(1, 1, 0, 0),
+    taste(1, 2, 0, 0),
+    taste(3, 2, 0, 0),
+    taste(2, 1, 0, 1),
+    taste(2, 1, 0, 2),
+    taste(2, 1, 0, 3),
+    taste(2, 1, 0, 4),
+    taste(4, 1, 0, 1),
+    taste(4, 1, 0, 2),
+    taste(1, 1, 0, 1),
+    taste(1, 1, 0, 2),
+];
+
+/// A number for unit `u` that is the same every time (Steele, Lea and Flood,
+/// Fast splittable pseudorandom number generators, OOPSLA 2014: its mixing).
+fn thrown(dice: u64, u: usize) -> u64 {
+    let mut x = (dice << 32 | u as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ x >> 31
+}
 
 /// The function in other orders; none where `registers` are enough for it.
 ///
@@ -190,7 +229,7 @@ impl Graph {
         segment: &[Range<usize>],
         later: &dyn Fn(VReg) -> bool,
         registers: usize,
-        (fetch, dying, unused): Taste,
+        taste: Taste,
     ) -> Vec<usize> {
         let mut left: HashMap<VReg, usize> = HashMap::new();
         segment.iter().flat_map(|u| &insts[u.clone()]).flat_map(VInst::uses).for_each(|v| *left.entry(v).or_default() += 1);
@@ -206,8 +245,10 @@ impl Graph {
                 let missing = uses.iter().filter(|(v, _)| !held.contains_key(v)).count() as i64;
                 let gone = uses.iter().filter(|(v, here)| left.get(v) == Some(here) && !later(*v)).count() as i64;
                 let recent = uses.iter().filter_map(|(v, _)| held.get(v)).max().copied().unwrap_or(0);
-                let idle = if *made > 0 && ends.iter().all(|v| left.get(v).is_none_or(|&n| n == 0)) { unused } else { 0 };
-                (fetch * missing + dying * (made - gone) + idle, std::cmp::Reverse(recent), u)
+                let idle = if *made > 0 && ends.iter().all(|v| left.get(v).is_none_or(|&n| n == 0)) { taste.unused } else { 0 };
+                let worth = taste.fetch * missing + taste.dying * (made - gone) + idle;
+                let any = if taste.dice == 0 { 0 } else { thrown(taste.dice, u) };
+                (worth, any, std::cmp::Reverse(recent), u)
             };
             let u = ready.iter().copied().min_by_key(|&u| score(u)).unwrap_or(oldest);
             ready.remove(&u);

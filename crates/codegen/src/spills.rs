@@ -11,6 +11,9 @@
 //!   instruction that reads memory there ([`Memory`]);
 //! * a move whose target nobody reads is dropped.
 //!
+//! What is known at the end of a block holds at the start of one that control
+//! reaches from there alone, such as the block on a loop's back edge.
+//!
 //! Only machines with two-address instructions are looked at.
 
 use crate::allocate::{Allocated, Place, Step};
@@ -210,7 +213,7 @@ fn accesses(inst: &VInst) -> Vec<Access> {
 }
 
 /// Values by number, each with the time since when its place has it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Held {
     values: HashMap<Place, (u32, u32)>,
     count: u32,
@@ -255,9 +258,12 @@ pub struct Cleaner<'a> {
 
 impl Cleaner<'_> {
     pub fn run(&self, allocated: &mut Allocated) {
+        let only = self.only_predecessors();
+        let mut ends: Vec<Option<Held>> = vec![None; allocated.blocks.len()];
         for (b, steps) in allocated.blocks.iter_mut().enumerate() {
             self.as_moves(b, steps);
-            self.forward(b, steps);
+            let known = only[b].and_then(|p| ends[p].clone()).unwrap_or_default();
+            ends[b] = Some(self.forward(b, steps, known));
         }
         self.drop_dead(allocated);
         let outs = self.live_out(allocated);
@@ -284,6 +290,17 @@ impl Cleaner<'_> {
         steps.retain(|s| !matches!(s, Step::Move { from, to } if from == to));
     }
 
+    /// For each block the one that control comes from, where that is only one.
+    fn only_predecessors(&self) -> Vec<Option<usize>> {
+        let mut preds = vec![Vec::new(); self.func.blocks.len()];
+        for (b, block) in self.func.blocks.iter().enumerate() {
+            block.succs.iter().for_each(|s| preds[s.0 as usize].push(b));
+        }
+        // Control comes to the first block from outside, too.
+        let only = |(b, list): (usize, Vec<usize>)| if let (&[p], true) = (&list[..], b > 0) { Some(p) } else { None };
+        preds.into_iter().enumerate().map(only).collect()
+    }
+
     fn inst(&self, b: usize, index: usize) -> &VInst {
         &self.func.blocks[b].insts[index]
     }
@@ -297,9 +314,9 @@ impl Cleaner<'_> {
     }
 
     /// What a register still holds is not loaded again, and a copy is not read
-    /// while the register that it was made of holds the same.
-    fn forward(&self, b: usize, steps: &mut Vec<Step>) {
-        let mut held = Held::default();
+    /// while the register that it was made of holds the same. `held` is what is
+    /// known at the block's start; at its end, what this gives.
+    fn forward(&self, b: usize, steps: &mut Vec<Step>, mut held: Held) -> Held {
         let old = std::mem::take(steps);
         for mut step in old {
             match &mut step {
@@ -338,6 +355,7 @@ impl Cleaner<'_> {
             }
             steps.push(step);
         }
+        held
     }
 
     /// Reads and writes of a step, in that order.

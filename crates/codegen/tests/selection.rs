@@ -1,4 +1,4 @@
-//! What small functions become on the two in-order machines: the instructions,
+//! What small functions become, most of them on the two in-order machines: the instructions,
 //! in order, as the assembly printer writes them.
 //!
 //! The expected listings stand in `listings/`; `BLESS=1` writes them anew, and
@@ -51,6 +51,23 @@ const LOOKUP: &str = r#"
 fn a_table_lookup_takes_its_index_already_scaled() {
     check("lookup", "leon2", &[], &[], LOOKUP);
     check("lookup", "rv32", &[], &[], LOOKUP);
+}
+
+/// Two values that change places in each turn: moves on the way back.
+const TURNS: &str = r#"(func (export "f") (param i32 i32 i32) (result i32) (local i32)
+    (loop
+      (local.set 3 (local.get 0))
+      (local.set 0 (local.get 1))
+      (local.set 1 (local.get 3))
+      (br_if 0 (local.tee 2 (i32.sub (local.get 2) (i32.const 1)))))
+    (local.get 0))"#;
+
+#[test]
+fn a_turn_of_a_loop_ends_in_one_branch() {
+    let found = listing("core2", &[], &[], TURNS);
+    let jumps: Vec<&str> = found.lines().map(|l| l.split(' ').next().unwrap_or(l)).filter(|l| l.starts_with('j')).collect();
+    // Into the loop, once; and back, each turn.
+    assert_eq!(jumps, ["jmp", "jne"], "{found}");
 }
 
 const ROTATE: &str = r#"(func (export "f") (param i32 i32) (result i32)

@@ -9,6 +9,7 @@
 
 use crate::MeasureError;
 use crate::compare::side_by_side;
+use crate::context;
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
 use crate::plan::{self, Plan, Work};
@@ -56,7 +57,15 @@ pub fn choose(
     unit: u32,
 ) -> Result<Chosen, MeasureError> {
     check(request, interface)?;
-    let origin = shared::key(&[wasm]);
+    if request.fixed && machine.issue.explicit {
+        return Err(MeasureError::input(format!(
+            "--static: on {} the code generator chooses where the context stands; leave --static out",
+            machine.name
+        )));
+    }
+    let with_context = request.fixed.then(|| context::fixed(module, interface));
+    let module = with_context.as_ref().unwrap_or(module);
+    let origin = if request.fixed { shared::key(&[wasm, b"static"]) } else { shared::key(&[wasm]) };
     let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
     let how = How { exact, ..How::of(request) };
     let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {

@@ -29,6 +29,7 @@ mod bounds;
 mod choose;
 mod class;
 mod compare;
+mod context;
 mod core;
 mod discover;
 mod error;

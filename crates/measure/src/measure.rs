@@ -133,6 +133,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         unroll: chosen.unroll,
         optimise: request.optimise,
         aligned: request.aligned || machine.issue.explicit,
+        fixed: request.fixed,
         verified: failure.is_none(),
         verified_bytes: runs[&bytes].compared,
         failure,
@@ -307,7 +308,8 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
     let form = (request.jam, request.unroll, request.aligned);
     let exact = if request.exact.is_some() { " exact" } else { "" };
     let small = if request.optimise == Goal::Size { " size" } else { "" };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}", request.level);
+    let fixed = if request.fixed { " static" } else { "" };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

@@ -36,6 +36,9 @@ pub struct Measurement {
     pub optimise: Goal,
     /// Buffers are read and written as words although the C source reads bytes.
     pub aligned: bool,
+    /// The context's address stands in the code.
+    #[serde(rename = "static")]
+    pub fixed: bool,
     /// Results and memory equalled the reference interpreter's, and the
     /// official vectors passed on that module.
     pub verified: bool,

@@ -259,6 +259,11 @@ const POINTERS: [(&str, usize); 10] = [
     ("cm_keystream", 3),
 ];
 
+/// Is this a function of the C interface whose first parameter is the context?
+pub fn takes_context(export: &str) -> bool {
+    POINTERS.iter().any(|p| p.0 == export)
+}
+
 fn aligned_params() -> Vec<(String, usize, u32)> {
     let of =
         |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();

@@ -102,6 +102,11 @@ impl Space {
     }
 }
 
+/// Where every plan puts the context of a module of which [`Interface::context_at`] says nothing.
+pub fn context(module: &Interface) -> u32 {
+    (u64::from(module.heap_base).next_multiple_of(ALIGN)).min(MEMORY_LIMIT) as u32
+}
+
 /// Linear memory ends below the addresses where code and system area stand.
 const MEMORY_LIMIT: u64 = 0x8000_0000;
 
@@ -266,6 +271,13 @@ mod tests {
         assert_eq!(plan.memory_bytes, u64::from(end));
         assert_eq!(plan.buffers.iter().map(|b| b.0).collect::<Vec<_>>(), ["context", "key", "input", "output"]);
         assert_eq!(plan.measured[0].args[3], 256);
+    }
+
+    #[test]
+    fn the_context_stands_where_it_is_said_to_stand() {
+        let module = module(Kind::Block);
+        let plan = Plan::new(&module, work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
+        assert_eq!(plan.buffers[0].1.start, context(&module));
     }
 
     #[test]

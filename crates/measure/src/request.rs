@@ -118,6 +118,9 @@ pub struct Request {
     /// are anyway.
     #[serde(default)]
     pub aligned: bool,
+    /// The context's address stands in the code; see [`crate::context`].
+    #[serde(default, rename = "static")]
+    pub fixed: bool,
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,

@@ -62,6 +62,7 @@ fn request(machine_name: &str) -> Request {
         exact: None,
         whole: false,
         aligned: false,
+        fixed: false,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,

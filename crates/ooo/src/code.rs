@@ -4,6 +4,7 @@
 //! Numbers are those of the bundles of the whole program, in layout order, so
 //! that the next instruction has the next number.
 
+use crate::parts::Wholes;
 use crate::decompose::{Decomposer, Parts, Ports};
 use crate::uop::{Lists, Uop};
 use ciphermill_machine::core::Core;
@@ -40,6 +41,8 @@ pub struct Inst1 {
     pub jump: Jump,
     /// It and the next one become one.
     pub pairs: bool,
+    /// A prefix changes its length.
+    pub length_changing: bool,
     pub parts: Parts,
     /// Those of itself and the one before as a pair.
     pub pair: Parts,
@@ -81,7 +84,9 @@ impl Code {
         places: &[Place<'_>],
         lookup: &dyn Fn(u32, &Operand) -> Option<u32>,
     ) -> Result<Code, String> {
-        let mut d = Decomposer { machine, core, ports: Ports::new(machine)?, lists: Lists::default(), uops: vec![] };
+        let wholes = Wholes::new(machine, core, places.iter().filter_map(|p| p.inst));
+        let mut d =
+            Decomposer { machine, core, ports: Ports::new(machine)?, lists: Lists::default(), uops: vec![], wholes };
         let mut insts = Vec::with_capacity(places.len());
         for place in places {
             let mut one = Inst1 {
@@ -89,6 +94,7 @@ impl Code {
                 bytes: 0,
                 jump: Jump::No,
                 pairs: false,
+                length_changing: false,
                 parts: Parts::default(),
                 pair: Parts::default(),
                 target: NONE,
@@ -103,6 +109,7 @@ impl Code {
                 }
                 one.bytes =
                     u8::try_from(place.bytes).map_err(|_| format!("`{}` has {} bytes", instr.name, place.bytes))?;
+                one.length_changing = core.fetch.length_changing.contains(&inst.instr);
                 one.parts = d.instruction(inst).map_err(|e| format!("`{}`: {e}", instr.name))?;
                 one.jump = match instr.kind {
                     InstrKind::Branch => Jump::Conditional,
@@ -129,7 +136,7 @@ impl Code {
             }
         }
         let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
-        let registers = usize::from(most).max(machine.regs.len()) + 1;
+        let registers = usize::from(most.max(d.wholes.end)) + 1;
         Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, registers })
     }
 }

@@ -7,12 +7,13 @@
 //! sources of the load or store, all others of the computation or the store's
 //! data. Extension of a loaded word to a register is part of the load.
 
+use crate::parts::{Wholes, dest_of, register, writes_part};
 use crate::uop::{Kind, Lists, Result, Uop};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg, UnitId, for_each_expr};
-use ciphermill_program::{Inst, Operand};
+use ciphermill_program::Inst;
 
 type Res<T> = std::result::Result<T, String>;
 
@@ -67,6 +68,8 @@ pub struct Decomposer<'a> {
     pub ports: Ports,
     pub lists: Lists,
     pub uops: Vec<Uop>,
+    /// Registers that are written in part somewhere.
+    pub wholes: Wholes,
 }
 
 /// An instruction's part of [`Decomposer::uops`].
@@ -112,8 +115,8 @@ impl Reads {
 
 impl<'a> Decomposer<'a> {
     /// First register that is not the machine's.
-    pub fn temps(machine: &Machine) -> u16 {
-        machine.regs.len() as u16
+    fn temps(&self) -> u16 {
+        self.wholes.end
     }
 
     fn writable(&self, r: Reg) -> bool {
@@ -127,7 +130,7 @@ impl<'a> Decomposer<'a> {
             inst,
             instr,
             lets: vec![Reads::default(); instr.temps],
-            temp: Self::temps(self.machine),
+            temp: self.temps(),
             loads: vec![],
         };
         let mut sources = Reads::default();
@@ -150,8 +153,13 @@ impl<'a> Decomposer<'a> {
                         sources.work = true;
                         continue;
                     };
-                    let read = self.reads(&mut w, value);
-                    let loaded = !read.work && read.regs.len() == 1 && read.regs[0] >= Self::temps(self.machine);
+                    let mut read = self.reads(&mut w, value);
+                    let part = writes_part(inst, reg, value);
+                    if let (true, Some(whole)) = (part, self.wholes.second(reg.0)) {
+                        // What is kept is not read to be kept.
+                        read.regs.iter_mut().filter(|r| **r == whole).for_each(|r| *r = reg.0);
+                    }
+                    let loaded = !read.work && read.regs.len() == 1 && read.regs[0] >= self.temps();
                     if loaded {
                         copies.push((read.regs[0], reg.0));
                         continue;
@@ -160,18 +168,21 @@ impl<'a> Decomposer<'a> {
                         continue;
                     }
                     let latency = latency(instr, dest);
-                    results.push(Result { reg: reg.0, latency });
+                    results.extend(self.both(reg.0, latency, part));
                     sources.join(&read);
                     sources.work = true;
                 }
-                Stmt::Store { addr, value, .. } => {
+                Stmt::Store { addr, value, bytes } => {
                     let address = self.reads(&mut w, addr).regs;
                     // The low part of a register is stored as it is.
                     let whole = match value {
                         Expr::Slice { a, lo: 0, .. } if register(inst, a).is_some() => a,
                         _ => value,
                     };
-                    let data = self.reads(&mut w, whole);
+                    let data = match register(inst, whole).filter(|&r| *bytes == 1 && self.writable(r)) {
+                        Some(byte) => Reads { regs: vec![byte.0], work: false },
+                        None => self.reads(&mut w, whole),
+                    };
                     stores.push((address, data));
                 }
                 Stmt::Goto { cond, target } => {
@@ -215,7 +226,7 @@ impl<'a> Decomposer<'a> {
         for (address, temp) in &w.loads {
             let latency = self.core.load.latency as u16;
             let copied = copies.iter().filter(|c| c.0 == *temp).map(|c| c.1);
-            let regs: Vec<Result> = [*temp].into_iter().chain(copied).map(|reg| Result { reg, latency }).collect();
+            let regs: Vec<Result> = [*temp].into_iter().chain(copied).flat_map(|reg| self.both(reg, latency, false)).collect();
             self.push(Kind::Load, &self.core.load.units.clone(), 1, address, &regs, latency)?;
         }
         // What a store stores: a register as it is, or something computed first.
@@ -229,13 +240,13 @@ impl<'a> Decomposer<'a> {
             }
             sources.join(read);
             sources.work = true;
-            results.push(Result { reg: w.temp, latency: tail });
+            results.push(Result { reg: w.temp, latency: tail, part: false });
             data.push(vec![w.temp]);
             w.temp += 1;
         }
         let computes = jumps || !results.is_empty() || sources.work;
         let moved = is_copy(w.instr) && self.core.rename.moves == Idiom::Eliminated;
-        if (zero && self.core.rename.zero_idioms == Idiom::Eliminated) || (moved && results.len() == 1) {
+        if (zero && self.core.rename.zero_idioms == Idiom::Eliminated) || (moved && !results.is_empty()) {
             let free: Vec<Result> = results.iter().map(|r| Result { latency: 0, ..*r }).collect();
             self.push(Kind::Nothing, &[], 1, &sources.regs, &free, 0)?;
         } else if computes {
@@ -337,7 +348,7 @@ impl<'a> Decomposer<'a> {
         }
         let class = self.ports.class(mask)?;
         let regs: Vec<u16> =
-            regs.iter().copied().filter(|&r| r >= Self::temps(self.machine) || self.writable(Reg(r))).collect();
+            regs.iter().copied().filter(|&r| usize::from(r) >= self.machine.regs.len() || self.writable(Reg(r))).collect();
         let sources = self.list_sources(&regs);
         let results = self.list_results(results);
         self.uops.push(Uop {
@@ -352,6 +363,13 @@ impl<'a> Decomposer<'a> {
             results,
         });
         Ok(())
+    }
+
+    /// What writing a register makes: it, and where it has one its whole.
+    fn both(&self, reg: u16, latency: u16, part: bool) -> impl Iterator<Item = Result> + use<> {
+        let late = latency + self.wholes.late(part);
+        let whole = self.wholes.second(reg).map(|reg| Result { reg, latency: late, part });
+        [Result { reg, latency, part: false }].into_iter().chain(whole)
     }
 
     /// Is it a constant added to the stack pointer, beside an access to memory?
@@ -372,7 +390,7 @@ impl<'a> Decomposer<'a> {
         match e {
             Expr::Operand(_) | Expr::Fixed(_) => {
                 if let Some(r) = register(w.inst, e).filter(|&r| self.writable(r)) {
-                    out.regs.push(r.0);
+                    out.regs.push(self.wholes.of(r));
                 }
             }
             Expr::Temp(t) => out = w.lets.get(*t).cloned().unwrap_or_default(),
@@ -386,7 +404,11 @@ impl<'a> Decomposer<'a> {
             }
             Expr::Un { op: UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32, a, .. }
             | Expr::Slice { a, lo: 0, width: 8 | 16 | 32 } => {
-                out = self.reads(w, a);
+                let low = matches!(e, Expr::Un { op: UnOp::SExt8, .. } | Expr::Slice { width: 8, .. });
+                match register(w.inst, a).filter(|&r| low && self.writable(r)) {
+                    Some(byte) => out.regs.push(byte.0),
+                    None => out = self.reads(w, a),
+                }
                 // An extension of a loaded word is part of the load.
                 out.work |= !matches!(**a, Expr::Load { .. });
             }
@@ -420,24 +442,6 @@ impl<'a> Decomposer<'a> {
             }
         }
         out
-    }
-}
-
-fn register(inst: &Inst, e: &Expr) -> Option<Reg> {
-    match e {
-        Expr::Operand(i) => match inst.operands.get(*i) {
-            Some(Operand::Reg(r)) => Some(*r),
-            _ => None,
-        },
-        Expr::Fixed(r) => Some(*r),
-        _ => None,
-    }
-}
-
-fn dest_of(inst: &Inst, dest: &Dest) -> Option<Reg> {
-    match dest {
-        Dest::Fixed(r) => Some(*r),
-        Dest::Operand(i) => register(inst, &Expr::Operand(*i)),
     }
 }
 

@@ -11,6 +11,8 @@
 //! * An instruction is decoded `fetch.stages` cycles after its fetch at the
 //!   earliest. The last of these stages is the queue, which it enters when the one
 //!   `fetch.queue` places before it has been decoded; it is fetched as much earlier.
+//! * A prefix that changes an instruction's length is noticed
+//!   `length_change_cycles` after the fetch; what stands behind waits too.
 //! * A small loop that has gone round once is replayed from the queue: its
 //!   instructions need no fetch and its branch no new block.
 //! * Each cycle the decoders take instructions in order as long as the next
@@ -143,6 +145,14 @@ impl Front {
     pub fn arrived(&mut self, there: u64) {
         if there > self.cycle {
             (self.cycle, self.why) = (there, Cause::Icache);
+        }
+    }
+
+    /// The instruction it came to is longer or shorter than it seemed: it is
+    /// found so many cycles later, where it is not replayed.
+    pub fn length_change(&mut self, cycles: u64) {
+        if !self.streaming {
+            self.cycle += cycles;
         }
     }
 

@@ -33,7 +33,7 @@
 //!
 //! What the core has done before from the same state it need not work out again
 //! ([`pipeline`], its memo); the cycles are the same. Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
-//! [`chain`] bounds the cycles from below by dependences.
+//! [`chain`] bounds the cycles from below by dependences, [`parts`] is about registers written in part.
 
 pub mod chain;
 pub mod code;
@@ -42,6 +42,7 @@ pub mod events;
 pub mod front;
 pub mod log;
 pub mod mem;
+pub mod parts;
 pub mod pipeline;
 pub mod ports;
 pub mod predict;

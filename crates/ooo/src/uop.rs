@@ -35,6 +35,8 @@ impl Kind {
 pub struct Result {
     pub reg: u16,
     pub latency: u16,
+    /// Only a part of it is new: see [`crate::parts`].
+    pub part: bool,
 }
 
 /// One micro-operation of one instruction of the program.

@@ -8,7 +8,7 @@ import typer
 
 from .. import completion
 from .options import (
-    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Tolerance, Unrolled,
+    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, split,
 )  # fmt: skip
 from .output import OUR_FAULT, check, complain, emit, exit_code, say, write_json
@@ -32,6 +32,7 @@ def run(
     unroll: Unrolled = None,
     aligned: Aligned = False,
     optimise: Optimise = "speed",
+    static: Static = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -54,7 +55,7 @@ def run(
 
     check(json, csv, parquet)
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()

@@ -60,6 +60,9 @@ Aligned = Annotated[
 Optimise = Annotated[
     str, typer.Option("--optimise", metavar="speed|size", help="What code is to be: fast, or small (few bytes, whatever the cycles).")
 ]
+Static = Annotated[
+    bool, typer.Option("--static", help="The context's address stands in the code, as a global variable's does; it takes no register.")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import OUR_FAULT, check, complain, emit, say
@@ -25,6 +25,7 @@ def explain(
     unroll: Unrolled = None,
     aligned: Aligned = False,
     optimise: Optimise = "speed",
+    static: Static = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -41,7 +42,7 @@ def explain(
 
     check(json, csv, parquet)
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
     module = engine.module(manifest.find(cipher), variant, cc)
@@ -74,6 +75,7 @@ def asm(
     unroll: Unrolled = None,
     aligned: Aligned = False,
     optimise: Optimise = "speed",
+    static: Static = False,
     with_: With = [],
     without: Without = [],
     set: Set = [],
@@ -89,7 +91,7 @@ def asm(
     from .. import engine, manifest
 
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)

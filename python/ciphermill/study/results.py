@@ -21,7 +21,7 @@ from .measure import Answers, Missing, key
 
 #: What of a measurement says how ours came to be.
 SETTINGS = ("cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
-            "blocks", "jam", "unroll", "aligned", "optimise")  # fmt: skip
+            "blocks", "jam", "unroll", "aligned", "optimise", "static")  # fmt: skip
 
 
 @dataclass

@@ -33,6 +33,8 @@ static FETCH: &[Key] = &[
     ),
     may("loop_instructions", Kind::Int(0, 1024), "loops of so many instructions are replayed from the queue (0: none)"),
     may("loop_blocks", Kind::Int(0, 64), "if they stand in so many fetch blocks (0: none)"),
+    may("length_changing", Kind::Texts, "instructions whose length a prefix changes, which predecoding finds out late"),
+    may("length_change_cycles", Kind::Int(0, 64), "so many cycles late (0)"),
 ];
 
 static DECODE: &[Key] = &[
@@ -56,6 +58,8 @@ static FUSION: &[Key] = &[
     need("second", Kind::Texts, "branches they fuse with"),
 ];
 
+const PARTIAL: Kind = Kind::OneOf(&["free", "late", "stall"]);
+
 const IDIOM: Kind = Kind::OneOf(&["plain", "independent", "eliminated"]);
 
 static RENAME: &[Key] = &[
@@ -68,6 +72,12 @@ static RENAME: &[Key] = &[
     ),
     may("zero_idioms", IDIOM, "`x ^ x` and `x - x`: run as any other, wait for nothing, or take no port (plain)"),
     may("moves", IDIOM, "copies between registers: the same (plain)"),
+    may(
+        "partial_reads",
+        PARTIAL,
+        "reading more of a register than the last instruction wrote, which left the rest: no matter, late, or renaming waits (free)",
+    ),
+    may("partial_cycles", Kind::Int(0, 64), "so many cycles late, or so many more from the writer's retirement (0)"),
     may("stack_engine", Kind::Bool, "the stack pointer's adjustment in a push, pop, call or return is free (false)"),
     may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
 ];
@@ -158,6 +168,7 @@ static PREFETCH: &[Key] = &[
     may("adjacent_line", Kind::Bool, "a miss in the second cache fetches the other line of an aligned pair (false)"),
     may("streams", Kind::Int(0, 1024), "streams of second-level accesses run ahead of (0)"),
     may("stream_lines", Kind::Int(0, 64), "by so many lines (2)"),
+    may("page_bytes", Kind::Int(0, 1 << 24), "nothing is fetched across a border of pages of so many bytes (0: anywhere)"),
 ];
 
 /// `[memory.l2]`.

@@ -54,6 +54,10 @@ pub struct Fetch {
     /// replayed from the queue; 0: none.
     pub loop_instructions: u32,
     pub loop_blocks: u32,
+    /// Instructions whose length a prefix changes, and by how many cycles
+    /// predecoding finds that out late.
+    pub length_changing: Vec<InstrId>,
+    pub length_change_cycles: u32,
 }
 
 /// `[core.decode]`.
@@ -91,6 +95,19 @@ pub enum Idiom {
     Eliminated,
 }
 
+/// What becomes of an instruction that reads more of a register than the last
+/// one before it wrote, which left the rest as it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartialReads {
+    /// Nothing: registers are written as a whole.
+    Free,
+    /// The parts are put together, which takes `partial_cycles`.
+    Late,
+    /// It is not renamed before the writer has retired and `partial_cycles` have
+    /// passed.
+    Stall,
+}
+
 /// `[core.rename]`.
 #[derive(Clone, Debug)]
 pub struct Rename {
@@ -104,6 +121,8 @@ pub struct Rename {
     pub zero_idioms: Idiom,
     /// Copies between registers.
     pub moves: Idiom,
+    pub partial_reads: PartialReads,
+    pub partial_cycles: u32,
     /// Adding a constant to the stack pointer costs nothing in an instruction
     /// that also accesses the stack.
     pub stack_engine: bool,
@@ -219,6 +238,9 @@ pub struct Prefetch {
     /// Streams of misses that are run ahead of, and how many lines; 0: none.
     pub streams: u32,
     pub stream_lines: u32,
+    /// Nothing is fetched across a border of pages of so many bytes, and a
+    /// stream ends there; 0: there are none.
+    pub page_bytes: u32,
 }
 
 /// `[memory.l2]`.

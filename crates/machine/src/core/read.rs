@@ -33,6 +33,8 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             redirect_cycles: number(fetch, "redirect_cycles", 0),
             loop_instructions: number(fetch, "loop_instructions", 0),
             loop_blocks: number(fetch, "loop_blocks", 0),
+            length_changing: all_named(b, fetch, "length_changing")?,
+            length_change_cycles: number(fetch, "length_change_cycles", 0),
         },
         decode: Decode {
             pattern: pattern(decode, node)?,
@@ -47,6 +49,12 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             retired_reads: number(rename, "retired_reads", 0),
             zero_idioms: idiom(rename, "zero_idioms"),
             moves: idiom(rename, "moves"),
+            partial_reads: match text(rename, "partial_reads") {
+                Some("late") => PartialReads::Late,
+                Some("stall") => PartialReads::Stall,
+                _ => PartialReads::Free,
+            },
+            partial_cycles: number(rename, "partial_cycles", 0),
             stack_engine: flag(rename, "stack_engine"),
             binds_port: flag(rename, "binds_port"),
         },
@@ -80,6 +88,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 adjacent_line: flag(p, "adjacent_line"),
                 streams: number(p, "streams", 0),
                 stream_lines: number(p, "stream_lines", 2),
+                page_bytes: if int::<u32>(p, "page_bytes") == Some(0) { 0 } else { power(p, "page_bytes", 0)? },
             }
         },
         l2: memory.get("l2").map_or(Ok(None), |n| l2(n, b.top))?,
@@ -143,24 +152,31 @@ fn units(b: &Builder<'_>, t: &Tree) -> Result<Vec<UnitId>, FileError> {
     nodes(t, "units").iter().map(find).collect()
 }
 
+/// The instructions of a name, which may end in `*`.
+fn named(b: &Builder<'_>, n: &Node) -> Result<Vec<InstrId>, FileError> {
+    let name = n.as_str().unwrap_or_default();
+    let stem = name.strip_suffix('*').unwrap_or(name);
+    let fits = |other: &str| other == name || stem != name && other.starts_with(stem);
+    let found: Vec<InstrId> = b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect();
+    // What was taken out of the machine, itself or one of its forms, is nothing.
+    let taken_out = |r: &String| fits(r) || stem.strip_prefix(r.as_str()).is_some_and(|form| form.starts_with('_'));
+    if found.is_empty() && !b.merged.removed.iter().any(taken_out) {
+        let error = n.place.error(format!("no instruction is called `{name}`"));
+        return Err(error.mend_opt(did_you_mean(stem, b.instr_names.keys().map(String::as_str))));
+    }
+    Ok(found)
+}
+
+/// All instructions that a list names.
+fn all_named(b: &Builder<'_>, t: &Tree, key: &str) -> Result<Vec<InstrId>, FileError> {
+    let lists = nodes(t, key).iter().map(|n| named(b, n)).collect::<Result<Vec<_>, _>>()?;
+    Ok(lists.concat())
+}
+
 fn fusion(b: &Builder<'_>, t: &Tree) -> Result<Vec<MacroFusion>, FileError> {
-    let find = |n: &Node| -> Result<Vec<InstrId>, FileError> {
-        let name = n.as_str().unwrap_or_default();
-        let stem = name.strip_suffix('*').unwrap_or(name);
-        let fits = |other: &str| other == name || stem != name && other.starts_with(stem);
-        let found: Vec<InstrId> = b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect();
-        // What was taken out of the machine, itself or one of its forms, fuses with nothing.
-        let taken_out = |r: &String| fits(r) || stem.strip_prefix(r.as_str()).is_some_and(|form| form.starts_with('_'));
-        if found.is_empty() && !b.merged.removed.iter().any(taken_out) {
-            let error = n.place.error(format!("no instruction is called `{name}`"));
-            return Err(error.mend_opt(did_you_mean(stem, b.instr_names.keys().map(String::as_str))));
-        }
-        Ok(found)
-    };
     let one = |n: &Node| {
         let t = n.as_table()?;
-        let all = |key: &str| Ok(nodes(t, key).iter().map(find).collect::<Result<Vec<_>, FileError>>()?.concat());
-        Some(all("first").and_then(|first| Ok(MacroFusion { first, second: all("second")? })))
+        Some(all_named(b, t, "first").and_then(|first| Ok(MacroFusion { first, second: all_named(b, t, "second")? })))
     };
     nodes(t, "macro_fusion").iter().filter_map(one).collect()
 }

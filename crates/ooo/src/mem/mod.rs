@@ -14,7 +14,7 @@ pub mod tlb;
 
 use ciphermill_machine::Machine;
 use ciphermill_machine::core::Core;
-use prefetch::{Streams, Strides};
+use prefetch::{Pages, Streams, Strides};
 use tags::Tags;
 use tlb::Tlb;
 
@@ -98,6 +98,7 @@ pub struct Memory {
     write_through: bool,
     next_line: bool,
     adjacent: bool,
+    pages: Pages,
     strides: Strides,
     streams: Streams,
     pub counts: Counts,
@@ -117,6 +118,7 @@ impl Memory {
     pub fn new(machine: &Machine, core: &Core) -> Memory {
         let line = machine.memory.dcache.as_ref().or(machine.memory.icache.as_ref()).map_or(64, |c| c.line_bytes);
         let l1 = core.load.latency;
+        let pages = Pages::new(core.prefetch.page_bytes, line.trailing_zeros());
         Memory {
             l1d: machine.memory.dcache.as_ref().map(Tags::of),
             l1i: machine.memory.icache.as_ref().map(Tags::of),
@@ -137,8 +139,9 @@ impl Memory {
                 .is_some_and(|c| c.write == ciphermill_machine::WritePolicy::Through),
             next_line: core.prefetch.next_line,
             adjacent: core.prefetch.adjacent_line,
+            pages,
             strides: Strides::new(core.prefetch.stride_entries),
-            streams: Streams::new(core.prefetch.streams, core.prefetch.stream_lines),
+            streams: Streams::new(core.prefetch.streams, core.prefetch.stream_lines, pages),
             counts: Counts::default(),
         }
     }
@@ -174,7 +177,7 @@ impl Memory {
         };
         if !write && let Some(next) = self.strides.next(pc, addr) {
             let next = u64::from(next) >> self.shift;
-            if next != line {
+            if next != line && self.pages.together(next, line) {
                 self.prefetch(next, at);
             }
         }
@@ -188,7 +191,7 @@ impl Memory {
         self.fills[self.fill] = ready;
         self.fill = (self.fill + 1) % self.fills.len();
         self.fill_first(line, ready, write);
-        if self.next_line {
+        if self.next_line && self.pages.together(line + 1, line) {
             self.prefetch(line + 1, at);
         }
         Access { start: ready, level, translation }
@@ -206,7 +209,7 @@ impl Memory {
             None => {
                 self.counts.l2_misses += 1;
                 let ready = self.from_memory(line, at);
-                if self.adjacent {
+                if self.adjacent && self.pages.together(line ^ 1, line) {
                     self.into_second(line ^ 1, at);
                 }
                 (ready, Level::Memory)

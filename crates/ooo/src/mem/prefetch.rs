@@ -1,7 +1,29 @@
 //! Who fetches lines before they are asked for.
 //!
 //! Each of these only says which line; the [`super::Memory`] fetches it.
-//! A fetch begins when the access that gave the hint does.
+//! A fetch begins when the access that gave the hint does. Prefetchers that know
+//! addresses only behind their translation stay within a page ([`Pages`]): what
+//! comes behind its border in the program lies anywhere in memory.
+
+/// Pages of lines, none of which a prefetch leaves.
+#[derive(Clone, Copy)]
+pub struct Pages {
+    /// Bits of a line's number within its page.
+    bits: u32,
+}
+
+impl Pages {
+    /// Pages of so many bytes (0: one for everything), lines of `1 << shift`.
+    pub fn new(bytes: u32, shift: u32) -> Pages {
+        Pages { bits: if bytes == 0 { 63 } else { bytes.trailing_zeros().saturating_sub(shift) } }
+    }
+
+    /// Are both lines in one page?
+    #[inline(always)]
+    pub fn together(self, a: u64, b: u64) -> bool {
+        (a ^ b) >> self.bits == 0
+    }
+}
 
 /// Loads whose addresses have a stride, by address of the load.
 pub struct Strides {
@@ -48,11 +70,12 @@ pub struct Streams {
     heads: Vec<(u64, i64)>,
     next: usize,
     ahead: u64,
+    pages: Pages,
 }
 
 impl Streams {
-    pub fn new(streams: u32, ahead: u32) -> Streams {
-        Streams { heads: vec![(u64::MAX, 0); streams as usize], next: 0, ahead: u64::from(ahead) }
+    pub fn new(streams: u32, ahead: u32, pages: Pages) -> Streams {
+        Streams { heads: vec![(u64::MAX, 0); streams as usize], next: 0, ahead: u64::from(ahead), pages }
     }
 
     /// Lines to fetch after an access to a line.
@@ -60,13 +83,15 @@ impl Streams {
         if self.heads.is_empty() {
             return None;
         }
+        let pages = self.pages;
         for head in &mut self.heads {
             let step = line.wrapping_sub(head.0) as i64;
-            if (step == 1 || step == -1) && (head.1 == step || head.1 == 0) {
+            if (step == 1 || step == -1) && (head.1 == step || head.1 == 0) && pages.together(line, head.0) {
                 let known = head.1 == step;
                 *head = (line, step);
                 let ahead = if known { self.ahead } else { 0 };
-                return Some((1..=ahead).map(move |i| line.wrapping_add((step * i as i64) as u64)));
+                let lines = (1..=ahead).map(move |i| line.wrapping_add((step * i as i64) as u64));
+                return Some(lines.filter(move |&l| pages.together(l, line)));
             }
             if step == 0 {
                 return None;
@@ -92,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_third_line_in_a_row_is_a_stream() {
-        let mut s = Streams::new(2, 2);
+        let mut s = Streams::new(2, 2, Pages::new(0, 6));
         let lines = |s: &mut Streams, line| s.hint(line).map(|i| i.collect::<Vec<_>>()).unwrap_or_default();
         assert!(lines(&mut s, 10).is_empty());
         assert!(lines(&mut s, 11).is_empty());
@@ -102,5 +127,15 @@ mod tests {
         assert!(lines(&mut s, 89).is_empty());
         assert_eq!(lines(&mut s, 88), [87, 86]);
         assert_eq!(lines(&mut s, 13), [14, 15]);
+    }
+
+    #[test]
+    fn a_stream_ends_with_its_page() {
+        // Pages of 256 bytes are four lines: 8 to 11, 12 to 15.
+        let mut s = Streams::new(2, 2, Pages::new(256, 6));
+        let mut lines = |line| s.hint(line).map(|i| i.collect::<Vec<_>>()).unwrap_or_default();
+        assert_eq!([8, 9, 10, 11].map(&mut lines), [vec![], vec![], vec![11], vec![]]);
+        // The next page's first line begins another one.
+        assert_eq!([12, 13, 14].map(&mut lines), [vec![], vec![], vec![15]]);
     }
 }

@@ -78,7 +78,7 @@ impl Pipeline {
     pub(super) fn results(&mut self, lists: &Lists, uop: &Uop, start: u64, all: Option<u64>, cause: Cause) {
         for r in lists.results(uop) {
             let at = all.unwrap_or(start + u64::from(r.latency));
-            self.values[usize::from(r.reg)] = Value { at, retired: u64::MAX, cause };
+            self.values[usize::from(r.reg)] = Value { at, retired: u64::MAX, whole: 0, cause };
         }
     }
 

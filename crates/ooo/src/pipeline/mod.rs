@@ -30,7 +30,7 @@ use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::uop::Kind;
 use ciphermill_machine::Machine;
-use ciphermill_machine::core::{Core, Disambiguation};
+use ciphermill_machine::core::{Core, Disambiguation, PartialReads};
 use execute::Done;
 use memo::Memo;
 use outside::Question;
@@ -51,6 +51,8 @@ struct Value {
     at: u64,
     /// Cycle after which it is read from the register file.
     retired: u64,
+    /// Nothing that reads it is renamed before: the last write was one of a part.
+    whole: u64,
     cause: Cause,
 }
 
@@ -74,6 +76,8 @@ pub struct Pipeline {
     load_queue: Vec<u64>,
     load_at: usize,
     renamed_now: u32,
+    /// Renaming waits for whole registers.
+    stalls: bool,
     /// Different retired registers read in this cycle.
     read_now: Vec<u16>,
     /// Nothing is renamed before.
@@ -119,13 +123,14 @@ impl Pipeline {
             btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
             indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
             returns: ReturnStack::new(core.predictor.return_stack),
-            values: vec![Value { at: 0, retired: 0, cause: Cause::Base }; code.registers],
+            values: vec![Value { at: 0, retired: 0, whole: 0, cause: Cause::Base }; code.registers],
             saved: Vec::new(),
             rob: vec![0; core.reorder_buffer.max(1) as usize],
             rob_at: 0,
             load_queue: vec![0; core.load.buffers.max(1) as usize],
             load_at: 0,
             renamed_now: 0,
+            stalls: core.rename.partial_reads == PartialReads::Stall,
             read_now: Vec::new(),
             recover: 0,
             last_start: 0,
@@ -176,7 +181,7 @@ impl Pipeline {
         let at = self.next_call();
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
-        self.values.fill(Value { at, retired: at, cause: Cause::Base });
+        self.values.fill(Value { at, retired: at, whole: 0, cause: Cause::Base });
         (self.recover, self.last_start, self.renamed_now) = (at, at, 0);
         self.read_now.clear();
         (self.begun, self.retire_cycle, self.retire_place) = (at, at, u64::MAX);
@@ -336,6 +341,12 @@ impl Pipeline {
                     }
                 }
             }
+            if self.stalls {
+                let whole = retired + 1 + u64::from(self.core.rename.partial_cycles);
+                for r in code.uops[i..=last].iter().flat_map(|u| code.lists.results(u)).filter(|r| r.part) {
+                    self.values[usize::from(r.reg)].whole = whole;
+                }
+            }
             // A load never stands second in a pair.
             if uop.kind == Kind::Load {
                 self.load_queue[self.load_at] = retired;
@@ -367,6 +378,9 @@ impl Pipeline {
             let addr = inst.addr + bytes.max(1) - 1;
             let there = at + self.ask(Question::Line { addr }, at, &[]);
             self.front.arrived(there);
+        }
+        if inst.length_changing {
+            self.front.length_change(u64::from(self.core.fetch.length_change_cycles));
         }
         self.front.enter()
     }

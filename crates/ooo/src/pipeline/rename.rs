@@ -26,6 +26,13 @@ impl Pipeline {
         if floor > at {
             (at, late) = (floor, Cause::Window);
         }
+        if self.stalls {
+            let sources = uops.iter().flat_map(|u| lists.sources(u));
+            let whole = sources.map(|&r| self.values[usize::from(r)].whole).max().unwrap_or(0);
+            if whole > at {
+                (at, late) = (whole, Cause::Dependences);
+            }
+        }
         if at == self.calendar.now() && self.renamed_now >= self.core.rename.width {
             at += 1;
         }

@@ -26,6 +26,9 @@ impl Pipeline {
         for v in &self.values {
             w.after(v.at, now);
             w.number(if v.at > now { v.cause as u64 } else { 0 });
+            if self.stalls {
+                w.after(v.whole, now);
+            }
             if self.core.rename.retired_reads > 0 {
                 w.number(if v.retired == u64::MAX { NEVER } else { v.retired.saturating_sub(now).min(NEVER - 1) });
                 w.broken |= v.retired != u64::MAX && v.retired >= now + NEVER - 1;
@@ -57,11 +60,12 @@ impl Pipeline {
         for v in &mut self.values {
             let at = r.after(now);
             let cause = Cause::ALL[r.number() as usize % Cause::ALL.len()];
+            let whole = if self.stalls { r.after(now) } else { 0 };
             let retired = match reads.then(|| r.number()) {
                 Some(NEVER) | None => u64::MAX,
                 Some(later) => now + later,
             };
-            *v = Value { at, retired, cause };
+            *v = Value { at, retired, whole, cause };
         }
         r.ring(&mut self.rob, past);
         r.ring(&mut self.load_queue, past);

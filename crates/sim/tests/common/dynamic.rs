@@ -19,6 +19,8 @@ pub fn core() -> Core {
             redirect_cycles: 0,
             loop_instructions: 0,
             loop_blocks: 0,
+            length_changing: vec![],
+            length_change_cycles: 0,
         },
         decode: Decode { pattern: vec![1; 4], stages: 1, queue: 16, micro_fusion: true, macro_fusion: vec![] },
         rename: Rename {
@@ -27,6 +29,8 @@ pub fn core() -> Core {
             retired_reads: 0,
             zero_idioms: Idiom::Plain,
             moves: Idiom::Plain,
+            partial_reads: PartialReads::Free,
+            partial_cycles: 0,
             stack_engine: false,
             binds_port: false,
         },
