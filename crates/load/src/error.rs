@@ -13,6 +13,9 @@ pub enum LoadError {
     /// The bytes are not a valid WebAssembly module.
     #[error("not a valid WebAssembly module: {message} at offset {offset:#x}")]
     Invalid { message: String, offset: u64 },
+    /// The bytes begin as no module does.
+    #[error("not a valid WebAssembly module: {0}")]
+    Foreign(&'static str),
     /// The body of a function is not valid WebAssembly.
     #[error("function \"{function}\" at offset {offset:#x}: {message}")]
     InvalidFunction { function: String, message: String, offset: u64 },
@@ -26,6 +29,26 @@ pub enum LoadError {
     /// The module imports something.
     #[error("the module imports {kind} \"{module}\".\"{name}\", and a cipher must be self-contained: {mend}")]
     Import { kind: &'static str, module: String, name: String, mend: &'static str },
+}
+
+impl LoadError {
+    /// What bytes are that do not begin with the mark of a module, if they do not.
+    pub(crate) fn foreign(bytes: &[u8]) -> Option<LoadError> {
+        let text = bytes.trim_ascii_start();
+        if bytes.is_empty() {
+            Some(LoadError::Foreign("the file is empty"))
+        } else if text.starts_with(b"(module") || text.starts_with(b";;") || text.starts_with(b"(;") {
+            Some(LoadError::Foreign("this is the text format; assemble it, for instance with wat2wasm"))
+        } else if bytes.len() >= 4 && !bytes.starts_with(b"\0asm") {
+            Some(LoadError::Foreign(
+                "it does not begin with the bytes 00 61 73 6d; give what a compiler or linker for wasm32 wrote",
+            ))
+        } else if bytes.len() >= 8 && bytes[4] != 1 && bytes[6..8] == [0, 0] {
+            Some(LoadError::Foreign("it is of another version of the binary format than 1; compile for wasm32"))
+        } else {
+            None
+        }
+    }
 }
 
 impl From<wasmparser::Error> for LoadError {
@@ -92,6 +115,17 @@ pub(crate) fn refusal(op: &Operator<'_>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_module_is_called_what_it_is() {
+        let said = |bytes: &[u8]| LoadError::foreign(bytes).map(|e| e.to_string()).unwrap_or_default();
+        assert!(said(b"").contains("empty"));
+        assert!(said(b"\n (module (memory 1))").contains("wat2wasm"));
+        assert!(said(b"\x7fELF\x02\x01\x01").contains("00 61 73 6d"));
+        assert!(said(b"\0asm\x02\0\0\0").contains("version"));
+        assert!(said(b"\0asm\x0d\0\x01\0").is_empty(), "a component has its own message");
+        assert!(said(b"\0asm\x01\0\0\0").is_empty());
+    }
 
     #[test]
     fn names_are_those_of_the_text_format() {

@@ -48,6 +48,9 @@ use wasmparser::{ExternalKind, FuncValidatorAllocations};
 /// When the bytes are not a WebAssembly module, or one outside the integer
 /// subset: see [`LoadError`].
 pub fn load(wasm: &[u8]) -> Result<Module, LoadError> {
+    if let Some(foreign) = LoadError::foreign(wasm) {
+        return Err(foreign);
+    }
     let names = names::read(wasm);
     let mut source = sections::read(wasm, Origin::User)?;
     let mut runtime = runtime::source()?;

@@ -31,7 +31,8 @@ impl Target for Reference {
 
     fn reserve(&mut self, bytes: u64) -> Result<(), String> {
         let bytes = usize::try_from(bytes).map_err(|e| e.to_string())?;
-        self.grow_memory_to(bytes).map_err(|stop| format!("{stop}; link the module with a larger --max-memory"))
+        self.grow_memory_to(bytes)
+            .map_err(|stop| format!("{stop}; use a shorter message, or link with a larger --max-memory"))
     }
 }
 

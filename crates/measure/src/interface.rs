@@ -4,7 +4,7 @@ use crate::backends::reference;
 use crate::error::MeasureError;
 use crate::pipeline;
 use crate::plan;
-use ciphermill_ir::Module;
+use ciphermill_ir::{Module, Type};
 use ciphermill_reference::Reference;
 use std::collections::BTreeSet;
 
@@ -60,6 +60,12 @@ impl Interface {
                 return Err(missing(name, &exports));
             }
         }
+        check_types(module)?;
+        if !target.has_memory() {
+            return Err(MeasureError::input(
+                "the module exports no memory, so its buffers cannot be filled; export it, under any name",
+            ));
+        }
         let heap_base = module
             .exported_globals
             .iter()
@@ -99,6 +105,37 @@ impl Interface {
             None => Ok(()),
         }
     }
+}
+
+/// How many arguments, all of type i32, each function of the interface takes.
+const PARAMETERS: [(&str, usize); 10] = [
+    ("cm_ctx_bytes", 0),
+    ("cm_block_bytes", 0),
+    ("cm_keysetup", 3),
+    ("cm_keysetup_decrypt", 3),
+    ("cm_ivsetup", 3),
+    ("cm_encrypt_blocks", 4),
+    ("cm_decrypt_blocks", 4),
+    ("cm_encrypt_feedback", 4),
+    ("cm_decrypt_feedback", 4),
+    ("cm_keystream", 4),
+];
+
+/// An export of the interface's name that cannot be called as the interface says.
+fn check_types(module: &Module) -> Result<(), MeasureError> {
+    for (name, count) in PARAMETERS {
+        let Some(func) = module.export(name) else { continue };
+        let have = &module.funcs[func].sig.params;
+        if *have != vec![Type::I32; count] {
+            let types = |list: &[Type]| list.iter().map(Type::to_string).collect::<Vec<_>>().join(", ");
+            return Err(MeasureError::input(format!(
+                "the module's {name} takes ({}); it must take ({}): pointers and lengths, as in ciphermill.h",
+                types(have),
+                types(&vec![Type::I32; count]),
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn missing(name: &str, exports: &BTreeSet<String>) -> MeasureError {

@@ -87,6 +87,12 @@ impl Space {
     pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
         let start = if std::mem::take(&mut self.exact) { self.next } else { self.next.next_multiple_of(ALIGN) };
         let end = start + u64::from(bytes);
+        if start >= MEMORY_LIMIT {
+            return Err(MeasureError::input(format!(
+                "__heap_base is so high that no {name} buffer fits behind it (address {start:#x}, and memory ends at \
+                 {MEMORY_LIMIT:#x}); export the end of the module's own data"
+            )));
+        }
         if end > MEMORY_LIMIT {
             return Err(MeasureError::input(format!(
                 "the {name} buffer of {bytes} bytes does not fit into memory behind __heap_base; use a shorter message"

@@ -9,7 +9,11 @@ use std::path::Path;
 /// A block cipher in WebAssembly text: blocks of 4 bytes, xored with the key
 /// and rotated. `{encrypt}` is the body of the round.
 fn cipher(round: &str) -> Vec<u8> {
-    let text = format!(
+    wat::parse_str(text(round)).unwrap()
+}
+
+fn text(round: &str) -> String {
+    format!(
         r#"(module
         (memory (export "memory") 2)
         (global (export "__heap_base") i32 (i32.const 66000))
@@ -33,8 +37,7 @@ fn cipher(round: &str) -> Vec<u8> {
                 (local.set $x (call $round (local.get $ctx) (local.get $x)))
                 (br_if $more (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
             (i32.store (local.get $out) (local.get $x))))"#
-    );
-    wat::parse_str(text).unwrap()
+    )
 }
 
 const XOR: &str = "(i32.rotl (i32.xor (local.get $x) (i32.load (local.get $ctx))) (i32.const 5))";
@@ -141,7 +144,11 @@ fn refused(wasm: &[u8], request: &Request) -> String {
 #[test]
 fn a_trap_is_the_modules_fault() {
     let message = refused(&cipher("unreachable"), &request("rv32"));
-    assert_eq!(message, "cm_encrypt_blocks stopped on the reference interpreter: trap: Unreachable");
+    assert_eq!(
+        message,
+        "cm_encrypt_blocks stopped on the reference interpreter: trap: an unreachable place was reached \
+         (abort, a failed assertion, undefined behaviour)"
+    );
 }
 
 #[test]
@@ -166,6 +173,30 @@ fn a_module_without_heap_base() {
         (func (export "cm_block_bytes") (result i32) i32.const 4))"#;
     let message = refused(&wat::parse_str(text).unwrap(), &request("rv32"));
     assert!(message.contains("link it with -Wl,--export=__heap_base"), "{message}");
+}
+
+#[test]
+fn a_module_that_keeps_to_the_interface_by_half() {
+    let altered = |from: &str, to: &str| {
+        let text = text(XOR);
+        assert!(text.contains(from));
+        refused(&wat::parse_str(text.replacen(from, to, 1)).unwrap(), &request("rv32"))
+    };
+    let message = altered(
+        "\"cm_keysetup\") (param $ctx i32) (param $key i32) (param i32)",
+        "\"cm_keysetup\") (param $ctx i32) (param $key i32)",
+    );
+    assert!(
+        message.starts_with("the module's cm_keysetup takes (i32, i32); it must take (i32, i32, i32)"),
+        "{message}"
+    );
+    let message = altered("(memory (export \"memory\") 2)", "(memory 2)");
+    assert!(message.starts_with("the module exports no memory"), "{message}");
+    let message = altered("(i32.const 66000)", "(i32.const -64)");
+    assert!(
+        message.starts_with("__heap_base is so high that no context buffer fits behind it (address 0xffffffc0"),
+        "{message}"
+    );
 }
 
 #[test]

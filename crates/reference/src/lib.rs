@@ -38,10 +38,27 @@ pub enum TrapCode {
     StackOverflow,
 }
 
+impl std::fmt::Display for TrapCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TrapCode::Unreachable => {
+                "an unreachable place was reached (abort, a failed assertion, undefined behaviour)"
+            }
+            TrapCode::MemoryOutOfBounds => "an access outside of memory",
+            TrapCode::TableOutOfBounds => "an access outside of the table of functions",
+            TrapCode::IndirectCallToNull => "a call through an empty place of the table of functions (a null pointer?)",
+            TrapCode::BadSignature => "a call through a pointer to a function of another type",
+            TrapCode::IntegerOverflow => "a quotient that does not fit",
+            TrapCode::IntegerDivisionByZero => "a division by zero",
+            TrapCode::StackOverflow => "calls nested too deep (endless recursion?)",
+        })
+    }
+}
+
 /// Why a call gave no results.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Stop {
-    #[error("trap: {0:?}")]
+    #[error("trap: {0}")]
     Trap(TrapCode),
     /// The fuel given to [`Reference::with_fuel`] is used up.
     #[error("out of fuel")]
@@ -150,6 +167,11 @@ impl Reference {
         let mut results: Vec<Val> = ty.results().iter().map(|&ty| Val::default(ty)).collect();
         func.call(&mut self.store, &args, &mut results).map_err(|e| stop(&e))?;
         results.iter().map(bits).collect()
+    }
+
+    /// Does the module export its memory?
+    pub fn has_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// Names of the exported functions, in alphabetical order.
