@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,25 @@ def test_values_outlive_the_interval_where_registers_rotate():
     # With fewer registers than the ring has there is none, and two stages at most.
     without = cm.run("rc6", on="epic", blocks="multi", unroll=True, set={"issue.width": 16, "units.mem": 4, "abi.registers": 120})
     assert without.verified and without.loops[0]["stages"] <= 2 and without.cycles_per_block > 2 * m.cycles_per_block
+
+
+@pytest.mark.parametrize("machine", ["epic", "itanium2"])
+def test_a_branch_on_data_becomes_predicates_and_the_loop_a_pipeline(machine):
+    """IDEA's product asks whether a factor is 0: moves under a condition, in one block of code."""
+    idea = str(Path(__file__).parent / "foreign" / "idea.toml")
+    m = cm.run(idea, on=machine, blocks="multi", bytes=512, set={"issue.width": 6})
+    assert m.verified and m.bounds["lower"] <= m.cycles_per_block
+    assert m.loops and m.loops[0]["stages"] > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
+    # In the loops that are left as loops the branches are still there.
+    branching = cm.run(idea, on=machine, blocks="multi", bytes=512, unroll=False, set={"issue.width": 6})
+    assert branching.verified and m.cycles_per_block < 0.5 * branching.cycles_per_block
+
+
+def test_conditional_moves_are_printed_as_predicated_ones(cli):
+    idea = str(Path(__file__).parent / "foreign" / "idea.toml")
+    answer = cli("asm", idea, "--on", "epic", "--blocks", "multi", "--unroll", "--set", "issue.width=8")
+    assert answer.code == 0, answer.err
+    assert len(re.findall(r"\(!?r\d+\) mov r\d+ = r\d+", answer.out)) >= 34
 
 
 def test_stages_are_guarded_and_the_loop_stands_once(cli):

@@ -69,6 +69,9 @@ pub struct Form<'a> {
 const UNROLL_BUDGET: u32 = 4000;
 /// Instructions of a branch that become selections.
 const IF_CONVERT: u32 = 16;
+/// The same where registers rotate: a loop without branches gets a pipeline of as many
+/// stages as its chain needs, which is worth more than the side not taken.
+const IF_CONVERT_ROTATING: u32 = 32;
 
 /// How hard the code generator tries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +167,7 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         profile: form.profile.to_vec(),
         keep_loads: true,
         promote: true,
-        if_convert: IF_CONVERT,
+        if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },
         only: vec![form.driver.to_owned()],
     });
     // The context, what is read and what is written never overlap.

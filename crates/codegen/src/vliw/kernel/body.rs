@@ -117,7 +117,12 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
         let n = facts.node(machine, &bare(i), VKind::Normal, None);
         !n.reads.is_empty() || !n.writes.is_empty()
     };
-    if insts.iter().any(|i| i.ops.iter().any(|o| matches!(o, VOp::Phys(_) | VOp::Const(_))) || fixed(i) || i.trap.is_some()) {
+    // A register that always reads as zero is as good as a number.
+    let certain = |o: &VOp| match o {
+        VOp::Phys(r) => !machine.regs[usize::from(r.0)].zero,
+        o => matches!(o, VOp::Const(_)),
+    };
+    if insts.iter().any(|i| i.ops.iter().any(certain) || fixed(i) || i.trap.is_some()) {
         return Err("it uses fixed registers");
     }
 
