@@ -103,7 +103,13 @@ impl Widener<'_> {
 
     /// Without its sign; the same where bit 31 is never set.
     fn unsigned(&mut self, v: Value) -> Value {
-        if self.possible(v) < SIGN { v } else { self.bin_const(BinOp::And, v, LOW) }
+        if self.possible(v) < SIGN {
+            return v;
+        }
+        // A sign just extended is cut off again.
+        let extended = self.func.def_inst(v).map(|i| &self.func.insts[i]).filter(|d| d.op == Op::Un(UnOp::SExt32));
+        let word = extended.map_or(v, |d| self.func.resolve(d.args[0]));
+        self.bin_const(BinOp::And, word, LOW)
     }
 
     fn inst(&mut self, inst: Inst) {
@@ -230,7 +236,11 @@ impl Widener<'_> {
         let high = self.bin(BinOp::Shl, a, up);
         let high = self.emit(Op::Un(UnOp::SExt32), &[high]);
         let low = self.unsigned(a);
-        let low = self.bin(BinOp::ShrU, low, down);
+        let mut low = self.bin(BinOp::ShrU, low, down);
+        if self.func.as_const(down).is_none() {
+            // By 0 it has its sign, which is then that of the other part too.
+            low = self.emit(Op::Un(UnOp::SExt32), &[low]);
+        }
         self.become_op(inst, Op::Bin(BinOp::Or), &[high, low]);
     }
 

@@ -140,8 +140,8 @@ fn wrong_matrices_are_named() {
     let scope = Scope { word: 32, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[] };
     for (text, message) in [
         ("gfmul(a, 3, 0x11b)", "`gfmul` takes a constant, a value and a polynomial"),
-        ("gfmul(256, a, 0x11b)", "256 is no element of the field of 0x11b"),
-        ("gfmul(1, a, 1)", "1 is no element of the field of 0x1"),
+        ("gfmul(256, a, 0x11b)", "0x100 is no element of the field of 0x11b"),
+        ("gfmul(1, a, 1)", "0x1 is no element of the field of 0x1"),
         ("linear(mix, a)", "unknown matrix `mix`; there are none"),
         ("linear(3, a)", "expected the name of a matrix"),
         ("matvec(q0, a)", "unknown name `q0`"),
