@@ -120,7 +120,9 @@ impl Widener<'_> {
             Op::Const(c) if is_narrow => self.become_op(inst, Op::Const(ops::sext(c, 32) as u64), &[]),
             Op::Bin(op) if is_narrow => self.binary(inst, op, &args),
             Op::Un(op) if is_narrow => self.unary(inst, op, args[0]),
-            Op::Wrap if self.possible(args[0]) >= SIGN && self.looked_at(data.results[0]) >= SIGN => self.become_op(inst, Op::Un(UnOp::SExt32), &args),
+            Op::Wrap if self.possible(args[0]) >= SIGN && self.looked_at(data.results[0]) >= SIGN => {
+                self.become_op(inst, Op::Un(UnOp::SExt32), &args)
+            }
             Op::ZExt if self.possible(args[0]) >= SIGN => {
                 let low = self.konst(LOW);
                 self.become_op(inst, Op::Bin(BinOp::And), &[args[0], low]);

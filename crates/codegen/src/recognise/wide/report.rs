@@ -21,8 +21,10 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
         let masks = Masks::new(func);
         let (sums, values) = (Sums::new(func, &masks), Values::new(func, &masks, &module.data));
         let made = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
-        let found: Vec<(Value, Sum<Value>)> =
-            made.filter_map(|&v| Some((v, tables_of(&sums, &values, v)?.0))).filter(|f| f.1.parts.len() >= LEAST_TABLES).collect();
+        let found: Vec<(Value, Sum<Value>)> = made
+            .filter_map(|&v| Some((v, tables_of(&sums, &values, v)?.0)))
+            .filter(|f| f.1.parts.len() >= LEAST_TABLES)
+            .collect();
         // The values that a sum is made of, and what is the same sum with more added.
         let inner: BTreeSet<Value> = found
             .iter()
@@ -35,8 +37,13 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
             *all.entry((func.name.clone(), described(&sum), exact, missed)).or_default() += 1;
         }
     }
-    let finding = |((function, what, instruction, missed), places)| {
-        Finding { function, kind: "table", what, places, instruction, missed }
+    let finding = |((function, what, instruction, missed), places)| Finding {
+        function,
+        kind: "table",
+        what,
+        places,
+        instruction,
+        missed,
     };
     all.into_iter().map(finding).collect()
 }
@@ -59,6 +66,10 @@ fn nearest(units: &[Unit], sum: &Sum<Value>) -> String {
         Some((n, unit)) if n == sum.parts.len() && n == unit.sum.parts.len() => {
             format!("`{}` has these tables, but of bytes that stand in other words", unit.name)
         }
-        Some((n, unit)) => format!("`{}` has {n} of these tables and {} others", unit.name, unit.sum.parts.len() - n.min(unit.sum.parts.len())),
+        Some((n, unit)) => format!(
+            "`{}` has {n} of these tables and {} others",
+            unit.name,
+            unit.sum.parts.len() - n.min(unit.sum.parts.len())
+        ),
     }
 }
