@@ -103,7 +103,13 @@ impl Widener<'_> {
 
     /// Without its sign; the same where bit 31 is never set.
     fn unsigned(&mut self, v: Value) -> Value {
-        if self.possible(v) < SIGN { v } else { self.bin_const(BinOp::And, v, LOW) }
+        if self.possible(v) < SIGN {
+            return v;
+        }
+        // A sign just extended is cut off again.
+        let extended = self.func.def_inst(v).map(|i| &self.func.insts[i]).filter(|d| d.op == Op::Un(UnOp::SExt32));
+        let word = extended.map_or(v, |d| self.func.resolve(d.args[0]));
+        self.bin_const(BinOp::And, word, LOW)
     }
 
     fn inst(&mut self, inst: Inst) {
@@ -114,7 +120,9 @@ impl Widener<'_> {
             Op::Const(c) if is_narrow => self.become_op(inst, Op::Const(ops::sext(c, 32) as u64), &[]),
             Op::Bin(op) if is_narrow => self.binary(inst, op, &args),
             Op::Un(op) if is_narrow => self.unary(inst, op, args[0]),
-            Op::Wrap if self.possible(args[0]) >= SIGN && self.looked_at(data.results[0]) >= SIGN => self.become_op(inst, Op::Un(UnOp::SExt32), &args),
+            Op::Wrap if self.possible(args[0]) >= SIGN && self.looked_at(data.results[0]) >= SIGN => {
+                self.become_op(inst, Op::Un(UnOp::SExt32), &args)
+            }
             Op::ZExt if self.possible(args[0]) >= SIGN => {
                 let low = self.konst(LOW);
                 self.become_op(inst, Op::Bin(BinOp::And), &[args[0], low]);
@@ -230,7 +238,11 @@ impl Widener<'_> {
         let high = self.bin(BinOp::Shl, a, up);
         let high = self.emit(Op::Un(UnOp::SExt32), &[high]);
         let low = self.unsigned(a);
-        let low = self.bin(BinOp::ShrU, low, down);
+        let mut low = self.bin(BinOp::ShrU, low, down);
+        if self.func.as_const(down).is_none() {
+            // By 0 it has its sign, which is then that of the other part too.
+            low = self.emit(Op::Un(UnOp::SExt32), &[low]);
+        }
         self.become_op(inst, Op::Bin(BinOp::Or), &[high, low]);
     }
 

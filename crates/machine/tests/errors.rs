@@ -98,7 +98,7 @@ fn semantics_are_checked_word_by_word() {
     says(&broken(add, "semantics = \"rd = rotle(rs1, rs2)\""), "unknown function `rotle`", "did you mean `rotl`?");
     says(&broken(add, "semantics = \"rd = rotl(rs1)\""), "`rotl` takes 2 arguments, here are 1", "");
     says(&broken(add, "semantics = \"rd = rs1[8:9] + rs2\""), "bits 8:9 are none", "higher bit first");
-    says(&broken(add, "semantics = \"rd = rs1[32] + rs2\""), "bit 32 of a word of 32 bits", "");
+    says(&broken(add, "semantics = \"rd = rs1[32] + rs2\""), "bit 32 of a word of 32 bits", "from 0 to 31");
     says(&broken(add, "semantics = \"rd = mem64[rs1 + rs2]\""), "wider than a word", "");
     says(&broken(add, "semantics = \"mem8s[rs1] = rd + rs2\""), "a store has no sign", "write `mem8`");
     says(&broken(add, "semantics = \"let rs1 = 1; rd = rs1 + rs2\""), "the name `rs1` is taken", "");
@@ -206,6 +206,14 @@ fn extensions() {
     let m = run(&Case { machine: rv32(), extension: ext(&sbox), without: &["x"], ..Case::default() }).unwrap();
     assert_eq!((m.instr_named("sub1"), m.extensions.len()), (None, 0));
     says(&fails(&sbox.replace("4]", "256]")), "256 is no entry of 8 bits", "");
+    let short = sbox.replace("[1:0]", "[7:0]");
+    says(&fails(&short), "an index of 8 bits into `sbox`, which has 4 entries", "all its entries");
+    let declared = sbox.replace("sbox[rs1[1:0]]", "linear(sbox, rs1)");
+    says(&fails(&declared), "unknown matrix `sbox`", "`sbox` is a table");
+    let inverse = format!("{}\n[tables.back]\nbits = 8\ninverse_of = \"sbox\"\nsource = \"a test\"\n", sbox.replace("3, 4", "3, 3"));
+    says(&fails(&inverse), "`sbox` is no permutation: 0x3 at 0x2 and at 0x3", "each value once");
+    let bare = "[instructions]\nfoo = { timing = \"alu\", semantics = \"rd = rs1\" }\nsource = \"a test\"\n";
+    says(&fails(bare), "unknown name `rd`: the instruction has no operands", "give it a `format`");
     says(&fails("[timings.gf]\nlatency = 2\n"), "`timings.gf.latency` is a number without a source", "[timings.gf]");
 }
 

@@ -93,7 +93,7 @@ fn matrices_in_both_ways() {
         ("rows = []", "no matrix"),
         ("rows = [\"1 2\"]", "no matrix"),
         ("polynomial = 7\nrows = [\"4\"]", "over GF(2^2)"),
-        ("polynomial = 0x11b\nrows = [\"1 1\", \"1\"]", "over GF(2^8)"),
+        ("polynomial = 0x11b\nrows = [\"1 1\", \"1\"]", "its rows differ in length"),
         ("polynomial = 7\nrows = [\"1\"]\ncolumns = 2", "as many columns as its rows have elements"),
     ] {
         let error = with(&format!("[matrices.m]\n{body}\n")).unwrap_err();

@@ -40,7 +40,7 @@ pub struct Finding {
 /// All findings in an optimised module.
 pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     if usize::from(machine.word_bits) != WORD {
-        return Vec::new();
+        return super::wide::report::findings(module, machine);
     }
     let (units, templates) = units(machine);
     let name = |unit: &Unit| {

@@ -219,9 +219,7 @@ fn places(map: &Map, sources: &[Value]) -> Option<Vec<usize>> {
     let map = map.over(sources).filter(|m| m.form.constant == 0)?;
     let place = |n: usize| {
         let matrix = map.matrix(n);
-        (0..WORD / 8).find(|at| {
-            (0..WORD).all(|i| matrix[i] == if i / 8 == *at { 1 << (i % 8) } else { 0 })
-        })
+        (0..WORD / 8).find(|at| (0..WORD).all(|i| matrix[i] == if i / 8 == *at { 1 << (i % 8) } else { 0 }))
     };
     let at: Vec<usize> = (0..sources.len()).map(place).collect::<Option<_>>()?;
     (at.iter().collect::<BTreeSet<_>>().len() == sources.len()).then_some(at)
@@ -246,9 +244,9 @@ pub fn matches(func: &Func, masks: &Masks, bytes: &ByteSums, units: &[Unit]) -> 
     let found = |(v, map): (&Value, &Map)| {
         let (rest, map) = map.apart(&possible);
         let turned = map.over(&map.sources.iter().rev().copied().collect::<Vec<_>>())?;
-        let (unit, map) = pairs.iter().find_map(|u| {
-            [&map, &turned].into_iter().find(|m| distance(u, m) == Some(0)).map(|m| (u, m))
-        })?;
+        let (unit, map) = pairs
+            .iter()
+            .find_map(|u| [&map, &turned].into_iter().find(|m| distance(u, m) == Some(0)).map(|m| (u, m)))?;
         let sources = map.sources[..].try_into().ok()?;
         (map.form.constant == 0).then_some((*v, Match { function: unit.function, sources, rest }))
     };

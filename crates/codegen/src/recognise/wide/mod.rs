@@ -6,8 +6,10 @@
 //!
 //! * [`sum`]: such sums;
 //! * [`units`]: those of the machine's instructions;
-//! * [`values`]: those of a program's values.
+//! * [`values`]: those of a program's values;
+//! * [`report`]: what was found and what was missed, for people.
 
+pub mod report;
 pub mod sum;
 pub mod units;
 pub mod values;
@@ -100,14 +102,20 @@ fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<V
 }
 
 fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Plan> {
-    let terms = sums.flatten(v, &mut |_| false);
-    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| values.of(t).is_some());
-    let all = tables.iter().try_fold(Sum::constant(0), |sum, &t| sum.xor(values.of(t)?))?;
+    let (all, rest) = tables_of(sums, values, v)?;
     if all.parts.len() < LEAST_TABLES {
         return None;
     }
     let (unit, sources) = units.iter().find_map(|unit| Some((unit, bound(unit, &all)?)))?;
     Some(Plan { function: unit.function, low: unit.low, sources, rest })
+}
+
+/// The tables in a value's sum, and its other terms.
+fn tables_of(sums: &Sums, values: &Values, v: Value) -> Option<(Sum<Value>, Vec<Value>)> {
+    let terms = sums.flatten(v, &mut |_| false);
+    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| values.of(t).is_some());
+    let all = tables.iter().try_fold(Sum::constant(0), |sum, &t| sum.xor(values.of(t)?))?;
+    Some((all, rest))
 }
 
 /// The values that are the unit's sources where it computes just that.

@@ -47,7 +47,8 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
                 let function = templates.len() as u16;
                 templates.push(template(machine, id, dest, &sources, &immediates, (function, false)));
                 let unit = Unit { name: instr.name.clone(), sum, sources: sources.len(), function, low: None };
-                let halves = TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
+                let halves =
+                    TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
                 let uses_all = |u: &Unit| (0..u.sources).all(|s| u.sum.parts.iter().any(|p| p.source == s));
                 units.extend(std::iter::once(unit).chain(halves.into_iter().filter(uses_all)));
             }

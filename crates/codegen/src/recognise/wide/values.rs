@@ -75,7 +75,9 @@ impl Values {
         let rest = rest?;
         let index = self.of(rest).filter(|s| s.parts.len() == 1).cloned().or_else(|| cut(func, masks, rest))?;
         let size = usize::from(m.bytes);
-        let first = data.iter().find(|d| d.readonly && (u64::from(d.addr)..u64::from(d.addr) + d.bytes.len() as u64).contains(&root))?;
+        let first = data
+            .iter()
+            .find(|d| d.readonly && (u64::from(d.addr)..u64::from(d.addr) + d.bytes.len() as u64).contains(&root))?;
         index.lookup(|i| {
             let at = usize::try_from(root.checked_add(i)?.checked_sub(u64::from(first.addr))?).ok()?;
             let bytes = first.bytes.get(at..at.checked_add(size)?)?;
