@@ -1,8 +1,9 @@
 """C that was not written for this project, on every machine.
 
 `foreign/` holds what people bring: products of half words, loops that are left
-by their middle, integers of 128 bits, recursion, tables of functions. A run is
-verified against the interpreter, IDEA against its published example too.
+by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
+that are strings, a state of bytes that is written while it is read. A run is verified
+against the interpreter, IDEA and Magma against their published examples too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ CASES = {
     "sponge.c": ("keystream",),
     "wide.c": ("encrypt",),
     "calls.c": ("encrypt",),
+    "xxtea.c": ("encrypt", "decrypt"),
+    "magma.toml": ("encrypt",),
+    "rc4.c": ("keystream",),
 }
 
 
@@ -27,7 +31,7 @@ CASES = {
 def test_it_is_right(name, machine):
     """Loops stay loops: the pipelines that run over their ends are what this is for."""
     for direction in CASES[name]:
-        length = {} if direction == "keysetup" else {"bytes": 272}
+        length = {} if direction == "keysetup" else {"bytes": 260 if name == "xxtea.c" else 272}
         m = cm.run(FOREIGN / name, on=machine, direction=direction, unroll=False, **length)
         assert m.verified
         assert m.bounds["lower"] <= m.cycles_per_block

@@ -7,6 +7,8 @@ import json
 import pytest
 from samples import XOR_CIPHER
 
+import ciphermill as cm
+
 
 @pytest.mark.parametrize("kind", ["block", "stream"])
 def test_a_skeleton_runs_as_it_is(cli, tmp_path, kind):
@@ -75,6 +77,7 @@ def test_string_h_is_there(cli, write):
         ("void *memcpy(void *, const void *, size_t);", "memcpy", "include <string.h>"),
         ("void *calloc(void *, const void *, size_t);", "calloc", "keep what the cipher allocates in struct cm_ctx"),
         ("void zeromem(void *, const void *, size_t);", "zeromem", "name every C file it needs"),
+        ("int printf(const char *, ...);\n#define printf(a, b, c) printf(\"%u\", c)", "printf", "nothing can be printed"),
     ],
 )
 def test_a_function_nobody_defines(refused, write, declaration, used, mend):
@@ -82,6 +85,58 @@ def test_a_function_nobody_defines(refused, write, declaration, used, mend):
     message = refused("run", write("lib.c", text), "--on", "rv32")
     assert message.count(f"lib.c uses {used}, which no source defines") == 1
     assert mend in message and ".o:" not in message
+
+
+def test_headers_of_habit(write):
+    """What published C includes and calls in passing, and debugging lines that nobody reaches."""
+    source = write(
+        "habit.c",
+        """
+#include <alloca.h>
+#include <byteswap.h>
+#include <ctype.h>
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/types.h>
+static void dump(u_int32_t x) { printf("%08" PRIx32 "\\n", x); }
+static void whole(const uint8_t *in, uint8_t *out)
+{
+    char text[16];
+    uint8_t *p = alloca((size_t)(in[0] & 3) + 8);
+    strcpy(text, "ab");
+    strcat(text, "cD");
+    bzero(p, 8);
+    p[0] = (uint8_t)(abs((int)in[1] - 200) + isdigit(in[2]) + toupper(text[3]) + (memchr(in, 7, 16) != NULL));
+    p[1] = (uint8_t)(strcmp(text, "abcD") + 2 * strncmp("ax", text, 1) + tolower('Q'));
+    for (int i = 2; i < 16; i++)
+        out[i] = in[i];
+    out[0] = p[0], out[1] = p[1];
+    if (be32toh(bswap_32((u_int32_t)in[3])) != in[3])
+        dump(in[3]), exit(EXIT_FAILURE);
+    explicit_bzero(p, 8);
+}
+"""
+        + XOR_CIPHER.replace("{ cm_encrypt(ctx, in, out); }", "{ whole(in, out); (void)ctx; }"),
+    )
+    data = bytes([1, 30, ord("5"), 9, 7, *range(11)])
+    expected = bytes([170 + 1 + ord("D") + 1, ord("q")]) + data[2:]
+    assert cm.cipher(source).decrypt(bytes(16), data) == expected
+    assert cm.run(source, on="leon2", direction="decrypt", bytes=64).verified
+
+
+@pytest.mark.parametrize("line", ["#include <emmintrin.h>", 'static void f(void) { __asm__("roll $3, %eax"); }\nvoid (*g)(void) = f;'])
+def test_code_for_one_processor(refused, write, line):
+    message = refused("run", write("a.c", line + "\n" + XOR_CIPHER), "--on", "rv32")
+    assert message.endswith("take the portable C, usually by a macro in flags")
+    assert message.count("\n") < 8
+
+
+def test_a_function_no_header_has(refused, write):
+    source = write("a.c", "#include <stdlib.h>\n" + XOR_CIPHER.replace("out[i] = in[i]", "qsort(out, 1, 1, 0), out[i] = in[i]"))
+    assert "no header here declares qsort; define it in a source" in refused("run", source, "--on", "rv32")
 
 
 def test_a_header_that_is_not_there(refused, write):

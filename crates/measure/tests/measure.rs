@@ -218,7 +218,7 @@ fn a_memory_that_cannot_grow() {
         (func (export "cm_keysetup") (param i32 i32 i32))
         (func (export "cm_encrypt_blocks") (param i32 i32 i32 i32)))"#;
     let message = refused(&wat::parse_str(text).unwrap(), &Request { bytes: Some(1 << 20), ..request("rv32") });
-    assert!(message.contains("link the module with a larger --max-memory"), "{message}");
+    assert!(message.contains("use a shorter message, or link with a larger --max-memory"), "{message}");
 }
 
 #[test]
