@@ -116,11 +116,13 @@ def candidates(module: Module, options: Options) -> list[Module]:
 
 
 def suited(module: Module, machine: str, options: Options) -> Module:
-    """Of the `candidates` the one whose program is smaller, of equals the faster one, for a message of the usual length."""
+    """Of the `candidates` the one whose program is smaller, of equals the faster one, for a message of the
+    usual length or a shorter one."""
     modules = candidates(module, options)
     if len(modules) == 1:
         return module
-    usual = replace(options, bytes=None, trace=None, exact=False)
+    length = options.bytes if (options.bytes or 0) < 4096 else None
+    usual = replace(options, bytes=length, trace=None, exact=False)
 
     def cost(m: Module) -> tuple[float, ...]:
         try:

@@ -233,6 +233,22 @@ def test_feedback_unrolled(machine, cipher):
     assert program.run(calls) == [block]
 
 
+@pytest.mark.parametrize("cipher", FINALISTS)
+@pytest.mark.parametrize("machine", DSPS)
+def test_small_programs(tmp_path, machine, cipher):
+    """`--optimise size`: narrow bundles, no pipelined loops, calls instead of copies."""
+    text = assembly(cipher, None, machine, (), optimise="size")
+    program = Emulated(text, machine)
+    some = vectors(cipher, ciphermill.cipher(cipher).variant)[128][:3]
+    for direction in ("encrypt", "decrypt"):
+        calls, expected = block_calls(cipher, direction, some)
+        assert program.run(calls) == expected
+    try:
+        assert c6x.judge(text, machine, tmp_path).packets
+    except c6x.Missing:
+        pass
+
+
 @pytest.mark.parametrize("cipher", ["rc6", "serpent"])
 def test_retired_instructions(assembled, cipher):
     """QEMU, an instruction at a time, executes as many as the simulator retires."""

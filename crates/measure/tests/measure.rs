@@ -108,6 +108,20 @@ fn optimisation_changes_cycles_and_nothing_else() {
 }
 
 #[test]
+fn small_code_is_right_and_no_larger() {
+    for name in ["rv32", "leon2", "c6201", "epic"] {
+        let fast = ok(&cipher(XOR), &request(name));
+        let small = ok(&cipher(XOR), &Request { optimise: Goal::Size, ..request(name) });
+        assert!(small.verified, "{:?}", small.failure);
+        assert!(small.code_bytes <= fast.code_bytes, "{name}: {} and {}", small.code_bytes, fast.code_bytes);
+        assert_ne!(small.provenance.settings, fast.provenance.settings);
+    }
+    // A loop in few bundles: without prologue and epilogue, and none of it left blank.
+    let small = ok(&cipher(XOR), &Request { optimise: Goal::Size, ..request("c6201") });
+    assert!(small.loops.is_empty() && small.unroll == 1 && small.jam == 1);
+}
+
+#[test]
 fn a_feedback_mode_waits_for_itself() {
     let multi = ok(&cipher(XOR), &request("rv32"));
     let single = ok(&cipher(XOR), &Request { blocks: Blocks::Single, ..request("rv32") });
