@@ -229,6 +229,20 @@ impl Pipes {
 
     /// Start these instructions at `t`; false when some unit is not free.
     pub fn take(&mut self, needs: &[(Vec<UnitId>, u32)], t: u64) -> bool {
+        // Where every instruction names its unit there is nothing to choose.
+        if needs.iter().all(|(classes, _)| classes.len() == 1) {
+            let wanted = |class: UnitId| needs.iter().filter(|n| n.0[0] == class).count();
+            let free = |class: UnitId| self.free.get(class).map_or(0, |units| units.iter().filter(|u| **u <= t).count());
+            if needs.iter().any(|n| free(n.0[0]) < wanted(n.0[0])) {
+                return false;
+            }
+            for (classes, cycles) in needs {
+                if let Some(unit) = self.free[classes[0]].iter_mut().find(|u| **u <= t) {
+                    *unit = t + u64::from(*cycles);
+                }
+            }
+            return true;
+        }
         let Some(units) = self.assign(needs, t) else { return false };
         for ((class, i), (_, cycles)) in units.into_iter().zip(needs) {
             self.free[class][i] = t + u64::from(*cycles);

@@ -13,6 +13,12 @@ use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Loops of more instructions are left as they are: eight blocks of a cipher carried
+/// together have fewer.
+const MOST_NODES: usize = 4_000;
+/// And those with more orders between accesses to memory.
+const MOST_ORDERS: usize = 100_000;
+
 /// Where an operand's value comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
@@ -98,6 +104,9 @@ pub fn candidates(func: &VFunc) -> Vec<Candidate> {
 pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Result<Body, &'static str> {
     let block = &func.blocks[c.header as usize];
     let Some((branch, insts)) = block.insts.split_last() else { return Err("it is empty") };
+    if insts.len() > MOST_NODES {
+        return Err("it is too long");
+    }
     let way_back = c.back.unwrap_or(c.header);
     let Some(exit) = block.succs.iter().find(|s| s.0 != way_back) else { return Err("it has no way out") };
     let mut insts: Vec<VInst> = insts.to_vec();
@@ -190,7 +199,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
         def.iter().filter(|(v, _)| outside.contains(v)).map(|(&v, &n)| (n, v)).collect();
     live_out.extend(out_moves.iter().map(|&(n, v)| (n, v)));
     live_out.sort_unstable();
-    let memory = memory(&nodes);
+    let Some(memory) = memory(&nodes) else { return Err("too many of its accesses to memory wait for others") };
     Ok(Body {
         nodes,
         initial,
@@ -280,10 +289,13 @@ pub fn opposite(machine: &Machine, branch: InstrId) -> Option<InstrId> {
 /// values of this function, so within an iteration two of one base compare by
 /// their offsets; from one iteration to the next nothing is known but that
 /// different memories are apart.
-fn memory(nodes: &[Node]) -> Vec<(usize, usize, u32, u32)> {
+fn memory(nodes: &[Node]) -> Option<Vec<(usize, usize, u32, u32)>> {
     let mut out = Vec::new();
     let accesses: Vec<(usize, MemRef)> = nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.mem?))).collect();
     for (k, &(i, a)) in accesses.iter().enumerate() {
+        if out.len() > MOST_ORDERS {
+            return None;
+        }
         for &(j, b) in &accesses[k + 1..] {
             if a.conflicts(&b) {
                 out.push((i, j, u32::from(a.store), 0));
@@ -296,5 +308,5 @@ fn memory(nodes: &[Node]) -> Vec<(usize, usize, u32, u32)> {
             }
         }
     }
-    out
+    Some(out)
 }

@@ -46,11 +46,6 @@ impl Circle {
         Circle::masks(self.ii, start, len).all(|(w, mask)| self.words[w] & mask == 0)
     }
 
-    /// How many cycles from `start` on are not taken, up to `most`.
-    pub fn free_from(&self, start: i64, most: i64) -> i64 {
-        (0..most).find(|&c| !self.empty(start + c, 1)).unwrap_or(most)
-    }
-
     /// Take `len` cycles from `start` on.
     pub fn fill(&mut self, start: i64, len: i64) {
         for (w, mask) in Circle::masks(self.ii, start, len) {

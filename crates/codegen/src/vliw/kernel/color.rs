@@ -6,11 +6,6 @@
 //! arcs do not touch may share a register. Greedy colouring in the order of
 //! starts is optimal on a line; a circle is cut open at each cycle in turn
 //! until one cut succeeds.
-//!
-//! On a circle as many values as registers may be alive everywhere and no
-//! colouring exist, because what lies across the cut must come back to where it
-//! began. A value that finds no register for all its life may then change over
-//! to another on the way ([`super::split`]), where a unit is free for the copy.
 
 use super::body::From;
 use super::circle::Circle;
@@ -24,8 +19,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Places at which the circle is cut open before colouring is given up.
 const CUTS: usize = 24;
-/// Places at which it is, when values may change over.
-const CHANGING: usize = 8;
 
 /// Registers for everything in a kernel.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +29,6 @@ pub struct Assignment {
     pub outside: BTreeMap<(VReg, usize), Reg>,
 }
 
-#[derive(Clone)]
 struct Web {
     side: usize,
     /// `(start, cycles)` on the circle.
@@ -47,57 +39,18 @@ struct Web {
     members: Vec<usize>,
 }
 
-/// A value that changes over to another register.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Split {
-    /// The operation whose result it is; from the number of operations on, the
-    /// copies that earlier splits make.
-    pub value: usize,
-    /// When the copy is made.
-    pub time: i64,
-    /// Where the value is from then on.
-    pub to: Reg,
-}
-
-/// Where values may change over.
-pub trait Changes {
-    /// May the result of an operation be copied at a time, on its side?
-    fn may(&self, value: usize, time: i64) -> bool;
-}
-
-/// Nowhere.
-pub struct Never;
-
-impl Changes for Never {
-    fn may(&self, _: usize, _: i64) -> bool {
-        false
-    }
-}
-
 /// The side that has too few registers, and by how many.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Short {
     pub side: usize,
     pub by: usize,
-    /// Rows with too many values, and by how many.
+    /// Rows with too many values, and by how many; none where their arcs are the trouble.
     pub rows: Vec<(usize, i64)>,
 }
 
 /// Registers, or which side has too few. `allocatable` are those that values
 /// may come and go in.
 pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[Reg]) -> Result<Assignment, Short> {
-    Ok(changing(sides, ops, schedule, allocatable, &Never)?.0)
-}
-
-/// As [`color`], with values that change over on their way.
-pub fn changing(
-    sides: &Sides<'_>,
-    ops: &Ops,
-    schedule: &Schedule,
-    allocatable: &[Reg],
-    changes: &dyn Changes,
-) -> Result<(Assignment, Vec<Split>), Short> {
-    let mut splits = Vec::new();
     let machine = sides.machine;
     let ii = schedule.ii;
     let mut out = Assignment { result: vec![None; ops.ops.len()], outside: BTreeMap::new() };
@@ -141,22 +94,14 @@ pub fn changing(
         // that of a line.
         let mut cuts: Vec<usize> = (0..live.len()).collect();
         cuts.sort_by_key(|&c| (live[c], c));
-        let open = Open { pool: &pool, allocatable, before: &rows, ii, schedule, ops };
-        let cuts = || cuts.iter().take(CUTS).map(|&cut| cut as i64);
-        let found = cuts().find_map(|cut| open.at(&mine, cut, &Never, &[]));
-        let found = found.or_else(|| {
-            let found = cuts().take(CHANGING).filter_map(|cut| open.at(&mine, cut, changes, &splits));
-            found.min_by_key(|f| f.1.len())
-        });
-        let Some((registers, more)) = found else { return Err(Short { side, by: 1, rows: Vec::new() }) };
-        for (web, r) in mine.iter().zip(registers) {
+        let mut cuts = cuts.into_iter().take(CUTS);
+        let found = cuts.find_map(|cut| open_at(&mine, &pool, allocatable, &rows, ii, cut as i64));
+        let Some(found) = found else { return Err(Short { side, by: 1, rows: Vec::new() }) };
+        for (web, r) in mine.iter().zip(found) {
             web.members.iter().for_each(|&m| out.result[m] = Some(r));
         }
-        let before = splits.len();
-        let renamed = |s: Split| if s.value < ops.ops.len() { s } else { Split { value: s.value + before, ..s } };
-        splits.extend(more.into_iter().map(renamed));
     }
-    Ok((out, splits))
+    Ok(out)
 }
 
 /// Values from outside: on which sides, and in which certain registers.
@@ -274,6 +219,10 @@ fn latency(ops: &Ops, i: usize) -> i64 {
 fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
     let mut live = vec![0; ii as usize];
     for web in webs {
+        if let [(start, len)] = web.arcs[..] {
+            (start..start + len).for_each(|c| live[c.rem_euclid(ii) as usize] += 1);
+            continue;
+        }
         let mut own = Circle::new(ii);
         web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
         own.taken().for_each(|c| live[c] += 1);
@@ -290,86 +239,32 @@ fn take(rows: &mut BTreeMap<Reg, Circle>, r: Reg, web: &Web, ii: i64) {
     web.arcs.iter().for_each(|&(start, len)| row.fill(start, len));
 }
 
-/// What colouring one side of a circle goes by.
-struct Open<'a> {
-    pool: &'a [Reg],
-    allocatable: &'a [Reg],
-    /// Registers that are taken already.
-    before: &'a BTreeMap<Reg, Circle>,
+/// Colour in order of starts, the circle cut open at a cycle: webs that lie
+/// across the cut first. Of the registers that are free the one that has been
+/// so for the shortest time is taken.
+fn open_at(
+    webs: &[&Web],
+    pool: &[Reg],
+    allocatable: &[Reg],
+    before: &BTreeMap<Reg, Circle>,
     ii: i64,
-    schedule: &'a Schedule,
-    ops: &'a Ops,
-}
-
-impl Open<'_> {
-    /// Colour in order of starts, the circle cut open at a cycle: webs that lie
-    /// across the cut first. Of the registers that are free the one that has been
-    /// so for the shortest time is taken. Where none is to the end, the value
-    /// takes the one that is free for longest, and changes over where it `may`;
-    /// one copy in a row, `others` among them.
-    fn at(&self, webs: &[&Web], cut: i64, changes: &dyn Changes, others: &[Split]) -> Option<(Vec<Reg>, Vec<Split>)> {
-        let ii = self.ii;
-        let mut rows = self.before.clone();
-        let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
-        let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
-        let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
-        // The rest of a web that has changed over, under the number of its split.
-        let mut queue: BTreeSet<(bool, i64, usize)> =
-            webs.iter().enumerate().map(|(i, w)| (!across(w), start(w), i)).collect();
-        let mut rests: Vec<Web> = Vec::new();
-        let mut out = vec![None; webs.len()];
-        let mut splits: Vec<Split> = Vec::new();
-        let mut copied: BTreeSet<i64> = others.iter().map(|s| s.time.rem_euclid(ii)).collect();
-        while let Some((_, _, i)) = queue.pop_first() {
-            let web = if i < webs.len() { webs[i].clone() } else { rests[i - webs.len()].clone() };
-            let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
-            let idle = |r: &Reg| rows.get(r).map_or(ii, |row| row.idle_before(from));
-            let may = |r: &&Reg| !web.interface || self.allocatable.contains(r);
-            let fits = |r: &&Reg| may(r) && free(&rows, **r, &web);
-            let whole = self.pool.iter().filter(fits).min_by_key(|r| (idle(r), self.allocatable.contains(r), r.0));
-            let mut own = web.clone();
-            let r = match whole {
-                Some(&r) => r,
-                None => {
-                    let ([(start, len)], [value], false) = (web.arcs.as_slice(), web.members.as_slice(), web.interface) else {
-                        return None;
-                    };
-                    // The copy reads its register in the last cycle of the first part.
-                    let longest = |r: &&Reg| rows.get(r).map_or(ii, |row| row.free_from(*start, *len));
-                    let r = *self.pool.iter().max_by_key(|r| (longest(r), self.allocatable.contains(r), r.0))?;
-                    let source = value.checked_sub(self.ops.ops.len()).map_or(*value, |k| origin(self.ops, &splits, k));
-                    // Time at which the value lands that is meant.
-                    let lands = self.schedule.time[source] + kept(self.ops, source);
-                    let lands = lands + (*start - lands).rem_euclid(ii);
-                    let room = longest(&&r).min(*len - 1);
-                    let good = |d: &i64| !copied.contains(&(lands + d).rem_euclid(ii)) && changes.may(source, lands + d);
-                    let d = (0..room).rev().find(good)?;
-                    copied.insert((lands + d).rem_euclid(ii));
-                    own.arcs = vec![(*start, d + 1)];
-                    splits.push(Split { value: *value, time: lands + d, to: r });
-                    let number = webs.len() + rests.len();
-                    let (next, name) = ((*start + d + 1).rem_euclid(ii), self.ops.ops.len() + rests.len());
-                    rests.push(Web { arcs: vec![(next, *len - d - 1)], members: vec![name], ..web.clone() });
-                    queue.insert((true, (next - cut).rem_euclid(ii), number));
-                    r
-                }
-            };
-            take(&mut rows, r, &own, ii);
-            match i.checked_sub(webs.len()) {
-                None => out[i] = Some(r),
-                Some(k) => splits[k].to = r,
-            }
-        }
-        Some((out.into_iter().collect::<Option<_>>()?, splits))
+    cut: i64,
+) -> Option<Vec<Reg>> {
+    let mut rows = before.clone();
+    let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
+    let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
+    let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
+    let mut order: Vec<usize> = (0..webs.len()).collect();
+    order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
+    let mut out = vec![None; webs.len()];
+    for i in order {
+        let web = webs[i];
+        let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
+        let idle = |r: &Reg| rows.get(r).map_or(ii, |row| row.idle_before(from));
+        let fits = |r: &&Reg| (!web.interface || allocatable.contains(r)) && free(&rows, **r, web);
+        let r = *pool.iter().filter(fits).min_by_key(|r| (idle(r), allocatable.contains(r), r.0))?;
+        take(&mut rows, r, web, ii);
+        out[i] = Some(r);
     }
-
-}
-
-/// The operation that made the value which a split copies, perhaps after others.
-pub fn origin(ops: &Ops, splits: &[Split], split: usize) -> usize {
-    let mut value = splits[split].value;
-    while let Some(k) = value.checked_sub(ops.ops.len()) {
-        value = splits[k].value;
-    }
-    value
+    out.into_iter().collect()
 }

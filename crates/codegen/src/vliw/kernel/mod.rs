@@ -32,7 +32,6 @@ pub mod partition;
 pub mod place;
 pub mod rotating;
 pub mod spill;
-mod split;
 pub mod table;
 
 use crate::CompileError;
@@ -45,7 +44,7 @@ use exact::Exchange;
 pub use memo::Memo;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 
 /// Stages that an iteration may have: its prologue starts one iteration, so a
 /// loop of any length can enter.
@@ -73,15 +72,10 @@ const TRIALS: usize = 100_000;
 /// is wanted; a tenth of that otherwise. Loops of ciphers need less; a loop of
 /// many thousand instructions gets what was found until then.
 const WORK: i64 = 40_000_000;
-/// Operations looked at that making each node of a body possible, with the orders
-/// between all of them, comes to.
-const SETTLING: usize = 4;
-/// Loops of more instructions are left as they are.
-const MOST_NODES: usize = 8000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
 /// Operations scheduled while a schedule that was found is being shortened.
-const REFINEMENTS: usize = 200_000;
+const REFINEMENTS: usize = 300_000;
 
 /// A pipelined loop.
 #[derive(Clone, Debug)]
@@ -138,8 +132,8 @@ pub fn pipeline(
         let Some(c) = next else { return Ok(kernels) };
         tried.insert(name(func, &c));
         let body = match body::read(func, machine, facts, &c) {
-            Ok(body) if body.nodes.len() <= MOST_NODES => body,
-            _ => continue,
+            Ok(body) => body,
+            Err(_) => continue,
         };
         let memo = memo.get_or_init(|| Memo::new(machine));
         let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), thorough, memo)?;
@@ -309,7 +303,7 @@ impl Loops<'_> {
         if self.work.get() <= 0 {
             return Ok(());
         }
-        self.charge(SETTLING * body.nodes.len());
+        self.charge(settling(body));
         let ops = place::settle(body, self.sides, at)?;
         let to = found.as_ref().map_or(most, |f| f.kernel.schedule.ii - 1);
         if let Some((kernel, policy)) = self.at_any_ii(body, &ops, to) {
@@ -344,7 +338,7 @@ impl Loops<'_> {
             if let Some((_, order)) = &other {
                 at = order.iter().map(|&old| at[old]).collect();
             }
-            self.charge(SETTLING * n);
+            self.charge(settling(&found.body));
             let body = other.map_or_else(|| found.body.clone(), |o| o.0);
             let ops = place::settle(&body, self.sides, &at)?;
             let Some(room) = self.room(&body, &ops) else { continue };
@@ -389,9 +383,13 @@ impl Loops<'_> {
     fn at_any_ii(&self, body: &Body, ops: &Ops, to: i64) -> Option<(Kernel, Policy)> {
         let room = self.room(body, ops)?;
         let last = (room.first + room.plan.orders.chain(ops) + ops.ops.len() as i64).min(to);
-        let at = |ii: i64| {
-            let mut all = (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p)));
-            all.find_map(|(stages, policy)| Some((self.attempt(body, ops, &room, ii, policy, stages)?, policy)))
+        let mut all: Vec<(i64, Policy)> = (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))).collect();
+        let mut at = |ii: i64| {
+            let one = |&(stages, policy): &(i64, Policy)| self.attempt(body, ops, &room, ii, policy, stages);
+            let (k, kernel) = all.iter().enumerate().find_map(|(k, x)| Some((k, one(x)?)))?;
+            // What did it goes first the next time.
+            all[..=k].rotate_right(1);
+            Some((kernel, all[0].1))
         };
         // Where the most cycles are too few, fewer will hardly do.
         let longest = if room.first <= last { at(last) } else { None }?;
@@ -406,8 +404,9 @@ impl Loops<'_> {
         for _ in 0..ATTEMPTS {
             let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
             self.charge(ops.ops.len());
-            match self.colored(ops, schedule) {
-                Ok((ops, schedule, registers)) => {
+            match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
+                Ok(registers) => {
+                    let ops = ops.clone();
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
                     return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
@@ -428,21 +427,6 @@ impl Loops<'_> {
         }
         None
     }
-
-    /// A schedule with registers; with copies where values change over.
-    fn colored(&self, ops: &Ops, schedule: Schedule) -> Result<(Ops, Schedule, color::Assignment), color::Short> {
-        let (sides, allocatable) = (self.sides, &self.registers.allocatable);
-        let changing = split::Schedules { sides, ops, schedule: &schedule, room: OnceCell::new() };
-        let (mut registers, splits) = color::changing(sides, ops, &schedule, allocatable, &changing)?;
-        if splits.is_empty() {
-            return Ok((ops.clone(), schedule, registers));
-        }
-        let side = ops.ops[color::origin(ops, &splits, 0)].at.result;
-        match split::split(sides, ops, &schedule, &mut registers.result, &splits) {
-            Some((ops, schedule)) => Ok((ops, schedule, registers)),
-            None => Err(color::Short { side, by: 1, rows: Vec::new() }),
-        }
-    }
 }
 
 /// What schedules of certain operations have to keep to.
@@ -459,7 +443,7 @@ struct Room {
 /// Length of one iteration with the registers there are, for comparing
 /// partitions; longer than any where they are too few.
 fn estimate(body: &Body, sides: &Sides<'_>, at: &[At], work: &Cell<i64>) -> Result<i64, CompileError> {
-    work.set(work.get() - (SETTLING * body.nodes.len()) as i64);
+    work.set(work.get() - settling(body) as i64);
     let ops = place::settle(body, sides, at)?;
     let resource = graph::res_mii(sides, &ops);
     let outside = color::invariants(sides, &ops);
@@ -474,34 +458,29 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At], work: &Cell<i64>) -> Resu
     Ok(done.map_or(2 * wide, length).max(resource))
 }
 
+/// Operations looked at that making the nodes of a body possible, with the orders
+/// between them, comes to.
+fn settling(body: &Body) -> usize {
+    4 * body.nodes.len() + body.memory.len() / 4
+}
+
 /// Is it cheap to keep accesses apart that would meet in a bank of memory?
 fn apart(ops: &Ops, res_mii: i64) -> bool {
     table::bank_bound(ops) * 8 <= res_mii * 9
 }
 
-/// The least number between two at which an attempt succeeds, taking success
-/// to be monotone: steps that double, then halves of the last step.
+/// The least number between two at which an attempt succeeds, by halving: success
+/// is taken to be monotone, and certain beyond the last.
 fn search<T>(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<T>) -> Option<T> {
-    let (mut failed, mut step, mut ii) = (first - 1, 1, first);
-    let mut found = loop {
-        if ii > last {
-            return None;
-        }
-        if let Some(found) = at(ii) {
-            break found;
-        }
-        failed = ii;
-        ii = if ii == last { last + 1 } else { (ii + step).min(last) };
-        step *= 2;
-    };
-    while ii - failed > 1 {
-        let middle = failed + (ii - failed) / 2;
+    let (mut failed, mut works, mut found) = (first - 1, last + 1, None);
+    while works - failed > 1 {
+        let middle = failed + (works - failed) / 2;
         match at(middle) {
-            Some(better) => (ii, found) = (middle, better),
+            Some(better) => (works, found) = (middle, Some(better)),
             None => failed = middle,
         }
     }
-    Some(found)
+    found
 }
 
 /// The loop's block becomes one instruction and a jump.

@@ -326,7 +326,7 @@ impl Settler<'_> {
 
 /// A copy of a value of one side on another, or the same; it reads nothing yet. And
 /// the operand that it is to read.
-pub fn copy(sides: &Sides<'_>, from: usize, to: usize) -> (Op, usize) {
+fn copy(sides: &Sides<'_>, from: usize, to: usize) -> (Op, usize) {
     let machine = sides.machine;
     let mov = machine.abi.ops.mov;
     let instr = &machine.instrs[usize::from(mov.0)];

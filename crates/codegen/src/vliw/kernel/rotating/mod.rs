@@ -61,9 +61,9 @@ fn intervals(least: i64) -> impl Iterator<Item = i64> {
 const SEEDS: u64 = 3;
 /// Intervals at which they are.
 const NEAR: usize = 4;
-/// Cycles looked at for one loop, over all attempts: a loop of many thousand
+/// Cycles and orders looked at for one loop, over all attempts: a loop of many thousand
 /// instructions gets what is found until then.
-const WORK: i64 = 200_000_000;
+const WORK: i64 = 100_000_000;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
 
@@ -104,12 +104,12 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     let first = res_mii.max(rec_mii);
     let orders = Orders::new(&ops);
     // Ways round through memory, which are no values, count too.
-    let Some(first) = orders.least(first, first.max(2 * chain + 2)) else { return Ok(None) };
+    let work = Cell::new(WORK);
+    let Some(first) = orders.least(first, first.max(2 * chain + 2), &work) else { return Ok(None) };
     // Where a way round is longer than units and single values need, it is the bound.
     let rec_mii = if first > res_mii.max(rec_mii) { first } else { rec_mii };
-    let work = Cell::new(WORK);
     let at = |ii: i64, seeds: u64| -> Option<(Schedule, Vec<Option<i64>>)> {
-        let depth = orders.depths(ii)?;
+        let depth = orders.depths(ii, &work)?;
         let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
         let least = (deepest.min(chain) + ii - 1) / ii;
         let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);

@@ -54,12 +54,16 @@ impl Orders {
 
     /// Longest way from the beginning of an iteration to each operation, with the
     /// ways round through other iterations; none where they never end, because the
-    /// interval is shorter than some way round.
-    pub fn depths(&self, ii: i64) -> Option<Vec<i64>> {
+    /// interval is shorter than some way round; nor where `work` comes to its end.
+    pub fn depths(&self, ii: i64, work: &Cell<i64>) -> Option<Vec<i64>> {
         let n = self.preds.len();
         let mut depth = vec![0i64; n];
         let mut before = vec![n; n];
         for _ in 0..=n {
+            work.set(work.get() - (n + self.edges.len()) as i64);
+            if work.get() <= 0 {
+                return None;
+            }
             let mut changed = false;
             for e in &self.edges {
                 let d = depth[e.first] + e.cycles - e.distance * ii;
@@ -81,8 +85,8 @@ impl Orders {
     }
 
     /// The least interval of at least `first` cycles that no way round forbids.
-    pub fn least(&self, first: i64, last: i64) -> Option<i64> {
-        let fits = |ii: i64| self.depths(ii).is_some();
+    pub fn least(&self, first: i64, last: i64, work: &Cell<i64>) -> Option<i64> {
+        let fits = |ii: i64| self.depths(ii, work).is_some();
         if fits(first) {
             return Some(first);
         }
@@ -211,8 +215,8 @@ pub fn schedule(
         };
         let latest = succs[i].iter().filter_map(late).min().unwrap_or(-1).min(-1);
         let found = (latest - ii + 1..=latest).rev().find_map(|t| Some((t, table.slot(t, op)?)));
-        let looked = 1 + found.map_or(ii, |f| latest - f.0);
-        work.set(work.get() - looked);
+        let looked = found.map_or(ii, |f| latest - f.0) as usize + 1 + preds[i].len() + succs[i].len();
+        work.set(work.get() - looked as i64);
         if work.get() <= 0 {
             return None;
         }
