@@ -44,7 +44,7 @@ use exact::Exchange;
 pub use memo::Memo;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 
 /// Stages that an iteration may have: its prologue starts one iteration, so a
 /// loop of any length can enter.
