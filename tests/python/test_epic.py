@@ -190,3 +190,10 @@ def test_the_study_reads():
 
     study = load(paths.STUDIES / "addressing-modes-on-epic")
     assert {"figure1", "limits", "claim"} <= {table.name for table in study.tables}
+
+
+@pytest.mark.parametrize("variant", ("r8", "r12"))
+def test_what_replaces_a_value_under_a_condition_leaves_the_old_one_to_its_readers(variant):
+    """The upper half of Salsa20's counter is carried round and read where it is replaced:
+    both cannot have one register."""
+    assert cm.run("salsa20", variant=variant, on="itanium2", unroll=True).verified

@@ -18,13 +18,19 @@ fn machine(with: &[&str]) -> Machine {
 }
 
 fn program(with: &[&str], constants: &[u8], body: &str) -> Arc<Program> {
+    at_level(2, with, constants, body)
+}
+
+fn at_level(level: u8, with: &[&str], constants: &[u8], body: &str) -> Arc<Program> {
     let bytes: String = constants.iter().map(|b| format!("\\{b:02x}")).collect();
     let module = format!("(module (memory 2) (data $.rodata (i32.const {TABLE}) \"{bytes}\") {body})");
     let wasm = wat::parse_str(module).expect("the test's module is well formed");
     let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
-    let options = ciphermill_opt::Options { word_bits: 64, ..ciphermill_opt::Options::default() };
-    ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
-    let options = Options { level: 2, ..Options::default() };
+    if level > 0 {
+        let options = ciphermill_opt::Options { word_bits: 64, ..ciphermill_opt::Options::default() };
+        ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
+    }
+    let options = Options { level, ..Options::default() };
     Arc::new(compile(&module, Arc::new(machine(with)), &options).expect("the module compiles"))
 }
 
@@ -67,6 +73,20 @@ fn words_of_32_bits_keep_their_sign_extended() {
     check_words("i32.rotr", |a, b| a.rotate_right(b & 31), &["sllw", "srlw"]);
     check_words("i32.lt_u", |a, b| u32::from(a < b), &["sltu"]);
     check_words("i32.lt_s", |a, b| u32::from((a as i32) < b as i32), &["slt"]);
+}
+
+/// A word of the program made longer has nothing above its 32 bits, even where only
+/// that is looked at.
+#[test]
+fn what_is_above_a_word_is_zero() {
+    for look in ["i64.shr_u", "i64.and"] {
+        let by = if look == "i64.and" { "-4294967296" } else { "32" };
+        let body = format!(
+            "(func (export \"f\") (param i32) (result i64)
+               ({look} (i64.extend_i32_u (i32.shr_u (local.get 0) (i32.const 8))) (i64.const {by})))"
+        );
+        assert_eq!(result(&at_level(0, &[], &[], &body), &[u64::MAX]), 0, "{look}");
+    }
 }
 
 /// The upper half of a word is not shifted into a byte that is cut out of the lower.

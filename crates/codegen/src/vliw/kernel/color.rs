@@ -144,7 +144,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
     let end = (0..n).map(|i| schedule.time[i] + latency(ops, i)).max().unwrap_or(0);
     let mut last: Vec<Option<i64>> = vec![None; n];
     let mut only: Vec<Option<Vec<Reg>>> = vec![None; n];
-    let mut tied_to: Vec<Option<usize>> = vec![None; n];
+    let mut tied_to: Vec<Option<(usize, i64)>> = vec![None; n];
     for (i, op) in ops.ops.iter().enumerate() {
         let instr = &machine.instrs[usize::from(schedule.variant[i].0)];
         for &(o, from) in &op.reads {
@@ -158,7 +158,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
                 });
             }
             if op.tied && op.writes.is_some_and(|w| w.0 == o) && p != i {
-                tied_to[i] = Some(p);
+                tied_to[i] = Some((p, i64::from(d)));
             }
         }
     }
@@ -166,6 +166,8 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
         last[i] = Some(last[i].map_or(end, |l| l.max(end)));
     }
     let mut webs: Vec<Web> = Vec::new();
+    // When the first of the values that were in a value's register came there.
+    let mut since: Vec<i64> = vec![0; n];
     let mut web_of: Vec<Option<usize>> = vec![None; n];
     for i in 0..n {
         if ops.ops[i].writes.is_none() {
@@ -174,7 +176,9 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
         let mut start = schedule.time[i] + kept(ops, i);
         let stop = last[i].unwrap_or(start).max(start);
         let interface = ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i);
-        if stop - start >= ii {
+        since[i] = tied_to[i].map_or(start, |(p, d)| since[p] - d * ii);
+        // The next iteration's values would come while these are there.
+        if stop - since[i] >= ii {
             return None;
         }
         // What the first iteration finds in the register has been there since
@@ -183,7 +187,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
             start = start.min(ii);
         }
         let arc = (start.rem_euclid(ii), (stop - start + 1).min(ii));
-        let w = match tied_to[i].and_then(|p| web_of[p]) {
+        let w = match tied_to[i].and_then(|(p, _)| web_of[p]) {
             Some(w) => w,
             None => {
                 webs.push(Web {
