@@ -91,7 +91,7 @@ def enough(*cycles: float, within: float, factor: float = 1) -> float:
 def rise(*cycles: float) -> float:
     """The largest part, in per cent, by which a value exceeds the least before it:
     0 where a machine with more of something never takes more cycles."""
-    return max((100 * (c / min(cycles[:n]) - 1) for n, c in enumerate(cycles) if n), default=0)
+    return max([0, *(100 * (c / min(cycles[:n]) - 1) for n, c in enumerate(cycles) if n)])
 
 
 def rank(value: float, column: Sequence[float]) -> float:
