@@ -111,19 +111,21 @@ def grid(s: Mapping[str, Any]) -> str:
         return ""
     crossing = {u["unit"] for u in s["units"] if u["path"] and u["unit"].startswith("x")}
     room = max(4, (tables.room(WIDTH) - 5) // len(units) - 2)
-    fields: dict[int, dict[str, list[str]]] = {cycle: {} for cycle in range(s["cycles"])}
+    fields: dict[int, dict[str, list[tuple[str, str]]]] = {cycle: {} for cycle in range(s["cycles"])}
     for line in s["instructions"]:
         if line["unit"] is not None:
             mark = "x" if crossing & set(line["paths"]) else ""
             name = line["text"].split()
             # A predicate stands before the name.
             short = next((word for word in name if word[0] not in "[("), line["name"])
-            fields[line["cycle"]].setdefault(line["unit"], []).append(short + mark)
+            fields[line["cycle"]].setdefault(line["unit"], []).append((short, mark))
 
-    def field(there: Sequence[str]) -> str:
+    def field(there: Sequence[tuple[str, str]]) -> str:
+        if not there:
+            return "."
         more = f" +{len(there) - 1}" if len(there) > 1 else ""
-        mark = "x" if there and there[0].endswith("x") and crossing else ""
-        return f"{there[0].removesuffix(mark)[: room - len(more) - len(mark)]}{mark}{more}" if there else "."
+        short, mark = there[0]
+        return f"{short[: room - len(more) - len(mark)]}{mark}{more}"
 
     share = {u["unit"]: u["cycles"] / u["count"] / s["cycles"] for u in s["units"]}
     rows = [(str(cycle), *(field(row.get(unit, ())) for unit in units)) for cycle, row in fields.items()]
