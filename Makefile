@@ -23,26 +23,39 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 all: build
 
-# The virtual environment is made again when the list of packages changes.
-$(VENV)/installed: python/requirements.txt
+# What builds the core comes first: it compiles while the other packages arrive. The
+# virtual environment is made again when the list of packages changes.
+$(VENV)/building: python/requirements.txt
 	@command -v cargo >/dev/null || { echo "make: cargo was not found; install Rust 1.88 or later from https://rustup.rs" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: Python 3.11 or later is needed; say which with make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) --constraint python/requirements.txt maturin
+	@touch $@
+
 # The list is complete, so nothing need be resolved, and what is imported compiles itself:
 # half the processor time of a plain installation.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --requirement python/requirements.txt
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+$(VENV)/packages: $(VENV)/building
+	$(PIP) --requirement python/requirements.txt
 	@touch $@
 
 # cargo and maturin know what has changed, but asking them costs seconds. The package
 # itself is used where it stands: only the core has to be built.
 CORE := python/ciphermill/_core.abi3.so
 SOURCES := $(shell find crates -name tests -prune -o -type f -print) Cargo.toml Cargo.lock pyproject.toml
+MATURIN = PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 
-$(CORE): $(VENV)/installed $(SOURCES)
-	@PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+$(CORE): $(VENV)/building $(SOURCES)
+	@$(MATURIN) --skip-install
 	@touch $@
 
-build: $(CORE)
+# The command itself, which finds its packages in place.
+$(VENV)/installed: $(VENV)/packages | $(CORE)
+	@$(MATURIN)
+	@touch $@
+
+build:
+	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/installed
 
 # Both keep what they have measured below build/cache: a second run takes seconds.
 run: build
@@ -62,7 +75,7 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
 
-$(VENV)/browsing: python/requirements-browser.txt $(VENV)/installed
+$(VENV)/browsing: python/requirements-browser.txt $(VENV)/packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-browser.txt
 	@touch $@
 
@@ -71,7 +84,7 @@ $(VENV)/browsing: python/requirements-browser.txt $(VENV)/installed
 test-browser: build $(VENV)/browsing
 	$(BIN)/python -m pytest --quiet tests/browser
 
-$(VENV)/synthesising: python/requirements-rtl.txt $(VENV)/installed
+$(VENV)/synthesising: python/requirements-rtl.txt $(VENV)/packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-rtl.txt
 	@touch $@
 
@@ -89,7 +102,7 @@ fuzz:
 readme: build
 	$(BIN)/python tests/python/test_readme.py
 
-$(VENV)/documenting: python/requirements-docs.txt $(VENV)/installed
+$(VENV)/documenting: python/requirements-docs.txt $(VENV)/packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-docs.txt
 	@touch $@
 
@@ -98,7 +111,7 @@ docs: build $(VENV)/documenting
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is build/site/index.html"
 
-wheel: $(VENV)/installed
+wheel: $(VENV)/building
 	$(BIN)/maturin build --out build/wheels
 
 clean:
