@@ -262,7 +262,8 @@ fn on_machine(
     if instantiation.is_none() {
         for call in script {
             let func = simulator.program().export(&call.export).ok_or_else(|| lost(call))?;
-            let outcome = simulator.call(func, &split(&call.sig.params, &call.args, word_bits));
+            let args = signed(&call.sig.params, &call.args);
+            let outcome = simulator.call(func, &split(&call.sig.params, &args, word_bits));
             outcomes.push(outcome.map(|r| join(&call.sig.results, &r, word_bits)).map_err(end));
         }
     }
@@ -271,6 +272,12 @@ fn on_machine(
 
 fn lost(call: &Call) -> String {
     format!("the export \"{}\" is gone", call.export)
+}
+
+/// Arguments as compiled code expects them: with the signs of 32-bit values extended,
+/// which machines of 32-bit words never see.
+fn signed(types: &[Type], values: &[u64]) -> Vec<u64> {
+    types.iter().zip(values).map(|(ty, &v)| ciphermill_ir::ops::sext(v, ty.bits()) as u64).collect()
 }
 
 /// Arguments or results as a machine of that word width takes them: 64-bit

@@ -32,7 +32,8 @@ impl Simulator {
         self.call(f, args)
     }
 
-    /// Call a function with its arguments as machine words.
+    /// Call a function with its arguments as machine words: on machines of 64-bit
+    /// words, 32-bit values with their signs extended.
     pub fn call(&mut self, func: u32, args: &[u64]) -> Result<Vec<u64>, Stop> {
         self.start()?;
         self.enter(func, args)
