@@ -1,11 +1,13 @@
 //! From a schedule with registers to blocks of bundles.
 //!
-//! One stage: the loop is one block. Two stages: a prologue runs the first
-//! stage of the first iteration, the kernel the second stage of one iteration
-//! together with the first stage of the next, the epilogue the last second
-//! stage. The branch stands in the first stage: it says whether another
-//! iteration begins. When there is but one, the prologue's own branch, the
-//! opposite one, passes the kernel by.
+//! One stage: the loop is one block. Otherwise iterations enter one by one: block
+//! `p` of the prologue runs stage 0 of iteration `p`, stage 1 of the one before and
+//! so on; the kernel runs a stage of each iteration that can be under way; and the
+//! epilogue runs what is left of them when none begins any more. The branch stands
+//! in the first stage: it says whether another iteration begins. In the prologue
+//! the opposite one leaves for an epilogue, that of the kernel when all but one of
+//! its iterations are under way, and one of its own, out of the way, when there are
+//! fewer.
 
 use super::Kernel;
 use super::body::From;
@@ -15,23 +17,26 @@ use crate::vcode::VOp;
 use crate::vliw::pack::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
-use ciphermill_program::{Block, Inst, Operand};
+use ciphermill_program::{Block, Inst, Operand, Role};
+use std::ops::RangeInclusive;
 
 /// Write out a kernel: prologue, loop, epilogue.
 pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), CompileError> {
     if let Some(names) = &k.rotating {
         return super::rotating::emit::emit(machine, k, names, out);
     }
-    let (head, tail) = (out.fresh(), out.fresh());
+    let (head, tail, done) = (out.fresh(), out.fresh(), out.fresh());
     let ii = k.schedule.ii;
     let insts: Vec<Inst> = (0..k.ops.ops.len()).map(|i| inst(k, i)).collect::<Result<_, _>>()?;
     let branch = insts.len() - 1;
-    let rows = |stage: Option<i64>, back: &Inst| -> Vec<Row> {
+    let stages = k.schedule.stages;
+    // The rows of an interval in which these stages run.
+    let rows = |run: RangeInclusive<i64>, back: &Inst| -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         rows.resize_with(ii as usize, Row::default);
         for (i, inst) in insts.iter().enumerate() {
             let t = k.schedule.time[i];
-            if stage.is_none_or(|s| t / ii == s) {
+            if run.contains(&(t / ii)) {
                 rows[(t % ii) as usize].insts.push(if i == branch { back.clone() } else { inst.clone() });
             }
         }
@@ -39,10 +44,29 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), Compile
     };
     let mut back = insts[branch].clone();
     aim(&mut back, head);
+    // Behind the last iteration's first stage nothing begins, and at the end nothing
+    // may be under way.
+    let landed = (0..insts.len())
+        .map(|i| k.schedule.time[i] + k.ops.ops[i].writes.map_or(1, |w| i64::from(w.1)) - ii)
+        .max()
+        .unwrap_or(0)
+        .max(0) as usize;
+    // What is left of so many iterations when the last has passed its first stage.
+    let rest = |begun: i64| -> Vec<Row> {
+        let mut rest: Vec<Row> = (1..stages).flat_map(|s| rows(s..=(begun - 1 + s).min(stages - 1), &back)).collect();
+        while rest.last().is_some_and(|r| r.insts.is_empty()) {
+            rest.pop();
+        }
+        if !machine.issue.interlock {
+            rest.resize_with(landed.max(rest.len()), Row::default);
+        }
+        rest
+    };
+    let outside = k.loop_depth.saturating_sub(1);
     let block = |rows: Vec<Row>, depth: u8| -> Result<Block, CompileError> {
         Ok(Block { bundles: bundles(machine, rows)?, loop_depth: depth })
     };
-    if k.schedule.stages > 1 {
+    for begun in 1..stages {
         // The same unit as the branch back: the row has it free.
         let units = |v: InstrId| &machine.instrs[usize::from(v.0)].units;
         let skip = machine.variants[usize::from(k.skip.0)].iter().copied().find(|&v| units(v) == units(back.instr));
@@ -50,28 +74,40 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), Compile
             return Err(CompileError::Internal("a branch has no opposite on its unit".into()));
         };
         let mut past = Inst { instr: skip, ..back.clone() };
-        aim(&mut past, tail);
-        out.blocks.push(block(rows(Some(0), &past), k.loop_depth.saturating_sub(1))?);
+        let own = begun + 1 < stages;
+        let to = if own { out.fresh() } else { tail };
+        aim(&mut past, to);
+        out.blocks.push(block(rows(0..=begun - 1, &past), outside)?);
+        if own {
+            let mut rows = rest(begun);
+            rows.extend(jump(machine, done));
+            out.aside(to, vec![block(rows, outside)?]);
+        }
     }
     out.label(head);
-    out.blocks.push(block(rows(None, &back), k.loop_depth)?);
+    out.blocks.push(block(rows(0..=stages - 1, &back), k.loop_depth)?);
     out.label(tail);
-    let mut last = if k.schedule.stages > 1 { rows(Some(1), &back) } else { Vec::new() };
-    while last.last().is_some_and(|r| r.insts.is_empty()) {
-        last.pop();
-    }
-    // Nothing may be under way behind the loop.
-    let begin = (k.schedule.stages - 1).max(1) * ii;
-    let landed = (0..insts.len())
-        .map(|i| k.schedule.time[i] + k.ops.ops[i].writes.map_or(1, |w| i64::from(w.1)) - begin)
-        .max()
-        .unwrap_or(0)
-        .max(0) as usize;
-    if !machine.issue.interlock {
-        last.resize_with(landed.max(last.len()), Row::default);
-    }
-    out.blocks.push(block(last, k.loop_depth.saturating_sub(1))?);
+    out.blocks.push(block(rest(stages), outside)?);
+    out.label(done);
     Ok(())
+}
+
+/// A jump and its delay slots.
+fn jump(machine: &Machine, to: u32) -> Vec<Row> {
+    let instr = machine.abi.ops.jump;
+    let inst = Inst {
+        instr,
+        operands: [Operand::Block(to)].into_iter().collect(),
+        space: Space::Linear,
+        trap: None,
+        role: Role::Overhead,
+        guard: None,
+        loc: 0,
+    };
+    let mut rows = vec![Row::default()];
+    rows[0].insts.push(inst);
+    rows.resize_with(1 + usize::from(machine.instrs[usize::from(instr.0)].delay_slots), Row::default);
+    rows
 }
 
 fn aim(inst: &mut Inst, label: u32) {

@@ -46,9 +46,11 @@ use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
 use std::cell::{Cell, OnceCell};
 
-/// Stages that an iteration may have: its prologue starts one iteration, so a
-/// loop of any length can enter.
-const STAGES: i64 = 2;
+/// Stages that an iteration may have.
+const STAGES: i64 = 4;
+/// Numbers of stages that are tried: the least that the longest chain of dependences
+/// needs, and one more, in which values are made later.
+const TRIED: i64 = 2;
 /// What is tried at each II.
 const POLICIES: [Policy; 8] = [
     Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, seed: 0 },
@@ -343,7 +345,12 @@ impl Loops<'_> {
             let ops = place::settle(&body, self.sides, &at)?;
             let Some(room) = self.room(&body, &ops) else { continue };
             let policy = if k % 2 == 0 { Policy::any(k) } else { Policy { seed: k, ..found.policy } };
-            let stages = if k % 5 == 0 { STAGES + 1 - found.kernel.schedule.stages } else { found.kernel.schedule.stages };
+            let stages = found.kernel.schedule.stages;
+            let stages = match k % 10 {
+                0 => (stages + 1).min(STAGES),
+                5 => (stages - 1).max(1),
+                _ => stages,
+            };
             let mut step = 1;
             loop {
                 let ii = found.kernel.schedule.ii - step;
@@ -383,9 +390,14 @@ impl Loops<'_> {
     fn at_any_ii(&self, body: &Body, ops: &Ops, to: i64) -> Option<(Kernel, Policy)> {
         let room = self.room(body, ops)?;
         let last = (room.first + room.plan.orders.chain(ops) + ops.ops.len() as i64).min(to);
-        let mut all: Vec<(i64, Policy)> = (1..=STAGES).flat_map(|s| POLICIES.map(|p| (s, p))).collect();
+        let chain = room.plan.orders.chain(ops);
+        let mut all: Vec<(i64, Policy)> = (0..TRIED).flat_map(|s| POLICIES.map(|p| (s, p))).collect();
         let mut at = |ii: i64| {
-            let one = |&(stages, policy): &(i64, Policy)| self.attempt(body, ops, &room, ii, policy, stages);
+            let least = ((chain + ii - 1) / ii).max(1);
+            let one = |&(more, policy): &(i64, Policy)| {
+                let stages = least + more;
+                if stages > STAGES { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
+            };
             let (k, kernel) = all.iter().enumerate().find_map(|(k, x)| Some((k, one(x)?)))?;
             // What did it goes first the next time.
             all[..=k].rotate_right(1);

@@ -1,0 +1,60 @@
+//! Loops whose iterations overlap, run for every number of iterations that enters
+//! and leaves them in another way.
+
+use ciphermill_codegen::{Options, compile};
+use ciphermill_machine::load_from_dir;
+use ciphermill_program::Program;
+use ciphermill_sim::{SimOptions, Simulator};
+use std::path::Path;
+use std::sync::Arc;
+
+fn program(machine: &str, body: &str) -> Arc<Program> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let machine = load_from_dir(&root, machine, &[], &[], &[]).expect("the machine file is good");
+    let wasm = wat::parse_str(format!("(module (memory (export \"memory\") 1) {body})"));
+    let mut module = ciphermill_load::load(&wasm.expect("the test's module is well formed")).expect("it loads");
+    ciphermill_opt::optimise(&mut module, &ciphermill_opt::Options::default()).expect("it optimises");
+    Arc::new(compile(&module, Arc::new(machine), &Options { level: 2, ..Options::default() }).expect("it compiles"))
+}
+
+/// Words from 1024 on, each squared (15 bits of it) and added to its own doubled so many
+/// times over, are added up: a chain of dependences as long as that of a cipher, and a
+/// sum that the last iteration leaves behind.
+const STEPS: usize = 12;
+
+fn chain() -> String {
+    let step = "(local.set $x (i32.add (i32.shl (local.get $x) (i32.const 1))
+                  (i32.mul (i32.and (local.get $x) (i32.const 0x7fff)) (i32.and (local.get $x) (i32.const 0x7fff)))))";
+    format!(
+        "(func (export \"f\") (param $n i32) (result i32) (local $p i32) (local $x i32) (local $sum i32)
+           (loop $next
+             (local.set $x (i32.load offset=1024 (local.get $p)))
+             {}
+             (local.set $sum (i32.add (local.get $sum) (local.get $x)))
+             (local.set $p (i32.add (local.get $p) (i32.const 4)))
+             (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           (local.get $sum))",
+        step.repeat(STEPS)
+    )
+}
+
+fn expected(word: u32) -> u32 {
+    (0..STEPS).fold(word, |x, _| (x << 1).wrapping_add((x & 0x7fff) * (x & 0x7fff)))
+}
+
+#[test]
+fn every_number_of_iterations_enters_and_leaves() {
+    let program = program("c64x", &chain());
+    let stages = program.loops.iter().map(|l| l.stages).max();
+    assert!(stages >= Some(3), "{stages:?} stages\n{}", ciphermill_program::asm::print(&program));
+    for n in 1..=9u32 {
+        let mut sim = Simulator::new(program.clone(), SimOptions::default()).expect("the program fits its machine");
+        let words: Vec<u32> = (0..12).map(|i| 0x9e37_79b9u32.wrapping_mul(i + n)).collect();
+        for (i, word) in words.iter().enumerate() {
+            sim.memory_mut()[1024 + 4 * i..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+        let found = sim.call_export("f", &[u64::from(n)]).expect("the call returns");
+        let sum = words.iter().take(n as usize).fold(0u32, |sum, &word| sum.wrapping_add(expected(word)));
+        assert_eq!(found, [u64::from(sum)], "{n} words");
+    }
+}
