@@ -113,6 +113,8 @@ def find(cipher: str) -> Cipher:
         return load(path) if path.suffix == ".toml" else _single(path)
     if path.is_dir() and (path / FILE).is_file():
         return load(path / FILE)
+    if path.is_dir():
+        raise InputError(f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)")
     raise InputError(
         f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .c, .wasm or .toml"
