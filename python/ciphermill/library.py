@@ -36,7 +36,7 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
     path = machine_path(machine)
     library = list(folder(paths.MACHINES))
     if path.parent.resolve() != paths.MACHINES.resolve():
-        library += folder(path.parent)
+        library += beside(path)
     extensions = list(folder(paths.EXTENSIONS))
     names = []
     for name in with_:
@@ -89,6 +89,17 @@ def extension_path(extension: str) -> Path:
 def folder(path: Path) -> tuple[dict[str, str], ...]:
     """All TOML files of a folder."""
     return tuple(read(file) for file in sorted(path.glob("*.toml")))
+
+
+def beside(path: Path) -> list[dict[str, str]]:
+    """The TOML files beside one, as far as they can be read: it need not inherit from any of them."""
+    found = []
+    for file in sorted(path.parent.glob("*.toml")):
+        try:
+            found.append(read(file))
+        except InputError:
+            continue
+    return found
 
 
 def read(path: Path) -> dict[str, str]:

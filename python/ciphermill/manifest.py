@@ -109,7 +109,8 @@ def find(cipher: str) -> Cipher:
     path = Path(cipher)
     if path.suffix in (".c", ".wasm") or path.name == FILE or path.suffix == ".toml":
         if not path.is_file():
-            raise InputError(f"{cipher}: no such file; give a file that exists, or one of {', '.join(known)}")
+            wrong = "a folder, not a file" if path.is_dir() else "no such file"
+            raise InputError(f"{cipher}: {wrong}; give a file that exists, or one of {', '.join(known)}")
         return load(path) if path.suffix == ".toml" else _single(path)
     if path.is_dir() and (path / FILE).is_file():
         return load(path / FILE)
@@ -195,6 +196,8 @@ class _Reader:
 
     def cipher(self) -> Cipher:
         table = self.table
+        if "name" not in table and ("machine" in table or "extension" in table):
+            raise InputError(f"{paths.shown(self.path)}: a machine or extension file, no cipher's manifest; give it to --on or --with")
         name = self.name("name", self.take(table, "name", str))
         kind = self.take(table, "kind", str)
         if kind not in KINDS:

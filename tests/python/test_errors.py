@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from samples import XOR_CIPHER
@@ -47,13 +52,51 @@ from ciphermill.manifest import find
         (["run", "rijndael", "--key-bits", "many"], "Invalid value for '--key-bits': 'many' is not a valid int"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "cipher"], "no list of 'cipher' (did you mean 'ciphers'?); there are ciphers, machines, extensions"),
-        (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: No such file or directory"),
+        (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: there is no folder no/such/folder"),
         (["show", "zbb"], "zbb is an extension, not a machine; add it to one: "),
         (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
     ],
 )  # fmt: skip
 def test_refusals(refused, arguments, message):
     assert refused(*arguments).startswith(message)
+
+
+def test_a_machine_file_for_a_cipher(refused, write):
+    write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
+    assert refused("run", "mine.toml") == "mine.toml: a machine or extension file, no cipher's manifest; give it to --on or --with"
+
+
+def test_what_lies_beside_a_machine_file_need_not_be_one(cli, write):
+    write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
+    write("other.toml", b"\xff\xfe")
+    write("folder.toml/cipher.toml", "")
+    assert cli("show", "mine.toml").code == 0
+
+
+def test_a_reader_that_has_gone():
+    command = [sys.executable, "-m", "ciphermill", "schema"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as left:
+        left.stdout.close()
+        assert left.stderr.read() == b""
+    assert left.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_full_disk():
+    command = [sys.executable, "-m", "ciphermill", "schema"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "ciphermill: standard output: No space left on device\n")
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(pipe.read_bytes)
+        paths.write_atomically(pipe, b"text")
+        assert reader.result(10) == b"text"
+    assert pipe.is_fifo()
 
 
 def test_an_extension_for_another_machine(refused):
