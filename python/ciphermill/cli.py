@@ -8,6 +8,7 @@ The commands themselves are in ``commands/``.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, NoReturn
 
@@ -53,6 +54,9 @@ def main() -> NoReturn:
     # Python would act on an interrupt only after the core has returned, which
     # for a long message can be minutes; nothing here is worth finishing.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.stdout is None:
+        # Started with standard output closed.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     sys.exit(status())
 
 
@@ -60,7 +64,14 @@ def status() -> int:
     from ._core import InputError, InternalError
 
     try:
-        return app(prog_name="ciphermill", standalone_mode=False) or 0
+        code = app(prog_name="ciphermill", standalone_mode=False) or 0
+        sys.stdout.flush()
+        return code
+    except SystemExit as left:
+        # What click makes of a reader that has gone (`| head`); nothing here leaves that way.
+        if isinstance(left.__context__, BrokenPipeError):
+            return without_reader()
+        raise
     except InputError as error:
         complain(str(error))
         return 2
@@ -78,9 +89,21 @@ def status() -> int:
         complain(error.format_message())
         return 2
     except BrokenPipeError:
-        # The reader has gone (`| head`). Python would complain once more when
-        # it flushes at exit.
-        import os
+        return without_reader()
+    except OSError as error:
+        # Files have their own messages, which name the option: what is left is standard output.
+        if error.filename is not None:
+            raise
+        discard()
+        complain(f"standard output: {error.strerror}")
+        return 2
 
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+
+def without_reader() -> int:
+    discard()
+    return 0
+
+
+def discard() -> None:
+    """Lead standard output nowhere: Python would complain once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -220,7 +220,7 @@ def write(document: Mapping[str, Any], path: Path) -> None:
     if document["best"] is None:
         raise InputError("nothing was found that saves cycles within the gates allowed; nothing was written")
     try:
-        path.write_text(document["candidates"][document["best"]]["extension"])
+        paths.write_atomically(path, document["candidates"][document["best"]]["extension"].encode())
     except OSError as error:
         raise InputError(f"-o {paths.shown(path)}: {error.strerror}") from None
 

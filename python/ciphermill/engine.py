@@ -28,6 +28,9 @@ GOALS = ("speed", "size")
 #: would take it as leave to strip names, among them those that tell constant data.
 SMALL = ("-Xclang", "-Oz")
 
+#: The largest number that the core is given.
+LARGEST = 2**32 - 1
+
 #: Instructions of one trace: more than a viewer is opened for.
 MOST_TRACED = 1_000_000
 
@@ -60,6 +63,11 @@ class Options:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
         if self.blocks is not None and self.blocks not in BLOCKS:
             raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
+        for option, number in (("--bytes", self.bytes), ("--jam", self.jam)):
+            # The core says what is right of a number it can hold.
+            if number is not None and not 0 <= number <= LARGEST:
+                wrong = "a negative number" if number < 0 else "too large a number"
+                raise _core.InputError(f"{option} {number}: {wrong}; leave {option} out for the usual one")
         if self.optimise not in GOALS:
             raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
@@ -190,7 +198,7 @@ def request(
     scheduler said of the loops.
     """
     cipher = module.cipher
-    key_bits = options.key_bits or default_key_bits(cipher)
+    key_bits = default_key_bits(cipher) if options.key_bits is None else options.key_bits
     cipher.check_key_bits(key_bits)
     direction = options.direction or default_direction(module)
     return json.dumps({

@@ -36,15 +36,15 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
     path = machine_path(machine)
     library = list(folder(paths.MACHINES))
     if path.parent.resolve() != paths.MACHINES.resolve():
-        library += folder(path.parent)
+        library += beside(path)
     extensions = list(folder(paths.EXTENSIONS))
     names = []
     for name in with_:
-        if name.endswith(".toml"):
-            file = Path(name)
-            extensions.append(read(file))
-            name = file.stem
-        names.append(name)
+        file = extension_path(name)
+        if file.parent != paths.EXTENSIONS:
+            # The user's own goes before one of that name that comes with the package.
+            extensions.insert(0, read(file))
+        names.append(file.stem)
     return {
         "file": read(path),
         "library": library,
@@ -63,8 +63,24 @@ def machine_path(machine: str) -> Path:
         if not Path(machine).is_file():
             raise InputError(f"{machine}: no such file; give a file that exists, or one of {', '.join(known)}")
         return Path(machine)
+    if machine in extension_names():
+        raise InputError(f"{machine} is an extension, not a machine; add it to one: rv32 --with {machine}, for instance")
     raise InputError(
         f"no machine {machine!r}{did_you_mean(machine, known)}; there are {', '.join(known)}; "
+        "your own is a path that ends in .toml"
+    )
+
+
+def extension_path(extension: str) -> Path:
+    known = extension_names()
+    if extension in known:
+        return paths.EXTENSIONS / f"{extension}.toml"
+    if extension.endswith(".toml"):
+        if not Path(extension).is_file():
+            raise InputError(f"{extension}: no such file; give a file that exists, or one of {', '.join(known)}")
+        return Path(extension)
+    raise InputError(
+        f"no extension {extension!r}{did_you_mean(extension, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .toml"
     )
 
@@ -73,6 +89,17 @@ def machine_path(machine: str) -> Path:
 def folder(path: Path) -> tuple[dict[str, str], ...]:
     """All TOML files of a folder."""
     return tuple(read(file) for file in sorted(path.glob("*.toml")))
+
+
+def beside(path: Path) -> list[dict[str, str]]:
+    """The TOML files beside one, as far as they can be read: it need not inherit from any of them."""
+    found = []
+    for file in sorted(path.parent.glob("*.toml")):
+        try:
+            found.append(read(file))
+        except InputError:
+            continue
+    return found
 
 
 def read(path: Path) -> dict[str, str]:
@@ -93,7 +120,7 @@ def read_bytes(path: Path) -> bytes:
 def headline(path: Path, kind: str) -> dict[str, Any]:
     """The strings and numbers at the head of a machine or extension file."""
     try:
-        head = tomllib.loads(path.read_text()).get(kind, {})
+        head = tomllib.loads(read(path)["text"]).get(kind, {})
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
     plain = {key: value for key, value in head.items() if isinstance(value, (str, int, float, list))}

@@ -109,10 +109,13 @@ def find(cipher: str) -> Cipher:
     path = Path(cipher)
     if path.suffix in (".c", ".wasm") or path.name == FILE or path.suffix == ".toml":
         if not path.is_file():
-            raise InputError(f"{cipher}: no such file; give a file that exists, or one of {', '.join(known)}")
+            wrong = "a folder, not a file" if path.is_dir() else "no such file"
+            raise InputError(f"{cipher}: {wrong}; give a file that exists, or one of {', '.join(known)}")
         return load(path) if path.suffix == ".toml" else _single(path)
     if path.is_dir() and (path / FILE).is_file():
         return load(path / FILE)
+    if path.is_dir():
+        raise InputError(f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)")
     raise InputError(
         f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .c, .wasm or .toml"
@@ -193,6 +196,8 @@ class _Reader:
 
     def cipher(self) -> Cipher:
         table = self.table
+        if "name" not in table and ("machine" in table or "extension" in table):
+            raise InputError(f"{paths.shown(self.path)}: a machine or extension file, no cipher's manifest; give it to --on or --with")
         name = self.name("name", self.take(table, "name", str))
         kind = self.take(table, "kind", str)
         if kind not in KINDS:

@@ -64,6 +64,10 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     import threading
 
+    if path.exists() and not path.is_file():
+        # A device or a pipe is written to, not replaced by a file.
+        path.write_bytes(content)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not by `tempfile`, whose files nobody else may read.
     name = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")

@@ -65,18 +65,9 @@ def right(document: dict[str, Any]) -> bool:
 
 def on_machine(extensions: list[str], on: str | None) -> tuple[dict[str, Any], str]:
     """The request for the core, with the machine the extensions fit."""
-    known = library.extension_names()
-    for name in extensions:
-        if not name.endswith(".toml") and name not in known:
-            from .suggest import did_you_mean
-
-            raise InputError(
-                f"no extension {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}; "
-                "your own is a path that ends in .toml"
-            )
+    files = [library.extension_path(name) for name in extensions]
     if on is None:
-        path = paths.EXTENSIONS / f"{extensions[0]}.toml"
-        head = library.headline(path if path.is_file() else Path(extensions[0]), "extension")
+        head = library.headline(files[0], "extension")
         fits = head.get("for") or []
         on = fits[0] if fits else WIDE if head.get("word_bits") == 64 else "rv32"
     return library.request(on, extensions, [], []), Path(on).stem

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from samples import XOR_CIPHER
@@ -30,7 +35,16 @@ from ciphermill.manifest import find
         (["run", "salsa20", "--on", "rv32", "--direction", "encrypt"], "--direction encrypt: salsa20 is a stream cipher; use keystream"),
         (["run", "salsa20", "--on", "rv32", "--blocks", "single"], "--blocks single: a stream cipher has no feedback mode"),
         (["run", "rc6", "--on", "rv32", "--direction", "keysetup", "--bytes", "64"], "--bytes: a key set-up has no message"),
-        (["run", "rijndael", "--on", "rv32", "--with", "zbq"], "--with zbq: there is no such extension; there are addr-aligned, "),
+        (["run", "rijndael", "--on", "rv32", "--with", "zbbb"], "no extension 'zbbb' (did you mean 'zbb'?); there are addr-aligned, "),
+        (["run", "rijndael", "--on", "rv32", "--with", "no/such.toml"], "no/such.toml: no such file; "),
+        (["run", "rijndael", "--on", ","], "--on is given and empty; name a machine, or leave --on out"),
+        (["run", "rijndael", "--on", "rv32", "--key-bits", "0"], "rijndael has no 0-bit keys; it has 128, 192 or 256 bits"),
+        (["run", "rijndael", "--on", "rv32", "--bytes", "-4"], "--bytes -4: a negative number; leave --bytes out"),
+        (["run", "rijndael", "--on", "rv32", "--jam", "5000000000"], "--jam 5000000000: too large a number; leave --jam out"),
+        (["run", "rijndael", "--on", "rv32", "--benchmark-json", "no/such/x.json"], "--benchmark-json no/such/x.json: there is no folder no/such"),
+        (["run", "."], ".: a folder without cipher.toml; give the C file in it"),
+        (["rtl", "no-such.toml"], "no-such.toml: no such file; give a file that exists, or one of addr-aligned, "),
+        (["discover", "rc6", "--on", "rv32", "-o", "no/such/x.toml"], "-o no/such/x.toml: there is no folder no/such"),
         (["run", "rijndael", "--on", "rv32", "--set", "clock"], "--set clock: write PATH=VALUE, for instance issue.width=4"),
         (["run", "rijndael", "--cc", "no-such-compiler"], "--cc no-such-compiler: no program no-such-compiler was found on the PATH"),
         (["run", "rijndael", "--frobnicate"], "No such option"),
@@ -38,7 +52,8 @@ from ciphermill.manifest import find
         (["run", "rijndael", "--key-bits", "many"], "Invalid value for '--key-bits': 'many' is not a valid int"),
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "cipher"], "no list of 'cipher' (did you mean 'ciphers'?); there are ciphers, machines, extensions"),
-        (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: No such file or directory"),
+        (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: there is no folder no/such/folder"),
+        (["show", "zbb"], "zbb is an extension, not a machine; add it to one: "),
         (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
     ],
 )  # fmt: skip
@@ -46,9 +61,54 @@ def test_refusals(refused, arguments, message):
     assert refused(*arguments).startswith(message)
 
 
+def test_a_machine_file_for_a_cipher(refused, write):
+    write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
+    assert refused("run", "mine.toml") == "mine.toml: a machine or extension file, no cipher's manifest; give it to --on or --with"
+
+
+def test_what_lies_beside_a_machine_file_need_not_be_one(cli, write):
+    write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
+    write("other.toml", b"\xff\xfe")
+    write("folder.toml/cipher.toml", "")
+    assert cli("show", "mine.toml").code == 0
+
+
+def test_a_reader_that_has_gone():
+    command = [sys.executable, "-m", "ciphermill", "schema"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as left:
+        left.stdout.close()
+        assert left.stderr.read() == b""
+    assert left.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_full_disk():
+    command = [sys.executable, "-m", "ciphermill", "schema"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "ciphermill: standard output: No space left on device\n")
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(pipe.read_bytes)
+        paths.write_atomically(pipe, b"text")
+        assert reader.result(10) == b"text"
+    assert pipe.is_fifo()
+
+
 def test_an_extension_for_another_machine(refused):
     message = refused("run", "rijndael", "--on", "leon2", "--with", "zbb")
     assert "extension `zbb` is for rv32, not for leon2" in message
+
+
+def test_ones_own_extension_goes_before_one_of_that_name(cli, write):
+    instruction = '[instructions]\nmine = { format = "unary", timing = "alu", semantics = "rd = rs1 + 5" }\n'
+    write("zbb.toml", f'[extension]\nname = "zbb"\ntitle = "mine"\nfor = ["rv32"]\n\n{instruction}')
+    shown = cli("show", "rv32", "--with", "zbb.toml", "--json")
+    assert '"mine"' in shown.out and '"andn"' not in shown.out
 
 
 def test_a_machine_file_with_a_fault_is_pointed_at(refused, write):

@@ -2,8 +2,9 @@
 
 `foreign/` holds what people bring: products of half words, loops that are left
 by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
-that are strings, a state of bytes that is written while it is read. A run is verified
-against the interpreter, IDEA and Magma against their published examples too.
+that are strings, a state of bytes that is written while it is read, bit-fields, a state in
+globals, tables made with the first key. A run is verified against the interpreter, the four
+with a manifest against their published examples too.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ CASES = {
     "xxtea.c": ("encrypt", "decrypt"),
     "magma.toml": ("encrypt",),
     "rc4.c": ("keystream",),
+    "led.toml": ("decrypt", "keysetup"),
+    "snow3g.toml": ("keystream",),
+    "bitfields.c": ("encrypt",),
 }
+#: Of messages, where it is not 272 bytes: whole blocks, or few of what is slow.
+LENGTHS = {"xxtea.c": 260, "led.toml": 16}
 
 
 @pytest.mark.parametrize("machine", cm.machines().names)
@@ -31,7 +37,7 @@ CASES = {
 def test_it_is_right(name, machine):
     """Loops stay loops: the pipelines that run over their ends are what this is for."""
     for direction in CASES[name]:
-        length = {} if direction == "keysetup" else {"bytes": 260 if name == "xxtea.c" else 272}
+        length = {} if direction == "keysetup" else {"bytes": LENGTHS.get(name, 272)}
         m = cm.run(FOREIGN / name, on=machine, direction=direction, unroll=False, **length)
         assert m.verified
         assert m.bounds["lower"] <= m.cycles_per_block
@@ -40,3 +46,10 @@ def test_it_is_right(name, machine):
 @pytest.mark.parametrize("machine", ["epic", "c64x"])
 def test_it_is_right_unrolled(machine):
     assert cm.run(FOREIGN / "idea.toml", on=machine, bytes=272, unroll=True).verified
+
+
+def test_a_key_longer_than_the_context_is_told():
+    """LED's C alone, without a manifest that says which keys it has."""
+    with pytest.raises(cm.InputError, match="behind the context, which has 16 bytes, byte 16 was changed"):
+        cm.run(FOREIGN / "led.c", on="rv32", bytes=16)
+    assert cm.run(FOREIGN / "led.c", on="rv32", bytes=16, key_bits=64).verified

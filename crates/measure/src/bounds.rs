@@ -54,8 +54,9 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
         return Ok(Heights { critical_path: one.between.unwrap_or(0) as f64, recurrence: chains(program, module, work, unit)? });
     }
     let recurrence = match work.direction {
-        // Calls of a key set-up are separate runs: nothing carries over.
-        Direction::Keysetup => one.critical_path as f64,
+        // Calls of a key set-up are separate runs: nothing carries over. The second is the
+        // steady state; the first may have made tables that stay.
+        Direction::Keysetup => flow(2)?.critical_path as f64,
         _ => {
             let (long, short) = (flow(SLOPE.1)?.critical_path, flow(SLOPE.0)?.critical_path);
             (long as f64 - short as f64) / f64::from(SLOPE.1 - SLOPE.0)
@@ -73,12 +74,14 @@ fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Resul
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
         let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
         prepare(&mut machine, &plan).map_err(stopped)?;
+        let Some((last, before)) = plan.measured.split_last() else { return Ok(0.0) };
+        run(&mut machine, before).map_err(stopped)?;
         machine.follow_chains();
-        run(&mut machine, &plan.measured).map_err(stopped)?;
+        run(&mut machine, std::slice::from_ref(last)).map_err(stopped)?;
         Ok(machine.longest_chain() as f64)
     };
     match work.direction {
-        Direction::Keysetup => longest(1),
+        Direction::Keysetup => longest(2),
         _ => Ok((longest(SLOPE.1)? - longest(SLOPE.0)?) / f64::from(SLOPE.1 - SLOPE.0)),
     }
 }

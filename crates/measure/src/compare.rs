@@ -6,6 +6,7 @@
 
 use crate::backends::{Simulated, reference};
 use crate::error::MeasureError;
+use crate::margins::Margins;
 use crate::plan::Plan;
 use crate::shared::{self, Judged};
 use crate::target::{Stopped, Target, prepare, run};
@@ -71,8 +72,15 @@ fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureE
         let trapped = |stop: Stopped| {
             MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
         };
+        let margins = Margins::new(plan, judge.memory());
         prepare(&mut judge, plan).map_err(trapped)?;
+        if let Some(call) = plan.setup.last() {
+            margins.check(judge.memory(), call.export)?;
+        }
         let results = run(&mut judge, &plan.measured[..calls]).map_err(trapped)?;
+        if let Some(call) = plan.measured[..calls].last() {
+            margins.check(judge.memory(), call.export)?;
+        }
         Ok(Judged { pages, results, memory: judge.memory().to_vec() })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {

@@ -38,6 +38,7 @@ mod inputs;
 mod interface;
 pub mod json;
 mod kernel;
+mod margins;
 mod measure;
 mod measurement;
 mod pipeline;

@@ -10,7 +10,7 @@ from .. import completion
 from .options import (
     Aligned, Baseline, CipherName, Compiler, Csv, Direction, Json, KeyBits, Parquet, Set, Tolerance, With, Without, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, say
+from .output import OUR_FAULT, check, complain, emit, say, writable
 
 
 def rtl(
@@ -101,6 +101,7 @@ def discover(
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
     module = engine.module(manifest.find(cipher), variant, cc)
     limits.check()
+    writable(out, "-o")
     ready_to_synthesise()
     document = discovering.discover(module, on, options, limits, with_progress)
     if not emit(document, document["candidates"], json, csv, parquet):

@@ -9,9 +9,9 @@ import typer
 from .. import completion
 from .options import (
     Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
-    Variant, With, Without, split,
+    Variant, With, Without, machines_of, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, exit_code, say, write_json
+from .output import OUR_FAULT, check, complain, emit, exit_code, say, writable, write_json
 
 
 def run(
@@ -51,7 +51,7 @@ def run(
     parquet: Parquet = None,
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
-    from .. import compare, engine, library, manifest, report
+    from .. import compare, engine, manifest, report
 
     check(json, csv, parquet)
     options = engine.Options(
@@ -59,11 +59,12 @@ def run(
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
     )  # fmt: skip
     options.check()
+    writable(benchmark, "--benchmark-json")
     accepted = compare.tolerances(tolerance)
     if baseline is not None:
         # A baseline that cannot be read is said before the work, not after it.
         compare.read(baseline, "measurements")
-    machines = split(on) or library.machine_names()
+    machines = machines_of(on)
     if cipher == "all":
         chosen = [(c, v) for c in map(manifest.find, manifest.names()) for v in ([variant] if variant else c.variants)]
     else:

@@ -76,6 +76,16 @@ Variant = Annotated[
 ]
 
 
+def machines_of(on: list[str]) -> list[str]:
+    """The machines that ``--on`` names; all of them where it was not given."""
+    from .. import library
+    from .._core import InputError
+
+    if on and not split(on):
+        raise InputError("--on is given and empty; name a machine, or leave --on out to have all of them")
+    return split(on) or library.machine_names()
+
+
 def split(values: list[str]) -> list[str]:
     """``["a,b", "c"]`` as ``["a", "b", "c"]``."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]

@@ -18,15 +18,28 @@ def check(json: bool, csv: bool, parquet: str | None) -> None:
     if json and csv:
         raise InputError("--json and --csv both go to standard output; ask for one of them")
     if parquet is not None:
-        from pathlib import Path
-
         from .. import tables
 
         tables.needed("polars")
-        if not Path(parquet).parent.is_dir():
-            raise InputError(f"--parquet {parquet}: there is no folder {Path(parquet).parent}")
-        if Path(parquet).is_dir():
-            raise InputError(f"--parquet {parquet}: a folder; name a file")
+        writable(parquet, "--parquet")
+
+
+def writable(path: str | None, option: str) -> None:
+    """Refuse a file that cannot be written, before the work is done and not after it."""
+    import os
+    from pathlib import Path
+
+    from .._core import InputError
+
+    if path is None:
+        return
+    file = Path(path)
+    if file.is_dir():
+        raise InputError(f"{option} {path}: a folder; name a file")
+    if not file.parent.is_dir():
+        raise InputError(f"{option} {path}: there is no folder {file.parent}")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(f"{option} {path}: the folder {file.parent} is not to be written to")
 
 
 def emit(document: object, records: list, json: bool, csv: bool, parquet: str | None) -> bool:

@@ -11,7 +11,7 @@ from .options import (
     Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, say
+from .output import OUR_FAULT, check, complain, emit, say, writable
 
 
 def explain(
@@ -88,18 +88,19 @@ def asm(
     """
     from pathlib import Path
 
-    from .. import engine, manifest
+    from .. import engine, manifest, paths
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
+    writable(out, "-o")
     text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
     if out is None:
         sys.stdout.write(text)
         return
     try:
-        Path(out).write_text(text)
+        paths.write_atomically(Path(out), text.encode())
     except OSError as error:
         from .._core import InputError
 

@@ -135,6 +135,10 @@ def write_pipeline(out: Path, measurement: Measurement, trace: Mapping[str, Any]
 def _check(out: Path, option: str) -> None:
     if out.is_dir():
         raise InputError(f"{option} {out}: a folder; name a file, for instance {out / 'index.html'}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{option} {out}: {error.strerror}: {out.parent}") from None
 
 
 def _put(out: Path, text: bytes, option: str) -> None:
