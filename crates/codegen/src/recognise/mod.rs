@@ -7,6 +7,7 @@
 //! compute:
 //!
 //! * [`form`]: words whose bits are sums over GF(2);
+//! * [`semantics`]: the walk through what an instruction says it does;
 //! * [`units`]: what the machine's instructions compute, as matrices and tables;
 //! * [`sums`]: exclusive-ors of a program and their terms;
 //! * [`linear`]: values that are a matrix times another value;
@@ -32,6 +33,7 @@ pub mod linear;
 pub mod pairs;
 pub mod report;
 pub mod rewrite;
+pub mod semantics;
 pub mod sums;
 pub mod units;
 pub mod wide;
