@@ -15,6 +15,7 @@
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
 //! * [`words`]: maps of several words, computed without tables that are not linear;
+//! * [`layers`]: linear layers of several words as wholes;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
 //! * [`rewrite`]: which of the matches are taken, and the new code;
@@ -29,6 +30,7 @@ pub mod bytes;
 pub mod configure;
 pub mod cover;
 pub mod form;
+pub mod layers;
 pub mod linear;
 pub mod pairs;
 pub mod report;
