@@ -18,7 +18,9 @@
 //! * [`layers`]: linear layers of several words as wholes;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
-//! * [`rewrite`]: which of the matches are taken, and the new code;
+//! * [`rewrite`]: which of the matches are taken;
+//! * [`agree`]: instructions of which only parts are wanted made the same;
+//! * [`emit`]: the new code;
 //! * [`wide`]: all of this on machines of 64-bit words.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
@@ -26,9 +28,11 @@
 //! needs an operation that is no match, nothing is lost either: what a match
 //! does not replace stays as it was.
 
+pub mod agree;
 pub mod bytes;
 pub mod configure;
 pub mod cover;
+pub mod emit;
 pub mod form;
 pub mod layers;
 pub mod linear;
