@@ -7,6 +7,9 @@
  * Decryption goes through the key schedule backwards (FIPS-197, section 5.2, solved for the
  * earlier words) and adds a round key before the inverse of MixColumns (section 5.3), so
  * that round keys are used as they are.
+ *
+ * With FROM_KEY the context holds the key itself in both directions: decryption goes through
+ * the schedule once for each block, to the last round key, before it goes back.
  */
 #include "columns.h"
 
@@ -23,15 +26,19 @@ void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
 
 void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
 {
+#ifndef FROM_KEY
     uint32_t i;
+#endif
 
     expand_key(ctx, key, key_bytes);
     if (key_bytes != 16) {
         invert_key(ctx, inverse_mix_column);
         return;
     }
+#ifndef FROM_KEY
     for (i = 0; i < 4; i++)
         ctx->round_key[i] = ctx->round_key[40 + i];
+#endif
 }
 
 void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
@@ -78,7 +85,11 @@ void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     uint32_t k0, k1, k2, k3, a, b, c, d, e, f, g;
+#ifdef FROM_KEY
+    const uint32_t *constant = round_constants;
+#else
     const uint32_t *constant = round_constants + 9;
+#endif
 
     if (ctx->rounds != 10) {
         decrypt_expanded(ctx, in, out);
@@ -88,6 +99,15 @@ void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
     k1 = ctx->round_key[1];
     k2 = ctx->round_key[2];
     k3 = ctx->round_key[3];
+#ifdef FROM_KEY
+    do {
+        k0 ^= schedule_core(k3, *constant++);
+        k1 ^= k0;
+        k2 ^= k1;
+        k3 ^= k2;
+    } while (constant != round_constants + 10);
+    constant--;
+#endif
     a = cm_load32_le(in) ^ k0;
     b = cm_load32_le(in + 4) ^ k1;
     c = cm_load32_le(in + 8) ^ k2;

@@ -205,14 +205,13 @@ def gates_by() -> str:
 
 def gates(path: Path, on: str) -> float:
     """Gates of the extension's only instruction."""
-    if synthesis.installed():
-        document, _ = rtl.report([str(path)], rtl.Options(on=on, prove=False))
-        return document["instructions"][0]["gates"]
     texts, _ = rtl.on_machine([str(path)], on)
     made = rtl.hardware(texts, [NAME], rtl.Options(on=on))[0]
     if "refused" in made:
         raise InputError(made["refused"])
-    return float(made["unit_gates"])
+    if not synthesis.installed():
+        return float(made["unit_gates"])
+    return yosys.area(made["module"], rtl.sources(made))
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:

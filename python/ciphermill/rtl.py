@@ -89,9 +89,7 @@ def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -
     """One instruction's row; its files are added to ``files``."""
     if "refused" in made:
         return {"name": made["instruction"], "refused": made["refused"]}
-    verilog = {f"{made['module']}.v": made["verilog"]}
-    for part in made["parts"]:
-        verilog |= {f"{part['module']}.v": part["verilog"]} if part["verilog"] else hand_written(part["module"])
+    verilog = sources(made)
     files |= verilog | {f"{made['module']}_tb.v": made["test_bench"]}
     row = {
         "name": made["instruction"],
@@ -108,6 +106,14 @@ def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -
         if options.prove:
             row |= synthesis.prove(made["module"], verilog, made["reference"])
     return row
+
+
+def sources(made: dict[str, Any]) -> dict[str, str]:
+    """The Verilog files of an instruction, its own first."""
+    verilog = {f"{made['module']}.v": made["verilog"]}
+    for part in made["parts"]:
+        verilog |= {f"{part['module']}.v": part["verilog"]} if part["verilog"] else hand_written(part["module"])
+    return verilog
 
 
 def hand_written(module: str) -> dict[str, str]:

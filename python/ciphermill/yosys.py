@@ -113,6 +113,10 @@ def elaborated(top: str, parameters: Mapping[str, int]) -> str:
     return f"hierarchy -check -top {top}{chosen}\nrename -top top\n"
 
 
+#: What a run that counts gates leaves.
+WANTED = ["memory.json", "storage.json", "area.json", "netlist.json"]
+
+
 def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], memory: bool = False) -> dict[str, Any]:
     """Gate equivalents, logic depth and flip-flops of a module.
 
@@ -124,8 +128,7 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
     bits (``memory_bits``) and stay outside of the gates.
     """
     runs = gate_runs(top, verilog, parameters, memory)
-    wanted = ["memory.json", "storage.json", "area.json", "netlist.json"]
-    by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **gate_library()}, wanted)) for r in runs)
+    by_library, by_cmos, by_unit = (checked(run(r, {**verilog, **gate_library()}, WANTED)) for r in runs)
     cells, plain = design(by_library), design(by_unit).get("num_cells_by_type", {})
     stored = design(by_library, "storage.json").get("num_cells_by_type", {})
     flip_flops = sum(n for cell, n in stored.items() if re.match(r"\$_S?DFF", cell))
@@ -141,6 +144,12 @@ def gates(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], m
         "memory_bits": bits,
         "cells": dict(sorted(cells.get("num_cells_by_type", {}).items())),
     }
+
+
+def area(top: str, verilog: Mapping[str, str]) -> float:
+    """The ``gates`` of :func:`gates` alone, by the first of its runs."""
+    answer = checked(run(gate_runs(top, verilog, {}, False)[0], {**verilog, **gate_library()}, WANTED))
+    return round(float(design(answer).get("area", 0)), 2)
 
 
 def gate_library() -> dict[str, str]:

@@ -102,6 +102,14 @@ def test_matrices_are_named(cipher, variant, what):
     assert {m["missed"] for m in found} == {"the machine has no instruction with a matrix"}
 
 
+@pytest.mark.parametrize(("function", "places", "ones"), [("cm_encrypt", 7, 610), ("cm_decrypt", 8, 546)])
+def test_serpent_s_linear_layer_is_one_map(function, places, ones):
+    """In every round but one, which the loop over the rounds divides in encryption."""
+    (layer,) = [m for m in maps("serpent", "plain", "rv32") if m["function"] == function and m["places"] > 1]
+    assert layer["what"].startswith(f"a map over GF(2) of 4 words to 4, 128 by 128 bits with {ones} ones")
+    assert layer["places"] == places
+
+
 def test_what_matched_and_what_just_missed():
     found = {m["what"]: m for m in maps("rijndael", "compact", "leon2", "mixcol4", "sbox")}
     assert {m["instruction"] for m in found.values() if m["instruction"]} >= {"mixcol4", "sbox"}

@@ -53,7 +53,9 @@ def test_a_kept_answer_is_what_yosys_says():
     made = rtl.hardware(rtl.on_machine(["mixcol4"], None)[0], ["mixcol4"], rtl.Options())[0]
     verilog = {f"{made['module']}.v": made["verilog"]} | {f"{p['module']}.v": p["verilog"] for p in made["parts"]}
     asked = ["gates", *yosys.gate_runs(made["module"], verilog, {}, False), {**verilog, **yosys.gate_library()}]
-    assert synthesis.kept()["results"][synthesis.key(asked)] == yosys.gates(made["module"], verilog, {})
+    counted = yosys.gates(made["module"], verilog, {})
+    assert synthesis.kept()["results"][synthesis.key(asked)] == counted
+    assert yosys.area(made["module"], rtl.sources(made)) == counted["gates"]
 
 
 @needs_yosys

@@ -278,6 +278,18 @@ fn what_is_too_much_is_masked() {
     check("leon2", &["sbox4s"], &table("aes_sbox"), 1, &word, &[("sbox4s", 1), ("and_imm", 0)]);
 }
 
+/// The halves of what one instruction makes, each cut from it where it is wanted.
+#[test]
+fn halves_of_a_word_are_cut_from_one_instruction() {
+    let at = |word: u32, from: u32, to: u32| entry(&byte(word, from), to);
+    let lower = format!("(i32.or {} {})", at(0, 0, 0), at(0, 3, 1));
+    let upper = |x: u32| format!("(i32.mul (i32.or {} {}) (i32.const 3))", at(x, 2, 0), at(1, 1, 1));
+    let sum = |x: u32| format!("(i32.add {lower} {})", upper(x));
+    let uses = |n: usize| [("saes_v5_esrsub_lo", n), ("lbu", 0)];
+    check("rv32", &["aes_v5"], &table("aes_sbox"), 3, &sum(0), &uses(1));
+    check("rv32", &["aes_v5"], &table("aes_sbox"), 3, &sum(2), &uses(2));
+}
+
 /// What the matrix of an extension's instruction makes of each byte, as words.
 fn linear_table(extension: &str, name: &str) -> Vec<u8> {
     let m = machine("rv32", &[extension]);

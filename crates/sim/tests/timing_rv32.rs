@@ -11,7 +11,11 @@ use common::{assemble, real};
 use std::sync::Arc;
 
 fn run_with(set: &[(&str, &str)], text: &str, args: &[u64]) -> (Vec<u64>, Stats) {
-    let program = Arc::new(assemble(real("rv32", set), text));
+    run_on("rv32", set, text, args)
+}
+
+fn run_on(machine: &str, set: &[(&str, &str)], text: &str, args: &[u64]) -> (Vec<u64>, Stats) {
+    let program = Arc::new(assemble(real(machine, set), text));
     let mut s = Simulator::new(program, SimOptions::default()).unwrap();
     let results = s.call(0, args).unwrap();
     let stats = s.stats();
@@ -134,6 +138,16 @@ fn taken_branches_flush_two() {
     assert_eq!((stats.branches_taken, stats.branches_untaken), (3, 1));
 }
 
+/// Machine scarv sends changes of control flow from its last stage.
+#[test]
+fn scarv_loses_five_cycles() {
+    // Four rounds of 2, three of them taken (+5), ret 6: 8 + 15 + 6.
+    assert_eq!(run_on("scarv", &[], COUNTDOWN, &[4]).1.cycles, 29);
+    // 0 j (+5), 6 mv, 7 jal (+5), [13 add, 14 ret (+5)], 20 mv, 21 ret: 27.
+    let (results, stats) = run_on("scarv", &[], JUMPS, &[5]);
+    assert_eq!((results, stats.cycles), (vec![10], 27));
+}
+
 #[test]
 fn backward_taken_when_asked_for() {
     // Guessed taken: three times right, once wrong, and `untaken_cycles` is 0: 8 + 3. With it 2: + 2.
@@ -146,20 +160,21 @@ fn backward_taken_when_asked_for() {
 #[test]
 fn jumps_calls_and_returns() {
     // 0 j (+1), 2 mv, 3 jal (+1), [5 add, 6 ret (+2)], 9 mv, 10 ret: 13.
-    let text = "
-        func f 1 1
-            j on
-        on:
-            mv t0, ra
-            call @g
-            mv ra, t0
-            ret
-        func g 1 1
-            add a0, a0, a0
-            ret
-    ";
-    assert_eq!(run(text, &[5]), (vec![10], 13));
+    assert_eq!(run(JUMPS, &[5]), (vec![10], 13));
 }
+
+const JUMPS: &str = "
+    func f 1 1
+        j on
+    on:
+        mv t0, ra
+        call @g
+        mv ra, t0
+        ret
+    func g 1 1
+        add a0, a0, a0
+        ret
+";
 
 #[test]
 fn indirect_calls_cost_like_returns() {

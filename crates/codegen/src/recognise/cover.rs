@@ -20,6 +20,15 @@ pub struct Step {
     pub mask: u32,
 }
 
+impl Step {
+    /// The sources from which nothing comes that the mask lets through.
+    pub fn free(&self, units: &[Unit]) -> Vec<usize> {
+        let parts = plain(&units[self.unit]);
+        let wanted = |s: usize| parts.iter().any(|p| p.source == s && support(p, self.turn) & self.mask != 0);
+        (0..self.sources.len()).filter(|&s| !parts.is_empty() && !wanted(s)).collect()
+    }
+}
+
 /// Units that together make the sum of all `lookups`; those with most tables
 /// come first.
 pub fn cover(units: &[Unit], lookups: &[Lookup]) -> Option<Vec<Step>> {

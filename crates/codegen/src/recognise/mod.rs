@@ -7,6 +7,7 @@
 //! compute:
 //!
 //! * [`form`]: words whose bits are sums over GF(2);
+//! * [`semantics`]: the walk through what an instruction says it does;
 //! * [`units`]: what the machine's instructions compute, as matrices and tables;
 //! * [`sums`]: exclusive-ors of a program and their terms;
 //! * [`linear`]: values that are a matrix times another value;
@@ -14,9 +15,12 @@
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
 //! * [`words`]: maps of several words, computed without tables that are not linear;
+//! * [`layers`]: linear layers of several words as wholes;
 //! * [`configure`]: which matrix a multiplier that can be loaded should hold;
 //! * [`report`]: what was found and what was just missed, for people;
-//! * [`rewrite`]: which of the matches are taken, and the new code;
+//! * [`rewrite`]: which of the matches are taken;
+//! * [`agree`]: instructions of which only parts are wanted made the same;
+//! * [`emit`]: the new code;
 //! * [`wide`]: all of this on machines of 64-bit words.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
@@ -24,14 +28,18 @@
 //! needs an operation that is no match, nothing is lost either: what a match
 //! does not replace stays as it was.
 
+pub mod agree;
 pub mod bytes;
 pub mod configure;
 pub mod cover;
+pub mod emit;
 pub mod form;
+pub mod layers;
 pub mod linear;
 pub mod pairs;
 pub mod report;
 pub mod rewrite;
+pub mod semantics;
 pub mod sums;
 pub mod units;
 pub mod wide;

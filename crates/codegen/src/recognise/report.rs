@@ -5,7 +5,7 @@
 
 use super::bytes::{ByteSums, added};
 use super::form::WORD;
-use super::{linear, words};
+use super::{layers, linear, words};
 use super::sums::Sums;
 use super::units::{ByteTable, Meaning, Unit, units};
 use ciphermill_ir::bits::Masks;
@@ -119,14 +119,26 @@ fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeM
 /// The matrices of a map's outputs, each with one matrix for each of its sources.
 type Several = Vec<Vec<[u32; WORD]>>;
 
-/// The maps of two and more words, how often, and by how many operations.
+/// The maps of two and more words, how often, and by how many operations: layers as
+/// wholes, and what is in none of them.
 fn of_several_words(func: &Func, masks: &Masks, bytes: &ByteSums) -> BTreeMap<Several, (usize, usize)> {
     let mut out: BTreeMap<Several, (usize, usize)> = BTreeMap::new();
+    let mut note = |map: Several, operations: usize| {
+        let found = out.entry(map).or_insert((0, operations));
+        *found = (found.0 + 1, found.1.min(operations));
+    };
+    let mut whole: BTreeSet<Value> = BTreeSet::new();
+    for layer in layers::layers(func, masks) {
+        if layer.operations.len() >= LEAST_OPERATIONS * layer.map.len() {
+            note(layer.map, layer.operations.len());
+            whole.extend(layer.operations);
+        }
+    }
     for group in words::together(func, masks, &words::Maps::new(func, masks, bytes)) {
-        if group.operations >= LEAST_OPERATIONS * group.outputs.len() {
+        let part = group.roots.iter().all(|v| whole.contains(v));
+        if !part && group.operations >= LEAST_OPERATIONS * group.outputs.len() {
             let map = group.outputs.iter().map(|o| (0..o.sources.len()).map(|n| o.matrix(n)).collect()).collect();
-            let found = out.entry(map).or_default();
-            *found = (found.0 + 1, group.operations);
+            note(map, group.operations);
         }
     }
     out

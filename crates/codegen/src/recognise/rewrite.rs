@@ -1,19 +1,21 @@
-//! Choosing among the matches, and writing the new code.
+//! Choosing among the matches, and putting the new code in their place.
 //!
 //! From what the function cannot do without (its effects) the values that are
 //! needed are followed backwards. A value that has a match is computed by it,
 //! and only the operands of the match are needed then; so the largest match
 //! wins, and what was computed only for its sake goes.
 
+use super::agree::agree;
 use super::bytes::{ByteSums, Lookup, added};
 use super::cover::{Step, cover, halves};
+use super::emit::Emitter;
 use super::linear::Match;
 use super::pairs::Pair;
 use super::sums::Sums;
-use super::units::{Inverse, Meaning, Unit};
+use super::units::{Inverse, Unit};
 use super::words;
 use crate::align::use_counts;
-use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
+use ciphermill_ir::{BinOp, Func, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -29,7 +31,7 @@ pub struct Found<'a> {
 }
 
 /// How a value is computed anew.
-enum Plan {
+pub enum Plan {
     Linear(Match),
     /// A matrix of two sources times these, and the sum of `rest`.
     Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },
@@ -58,6 +60,7 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
         return;
     }
     own_last(func, &mut plans);
+    agree(func, found.units, &mut plans);
     for block in func.layout.clone() {
         let mut made_here = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
@@ -256,120 +259,4 @@ fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
     let lookups = added(tables.iter().flat_map(of));
     let steps = halves(found.units, &inverse.masks, &lookups)?;
     Some(Plan::Halves { steps, inside, matrix, rest: m.rest.clone() })
-}
-
-struct Emitter<'a> {
-    func: &'a mut Func,
-    units: &'a [Unit],
-    insts: Vec<Inst>,
-    loc: u32,
-    /// What has been applied in this block already, and to what.
-    made: &'a mut HashMap<(u16, Vec<Value>), Value>,
-}
-
-impl Emitter<'_> {
-    fn op(&mut self, op: Op, args: &[Value]) -> Value {
-        let inst = self.func.make_inst(op, args, &[Type::I32], self.loc);
-        self.insts.push(inst);
-        self.func.result(inst)
-    }
-
-    fn function(&mut self, function: u16, args: &[Value]) -> Value {
-        let args: Vec<Value> = args.iter().map(|&a| self.func.resolve(a)).collect();
-        if let Some(&value) = self.made.get(&(function, args.clone())) {
-            return value;
-        }
-        let value = self.op(Op::Apply(function), &args);
-        self.made.insert((function, args), value);
-        value
-    }
-
-    fn with_constant(&mut self, op: BinOp, v: Value, constant: u32) -> Value {
-        let constant = self.op(Op::Const(constant.into()), &[]);
-        self.op(Op::Bin(op), &[v, constant])
-    }
-
-    fn rotated(&mut self, v: Value, by: u32) -> Value {
-        if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by) }
-    }
-
-    fn sum(&mut self, terms: &[Value]) -> Option<Value> {
-        let (&first, others) = terms.split_first()?;
-        Some(others.iter().fold(first, |sum, &t| self.op(Op::Bin(BinOp::Xor), &[sum, t])))
-    }
-
-    /// A matrix times words, of which it takes as many as it has sources, and
-    /// the sum of `rest`.
-    fn product(&mut self, function: u16, words: &[Value], rest: &[Value]) -> Value {
-        let product = self.matrix(function, words);
-        let terms: Vec<Value> = rest.iter().copied().chain([product]).collect();
-        self.sum(&terms).unwrap_or(product)
-    }
-
-    fn matrix(&mut self, function: u16, words: &[Value]) -> Value {
-        let sources = self.units.iter().find(|u| u.function == function).map_or(1, |u| u.sources);
-        self.function(function, &words[..sources.min(words.len())])
-    }
-
-    fn linear(&mut self, m: &Match) -> Value {
-        let mut terms = m.rest.clone();
-        for &((function, before, behind), source) in m.more.iter().chain([&(m.turned, m.source)]) {
-            let source = self.rotated(source, before);
-            let product = self.matrix(function, &[source, source]);
-            terms.push(self.rotated(product, behind));
-        }
-        self.sum(&terms).unwrap_or(m.source)
-    }
-
-    /// Tables that keep only part of the accumulator are gathered in words of
-    /// their own; those that add to all of it then add to the sum of the rest.
-    fn tables(&mut self, steps: &[Step], rest: &[Value]) -> Value {
-        let mut terms = rest.to_vec();
-        let (mut adding, mut words) = (Vec::new(), Vec::<(u32, Vec<&Step>)>::new());
-        for step in steps {
-            match &self.units[step.unit].meaning {
-                Meaning::Tables { accumulator: Some(_), keep: u32::MAX, .. } => adding.push(step),
-                Meaning::Tables { accumulator: Some(_), keep, .. } => {
-                    match words.iter_mut().find(|(written, _)| written & !keep == 0) {
-                        Some((written, list)) => {
-                            *written |= !keep;
-                            list.push(step);
-                        }
-                        None => words.push((!keep, vec![step])),
-                    }
-                }
-                _ => terms.push(self.apply(step, None)),
-            }
-        }
-        for (written, list) in words {
-            let all = written == u32::MAX && self.units[list[0].unit].regardless.is_some();
-            let mut word = if all { None } else { Some(self.op(Op::Const(0), &[])) };
-            for step in list {
-                word = Some(self.apply(step, word));
-            }
-            terms.extend(word);
-        }
-        let mut sum = match self.sum(&terms) {
-            Some(sum) => sum,
-            None => self.op(Op::Const(0), &[]),
-        };
-        for step in adding {
-            sum = self.apply(step, Some(sum));
-        }
-        sum
-    }
-
-    /// A step with a value for its accumulator; without one, what it holds does
-    /// not matter.
-    fn apply(&mut self, step: &Step, accumulator: Option<Value>) -> Value {
-        let unit = &self.units[step.unit];
-        let function = match accumulator {
-            None => unit.regardless.unwrap_or(unit.function),
-            Some(_) => unit.function,
-        };
-        let args: Vec<Value> = step.sources.iter().filter_map(|s| s.or(accumulator)).collect();
-        let value = self.function(function, &args);
-        let value = self.rotated(value, step.turn);
-        if step.mask == u32::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
-    }
 }

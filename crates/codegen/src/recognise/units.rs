@@ -16,15 +16,15 @@
 //! are the bits of its registers and of its tables' outputs.
 
 use super::form::{Form, WORD};
-use crate::pattern::{Action, Pat, Template, cost};
-use ciphermill_ir::BinOp;
+use super::semantics::{Domain, Fixed, fixed};
+use crate::pattern::Template;
+use ciphermill_ir::{BinOp, Op, UnOp, ops};
+use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
+use ciphermill_machine::{Machine, Reg};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most combinations of immediates that an instruction is tried with.
-const MOST_VARIANTS: usize = 64;
 /// Columns of tables stand behind those of two registers.
 const TABLE_COLUMNS: usize = 2 * WORD;
 
@@ -93,38 +93,10 @@ pub fn configurable(machine: &Machine, function: usize) -> Option<(Configurable,
         if !instr.selectable || instr.operands.len() != 2 {
             return None;
         }
-        let made = template(machine, id, *dest, &[source], &[], (function as u16, false));
+        let fixed = Fixed { id, instr, word: machine.word_bits, sources: vec![source], immediates: Vec::new() };
+        let made = fixed.template(machine, *dest, &[source], function as u16, false);
         Some((Configurable { function: function as u16, first: *first }, made))
     })
-}
-
-/// The template of an instruction with immediates and sources fixed; `number` is
-/// its function, and whether the result's old value does not matter.
-pub(super) fn template(
-    machine: &Machine,
-    id: usize,
-    dest: usize,
-    sources: &[usize],
-    immediates: &[(usize, i64)],
-    (function, any_old): (u16, bool),
-) -> Template {
-    let instr = &machine.instrs[id];
-    let pat = Pat::Apply(function, sources.iter().map(|&s| Pat::Reg(s)).collect());
-    let parts = vec![CompoundPart {
-        instr: InstrId(id as u16),
-        args: (0..instr.operands.len()).map(PartArg::Operand).collect(),
-    }];
-    Template {
-        action: Action::Value(dest, pat),
-        operands: instr.operands.clone(),
-        cost: cost(machine, &parts),
-        parts,
-        scratch: 0,
-        unaligned: false,
-        fixed: immediates.to_vec(),
-        any_old,
-        deep: false,
-    }
 }
 
 /// All units of a machine, and the templates that compute them: template n is
@@ -134,96 +106,45 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
     if usize::from(machine.word_bits) != WORD {
         return (units, templates);
     }
-    for (id, instr) in machine.instrs.iter().enumerate() {
-        if !instr.selectable || instr.kind != InstrKind::Compute || !instr.semantics.iter().any(has_table_or_matrix) {
-            continue;
-        }
-        for immediates in immediates(instr) {
-            let Some(found) = unit(machine, instr, &immediates) else { continue };
-            let mut number = |sources: &[usize], any_old| {
-                let n = templates.len() as u16;
-                templates.push(template(machine, id, found.dest, sources, &immediates, (n, any_old)));
-                n
-            };
-            let function = number(&found.sources, false);
-            let regardless = match &found.meaning {
-                Meaning::Tables { accumulator: Some(a), keep, .. }
-                    if *keep != u32::MAX && found.sources[*a] == found.dest =>
-                {
-                    let others: Vec<usize> = found.sources.iter().copied().filter(|&s| s != found.dest).collect();
-                    Some(number(&others, true))
-                }
-                _ => None,
-            };
-            units.push(Unit { meaning: found.meaning, sources: found.sources.len(), function, regardless });
-        }
+    for instr in fixed(machine) {
+        let Some(Found { meaning, dest }) = found(machine, &instr) else { continue };
+        let mut number = |sources: &[usize], any_old| {
+            let n = templates.len() as u16;
+            templates.push(instr.template(machine, dest, sources, n, any_old));
+            n
+        };
+        let sources = &instr.sources;
+        let function = number(sources, false);
+        let regardless = match &meaning {
+            Meaning::Tables { accumulator: Some(a), keep, .. } if *keep != u32::MAX && sources[*a] == dest => {
+                let others: Vec<usize> = sources.iter().copied().filter(|&s| s != dest).collect();
+                Some(number(&others, true))
+            }
+            _ => None,
+        };
+        units.push(Unit { meaning, sources: sources.len(), function, regardless });
     }
     (units, templates)
 }
 
-pub(super) fn has_table_or_matrix(stmt: &Stmt) -> bool {
-    let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
-    let mut found = false;
-    value.walk(&mut |e| found |= matches!(e, Expr::Table { .. } | Expr::Linear { .. }));
-    found
-}
-
-/// Every choice of the immediates; none when there are too many.
-pub(super) fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
-    let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
-    for (i, operand) in instr.operands.iter().enumerate() {
-        let values: Vec<i64> = match &operand.kind {
-            OperandKind::Imm { values: Some(values), .. } => values.clone(),
-            OperandKind::Imm { min, max, step, values: None } => {
-                let step = (*step).max(1);
-                (0..=MOST_VARIANTS as i64).map(|n| min.saturating_add(n * step)).take_while(|v| v <= max).collect()
-            }
-            _ => continue,
-        };
-        if all.len() * values.len() > MOST_VARIANTS {
-            return Vec::new();
-        }
-        all = all.iter().flat_map(|a| values.iter().map(|&v| a.iter().copied().chain([(i, v)]).collect())).collect();
-    }
-    all
-}
-
 struct Found {
     meaning: Meaning,
-    /// Operands that are the register sources, in the order of arguments.
-    sources: Vec<usize>,
     dest: usize,
 }
 
-/// The operands that are registers to read.
-pub(super) fn register_sources(instr: &Instr) -> Vec<usize> {
-    let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
-    (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
-}
-
-fn unit(machine: &Machine, instr: &Instr, immediates: &[(usize, i64)]) -> Option<Found> {
-    let sources = register_sources(instr);
+fn found(machine: &Machine, instr: &Fixed) -> Option<Found> {
+    let sources = &instr.sources;
     if sources.len() > 2 {
         return None;
     }
-    let mut eval = Eval { machine, sources: &sources, immediates, temps: Vec::new(), atoms: Vec::new() };
-    let mut result = None;
-    for stmt in &instr.semantics {
-        match stmt {
-            Stmt::Let { value, .. } => {
-                let form = eval.form(value)?;
-                eval.temps.push(form);
-            }
-            Stmt::Assign { dest: Dest::Operand(d), value } if result.is_none() => {
-                result = Some((*d, eval.form(value)?))
-            }
-            _ => return None,
-        }
-    }
-    let (dest, form) = result?;
-    let meaning =
-        if eval.atoms.is_empty() { matrix(&form, &sources)? } else { tables(machine, &form, &eval.atoms, &sources)? };
-    Some(Found { meaning, sources, dest })
+    let mut forms = Forms { machine, atoms: Vec::new() };
+    let (dest, form) = instr.result(&mut forms)?;
+    let meaning = if forms.atoms.is_empty() {
+        matrix(&form, sources)?
+    } else {
+        tables(machine, &form, &forms.atoms, sources)?
+    };
+    Some(Found { meaning, dest })
 }
 
 fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {
@@ -251,7 +172,7 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
     for (n, atom) in atoms.iter().enumerate() {
         let values = &machine.tables[atom.table].values;
         let entry = |x: usize| {
-            let mask = ciphermill_ir::ops::mask(atom.bits);
+            let mask = ops::mask(atom.bits);
             let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & values[x];
             let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
             if n == 0 { word ^ form.constant } else { word }
@@ -275,44 +196,45 @@ struct Atom {
     bits: u32,
 }
 
-struct Eval<'a> {
+/// Forms over the bits of the registers, and of the tables' outputs behind them.
+struct Forms<'a> {
     machine: &'a Machine,
-    sources: &'a [usize],
-    immediates: &'a [(usize, i64)],
-    temps: Vec<Form>,
     atoms: Vec<Atom>,
 }
 
-impl Eval<'_> {
-    fn form(&mut self, e: &Expr) -> Option<Form> {
-        let word = WORD as u8;
-        Some(match e {
-            Expr::Operand(i) => Form::source(WORD * self.sources.iter().position(|s| s == i)?, u32::MAX),
-            Expr::Imm(i) => Form::constant(self.immediates.iter().find(|m| m.0 == *i)?.1 as u32),
-            Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => Form::constant(*c as u32),
-            Expr::Bin { op, bits, a, b } if *bits == word => {
-                let (a, b) = (self.form(a)?, self.form(b)?);
-                match (a.as_const(), b.as_const()) {
-                    (Some(a), Some(b)) => Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32),
-                    _ => Form::bin(*op, &a, &b)?,
-                }
-            }
-            Expr::Un { op, bits, a } if *bits == word => Form::of(ciphermill_ir::Op::Un(*op), &[&self.form(a)?])?,
-            Expr::Slice { a, lo, width } => {
-                let shifted = Form::bin(BinOp::ShrU, &self.form(a)?, &Form::constant(u32::from(*lo)))?;
-                let mask = ciphermill_ir::ops::mask(u32::from(*width)) as u32;
-                Form::bin(BinOp::And, &shifted, &Form::constant(mask))?
-            }
-            Expr::Linear { matrix, a } => self.form(a)?.times(&matrix.rows),
-            Expr::Table { table, index } => self.lookup(*table, index)?,
-            _ => return None,
-        })
+impl Domain for Forms<'_> {
+    type Value = Form;
+
+    fn source(&self, n: usize) -> Form {
+        Form::source(WORD * n, u32::MAX)
     }
 
-    fn lookup(&mut self, table: usize, index: &Expr) -> Option<Form> {
+    fn constant(&self, c: u64) -> Form {
+        Form::constant(c as u32)
+    }
+
+    fn binary(&self, op: BinOp, a: &Form, b: &Form) -> Option<Form> {
+        match (a.as_const(), b.as_const()) {
+            (Some(a), Some(b)) => Some(Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32)),
+            _ => Form::bin(op, a, b),
+        }
+    }
+
+    fn unary(&self, op: UnOp, a: &Form) -> Option<Form> {
+        Form::of(Op::Un(op), &[a])
+    }
+
+    fn slice(&self, a: &Form, lo: u8, width: u8) -> Option<Form> {
+        let shifted = Form::bin(BinOp::ShrU, a, &Form::constant(u32::from(lo)))?;
+        Form::bin(BinOp::And, &shifted, &Form::constant(ops::mask(u32::from(width)) as u32))
+    }
+
+    fn linear(&self, matrix: &BitMatrix, a: &Form) -> Form {
+        a.times(&matrix.rows)
+    }
+
+    fn lookup(&mut self, table: usize, index: &Form) -> Option<Form> {
         let data = self.machine.tables.get(table)?;
-        let index = self.form(index)?;
         if data.values.len() != 256 || usize::from(data.bits) > WORD {
             return None;
         }
@@ -320,7 +242,7 @@ impl Eval<'_> {
         if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(8) {
             return None;
         }
-        if index != Form::source(first, 0xff) {
+        if *index != Form::source(first, 0xff) {
             return None;
         }
         let (source, byte, bits) = (first / WORD, (first % WORD / 8) as u8, u32::from(data.bits));
@@ -334,7 +256,7 @@ impl Eval<'_> {
             }
         };
         let fits = column + bits as usize <= 128;
-        fits.then(|| Form::source(column, ciphermill_ir::ops::mask(bits) as u32))
+        fits.then(|| Form::source(column, ops::mask(bits) as u32))
     }
 }
 

@@ -1,12 +1,12 @@
 //! What the table and matrix instructions of a machine of 64-bit words compute, as
 //! sums of functions of bytes of their register sources.
 
-use super::super::units::{has_table_or_matrix, immediates, register_sources, template};
+use super::super::semantics::{Domain, fixed};
 use super::sum::Sum;
 use crate::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{Instr, InstrKind, Machine};
+use ciphermill_machine::Machine;
+use ciphermill_machine::gf2::BitMatrix;
 
 /// An instruction with its immediates fixed.
 #[derive(Clone)]
@@ -35,81 +35,58 @@ fn low(word: u64, turn: u32) -> u64 {
 /// function n.
 pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
     let (mut units, mut templates) = (Vec::new(), Vec::new());
-    for (id, instr) in machine.instrs.iter().enumerate() {
-        if !instr.selectable || instr.kind != InstrKind::Compute || !instr.semantics.iter().any(has_table_or_matrix) {
-            continue;
-        }
-        for immediates in immediates(instr) {
-            let sources = register_sources(instr);
-            let Some((dest, sum)) = meaning(machine, instr, &sources, &immediates) else { continue };
-            let used = |s: usize| sum.parts.iter().any(|p| p.source == s);
-            if (1..=2).contains(&sources.len()) && (0..sources.len()).all(used) {
-                let function = templates.len() as u16;
-                templates.push(template(machine, id, dest, &sources, &immediates, (function, false)));
-                let unit = Unit { name: instr.name.clone(), sum, sources: sources.len(), function, low: None };
-                let halves =
-                    TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
-                let uses_all = |u: &Unit| (0..u.sources).all(|s| u.sum.parts.iter().any(|p| p.source == s));
-                units.extend(std::iter::once(unit).chain(halves.into_iter().filter(uses_all)));
-            }
+    for instr in fixed(machine) {
+        let sources = instr.sources.len();
+        let Some((dest, sum)) = instr.result(&mut Sums { machine }) else { continue };
+        let uses_all = |sum: &Sum<usize>| (0..sources).all(|s| sum.parts.iter().any(|p| p.source == s));
+        if (1..=2).contains(&sources) && uses_all(&sum) {
+            let function = templates.len() as u16;
+            templates.push(instr.template(machine, dest, &instr.sources, function, false));
+            let unit = Unit { name: instr.instr.name.clone(), sum, sources, function, low: None };
+            let halves =
+                TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
+            units.extend(std::iter::once(unit).chain(halves.into_iter().filter(|u| uses_all(&u.sum))));
         }
     }
     (units, templates)
 }
 
-/// The result's operand, and what it is given.
-fn meaning(
-    machine: &Machine,
-    instr: &Instr,
-    sources: &[usize],
-    immediates: &[(usize, i64)],
-) -> Option<(usize, Sum<usize>)> {
-    let mut eval = Eval { machine, sources, immediates, temps: Vec::new() };
-    let mut result = None;
-    for stmt in &instr.semantics {
-        match stmt {
-            Stmt::Let { value, .. } => {
-                let sum = eval.sum(value)?;
-                eval.temps.push(sum);
-            }
-            Stmt::Assign { dest: Dest::Operand(d), value } if result.is_none() => {
-                result = Some((*d, eval.sum(value)?));
-            }
-            _ => return None,
-        }
-    }
-    result
-}
-
-struct Eval<'a> {
+/// Sums of functions of the bytes of the registers.
+struct Sums<'a> {
     machine: &'a Machine,
-    sources: &'a [usize],
-    immediates: &'a [(usize, i64)],
-    temps: Vec<Sum<usize>>,
 }
 
-impl Eval<'_> {
-    fn sum(&self, e: &Expr) -> Option<Sum<usize>> {
-        let word = self.machine.word_bits;
-        Some(match e {
-            Expr::Operand(i) => Sum::source(self.sources.iter().position(|s| s == i)?, u64::MAX),
-            Expr::Imm(i) => Sum::constant(self.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
-            Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => Sum::constant(*c),
-            Expr::Bin { op, bits, a, b } if *bits == word => binary(*op, &self.sum(a)?, &self.sum(b)?)?,
-            Expr::Un { op, bits, a } if *bits == word => unary(*op, &self.sum(a)?)?,
-            Expr::Slice { a, lo, width } => {
-                let mask = ops::mask(u32::from(*width));
-                self.sum(a)?.through(|x| x >> lo & mask)
-            }
-            Expr::Linear { matrix, a } => self.sum(a)?.through(|x| matrix.apply(x)),
-            Expr::Table { table, index } => {
-                let values = &self.machine.tables.get(*table)?.values;
-                let index = self.sum(index)?;
-                index.lookup(|i| values.get((i % values.len() as u64) as usize).copied())?
-            }
-            _ => return None,
-        })
+impl Domain for Sums<'_> {
+    type Value = Sum<usize>;
+
+    fn source(&self, n: usize) -> Sum<usize> {
+        Sum::source(n, u64::MAX)
+    }
+
+    fn constant(&self, c: u64) -> Sum<usize> {
+        Sum::constant(c)
+    }
+
+    fn binary(&self, op: BinOp, a: &Sum<usize>, b: &Sum<usize>) -> Option<Sum<usize>> {
+        binary(op, a, b)
+    }
+
+    fn unary(&self, op: UnOp, a: &Sum<usize>) -> Option<Sum<usize>> {
+        unary(op, a)
+    }
+
+    fn slice(&self, a: &Sum<usize>, lo: u8, width: u8) -> Option<Sum<usize>> {
+        let mask = ops::mask(u32::from(width));
+        Some(a.through(|x| x >> lo & mask))
+    }
+
+    fn linear(&self, matrix: &BitMatrix, a: &Sum<usize>) -> Sum<usize> {
+        a.through(|x| matrix.apply(x))
+    }
+
+    fn lookup(&mut self, table: usize, index: &Sum<usize>) -> Option<Sum<usize>> {
+        let values = &self.machine.tables.get(table)?.values;
+        index.lookup(|i| values.get((i % values.len() as u64) as usize).copied())
     }
 }
 
