@@ -7,6 +7,10 @@
  * 64-byte block. Entry j needs entries j - 3, j - 10, j - 12 and j - 511 = j + 1, all
  * modulo 512; as a block begins at a multiple of 16, each lies at a fixed place in this
  * block, the one before or the one after.
+ *
+ * HC128_STEPWISE makes the same output as its designer's reference implementation does: a
+ * function makes one step, reduces every index modulo 512, and leaves its word in the
+ * context, from where it is XORed to the message.
  */
 #include "../ciphermill.h"
 
@@ -16,7 +20,10 @@
 struct cm_ctx {
     uint32_t p[TABLE];
     uint32_t q[TABLE];
-    uint32_t step; /* of the next word, modulo 1024; always a multiple of 16 */
+    uint32_t step; /* of the next word, modulo 1024; between calls a multiple of 16 */
+#ifdef HC128_STEPWISE
+    uint32_t word;
+#endif
     uint32_t key[4];
     CM_UNUSED_KEYSTREAM(BLOCK);
 };
@@ -66,6 +73,40 @@ CM_INLINE uint32_t renew_q(struct place t, const uint32_t *p, uint32_t i)
     return p[cm_byte(picked, 0)] + p[256 + cm_byte(picked, 2)];
 }
 
+#ifdef HC128_STEPWISE
+static __attribute__((noinline)) void one_step(struct cm_ctx *ctx)
+{
+    uint32_t i = ctx->step & (TABLE - 1);
+    uint32_t i3 = (i - 3) & (TABLE - 1), i10 = (i - 10) & (TABLE - 1);
+    uint32_t i12 = (i - 12) & (TABLE - 1), i511 = (i - 511) & (TABLE - 1);
+
+#define STEP(p, q, rotate)                                                                 \
+    ctx->p[i] += (rotate(ctx->p[i3], 10) ^ rotate(ctx->p[i511], 23))                       \
+        + rotate(ctx->p[i10], 8);                                                          \
+    ctx->word = ctx->p[i]                                                                  \
+        ^ (ctx->q[cm_byte(ctx->p[i12], 0)] + ctx->q[256 + cm_byte(ctx->p[i12], 2)]);
+    if (ctx->step < TABLE) {
+        STEP(p, q, cm_rotr32)
+    } else {
+        STEP(q, p, cm_rotl32)
+    }
+#undef STEP
+    ctx->step = (ctx->step + 1) & (2 * TABLE - 1);
+}
+
+static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    uint32_t i;
+
+#if defined(__clang__)
+#pragma clang loop unroll(disable) vectorize(disable)
+#endif
+    for (i = 0; i < BLOCK; i += 4) {
+        one_step(ctx);
+        cm_store32_le(out + i, cm_load32_le(in + i) ^ ctx->word);
+    }
+}
+#else
 static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     struct place t;
@@ -86,6 +127,7 @@ static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 #undef OUTPUT
     ctx->step = (ctx->step + 16) & (2 * TABLE - 1);
 }
+#endif
 
 /* One pass through both tables in which the output goes back into the entry renewed. */
 static void mix_tables(struct cm_ctx *ctx)

@@ -7,6 +7,10 @@
  *
  * Bytes are in the order of the eSTREAM submission; RFC 4503 writes the key, the IV and
  * each 16-byte block of keystream backwards.
+ *
+ * RABBIT_HALVES makes the square from products of 16-bit halves, none wider than a word, as
+ * the designers' reference implementation (and RFC 4503's) does for compilers without a
+ * 64-bit type. There, and so here, the next state is a function of its own.
  */
 #include "../ciphermill.h"
 
@@ -26,12 +30,22 @@ struct cm_ctx {
 
 CM_INLINE uint32_t g(uint32_t x, uint32_t c)
 {
+#ifdef RABBIT_HALVES
+    uint32_t sum = x + c, low = sum & 0xffff, high = sum >> 16;
+
+    /* (high 2^16 + low)^2 without its lower word, and that word. */
+    return (((((low * low) >> 17) + low * high) >> 15) + high * high) ^ (sum * sum);
+#else
     uint64_t sum = (uint32_t)(x + c);
     uint64_t square = sum * sum;
 
     return (uint32_t)square ^ (uint32_t)(square >> 32);
+#endif
 }
 
+#ifdef RABBIT_HALVES
+__attribute__((noinline))
+#endif
 static void next_state(struct state *s)
 {
     static const uint32_t step[8] = {

@@ -194,7 +194,12 @@ CM_INLINE void next_block(struct cm_ctx *ctx, uint32_t with_in, const uint8_t *i
 }
 
 #ifdef SOSEMANUK_BYTEWISE
-/* A function of its own, as in the reference: its loop knows neither length nor buffers. */
+static __attribute__((noinline)) void make_block(struct cm_ctx *ctx)
+{
+    next_block(ctx, 0, ctx->keystream, ctx->keystream);
+}
+
+/* Functions of their own, as in the reference: this loop knows neither length nor buffers. */
 static __attribute__((noinline)) void xor_bytes(const uint8_t *a, const uint8_t *b,
                                                 uint8_t *out, uint32_t bytes)
 {
@@ -205,19 +210,27 @@ static __attribute__((noinline)) void xor_bytes(const uint8_t *a, const uint8_t 
         *out++ = *a++ ^ *b++;
 }
 
-static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+/* Whatever the length, all of it goes through the block in the context. */
+void cm_keystream(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes)
 {
-    uint8_t keystream[BLOCK];
+    uint32_t now = ctx->unused < bytes ? ctx->unused : bytes;
 
-    next_block(ctx, 0, in, keystream);
-    xor_bytes(in, keystream, out, BLOCK);
+    xor_bytes(in, ctx->keystream + BLOCK - ctx->unused, out, now);
+    for (ctx->unused -= now; bytes > now; ctx->unused = BLOCK - now) {
+        in += now;
+        out += now;
+        bytes -= now;
+        make_block(ctx);
+        now = bytes < BLOCK ? bytes : BLOCK;
+        xor_bytes(in, ctx->keystream, out, now);
+    }
 }
 #else
 static void xor_block(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
 {
     next_block(ctx, 1, in, out);
 }
-#endif
 
 CM_KEYSTREAM(BLOCK, xor_block)
+#endif
 CM_STREAM_CIPHER(BLOCK)

@@ -231,6 +231,23 @@ fn loads_and_unknown_addresses() {
 }
 
 #[test]
+fn a_store_a_page_away_holds_a_load_back() {
+    // The product is over in 6, and the store behind it in the cache in 7; its address is known in 4.
+    let lines = ["mul r7, r1, r1", "stw r1, r2, 0", "ldw r5, r3, 0", "add r6, r5, r5"];
+    let go = |alias, d, at| {
+        let change = |c: &mut Core| (c.load.alias_bytes, c.load.disambiguation) = (alias, d);
+        let (counts, rows) = run(dynamic(change), &body(&lines), &[1, 64, at, 0]);
+        (counts.get("loads_aliased"), starts(&rows)[3..5].to_vec())
+    };
+    // It starts in 4, once the address is known, and looks again in 7.
+    assert_eq!(go(4096, Disambiguation::Wait, 64 + 8192), (1, vec![4, 10]));
+    assert_eq!(go(0, Disambiguation::Wait, 64 + 8192), (0, vec![4, 7]));
+    assert_eq!(go(4096, Disambiguation::Wait, 68 + 8192), (0, vec![4, 7]));
+    // Started before the address is known it is not compared.
+    assert_eq!(go(4096, Disambiguation::Perfect, 64 + 8192), (0, vec![3, 6]));
+}
+
+#[test]
 fn load_and_store_buffers() {
     let loads = ["mul r1, r1, r1", "ldw r5, r2, 0", "ldw r6, r2, 4", "ldw r7, r2, 8"];
     // Two buffers: the third load is renamed after the first has retired, in 6.
@@ -498,11 +515,12 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
     use ciphermill_machine::{Cache, Replacement, WritePolicy};
     let cache = |bytes| Cache { bytes, ways: 2, line_bytes: 64, replacement: Replacement::Lru, write: WritePolicy::Back, miss_cycles: 0, writeback_cycles: 0 };
     let part = |name: &str, kind| Part { name: name.into(), kind };
-    let changes: [&dyn Fn(&mut Core); 5] = [
+    let changes: [&dyn Fn(&mut Core); 6] = [
         &|_| (),
         &|c| c.retire.recovers = true,
         &|c| (c.rename.retired_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
         &|c| (c.load.disambiguation, c.store.buffers) = (Disambiguation::Predict { entries: 16 }, 3),
+        &|c| c.load.alias_bytes = 4096,
         &|c| {
             (c.in_order, c.fetch.loop_instructions, c.fetch.loop_blocks, c.fetch.queue) = (true, 18, 4, 5);
             c.predictor.parts = vec![
@@ -528,13 +546,18 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
                 });
                 m.memory.dcache = small.then(|| cache(256));
                 m.memory.icache = small.then(|| cache(256));
-                let mut s = Simulator::new(Arc::new(assemble(m, WALK)), SimOptions::default()).unwrap();
+                // Two pages of table where that matters.
+                let aliases = m.core.as_ref().is_some_and(|c| c.load.alias_bytes > 0);
+                let walk = if aliases { WALK.replace("252", "4348") } else { WALK.to_owned() };
+                let mut s = Simulator::new(Arc::new(assemble(m, &walk)), SimOptions::default()).unwrap();
                 s.pipeline().unwrap().set_memo(memo);
                 s.pipeline().unwrap().sample(sampling);
                 for (turns, seed) in [(3000, 1), (50, 7), (700, 1)] {
                     s.call(0, &[turns, seed]).unwrap();
                 }
-                (s.stats().core.unwrap(), s.pipeline().unwrap().recalled())
+                let counts = s.stats().core.unwrap();
+                assert_eq!(aliases && sampling.is_none(), counts.get("loads_aliased") > 0 && sampling.is_none());
+                (counts, s.pipeline().unwrap().recalled())
             };
             for sampling in [None, Some(ciphermill_ooo::Sampling { period: 4_000, warm: 200, window: 400 })] {
                 let (worked, none) = count(false, sampling);

@@ -108,6 +108,11 @@ static LOAD: &[Key] = &[
     ),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
     may(
+        "alias_bytes",
+        Kind::Int(4096, 1 << 30),
+        "a load waits for stores whose addresses differ by a multiple of this, until they are in the cache (no store)",
+    ),
+    may(
         "disambiguation",
         Kind::OneOf(&["wait", "predict", "perfect"]),
         "when loads pass stores of unknown address (wait)",

@@ -165,6 +165,9 @@ pub struct Load {
     pub failed_forward_cycles: u32,
     /// Extra cycles of an access across two lines.
     pub split_cycles: u32,
+    /// Addresses a multiple of this apart are taken for one another while stores are under
+    /// way; 0: never.
+    pub alias_bytes: u32,
     pub disambiguation: Disambiguation,
     /// Cycles until fetch starts again after a load passed a store wrongly.
     pub violation_cycles: u32,
@@ -313,6 +316,7 @@ impl Event {
         "stores_retired",
         "loads_forwarded",
         "forwards_failed",
+        "loads_aliased",
         "memory_order_violations",
         "btb_misses",
         "macro_fused",

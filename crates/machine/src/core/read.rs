@@ -67,6 +67,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             forward_latency: number(load, "forward_latency", 1),
             failed_forward_cycles: number(load, "failed_forward_cycles", 0),
             split_cycles: number(load, "split_cycles", 0),
+            alias_bytes: if load.get("alias_bytes").is_some() { power(load, "alias_bytes", 0)? } else { 0 },
             disambiguation: match text(load, "disambiguation") {
                 Some("perfect") => Disambiguation::Perfect,
                 Some("predict") => Disambiguation::Predict { entries: power(load, "disambiguation_entries", 256)? },

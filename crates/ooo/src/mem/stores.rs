@@ -34,6 +34,15 @@ pub struct Overlap {
     pub whole: bool,
 }
 
+/// What of a load's address can be told from older stores alone.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Seen {
+    pub overlap: Option<Overlap>,
+    /// How many are younger than the youngest that only seems to have bytes of it; none when one
+    /// that is younger still has some.
+    pub alias: Option<u32>,
+}
+
 /// The store buffer: addresses and times each in a ring, because addresses are
 /// known of stores whose times have yet to be worked out. In front of it stands a filter: for each of some
 /// hundred word addresses, the number of the last store to such a word.
@@ -43,6 +52,8 @@ pub struct Stores {
     times: Vec<Store>,
     /// Entries that count, the last so many.
     buffers: u64,
+    /// Lower bits of addresses that are compared first; no bit: all at once.
+    low: u32,
     /// Stores so far, and those of them that have times.
     pushed: u64,
     settled: u64,
@@ -52,13 +63,15 @@ pub struct Stores {
 const FILTER: usize = 1024;
 
 impl Stores {
-    pub fn new(buffers: u32) -> Stores {
+    /// So many of them; addresses `alias_bytes` apart seem to be the same (0: none do).
+    pub fn new(buffers: u32, alias_bytes: u32) -> Stores {
         let buffers = buffers.max(1);
         let len = buffers.next_power_of_two() as usize;
         Stores {
             places: vec![(0, 1); len],
             times: vec![Store::default(); len],
             buffers: u64::from(buffers),
+            low: alias_bytes.saturating_sub(1),
             pushed: 0,
             settled: 0,
             filter: vec![0; FILTER],
@@ -109,25 +122,46 @@ impl Stores {
         self.settled += 1;
     }
 
-    /// The youngest of the stores pushed which has bytes of a load.
+    /// The youngest of the stores pushed which has bytes of a load, and one that seems to.
     #[inline(always)]
-    pub fn overlap(&self, addr: u32, bytes: u32) -> Option<Overlap> {
+    pub fn seen(&self, addr: u32, bytes: u32) -> Seen {
         let oldest = self.pushed.saturating_sub(self.buffers);
         let (a, b) = (addr >> 2, addr.wrapping_add(bytes - 1) >> 2);
         if self.filter[a as usize % FILTER] <= oldest && self.filter[b as usize % FILTER] <= oldest {
-            return None;
+            return Seen::default();
         }
         self.search(addr, bytes, oldest)
     }
 
-    fn search(&self, addr: u32, bytes: u32, oldest: u64) -> Option<Overlap> {
+    fn search(&self, addr: u32, bytes: u32, oldest: u64) -> Seen {
         let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
-        (oldest..self.pushed).rev().find_map(|n| {
-            let (addr, bytes) = self.places[self.at(n)];
-            let (first, last) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
+        let mut alias = None;
+        for n in (oldest..self.pushed).rev() {
+            let (stored, size) = self.places[self.at(n)];
+            let (first, last) = (u64::from(stored), u64::from(stored) + u64::from(size));
             let younger = (self.pushed - 1 - n) as u32;
-            (first < to && from < last).then_some(Overlap { younger, whole: first <= from && to <= last })
-        })
+            if first < to && from < last {
+                return Seen { overlap: Some(Overlap { younger, whole: first <= from && to <= last }), alias };
+            }
+            let meets = stored.wrapping_sub(addr) & self.low < bytes || addr.wrapping_sub(stored) & self.low < size;
+            if self.low > 0 && meets && alias.is_none() {
+                alias = Some(younger);
+            }
+        }
+        Seen { overlap: None, alias }
+    }
+
+    /// A load that starts at `start` waits for a store that only seems to have bytes of it
+    /// until this cycle, if that store's address was known by then.
+    pub fn blocked(&self, alias: Option<u32>, start: u64) -> Option<u64> {
+        let s = &self.times[self.at(self.settled.wrapping_sub(1 + u64::from(alias?)))];
+        (s.address <= start && s.drained > start).then_some(s.drained)
+    }
+
+    /// Stores that are not in the cache in a cycle; the youngest of all, as they go there in order.
+    pub fn under_way(&self, at: u64) -> u32 {
+        let youngest = 1..=self.buffers.min(self.settled);
+        youngest.take_while(|&n| self.times[self.at(self.settled - n)].drained > at).count() as u32
     }
 
     /// What a load that starts at `start` finds of it.
@@ -176,13 +210,13 @@ mod tests {
 
     #[test]
     fn the_youngest_store_that_is_not_in_the_cache() {
-        let mut s = Stores::new(2);
+        let mut s = Stores::new(2, 0);
         let store = |addr, bytes, data, drained| (addr, bytes, Store { address: data, data, drained });
         let push = |s: &mut Stores, (addr, bytes, times)| {
             s.push(addr, bytes);
             s.settle(times);
         };
-        let find = |s: &Stores, addr, bytes, start| s.find(s.overlap(addr, bytes), start);
+        let find = |s: &Stores, addr, bytes, start| s.find(s.seen(addr, bytes).overlap, start);
         push(&mut s, store(0x100, 4, 5, 20));
         push(&mut s, store(0x102, 1, 7, 30));
         assert_eq!(find(&s, 0x100, 2, 10), Found::Whole { data: 5, address: 5 });
@@ -193,5 +227,25 @@ mod tests {
         assert_eq!((s.free(), s.last_drained()), (20, 30));
         push(&mut s, store(0x200, 4, 9, 40));
         assert_eq!(find(&s, 0x100, 2, 10), Found::Nothing);
+    }
+
+    #[test]
+    fn a_store_a_page_away_seems_to_be_the_one() {
+        let mut s = Stores::new(4, 4096);
+        let push = |s: &mut Stores, addr, address, drained| {
+            s.push(addr, 4);
+            s.settle(Store { address, data: address, drained });
+        };
+        push(&mut s, 0x3100, 5, 20);
+        push(&mut s, 0x1100, 6, 30);
+        push(&mut s, 0x1204, 7, 40);
+        // The youngest that seems to have its bytes; none of its own.
+        let seen = s.seen(0x2103, 2);
+        assert_eq!(seen, Seen { overlap: None, alias: Some(1) });
+        assert_eq!([5, 6, 29, 30].map(|at| s.blocked(seen.alias, at)), [None, Some(30), Some(30), None]);
+        assert_eq!(s.seen(0x2104, 4), Seen::default());
+        // One that has them hides what is older; what is younger hides nothing of it.
+        assert_eq!(s.seen(0x1100, 4), Seen { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
+        assert_eq!(s.seen(0x3100, 4), Seen { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) });
     }
 }

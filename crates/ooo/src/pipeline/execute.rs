@@ -1,10 +1,10 @@
 //! Starting: operands, ports, loads and stores.
 
-use super::outside::{Data, Question, overlap};
+use super::outside::{Data, Older, Question};
 use super::{Access, Pipeline, Value};
 use crate::events::Cause;
 use crate::mem::Level;
-use crate::mem::stores::{Found, Store};
+use crate::mem::stores::{Found, Seen, Store};
 use crate::uop::{Kind, Lists, Uop};
 use ciphermill_machine::core::Disambiguation;
 
@@ -43,9 +43,9 @@ impl Pipeline {
         if self.core.in_order && self.last_start > from {
             (from, cause) = (self.last_start, Cause::Dependences);
         }
-        let guess = match (uop.kind, access) {
-            (Kind::Load, Some(_)) => self.may_pass(number, accesses),
-            _ => true,
+        let (seen, guess) = match (uop.kind, access) {
+            (Kind::Load, Some(access)) => self.older(number, access, accesses),
+            _ => (Seen::default(), true),
         };
         if !guess && self.addresses_known > from {
             (from, cause) = (self.addresses_known, Cause::Forward);
@@ -59,7 +59,7 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(lists, number, uop, (access, accesses), (start, port), guess, cause),
+            (Kind::Load, Some(access)) => self.load(lists, number, uop, (access, accesses), (start, port), (seen, guess), cause),
             (Kind::StoreAddress, Some(access)) => {
                 self.store = Store { address: start + 1, data: start, drained: 0 };
                 self.stored = access;
@@ -82,14 +82,17 @@ impl Pipeline {
         }
     }
 
-    /// May a load start before all older stores have their addresses?
+    /// Which older stores matter to a load, and may it start before all of them have their
+    /// addresses?
     #[inline(always)]
-    fn may_pass(&mut self, number: u32, accesses: &[Access]) -> bool {
-        match self.core.load.disambiguation {
+    fn older(&mut self, number: u32, access: u16, accesses: &[Access]) -> (Seen, bool) {
+        let older = Older::unpack(self.ask(Question::Load { number, access }, 0, accesses));
+        let passes = match self.core.load.disambiguation {
             Disambiguation::Wait => false,
             Disambiguation::Perfect => true,
-            Disambiguation::Predict { .. } => self.ask(Question::Passes { number }, 0, accesses) != 0,
-        }
+            Disambiguation::Predict { .. } => older.passes,
+        };
+        (older.seen, passes)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -100,7 +103,7 @@ impl Pipeline {
         uop: &Uop,
         (access, accesses): (u16, &[Access]),
         (start, port): (u64, u32),
-        passed: bool,
+        (seen, passed): (Seen, bool),
         mut cause: Cause,
     ) -> (Done, u64) {
         let load = &self.core.load;
@@ -110,11 +113,19 @@ impl Pipeline {
         let predicts = matches!(load.disambiguation, Disambiguation::Predict { .. });
         let split = u64::from(load.split_cycles);
         let mut again = 0;
-        let mut waited = start;
-        let stored = overlap(self.ask(Question::Overlap { access }, 0, accesses));
-        let found = self.stores.find(stored, start);
+        if self.memo.listens {
+            self.memo.still(self.stores.under_way(start));
+        }
+        // It looks again once the store that it took for its own is in the cache.
+        let looks = self.stores.blocked(seen.alias, start).unwrap_or(start);
+        if looks > start {
+            self.tally.aliased += 1;
+            cause = Cause::Forward;
+        }
+        let mut waited = looks;
+        let found = self.stores.find(seen.overlap, looks);
         if let Found::Whole { address, .. } | Found::Part { address, .. } = found
-            && address > start
+            && address > looks
         {
             // The address of the store it needs came after it had started.
             if passed && predicts {
@@ -141,14 +152,14 @@ impl Pipeline {
                 waited.max(drained) + failed + latency
             }
             Found::Nothing => {
-                let got = Data::unpack(self.ask(Question::Data { number, access, write: false }, start, accesses));
+                let got = Data::unpack(self.ask(Question::Data { number, access, write: false }, looks, accesses));
                 match got.level {
                     _ if got.translated && got.level == Level::First => cause = Cause::Translation,
                     Level::First => {}
                     Level::Second => cause = Cause::L2,
                     Level::Memory => cause = Cause::Memory,
                 }
-                start + got.later + latency + if got.crosses { split } else { 0 }
+                looks + got.later + latency + if got.crosses { split } else { 0 }
             }
         };
         let from = if matches!(cause, Cause::L2 | Cause::Memory | Cause::Translation | Cause::Forward) {

@@ -13,7 +13,7 @@
 //! (E. Schnarr and J. Larus, Fast out-of-order processor simulation using
 //! memoization, ASPLOS 1998, did this for a simulator stepping by cycles.)
 
-use super::outside::{Answer, Question};
+use super::outside::{Answer, Older, Question};
 use super::tally::{Marks, Tally};
 use super::{Access, Pipeline};
 use crate::words::Writer;
@@ -28,13 +28,27 @@ pub(super) struct Run {
     pub(super) next: u32,
 }
 
-/// A question of a step, its cycle from the start of the run, its answer.
+/// A question of a step, its cycle from the start of the run, its answer. A load's answer is
+/// that about the `still` youngest of the older stores: the others were in the cache when it
+/// started, so that nothing depends on what they have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Asked {
     question: Question,
+    still: u32,
     at: i64,
     answer: Answer,
 }
+
+impl Asked {
+    /// An answer to the same question in the same cycle, as far as it matters.
+    #[inline(always)]
+    fn matters(&self, answer: Answer) -> Answer {
+        if self.still == ALL { answer } else { Older::within(answer, self.still) }
+    }
+}
+
+/// More stores than there are.
+const ALL: u32 = u32::MAX;
 
 /// A run that was worked out.
 struct Step {
@@ -48,10 +62,19 @@ struct Step {
     times: u64,
 }
 
-/// A state, and the numbers of the steps that begin in it.
+/// A state, and the steps that begin in it.
 struct Node {
     words: Box<[u16]>,
-    steps: Vec<u32>,
+    steps: Vec<Start>,
+}
+
+/// A step's number behind what nearly always tells its run from others, which saves looking
+/// at the steps themselves.
+#[derive(Clone, Copy)]
+struct Start {
+    first: u32,
+    next: u32,
+    step: u32,
 }
 
 /// States and steps beyond which everything is forgotten, to bound memory.
@@ -126,7 +149,20 @@ impl Memo {
 
     #[inline(always)]
     pub(super) fn note(&mut self, question: Question, at: u64, answer: Answer) {
-        self.asked.push(Asked { question, at: at.wrapping_sub(self.base) as i64, answer });
+        self.asked.push(Asked { question, still: ALL, at: at.wrapping_sub(self.base) as i64, answer });
+    }
+
+    /// Of the stores that the load asked about last, so many were under way when it started.
+    #[inline(always)]
+    pub(super) fn still(&mut self, still: u32) {
+        if !self.listens || self.asked.len() == self.answered {
+            // What was answered already says so itself.
+            return;
+        }
+        if let Some(last) = self.asked.last_mut() {
+            last.still = still;
+            last.answer = last.matters(last.answer);
+        }
     }
 
     /// What the steps taken add to the counts.
@@ -156,13 +192,17 @@ impl Memo {
     /// Another step of the same run that has had the same answers so far and has this one now.
     fn instead(&self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
         let step = &self.steps[of as usize];
-        let fits = |&&n: &&u32| {
-            let other = &self.steps[n as usize];
-            other.run == step.run
+        let run = step.run;
+        let fits = |&&s: &&Start| {
+            if (s.first, s.next) != (run.first, run.next) {
+                return false;
+            }
+            let other = &self.steps[s.step as usize];
+            other.run == run
                 && other.asked.get(at).is_some_and(|a| a.answer == answer)
                 && other.asked[..at].iter().zip(&step.asked[..at]).all(|(a, b)| a.answer == b.answer)
         };
-        self.nodes[node as usize].steps.iter().find(fits).copied()
+        self.nodes[node as usize].steps.iter().find(fits).map(|s| s.step)
     }
 }
 
@@ -192,7 +232,10 @@ impl Pipeline {
         self.memo.runs += 1;
         if let Some(node) = self.memo.node {
             let steps = &self.memo.nodes[node as usize].steps;
-            let known = steps.iter().find(|&&n| self.memo.steps[n as usize].run == run).copied();
+            let starts = |s: &&Start| {
+                (s.first, s.next) == (run.first, run.next) && self.memo.steps[s.step as usize].run == run
+            };
+            let known = steps.iter().find(starts).map(|s| s.step);
             if let Some(step) = known
                 && self.take(node, step, accesses)
             {
@@ -219,7 +262,7 @@ impl Pipeline {
         let mut i = 0;
         while i < asked.len() {
             let a = asked[i];
-            let answer = self.answer(a.question, base.wrapping_add_signed(a.at), accesses);
+            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(a.at), accesses));
             if answer != a.answer {
                 self.memo.steps[chosen as usize].asked = asked;
                 let Some(other) = self.memo.instead(node, chosen, i, answer) else {
@@ -289,7 +332,8 @@ impl Pipeline {
             let instructions = counts.tally.instructions;
             counts.tally = Tally { instructions: 0, ..counts.tally.without_answers() };
             let memo = &mut self.memo;
-            memo.nodes[from as usize].steps.push(memo.steps.len() as u32);
+            let step = memo.steps.len() as u32;
+            memo.nodes[from as usize].steps.push(Start { first: run.first, next: run.next, step });
             memo.steps.push(Step {
                 run,
                 asked: memo.asked.clone(),

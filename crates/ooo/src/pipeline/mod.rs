@@ -118,7 +118,7 @@ impl Pipeline {
             front: Front::new(core),
             calendar,
             memory: Memory::new(machine, core),
-            stores: Stores::new(core.store.buffers),
+            stores: Stores::new(core.store.buffers, core.load.alias_bytes),
             direction: Direction::new(&core.predictor),
             btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
             indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),

@@ -7,19 +7,18 @@
 
 use super::{Access, Pipeline};
 use crate::mem::Level;
-use crate::mem::stores::Overlap;
+use crate::mem::stores::{Overlap, Seen};
 
 /// A question, or something done to what is outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Question {
     /// When does the line of an address come into the instruction cache?
     Line { addr: u32 },
-    /// May the load of this instruction pass stores whose addresses are unknown?
-    Passes { number: u32 },
     /// It was wrong to pass; it need not have waited.
     Passed { number: u32, wrong: bool },
-    /// Which store has bytes of this access?
-    Overlap { access: u16 },
+    /// Which store has, or seems to have, bytes of this access, and may the load of this
+    /// instruction pass stores whose addresses are unknown?
+    Load { number: u32, access: u16 },
     /// When is this access's line in the data cache, and where was it?
     Data { number: u32, access: u16, write: bool },
     /// What was guessed of this jump, which was taken or not?
@@ -59,10 +58,38 @@ impl Data {
     }
 }
 
-/// [`Question::Overlap`]'s answer.
-#[inline(always)]
-pub(super) fn overlap(a: Answer) -> Option<Overlap> {
-    (a != 0).then_some(Overlap { younger: (a >> 2) as u32, whole: a & 2 != 0 })
+/// A load's answer about what is older.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Older {
+    pub(super) seen: Seen,
+    pub(super) passes: bool,
+}
+
+impl Older {
+    fn pack(self) -> Answer {
+        let overlap = self.seen.overlap.map_or(0, |o| u64::from(o.younger) << 2 | u64::from(o.whole) << 1 | 1);
+        let alias = self.seen.alias.map_or(0, |younger| u64::from(younger) + 1);
+        alias << 32 | overlap << 1 | u64::from(self.passes)
+    }
+
+    /// The same about so many of the youngest stores only.
+    #[inline(always)]
+    pub(super) fn within(a: Answer, stores: u32) -> Answer {
+        if a <= 1 {
+            return a;
+        }
+        let Older { seen, passes } = Older::unpack(a);
+        let overlap = seen.overlap.filter(|o| o.younger < stores);
+        let alias = seen.alias.filter(|&younger| younger < stores);
+        Older { seen: Seen { overlap, alias }, passes }.pack()
+    }
+
+    #[inline(always)]
+    pub(super) fn unpack(a: Answer) -> Older {
+        let (low, alias) = (a as u32, (a >> 32) as u32);
+        let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 3, whole: low & 4 != 0 });
+        Older { seen: Seen { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
+    }
 }
 
 impl Pipeline {
@@ -85,16 +112,15 @@ impl Pipeline {
     pub(super) fn answer(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
         match question {
             Question::Line { addr } => self.memory.fetch(addr, at) - at,
-            Question::Passes { number } => u64::from(self.waits[self.wait_at(number)] == 0),
             Question::Passed { number, wrong } => {
                 let entry = self.wait_at(number);
                 self.waits[entry] = if wrong { 15 } else { self.waits[entry].saturating_sub(1) };
                 0
             }
-            Question::Overlap { access } => {
+            Question::Load { number, access } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
-                let found = self.stores.overlap(addr, bytes);
-                found.map_or(0, |o| u64::from(o.younger) << 2 | u64::from(o.whole) << 1 | 1)
+                let passes = !self.waits.is_empty() && self.waits[self.wait_at(number)] == 0;
+                Older { seen: self.stores.seen(addr, bytes), passes }.pack()
             }
             Question::Data { number, access, write } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];

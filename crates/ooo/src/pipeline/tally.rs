@@ -25,6 +25,7 @@ pub(super) struct Tally {
     pub(super) stores: u64,
     pub(super) forwarded: u64,
     pub(super) failed: u64,
+    pub(super) aliased: u64,
     pub(super) violations: u64,
     pub(super) btb: u64,
     pub(super) macro_fused: u64,
@@ -34,7 +35,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// The counts that exist only where micro-operations are given cycles.
-    pub(super) fn timed(&mut self) -> [&mut u64; 13] {
+    pub(super) fn timed(&mut self) -> [&mut u64; 14] {
         [
             &mut self.cycles,
             &mut self.recovery,
@@ -46,6 +47,7 @@ impl Tally {
             &mut self.wrong_path,
             &mut self.forwarded,
             &mut self.failed,
+            &mut self.aliased,
             &mut self.violations,
             &mut self.macro_fused,
             &mut self.timed,
@@ -55,7 +57,7 @@ impl Tally {
 
 impl Tally {
     /// All of them.
-    fn all(&mut self) -> [&mut u64; 21] {
+    fn all(&mut self) -> [&mut u64; 22] {
         let Tally {
             cycles,
             instructions,
@@ -74,6 +76,7 @@ impl Tally {
             stores,
             forwarded,
             failed,
+            aliased,
             violations,
             btb,
             macro_fused,
@@ -81,7 +84,7 @@ impl Tally {
         } = self;
         [
             cycles, instructions, branches, mispredicted, conditional, conditional_wrong, recovery, renamed, dispatched,
-            retired, eliminated, slots, wrong_path, loads, stores, forwarded, failed, violations, btb, macro_fused, timed,
+            retired, eliminated, slots, wrong_path, loads, stores, forwarded, failed, aliased, violations, btb, macro_fused, timed,
         ]
     }
 
@@ -190,6 +193,7 @@ impl Pipeline {
             "stores_retired" => t.stores,
             "loads_forwarded" => t.forwarded,
             "forwards_failed" => t.failed,
+            "loads_aliased" => t.aliased,
             "memory_order_violations" => t.violations,
             "btb_misses" => t.btb,
             "macro_fused" => t.macro_fused,

@@ -43,6 +43,7 @@ pub fn core() -> Core {
             forward_latency: 5,
             failed_forward_cycles: 7,
             split_cycles: 0,
+            alias_bytes: 0,
             disambiguation: Disambiguation::Perfect,
             violation_cycles: 2,
         },
