@@ -157,7 +157,9 @@ pub fn layers(func: &Func, masks: &Masks) -> Vec<Layer> {
     }
     let roots: Vec<(Value, Linear)> =
         function.leaving.iter().filter_map(|&v| Some((v, without_added(function.of.get(&v)?)))).collect();
-    let roots: Vec<(Value, Linear)> = roots.into_iter().filter(|(_, l)| !l.is_empty()).collect();
+    // Bytes that are cut from a word to be stored are none that a layer gives.
+    let word = |v: Value| function.possible(v) == u32::MAX;
+    let roots: Vec<(Value, Linear)> = roots.into_iter().filter(|(v, l)| !l.is_empty() && word(*v)).collect();
     groups(roots).into_iter().filter_map(|group| layer(&function, &group)).collect()
 }
 

@@ -120,7 +120,7 @@ fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeM
 type Several = Vec<Vec<[u32; WORD]>>;
 
 /// The maps of two and more words, how often, and by how many operations: layers as
-/// wholes, and what is in none of them.
+/// wholes, and what is for the most part in none of them.
 fn of_several_words(func: &Func, masks: &Masks, bytes: &ByteSums) -> BTreeMap<Several, (usize, usize)> {
     let mut out: BTreeMap<Several, (usize, usize)> = BTreeMap::new();
     let mut note = |map: Several, operations: usize| {
@@ -135,10 +135,11 @@ fn of_several_words(func: &Func, masks: &Masks, bytes: &ByteSums) -> BTreeMap<Se
         }
     }
     for group in words::together(func, masks, &words::Maps::new(func, masks, bytes)) {
-        let part = group.roots.iter().all(|v| whole.contains(v));
-        if !part && group.operations >= LEAST_OPERATIONS * group.outputs.len() {
+        let operations = group.operations.len();
+        let shared = group.operations.iter().filter(|v| whole.contains(v)).count();
+        if 2 * shared <= operations && operations >= LEAST_OPERATIONS * group.outputs.len() {
             let map = group.outputs.iter().map(|o| (0..o.sources.len()).map(|n| o.matrix(n)).collect()).collect();
-            note(map, group.operations);
+            note(map, operations);
         }
     }
     out

@@ -268,12 +268,10 @@ pub fn distance(unit: &Unit, map: &Map) -> Option<u32> {
 /// Outputs that have the same sources, together one map.
 pub struct Together {
     pub sources: Vec<Value>,
-    /// The outputs, with what is added to them.
-    pub roots: Vec<Value>,
     /// The map of each output; the sources of all stand in one order.
     pub outputs: Vec<Map>,
-    /// Operations that compute them.
-    pub operations: usize,
+    /// The operations that compute them.
+    pub operations: BTreeSet<Value>,
 }
 
 /// The maps of two and more words that are not inside other maps.
@@ -303,8 +301,8 @@ pub fn together(func: &Func, masks: &Masks, maps: &Maps) -> Vec<Together> {
     }
     let group = |(sources, outputs): (Vec<Value>, Vec<(Value, Map)>)| {
         let roots: Vec<Value> = outputs.iter().map(|o| o.0).collect();
-        let operations = cone(func, &sources, &roots).len();
-        Together { outputs: outputs.into_iter().map(|o| o.1).collect(), sources, roots, operations }
+        let operations = cone(func, &sources, &roots);
+        Together { outputs: outputs.into_iter().map(|o| o.1).collect(), sources, operations }
     };
     groups.into_iter().map(group).collect()
 }
