@@ -14,7 +14,8 @@ instead, without any compiler in between.
 
 The goals are for a core of a current desktop computer that does nothing else:
 150 million instructions per second with ideal memory, half of that with
-caches. --check makes missing one the exit code 1.
+caches; 30 million on a core that schedules at run time, whose machine file
+says what caches it has. --check makes missing one the exit code 1.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import argparse
 import json
 import statistics
 import sys
+import tomllib
 from dataclasses import replace
 
 from ciphermill import _core, engine, manifest
@@ -35,12 +37,20 @@ CACHES = ("memory.icache.enabled=true", "memory.dcache.enabled=true")
 #: Million instructions per second, by name of the memory.
 GOALS = {"ideal": 150.0, "caches": 75.0}
 
+#: The same on a core that schedules at run time.
+GOALS_AT_RUN_TIME = {"own": 30.0}
+
 
 def timed(module: engine.Module, machine: str, memory: str, length: int, runs: int) -> dict:
     """The core's answer: instructions and cycles of a run, and the seconds of each."""
     options = engine.Options(bytes=length, set=CACHES if memory == "caches" else ())
     options.check()
     return json.loads(_core.speed(module.wasm, engine.request(module, machine, options), runs))
+
+
+def machine_text(module: engine.Module, machine: str) -> str:
+    """The machine's own file."""
+    return json.loads(engine.request(module, machine, engine.Options()))["machine"]["file"]["text"]
 
 
 def main() -> int:
@@ -62,7 +72,8 @@ def main() -> int:
     print(f"{'machine':10}{'memory':10}{'instructions':>14}{'cycles':>14}{'best':>10}{'median':>10}{'goal':>8}")
     missed = False
     for machine in chosen.on or ("leon2", "rv32"):
-        for memory, goal in GOALS.items():
+        at_run_time = "core" in tomllib.loads(machine_text(module, machine))
+        for memory, goal in (GOALS_AT_RUN_TIME if at_run_time else GOALS).items():
             answer = timed(module, machine, memory, chosen.bytes, chosen.runs)
             rates = [answer["instructions"] / seconds / 1e6 for seconds in answer["seconds"]]
             best = max(rates)

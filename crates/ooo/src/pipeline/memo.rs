@@ -28,14 +28,15 @@ pub(super) struct Run {
     pub(super) next: u32,
 }
 
-/// A question of a step, its cycle from the start of the run, its answer. A load's answer is
+/// A question of a step, its cycle from the start of the run (of no meaning where the question
+/// has none), its answer. A load's answer is
 /// that about the `still` youngest of the older stores: the others were in the cache when it
 /// started, so that nothing depends on what they have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Asked {
     question: Question,
     still: u32,
-    at: i64,
+    at: i32,
     answer: Answer,
 }
 
@@ -57,8 +58,9 @@ struct Step {
     instructions: u64,
     cycles: u64,
     to: u32,
-    /// What it counts each time, and how often it was taken.
-    counts: Marks,
+    /// What it counts each time (apart: it is not looked at before the end), and how often it
+    /// was taken.
+    counts: Box<Marks>,
     times: u64,
 }
 
@@ -92,6 +94,8 @@ pub(super) struct Memo {
     /// Numbers of nodes by a hash of their state.
     by_hash: HashMap<u64, Vec<u32>>,
     steps: Vec<Step>,
+    /// What [`Memo::instead`] has found before.
+    found: HashMap<(u32, u32, Answer), u32>,
     /// The state the core is in; with `stale`, only said here, at cycle `now`.
     node: Option<u32>,
     stale: bool,
@@ -121,6 +125,7 @@ impl Memo {
             nodes: Vec::new(),
             by_hash: HashMap::new(),
             steps: Vec::new(),
+            found: HashMap::new(),
             node: None,
             stale: false,
             now: 0,
@@ -149,7 +154,7 @@ impl Memo {
 
     #[inline(always)]
     pub(super) fn note(&mut self, question: Question, at: u64, answer: Answer) {
-        self.asked.push(Asked { question, still: ALL, at: at.wrapping_sub(self.base) as i64, answer });
+        self.asked.push(Asked { question, still: ALL, at: at.wrapping_sub(self.base) as i32, answer });
     }
 
     /// Of the stores that the load asked about last, so many were under way when it started.
@@ -190,7 +195,17 @@ impl Memo {
     }
 
     /// Another step of the same run that has had the same answers so far and has this one now.
-    fn instead(&self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
+    fn instead(&mut self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
+        let key = (of, at as u32, answer);
+        if let Some(&known) = self.found.get(&key) {
+            return Some(known);
+        }
+        let other = self.search(node, of, at, answer)?;
+        self.found.insert(key, other);
+        Some(other)
+    }
+
+    fn search(&self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
         let step = &self.steps[of as usize];
         let run = step.run;
         let fits = |&&s: &&Start| {
@@ -262,7 +277,7 @@ impl Pipeline {
         let mut i = 0;
         while i < asked.len() {
             let a = asked[i];
-            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(a.at), accesses));
+            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(i64::from(a.at)), accesses));
             if answer != a.answer {
                 self.memo.steps[chosen as usize].asked = asked;
                 let Some(other) = self.memo.instead(node, chosen, i, answer) else {
@@ -340,7 +355,7 @@ impl Pipeline {
                 instructions,
                 cycles: self.calendar.now() - memo.base,
                 to,
-                counts,
+                counts: Box::new(counts),
                 times: 0,
             });
         }
