@@ -51,6 +51,8 @@ pub struct Laid {
     place: HashMap<u32, u32>,
     /// Next number for a block that the allocator did not know.
     fresh: u32,
+    /// Blocks that nothing falls into, and their numbers: they come last.
+    pub aside: Vec<(u32, Block)>,
 }
 
 impl Laid {
@@ -299,7 +301,7 @@ impl Finish<'_> {
             rotate(&mut order, &blocks);
         }
 
-        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32 };
+        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new() };
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
@@ -325,6 +327,10 @@ impl Finish<'_> {
                     }
                 }
             }
+        }
+        for (label, block) in std::mem::take(&mut out.aside) {
+            out.label(label);
+            out.blocks.push(block);
         }
         let Laid { blocks: mut out, place, .. } = out;
         for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {
