@@ -51,9 +51,8 @@ pub struct Laid {
     place: HashMap<u32, u32>,
     /// Next number for a block that the allocator did not know.
     fresh: u32,
-    /// What is seldom run stands behind everything else: the number of the first of
-    /// some blocks in labels, and the blocks.
-    aside: Vec<(u32, Vec<Block>)>,
+    /// Blocks that nothing falls into, and their numbers: they come last.
+    pub aside: Vec<(u32, Block)>,
 }
 
 impl Laid {
@@ -66,12 +65,6 @@ impl Laid {
     pub fn fresh(&mut self) -> u32 {
         self.fresh += 1;
         self.fresh - 1
-    }
-
-    /// Blocks for the end of the function, which end in a jump; `b` is their number
-    /// in labels.
-    pub fn aside(&mut self, b: u32, blocks: Vec<Block>) {
-        self.aside.push((b, blocks));
     }
 }
 
@@ -308,8 +301,7 @@ impl Finish<'_> {
             rotate(&mut order, &blocks);
         }
 
-        let mut out =
-            Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new() };
+        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new() };
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
@@ -336,9 +328,9 @@ impl Finish<'_> {
                 }
             }
         }
-        for (b, blocks) in std::mem::take(&mut out.aside) {
-            out.label(b);
-            out.blocks.extend(blocks);
+        for (label, block) in std::mem::take(&mut out.aside) {
+            out.label(label);
+            out.blocks.push(block);
         }
         let Laid { blocks: mut out, place, .. } = out;
         for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {

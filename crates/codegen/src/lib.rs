@@ -95,6 +95,12 @@ pub struct Options {
     /// pipelined without a search for the best division between clusters.
     /// Without one every function is meant.
     pub focus: Option<String>,
+    /// Of the loops of the focus only the longest is searched with all effort: where
+    /// blocks are carried together, the others do what is left of a message.
+    pub longest: bool,
+    /// Pipelines are searched for with all effort, but what is found is not shortened:
+    /// for comparing forms of a program, too.
+    pub unrefined: bool,
     /// No loop is searched with all effort, whatever is the focus: for comparing
     /// forms of a program before the best is compiled.
     pub quick: bool,
@@ -170,8 +176,9 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             without_window(&mut vfunc, m);
         }
         let kernels = if m.issue.explicit && options.level > 0 && !options.plain_loops {
-            let search = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, search, &memo, exchange.as_mut())?
+            let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
+            let effort = vliw::kernel::Effort { thorough, longest: options.longest, unrefined: options.unrefined };
+            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, exchange.as_mut())?
         } else {
             Vec::new()
         };

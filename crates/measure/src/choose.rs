@@ -102,6 +102,11 @@ pub fn choose(
     if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
         return make(of.unrolled.then_some((of.jam, of.throughput)), Effort::Full);
     }
+    // Where work is to be divided between clusters, a search for how takes longer
+    // than everything else: forms of one block at a time are compared without one.
+    // Several blocks gain too much by it for that: they are compared with the best of
+    // one block by what a search finds at once. Only the last form is made with all effort.
+    let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let mut best: Option<(f64, Chosen)> = None;
     let compare = |best: &mut Option<(f64, Chosen)>, form: Option<(u32, bool)>, effort: Effort| -> Result<bool, MeasureError> {
         let chosen = make(form, effort)?;
@@ -112,11 +117,6 @@ pub fn choose(
         }
         Ok(better)
     };
-    // Where work is to be divided between clusters, a search for how takes longer
-    // than everything else: forms of one block at a time are compared without one,
-    // and only the best of them is made once more with all effort. Several blocks
-    // gain too much by it for a comparison without.
-    let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let first = if divided { Effort::Quick } else { Effort::Full };
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
         compare(&mut best, None, first)?;
@@ -136,13 +136,20 @@ pub fn choose(
             throughput = compare(&mut best, Some((jams[0], true)), first)?;
         }
     }
-    if divided {
-        let quick = best.take();
-        let form = quick.map(|b| b.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
-        compare(&mut best, form, Effort::Full)?;
+    // The best so far, made once more with another effort.
+    let again = |best: &mut Option<(f64, Chosen)>, effort: Effort| {
+        let form = best.take().map(|b| b.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+        compare(best, form, effort)
+    };
+    let then = if divided { Effort::Unrefined } else { Effort::Full };
+    if divided && !others.is_empty() {
+        again(&mut best, then)?;
     }
     for jam in others {
-        compare(&mut best, Some((jam, throughput)), Effort::Full)?;
+        compare(&mut best, Some((jam, throughput)), then)?;
+    }
+    if divided {
+        again(&mut best, Effort::Full)?;
     }
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }

@@ -78,6 +78,8 @@ const IF_CONVERT_ROTATING: u32 = 32;
 pub enum Effort {
     /// For comparing forms of a program.
     Quick,
+    /// The same where forms differ in what a search for the division of work gains them.
+    Unrefined,
     /// For the form that is measured.
     Full,
 }
@@ -214,6 +216,8 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,
         quick: how.effort == Effort::Quick,
+        longest: form.is_some_and(|form| form.jam > 1),
+        unrefined: how.effort == Effort::Unrefined,
         buffers: buffers(),
         exact: how.exact.map(<[Answer]>::to_vec),
         placed_params: Vec::new(),

@@ -58,7 +58,7 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
     let Some(webs) = webs(machine, ops, schedule) else { return Err(Short { side: 0, by: 1, rows: Vec::new() }) };
 
     // Certain registers first, then values from outside, then the rest.
-    let mut rows: BTreeMap<Reg, Circle> = BTreeMap::new();
+    let mut rows: Rows = vec![None; machine.regs.len()];
     let invariants = outside(sides, ops, schedule);
     let mut certain: Vec<&Web> = webs.iter().filter(|w| w.only.is_some()).collect();
     certain.sort_by_key(|w| w.arcs.first().copied());
@@ -73,7 +73,7 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
         // From the back: registers that only the kernel can use stay for it.
         let list: Vec<Reg> = only.unwrap_or_else(|| sides.pool[side].clone());
         let fits = |r: &&Reg| {
-            allocatable.contains(r) && sides.pool[side].contains(r) && !busy.contains(r) && !rows.contains_key(r)
+            allocatable.contains(r) && sides.pool[side].contains(r) && !busy.contains(r) && rows[usize::from(r.0)].is_none()
         };
         let Some(&r) = list.iter().rev().find(fits) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
         busy.insert(r);
@@ -84,7 +84,7 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
         let pool: Vec<Reg> = sides.pool[side].iter().copied().filter(|r| !busy.contains(r)).collect();
         let live = crowd(&mine, ii);
         let mut taken = vec![0; live.len()];
-        pool.iter().filter_map(|r| rows.get(r)).flat_map(Circle::taken).for_each(|c| taken[c] += 1);
+        pool.iter().filter_map(|r| rows[usize::from(r.0)].as_ref()).flat_map(Circle::taken).for_each(|c| taken[c] += 1);
         let most = live.iter().enumerate().map(|(c, n)| n + taken[c]).max().unwrap_or(0);
         if most > pool.len() {
             let over = |(c, n): (usize, &usize)| Some((c, (n + taken[c]).checked_sub(pool.len() + 1)? as i64 + 1));
@@ -234,12 +234,15 @@ fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
     live
 }
 
-fn free(rows: &BTreeMap<Reg, Circle>, r: Reg, web: &Web) -> bool {
-    rows.get(&r).is_none_or(|row| web.arcs.iter().all(|&(start, len)| row.empty(start, len)))
+/// What each register of the machine holds, where it holds anything for a part of the circle.
+type Rows = Vec<Option<Circle>>;
+
+fn free(rows: &Rows, r: Reg, web: &Web) -> bool {
+    rows[usize::from(r.0)].as_ref().is_none_or(|row| web.arcs.iter().all(|&(start, len)| row.empty(start, len)))
 }
 
-fn take(rows: &mut BTreeMap<Reg, Circle>, r: Reg, web: &Web, ii: i64) {
-    let row = rows.entry(r).or_insert_with(|| Circle::new(ii));
+fn take(rows: &mut Rows, r: Reg, web: &Web, ii: i64) {
+    let row = rows[usize::from(r.0)].get_or_insert_with(|| Circle::new(ii));
     web.arcs.iter().for_each(|&(start, len)| row.fill(start, len));
 }
 
@@ -250,11 +253,12 @@ fn open_at(
     webs: &[&Web],
     pool: &[Reg],
     allocatable: &[Reg],
-    before: &BTreeMap<Reg, Circle>,
+    before: &Rows,
     ii: i64,
     cut: i64,
 ) -> Option<Vec<Reg>> {
     let mut rows = before.clone();
+    let known: Vec<bool> = pool.iter().map(|r| allocatable.contains(r)).collect();
     let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
     let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
     let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
@@ -264,9 +268,10 @@ fn open_at(
     for i in order {
         let web = webs[i];
         let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
-        let idle = |r: &Reg| rows.get(r).map_or(ii, |row| row.idle_before(from));
-        let fits = |r: &&Reg| (!web.interface || allocatable.contains(r)) && free(&rows, **r, web);
-        let r = *pool.iter().filter(fits).min_by_key(|r| (idle(r), allocatable.contains(r), r.0))?;
+        let idle = |r: Reg| rows[usize::from(r.0)].as_ref().map_or(ii, |row| row.idle_before(from));
+        let all = pool.iter().copied().zip(known.iter().copied());
+        let fits = |x: &(Reg, bool)| (!web.interface || x.1) && free(&rows, x.0, web);
+        let r = all.filter(fits).min_by_key(|&(r, known)| (idle(r), known, r.0))?.0;
         take(&mut rows, r, web, ii);
         out[i] = Some(r);
     }

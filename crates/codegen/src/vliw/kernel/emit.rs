@@ -1,13 +1,13 @@
 //! From a schedule with registers to blocks of bundles.
 //!
-//! One stage: the loop is one block. Otherwise iterations enter one by one: block
-//! `p` of the prologue runs stage 0 of iteration `p`, stage 1 of the one before and
-//! so on; the kernel runs a stage of each iteration that can be under way; and the
-//! epilogue runs what is left of them when none begins any more. The branch stands
-//! in the first stage: it says whether another iteration begins. In the prologue
-//! the opposite one leaves for an epilogue, that of the kernel when all but one of
-//! its iterations are under way, and one of its own, out of the way, when there are
-//! fewer.
+//! One stage: the loop is one block. Two stages: a prologue runs the first
+//! stage of the first iteration, the kernel the second stage of one iteration
+//! together with the first stage of the next, the epilogue the last second
+//! stage. With three there are two blocks of prologue, the second of which begins
+//! another iteration, and so on. The branch stands in the first stage: it says whether
+//! another iteration begins. When there are fewer than the kernel needs, a prologue's own
+//! branch, the opposite one, passes the kernel by: the last prologue's to the epilogue,
+//! those before to what is left of the iterations begun, which stands aside.
 
 use super::Kernel;
 use super::body::From;
@@ -17,26 +17,25 @@ use crate::vcode::VOp;
 use crate::vliw::pack::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
-use ciphermill_program::{Block, Inst, Operand, Role};
-use std::ops::RangeInclusive;
+use ciphermill_program::{Block, Inst, Operand};
 
 /// Write out a kernel: prologue, loop, epilogue.
 pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), CompileError> {
     if let Some(names) = &k.rotating {
         return super::rotating::emit::emit(machine, k, names, out);
     }
-    let (head, tail, done) = (out.fresh(), out.fresh(), out.fresh());
+    let (head, tail) = (out.fresh(), out.fresh());
     let ii = k.schedule.ii;
     let insts: Vec<Inst> = (0..k.ops.ops.len()).map(|i| inst(k, i)).collect::<Result<_, _>>()?;
     let branch = insts.len() - 1;
     let stages = k.schedule.stages;
-    // The rows of an interval in which these stages run.
-    let rows = |run: RangeInclusive<i64>, back: &Inst| -> Vec<Row> {
+    // What of an iteration stands in some of its stages, one above the other.
+    let rows = |from: i64, to: i64, back: &Inst| -> Vec<Row> {
         let mut rows: Vec<Row> = Vec::new();
         rows.resize_with(ii as usize, Row::default);
         for (i, inst) in insts.iter().enumerate() {
             let t = k.schedule.time[i];
-            if run.contains(&(t / ii)) {
+            if (from..=to).contains(&(t / ii)) {
                 rows[(t % ii) as usize].insts.push(if i == branch { back.clone() } else { inst.clone() });
             }
         }
@@ -44,66 +43,63 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), Compile
     };
     let mut back = insts[branch].clone();
     aim(&mut back, head);
-    // Behind the last iteration's first stage nothing begins, and at the end nothing
-    // may be under way.
+    let block = |rows: Vec<Row>, depth: u8| -> Result<Block, CompileError> {
+        Ok(Block { bundles: bundles(machine, rows)?, loop_depth: depth })
+    };
+    let outside = k.loop_depth.saturating_sub(1);
+    // Nothing may be under way behind the loop.
     let landed = (0..insts.len())
         .map(|i| k.schedule.time[i] + k.ops.ops[i].writes.map_or(1, |w| i64::from(w.1)) - ii)
         .max()
         .unwrap_or(0)
         .max(0) as usize;
-    // What is left of so many iterations when the last has passed its first stage.
-    let rest = |begun: i64| -> Vec<Row> {
-        let mut rest: Vec<Row> = (1..stages).flat_map(|s| rows(s..=(begun - 1 + s).min(stages - 1), &back)).collect();
-        while rest.last().is_some_and(|r| r.insts.is_empty()) {
-            rest.pop();
+    // The rest of all iterations when the last of them, and as many as `before` it, are
+    // under way.
+    let rest = |before: i64| -> Vec<Row> {
+        let mut last: Vec<Row> = (1..stages).flat_map(|q| rows(q, (before + q).min(stages - 1), &back)).collect();
+        while last.last().is_some_and(|r| r.insts.is_empty()) {
+            last.pop();
         }
         if !machine.issue.interlock {
-            rest.resize_with(landed.max(rest.len()), Row::default);
+            last.resize_with(landed.max(last.len()), Row::default);
         }
-        rest
+        last
     };
-    let outside = k.loop_depth.saturating_sub(1);
-    let block = |rows: Vec<Row>, depth: u8| -> Result<Block, CompileError> {
-        Ok(Block { bundles: bundles(machine, rows)?, loop_depth: depth })
-    };
-    for begun in 1..stages {
-        // The same unit as the branch back: the row has it free.
-        let units = |v: InstrId| &machine.instrs[usize::from(v.0)].units;
-        let skip = machine.variants[usize::from(k.skip.0)].iter().copied().find(|&v| units(v) == units(back.instr));
+    // The same unit as the branch back: the row has it free.
+    let units = |v: InstrId| &machine.instrs[usize::from(v.0)].units;
+    let skip = machine.variants[usize::from(k.skip.0)].iter().copied().find(|&v| units(v) == units(back.instr));
+    let end = if stages > 2 { Some(out.fresh()) } else { None };
+    for before in 0..stages - 1 {
         let Some(skip) = skip else {
             return Err(CompileError::Internal("a branch has no opposite on its unit".into()));
         };
         let mut past = Inst { instr: skip, ..back.clone() };
-        let own = begun + 1 < stages;
-        let to = if own { out.fresh() } else { tail };
+        let to = if before == stages - 2 { tail } else { out.fresh() };
         aim(&mut past, to);
-        out.blocks.push(block(rows(0..=begun - 1, &past), outside)?);
-        if own {
-            let mut rows = rest(begun);
-            rows.extend(jump(machine, done));
-            out.aside(to, vec![block(rows, outside)?]);
+        out.blocks.push(block(rows(0, before, &past), outside)?);
+        if let (Some(end), true) = (end, to != tail) {
+            let mut aside = rest(before);
+            aside.extend(jump(machine, &back, end));
+            out.aside.push((to, block(aside, outside)?));
         }
     }
     out.label(head);
-    out.blocks.push(block(rows(0..=stages - 1, &back), k.loop_depth)?);
+    out.blocks.push(block(rows(0, stages - 1, &back), k.loop_depth)?);
     out.label(tail);
-    out.blocks.push(block(rest(stages), outside)?);
-    out.label(done);
+    out.blocks.push(block(rest(stages - 1), outside)?);
+    if let Some(end) = end {
+        out.label(end);
+    }
     Ok(())
 }
 
-/// A jump and its delay slots.
-fn jump(machine: &Machine, to: u32) -> Vec<Row> {
-    let instr = machine.abi.ops.jump;
-    let inst = Inst {
-        instr,
-        operands: [Operand::Block(to)].into_iter().collect(),
-        space: Space::Linear,
-        trap: None,
-        role: Role::Overhead,
-        guard: None,
-        loc: 0,
-    };
+/// A jump to a label, with the cycles until it is taken.
+fn jump(machine: &Machine, back: &Inst, to: u32) -> Vec<Row> {
+    let jump = machine.abi.ops.jump;
+    let instr = machine.variants[usize::from(jump.0)].first().copied().unwrap_or(jump);
+    let mut inst = Inst { instr, role: ciphermill_program::Role::Overhead, ..back.clone() };
+    inst.operands.retain(|o| matches!(o, Operand::Block(_)));
+    aim(&mut inst, to);
     let mut rows = vec![Row::default()];
     rows[0].insts.push(inst);
     rows.resize_with(1 + usize::from(machine.instrs[usize::from(instr.0)].delay_slots), Row::default);

@@ -19,7 +19,7 @@ use super::graph::latency;
 use super::modulo::{Schedule, keeps_orders};
 use super::place::{At, Ops, Sides, settle};
 use super::table::Table;
-use super::{Kernel, STAGES, color};
+use super::{Kernel, color};
 use crate::CompileError;
 use crate::allocate::Registers;
 use crate::vcode::VReg;
@@ -145,7 +145,7 @@ fn empty(sides: &Sides<'_>) -> Problem {
     resources.insert(ISSUE.to_owned(), u32::from(machine.issue.width));
     let files = sides.files.iter().zip(&sides.pool);
     let files = files.map(|(&f, pool)| (machine.files[f].name.clone(), pool.len() as u32)).collect();
-    Problem { stages: STAGES, resources, files, outside: 0, nodes: Vec::new(), edges: Vec::new() }
+    Problem { stages: super::stages(machine), resources, files, outside: 0, nodes: Vec::new(), edges: Vec::new() }
 }
 
 /// Numbers for values from outside, in the order in which they are met.
@@ -274,7 +274,7 @@ fn taken(
         table.put(row, i, op, variant[i], unit);
     }
     let stages = answer.time.iter().max().map_or(1, |t| t / ii + 1);
-    let fits = answer.time.iter().all(|&t| t >= 0) && stages <= STAGES;
+    let fits = answer.time.iter().all(|&t| t >= 0) && stages <= super::stages(sides.machine);
     let schedule = Schedule { ii, time: answer.time.clone(), variant, stages };
     Ok((fits && keeps_orders(ops, ii, &schedule.time)).then_some(schedule))
 }

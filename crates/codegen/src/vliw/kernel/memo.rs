@@ -5,13 +5,13 @@
 //! registers and the machine alone: looking it up changes how long a compilation
 //! takes, never its result.
 
-use super::Kernel;
+use super::{Effort, Found as Start, Kernel};
 use super::body::Body;
 use super::narrower::Room;
 use super::place::Sides;
 use crate::allocate::Registers;
 use ciphermill_machine::Machine;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Mutex;
@@ -29,6 +29,14 @@ type Generations = (BTreeMap<Key, Found>, BTreeMap<Key, Found>);
 /// those that are searched thoroughly.
 static FOUND: [Mutex<Generations>; 2] = [const { Mutex::new((BTreeMap::new(), BTreeMap::new())) }; 2];
 
+/// Kernels that a search ends with before they are shortened, and what is left of its work.
+pub(super) type Starts = (Vec<Start>, i64);
+
+/// Those of the latest loops: forms are compared by them, and the best is made again.
+static STARTS: Mutex<VecDeque<(Key, Starts)>> = Mutex::new(VecDeque::new());
+/// So many are remembered.
+const LATEST: usize = 4;
+
 /// Pipelines found on one machine, and on what it would be with more or less room.
 #[derive(Debug)]
 pub struct Memo {
@@ -45,14 +53,16 @@ impl Memo {
     }
 
     /// The pipelines of one loop.
-    pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Remembered {
-        let key = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, thorough));
-        Remembered { key, found: &FOUND[usize::from(thorough)] }
+    pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, effort: Effort) -> Remembered {
+        let all = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept));
+        Remembered { all, key: key(&(all, effort)), found: &FOUND[usize::from(effort.thorough)] }
     }
 }
 
 /// Those of one loop, by the room of the machine.
 pub struct Remembered {
+    /// Of the loop, whatever the effort.
+    all: Key,
     key: Key,
     found: &'static Mutex<Generations>,
 }
@@ -69,6 +79,25 @@ impl Remembered {
         }
         let new = search()?;
         self.keep(key, new.clone());
+        Ok(new)
+    }
+
+    /// What `search` begins with, from memory where the same was asked lately.
+    ///
+    /// # Errors
+    /// As `search`.
+    pub(super) fn starts<E>(&self, room: &Room, search: impl FnOnce() -> Result<Starts, E>) -> Result<Starts, E> {
+        let key = key(&(self.all, room));
+        if let Ok(latest) = STARTS.lock()
+            && let Some((_, starts)) = latest.iter().find(|s| s.0 == key)
+        {
+            return Ok(starts.clone());
+        }
+        let new = search()?;
+        if let Ok(mut latest) = STARTS.lock() {
+            latest.truncate(LATEST - 1);
+            latest.push_front((key, new.clone()));
+        }
         Ok(new)
     }
 

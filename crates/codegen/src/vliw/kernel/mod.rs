@@ -42,12 +42,16 @@ use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use exact::Exchange;
 pub use memo::Memo;
+use memo::Starts;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
 use std::cell::{Cell, OnceCell};
 
-/// Stages that an iteration may have.
+/// Stages that an iteration may have on a machine whose pipeline is exposed.
 const STAGES: i64 = 4;
+/// And where the hardware waits for operands, and a result's register is taken all the
+/// while.
+const INTERLOCKED: i64 = 2;
 /// Numbers of stages that are tried: the least that the longest chain of dependences
 /// needs, and one more, in which values are made later.
 const TRIED: i64 = 2;
@@ -76,8 +80,33 @@ const TRIALS: usize = 100_000;
 const WORK: i64 = 40_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
-/// Operations scheduled while a schedule that was found is being shortened.
-const REFINEMENTS: usize = 300_000;
+/// Operations scheduled, at most, while the schedules found for a loop are shortened.
+const REFINEMENTS: usize = 1_600_000;
+/// And schedules.
+const RETRIALS: usize = 1000;
+/// Operations scheduled without success before one is left as it is.
+const PATIENCE: usize = 400_000;
+/// And schedules.
+const FRUITLESS: usize = 400;
+/// As `REFINEMENTS`, where there is but one cluster.
+const UNDIVIDED: usize = 300_000;
+
+/// How hard pipelines are searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Effort {
+    /// With a search for who does what, and for a shorter one when one is found.
+    pub thorough: bool,
+    /// Thoroughly for the function's longest loops only.
+    pub longest: bool,
+    /// What is found is not shortened.
+    pub unrefined: bool,
+}
+
+impl Effort {
+    fn quick() -> Effort {
+        Effort { thorough: false, longest: false, unrefined: false }
+    }
+}
 
 /// A pipelined loop.
 #[derive(Clone, Debug)]
@@ -110,13 +139,13 @@ impl Kernel {
 }
 
 /// Find the loops of a function that can be pipelined and replace each by a
-/// pseudo-instruction; with a `thorough` search for who does what.
+/// pseudo-instruction.
 pub fn pipeline(
     func: &mut VFunc,
     machine: &Machine,
     facts: &Facts,
     registers: &Registers,
-    thorough: bool,
+    effort: Effort,
     memo: &OnceCell<Memo>,
     mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
@@ -127,18 +156,22 @@ pub fn pipeline(
     free.extend(back);
     let sides = Sides::new(machine, &free);
     let mut kernels = Vec::new();
+    let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
+    let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     // Replacing a loop may take a block away: look again after each.
     let mut tried = std::collections::BTreeSet::new();
     loop {
         let next = body::candidates(func).into_iter().find(|c| !tried.contains(&name(func, c)));
         let Some(c) = next else { return Ok(kernels) };
         tried.insert(name(func, &c));
+        let long = !effort.longest || sides.files.len() < 2 || 4 * length(func, &c) >= 3 * longest;
+        let effort = if long && effort.thorough { Effort { longest: false, ..effort } } else { Effort::quick() };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
             Err(_) => continue,
         };
         let memo = memo.get_or_init(|| Memo::new(machine));
-        let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), thorough, memo)?;
+        let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), effort, memo)?;
         let Some((mut kernel, own)) = found else { continue };
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
@@ -148,15 +181,25 @@ pub fn pipeline(
     }
 }
 
+/// Asks for what a search ends with before it is shortened, or remembers it.
+type Remembering<'a> = &'a dyn Fn(&mut dyn FnMut() -> Result<Starts, CompileError>) -> Result<Starts, CompileError>;
+
 /// The shortest pipeline that is found on a machine.
-fn shortest(body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, thorough: bool) -> Result<Option<(Kernel, Body)>, CompileError> {
-    let Some(kernel) = rotating::pipeline(body, sides, registers, thorough)? else {
-        return best(body, sides, registers, kept, thorough);
+fn shortest(
+    body: &Body,
+    sides: &Sides<'_>,
+    registers: &Registers,
+    kept: usize,
+    effort: Effort,
+    remembered: Remembering<'_>,
+) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let Some(kernel) = rotating::pipeline(body, sides, registers, effort.thorough)? else {
+        return best(body, sides, registers, kept, effort, remembered);
     };
     // Where many values live at once, counting registers while operations are
     // placed may do better.
     let bound = kernel.res_mii.max(kernel.rec_mii);
-    let other = if kernel.schedule.ii > bound { best(body, sides, registers, kept, false)? } else { None };
+    let other = if kernel.schedule.ii > bound { best(body, sides, registers, kept, Effort::quick(), &|search| search())? } else { None };
     let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
     Ok(Some(better.unwrap_or_else(|| (kernel, body.clone()))))
 }
@@ -176,43 +219,24 @@ fn best(
     sides: &Sides<'_>,
     registers: &Registers,
     kept: usize,
-    thorough: bool,
+    effort: Effort,
+    remembered: Remembering<'_>,
 ) -> Result<Option<(Kernel, Body)>, CompileError> {
-    let machine = sides.machine;
-    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { WORK / 10 }) };
+    let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
-    let mut first: Option<Found> = None;
-    loops.divide(body, &[], thorough, i64::MAX, &mut first)?;
-    let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
-    let mut all: Vec<Found> = first.into_iter().collect();
-    if thorough && loops.work.get() > 0 && to > res_mii.max(rec_mii) * 21 / 20 && body.nodes.len() > LARGE {
-        let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
-        let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
-        loops.charge(order::TRIALS as usize * body.nodes.len());
-        let ordered = order::frugal(body, &part);
-        let most = to.saturating_add(to / 8);
-        let mut next = None;
-        loops.divide(&ordered, &[], false, most, &mut next)?;
-        all.extend(next);
-        for values in spill::candidates(&ordered, machine) {
-            let mut next = None;
-            if let Some((body, kept)) = spill::spill(&ordered, machine, &values, offset) {
-                loops.divide(&body, &kept, false, most, &mut next)?;
-            }
-            all.extend(next);
-        }
-    }
-    if thorough {
-        let least = all.iter().map(|f| f.kernel.schedule.ii).min().unwrap_or(0);
-        all.retain(|f| f.kernel.schedule.ii <= least + least / 16);
-        let each = REFINEMENTS / all.len().max(1);
-        all.iter_mut().try_for_each(|found| loops.refine(found, each))?;
+    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { WORK / 10 }) };
+    let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
+    let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
+    loops.work.set(work);
+    if thorough && !effort.unrefined {
+        loops.shorten(&mut all)?;
     }
     let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
     Ok(found.map(|f| (Kernel { res_mii, rec_mii, kept: f.kept, ..f.kernel }, f.body)))
 }
 
 /// A kernel, and the division between sides that it was found with.
+#[derive(Clone)]
 struct Found {
     kernel: Kernel,
     body: Body,
@@ -233,10 +257,50 @@ struct Loops<'a> {
     work: Cell<i64>,
 }
 
+/// Stages that an iteration may have.
+pub(crate) fn stages(machine: &Machine) -> i64 {
+    if machine.issue.interlock { INTERLOCKED } else { STAGES }
+}
+
+/// Are so many stages worth a try? More than two are for chains that leave one less
+/// little room.
+fn useful(stages: i64, ii: i64, chain: i64) -> bool {
+    stages < 3 || (stages - 1) * ii < chain + chain / 3
+}
+
 impl Loops<'_> {
     /// Work done beside the schedulers.
     fn charge(&self, operations: usize) {
         self.work.set(self.work.get() - operations as i64);
+    }
+
+    /// Kernels found by divisions between the sides; where they are far from the `bound` and
+    /// the search is to be thorough, also by other orders and with values in the frame.
+    fn starts(&self, body: &Body, kept: usize, bound: i64, thorough: bool) -> Result<Vec<Found>, CompileError> {
+        let sides = self.sides;
+        let machine = sides.machine;
+        let mut first: Option<Found> = None;
+        self.divide(body, &[], thorough, i64::MAX, &mut first)?;
+        let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
+        let mut all: Vec<Found> = first.into_iter().collect();
+        if thorough && self.work.get() > 0 && to > bound * 21 / 20 && body.nodes.len() > LARGE {
+            let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
+            let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
+            self.charge(order::TRIALS as usize * body.nodes.len());
+            let ordered = order::frugal(body, &part);
+            let most = to.saturating_add(to / 8);
+            let mut next = None;
+            self.divide(&ordered, &[], false, most, &mut next)?;
+            all.extend(next);
+            for values in spill::candidates(&ordered, machine) {
+                let mut next = None;
+                if let Some((body, kept)) = spill::spill(&ordered, machine, &values, offset) {
+                    self.divide(&body, &kept, false, most, &mut next)?;
+                }
+                all.extend(next);
+            }
+        }
+        Ok(all)
     }
 
     /// Try divisions of a body between the sides, some of whose values are in
@@ -315,11 +379,42 @@ impl Loops<'_> {
         Ok(())
     }
 
+    /// Shorten those kernels that may yet become the shortest. Where work is divided
+    /// between clusters most is gained by it, as long as trials succeed now and then.
+    fn shorten(&self, all: &mut Vec<Found>) -> Result<(), CompileError> {
+        let least = |all: &[Found]| all.iter().map(|f| f.kernel.schedule.ii).min().unwrap_or(0);
+        if self.sides.files.len() < 2 {
+            let first = least(all);
+            all.retain(|f| f.kernel.schedule.ii <= first + first / 16);
+            let each = UNDIVIDED / all.len().max(1);
+            return all.iter_mut().try_for_each(|found| {
+                let mut left = each.min(FRUITLESS * found.body.nodes.len());
+                self.refine(found, &mut left, each)
+            });
+        }
+        all.sort_by_key(|f| f.kernel.schedule.ii);
+        let longest = all.iter().map(|f| f.body.nodes.len()).max().unwrap_or(0);
+        let mut left = REFINEMENTS.min(RETRIALS * longest);
+        for k in 0..all.len() {
+            let first = least(all);
+            if all[k].kernel.schedule.ii <= first + first / 32 {
+                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Shorten a kernel: other divisions near its own, and other orders among
-    /// operations that are equally urgent, or nearly.
-    fn refine(&self, found: &mut Found, operations: usize) -> Result<(), CompileError> {
+    /// operations that are equally urgent, or nearly. `left` operations may be scheduled,
+    /// `patience` of them without success.
+    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize) -> Result<(), CompileError> {
         let n = found.body.nodes.len();
-        for k in 1..=(operations / n.max(1)).min(400) as u64 {
+        let most_stages = stages(self.sides.machine);
+        let patience = (patience / n.max(1)).min(FRUITLESS);
+        let (mut k, mut until) = (0, patience as u64);
+        while k < until && *left >= n {
+            k += 1;
+            *left -= n;
             let mut at = found.at.clone();
             for m in 0..k % 4 {
                 let which = modulo::mix(k, m) as usize % (3 * n);
@@ -345,11 +440,12 @@ impl Loops<'_> {
             let ops = place::settle(&body, self.sides, &at)?;
             let Some(room) = self.room(&body, &ops) else { continue };
             let policy = if k % 2 == 0 { Policy::any(k) } else { Policy { seed: k, ..found.policy } };
-            let stages = found.kernel.schedule.stages;
+            let own = found.kernel.schedule.stages;
+            let chain = room.plan.orders.chain(&ops);
             let stages = match k % 10 {
-                0 => (stages + 1).min(STAGES),
-                5 => (stages - 1).max(1),
-                _ => stages,
+                0 if own < most_stages && useful(own + 1, found.kernel.schedule.ii, chain) => own + 1,
+                5 => (own - 1).max(1),
+                _ => own,
             };
             let mut step = 1;
             loop {
@@ -361,6 +457,7 @@ impl Loops<'_> {
                 (found.kernel, found.policy) = (kernel, policy);
                 found.body.clone_from(&body);
                 found.at.clone_from(&at);
+                until = k + patience as u64;
                 step *= 2;
             }
             if found.kernel.schedule.ii <= room.first {
@@ -389,14 +486,15 @@ impl Loops<'_> {
     /// The first II at which schedule and registers work out.
     fn at_any_ii(&self, body: &Body, ops: &Ops, to: i64) -> Option<(Kernel, Policy)> {
         let room = self.room(body, ops)?;
-        let last = (room.first + room.plan.orders.chain(ops) + ops.ops.len() as i64).min(to);
         let chain = room.plan.orders.chain(ops);
+        let last = (room.first + chain + ops.ops.len() as i64).min(to);
         let mut all: Vec<(i64, Policy)> = (0..TRIED).flat_map(|s| POLICIES.map(|p| (s, p))).collect();
+        let most_stages = stages(self.sides.machine);
         let mut at = |ii: i64| {
             let least = ((chain + ii - 1) / ii).max(1);
             let one = |&(more, policy): &(i64, Policy)| {
                 let stages = least + more;
-                if stages > STAGES { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
+                if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
             };
             let (k, kernel) = all.iter().enumerate().find_map(|(k, x)| Some((k, one(x)?)))?;
             // What did it goes first the next time.

@@ -8,13 +8,16 @@
 //! not tried. So along widths that double, or along the number of units of a class, no
 //! loop gets longer, as long as fewer machines are worth a try than may be tried.
 //!
+//! Where work is divided between clusters, the search for how takes all the effort: such a
+//! machine is not made narrower.
+//!
 //! Instructions and their numbers are the machine's own; what changes is only how
 //! many may start together. Nothing is said here of what is tried on each machine.
 
 use super::body::Body;
 use super::memo::Memo;
 use super::place::{Ops, Sides};
-use super::{Kernel, graph, shortest};
+use super::{Effort, Kernel, graph, shortest};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::Machine;
@@ -89,14 +92,14 @@ pub fn pipeline(
     sides: &Sides<'_>,
     registers: &Registers,
     kept: usize,
-    thorough: bool,
+    effort: Effort,
     memo: &Memo,
 ) -> Result<Option<(Kernel, Body)>, CompileError> {
     let own = Room::of(sides.machine);
-    let known = memo.of(body, sides, registers, kept, thorough);
-    let Some(mut best) = known.or(&own, || shortest(body, sides, registers, kept, thorough))? else { return Ok(None) };
+    let known = memo.of(body, sides, registers, kept, effort);
+    let Some(mut best) = known.or(&own, || shortest(body, sides, registers, kept, effort, &|search| known.starts(&own, search)))? else { return Ok(None) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
-    if !thorough || best.0.schedule.ii <= res_mii.max(rec_mii) {
+    if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {
         return Ok(Some(best));
     }
     let ops = graph::one_side(sides, body)?;
@@ -108,7 +111,7 @@ pub fn pipeline(
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let found = known.or(&room, || shortest(body, &narrow, registers, kept, thorough))?;
+        let found = known.or(&room, || shortest(body, &narrow, registers, kept, effort, &|search| search()))?;
         best = found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || best.0.schedule.ii <= res_mii.max(rec_mii) {

@@ -10,7 +10,7 @@
 use super::body::{Body, From, Node};
 use crate::CompileError;
 use crate::vcode::{VInst, VKind, VOp, VReg};
-use ciphermill_machine::{FileId, InstrId, Machine, OperandKind, Reg};
+use ciphermill_machine::{FileId, Instr, InstrId, Machine, OperandKind, Reg, UnitId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,49 @@ pub struct Sides<'m> {
     side: Vec<usize>,
     /// Units that each instruction may run on, a bit each.
     pub units: Vec<u64>,
+    /// What each instruction takes of a row.
+    pub takes: Vec<Takes>,
+}
+
+/// What an instruction takes of a row: what [`Instr`] says of it, close together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Takes {
+    /// The only unit that it can run on, and paths that carry one value at a time, a
+    /// bit each: the row must have none of them full.
+    pub bits: u64,
+    /// Its only unit.
+    pub unit: Option<UnitId>,
+    /// Nothing beyond `bits` has to be looked at but reads of registers.
+    pub alone: bool,
+    /// Paths that it takes.
+    pub paths: usize,
+    /// Does it read registers through ports?
+    pub ports: bool,
+}
+
+impl Takes {
+    fn of(machine: &Machine, instr: &Instr) -> Takes {
+        let single = |u: UnitId| machine.units[u].shared <= machine.units[u].count && u < 64;
+        let (unit, one) = match instr.units.as_slice() {
+            [] => (None, true),
+            [u] => (Some(*u), *u < 64),
+            _ => (None, false),
+        };
+        let paths = instr.paths.iter().map(|p| p.0);
+        let taken = unit.filter(|u| *u < 64).into_iter().chain(paths.clone().filter(|&u| single(u)));
+        Takes {
+            bits: taken.fold(0, |m, u| m | bit(u)),
+            unit,
+            alone: one && paths.clone().all(single),
+            paths: instr.paths.len(),
+            ports: !instr.ports.is_empty(),
+        }
+    }
+}
+
+/// The bit of a unit or path; 0 for those beyond the width of a word.
+pub fn bit(unit: UnitId) -> u64 {
+    1u64.checked_shl(unit as u32).unwrap_or(0)
 }
 
 impl<'m> Sides<'m> {
@@ -38,7 +81,8 @@ impl<'m> Sides<'m> {
         let side = |cluster| files.iter().position(|&f| machine.files[f].cluster == cluster).unwrap_or(0);
         let side = machine.instrs.iter().map(|i| side(i.cluster)).collect();
         let units = machine.instrs.iter().map(|i| i.units.iter().fold(0, |m, &u| m | 1 << u.min(63))).collect();
-        Sides { machine, files, pool, side, units }
+        let takes = machine.instrs.iter().map(|i| Takes::of(machine, i)).collect();
+        Sides { machine, files, pool, side, units, takes }
     }
 
     /// The same on a machine that differs in how much may start together.
@@ -49,6 +93,7 @@ impl<'m> Sides<'m> {
             pool: self.pool.clone(),
             side: self.side.clone(),
             units: self.units.clone(),
+            takes: machine.instrs.iter().map(|i| Takes::of(machine, i)).collect(),
         }
     }
 

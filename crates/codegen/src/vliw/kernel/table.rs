@@ -5,7 +5,7 @@
 //! is free, one that stands in the row may move to another of its units.
 
 use super::body::From;
-use super::place::{Op, Ops, Sides};
+use super::place::{Op, Ops, Sides, bit};
 use crate::banks::{Set, meet};
 use ciphermill_machine::{Instr, InstrId, UnitId};
 use smallvec::SmallVec;
@@ -16,8 +16,11 @@ use std::sync::Arc;
 pub struct Table<'a> {
     sides: &'a Sides<'a>,
     ii: i64,
-    /// Operations on each unit, row after row.
+    /// Operations on each unit and on each path that carries one value, row after row.
     units: Vec<u16>,
+    /// Those of which a row has no more, a bit each.
+    full: Vec<u64>,
+    /// Values on paths that several may share.
     paths: Vec<SmallVec<[(UnitId, From); 4]>>,
     /// Values read in each row, and how many times.
     reads: Vec<SmallVec<[(From, u16); 4]>>,
@@ -45,6 +48,7 @@ impl<'a> Table<'a> {
             sides,
             ii,
             units: vec![0; n * ii as usize],
+            full: vec![0; ii as usize],
             paths: vec![SmallVec::new(); ii as usize],
             reads: vec![SmallVec::new(); ii as usize],
             count: vec![0; ii as usize],
@@ -78,6 +82,37 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Could a variant stand in a row, as far as units and paths of its own go, if
+    /// these bits of the row were `full`?
+    fn may(&self, v: InstrId, full: u64) -> bool {
+        self.sides.takes[usize::from(v.0)].bits & full == 0
+    }
+
+    /// One more on a unit, or on a path that carries one value at a time.
+    fn add(&mut self, row: usize, unit: UnitId) {
+        let units = &self.sides.machine.units;
+        let on = &mut self.units[row * units.len() + unit];
+        *on += 1;
+        if *on >= units[unit].count {
+            self.full[row] |= bit(unit);
+        }
+    }
+
+    fn remove(&mut self, row: usize, unit: UnitId) {
+        let units = &self.sides.machine.units;
+        let on = &mut self.units[row * units.len() + unit];
+        *on -= 1;
+        if *on < units[unit].count {
+            self.full[row] &= !bit(unit);
+        }
+    }
+
+    /// Does a path carry one value at a time, whoever reads it?
+    fn single(&self, path: UnitId) -> bool {
+        let unit = &self.sides.machine.units[path];
+        unit.shared <= unit.count
+    }
+
     fn full(&self, row: usize, unit: UnitId) -> bool {
         let units = &self.sides.machine.units;
         self.units[row * units.len() + unit] >= units[unit].count
@@ -91,16 +126,21 @@ impl<'a> Table<'a> {
     /// Are the paths and ports of a variant free in a row?
     fn open(&self, row: usize, op: &Op, v: InstrId) -> bool {
         let machine = self.sides.machine;
+        let takes = &self.sides.takes[usize::from(v.0)];
         let instr = &machine.instrs[usize::from(v.0)];
-        let most = machine.issue.register_reads;
-        if most > 0 {
-            let own = ported(instr, op);
-            let times = |value: From| own.iter().chain(&self.reads[row]).filter(|r| r.0 == value).map(|r| r.1).sum::<u16>();
-            if own.iter().any(|r| times(r.0) > most) {
-                return false;
-            }
+        if takes.ports && machine.issue.register_reads > 0 && !self.readable(row, op, instr) {
+            return false;
+        }
+        if takes.alone {
+            return self.may(v, self.full[row]);
         }
         for &(path, o) in &instr.paths {
+            if self.single(path) {
+                if self.full(row, path) {
+                    return false;
+                }
+                continue;
+            }
             let value = travels(op, o);
             let on = self.paths[row].iter().filter(|p| p.0 == path);
             let (n, same) = on.fold((0, value.is_some()), |(n, same), p| (n + 1, same && Some(p.1) == value));
@@ -111,16 +151,27 @@ impl<'a> Table<'a> {
         true
     }
 
+    /// Are there ports left for what an operation reads?
+    fn readable(&self, row: usize, op: &Op, instr: &Instr) -> bool {
+        let most = self.sides.machine.issue.register_reads;
+        ported(instr, op).all(|(value, _)| {
+            let times: u16 = ported(instr, op).filter(|r| r.0 == value).map(|r| r.1).sum();
+            let others = self.reads[row].iter().filter(|r| r.0 == value).map(|r| r.1);
+            times + others.sum::<u16>() <= most
+        })
+    }
+
     /// The free variant whose unit is least in demand.
     pub fn best(&self, row: usize, op: &Op) -> Option<(InstrId, Option<UnitId>)> {
         let mut best: Option<((usize, f64, InstrId), Option<UnitId>)> = None;
         if self.meets(row, op) {
             return None;
         }
-        for &v in &op.variants {
-            let Some(unit) = self.unit(row, v) else { continue };
-            let crossing = self.sides.machine.instrs[usize::from(v.0)].paths.len();
-            let key = (crossing, unit.map_or(0.0, |u| self.demand[u]), v);
+        for &v in op.variants.iter().filter(|v| self.may(**v, self.full[row])) {
+            let takes = &self.sides.takes[usize::from(v.0)];
+            let unit = if takes.alone { Some(takes.unit) } else { self.unit(row, v) };
+            let Some(unit) = unit else { continue };
+            let key = (takes.paths, unit.map_or(0.0, |u| self.demand[u]), v);
             // Paths are looked at last: that takes longest.
             if best.is_none_or(|b| key < b.0) && self.open(row, op, v) {
                 best = Some((key, unit));
@@ -154,17 +205,18 @@ impl<'a> Table<'a> {
     }
 
     pub fn put(&mut self, row: usize, i: usize, op: &Op, v: InstrId, unit: Option<UnitId>) {
+        let instr = &self.sides.machine.instrs[usize::from(v.0)];
         if let Some(u) = unit {
-            self.units[row * self.sides.machine.units.len() + u] += 1;
+            self.add(row, u);
         }
-        for &(path, o) in &self.sides.machine.instrs[usize::from(v.0)].paths {
-            if let Some(value) = travels(op, o) {
-                self.paths[row].push((path, value));
+        for &(path, o) in &instr.paths {
+            if self.single(path) {
+                self.add(row, path);
             } else {
-                self.paths[row].push((path, From::Node(i, 0)));
+                self.paths[row].push((path, travels(op, o).unwrap_or(From::Node(i, 0))));
             }
         }
-        self.reads[row].extend(ported(&self.sides.machine.instrs[usize::from(v.0)], op));
+        self.reads[row].extend(ported(instr, op));
         if banks(op) != 0 {
             self.banks[row].push((i, banks(op)));
         }
@@ -173,16 +225,21 @@ impl<'a> Table<'a> {
     }
 
     pub fn take(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
-        if let [u] = self.sides.machine.instrs[usize::from(v.0)].units.as_slice() {
-            self.units[row * self.sides.machine.units.len() + *u] -= 1;
+        let instr = &self.sides.machine.instrs[usize::from(v.0)];
+        if let [u] = instr.units.as_slice() {
+            self.remove(row, *u);
         }
-        for &(path, o) in &self.sides.machine.instrs[usize::from(v.0)].paths {
+        for &(path, o) in &instr.paths {
+            if self.single(path) {
+                self.remove(row, path);
+                continue;
+            }
             let value = travels(op, o).unwrap_or(From::Node(i, 0));
             if let Some(k) = self.paths[row].iter().position(|p| *p == (path, value)) {
                 self.paths[row].swap_remove(k);
             }
         }
-        for read in ported(&self.sides.machine.instrs[usize::from(v.0)], op) {
+        for read in ported(instr, op) {
             if let Some(k) = self.reads[row].iter().position(|r| *r == read) {
                 self.reads[row].swap_remove(k);
             }
@@ -223,8 +280,8 @@ fn travels(op: &Op, operand: usize) -> Option<From> {
 }
 
 /// Values that an operation reads through ports, and how many times.
-fn ported(instr: &Instr, op: &Op) -> SmallVec<[(From, u16); 4]> {
-    instr.ports.iter().filter_map(|&(o, times)| Some((travels(op, o)?, times))).collect()
+fn ported<'a>(instr: &'a Instr, op: &'a Op) -> impl Iterator<Item = (From, u16)> + 'a {
+    instr.ports.iter().filter_map(|&(o, times)| Some((travels(op, o)?, times)))
 }
 
 /// For each unit, how many operations would run on it if each chose evenly.
@@ -258,8 +315,11 @@ pub fn shuffle(
             continue;
         }
         let old = variant[q];
-        // One that stands in the way of nothing only changes its turn.
-        let idle = match (&blocking, table.sides.machine.instrs[usize::from(old.0)].units.as_slice()) {
+        // One that stands in the way of nothing, or of not all that does, only changes
+        // its turn.
+        let without = table.full[row] & !table.sides.takes[usize::from(old.0)].bits;
+        let alone = !ops.ops[i].variants.iter().any(|&v| table.may(v, without));
+        let idle = alone || match (&blocking, table.sides.machine.instrs[usize::from(old.0)].units.as_slice()) {
             (Blocking::All, [] | [_]) | (Blocking::Units(_), []) => true,
             (Blocking::Units(wanted), [unit]) => !wanted.contains(unit),
             _ => false,
