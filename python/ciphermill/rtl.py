@@ -68,7 +68,8 @@ def on_machine(extensions: list[str], on: str | None) -> tuple[dict[str, Any], s
     files = [library.extension_path(name) for name in extensions]
     if on is None:
         head = library.headline(files[0], "extension")
-        fits = head.get("for") or []
+        # One of them may be a machine of the user's own, whose file only `--on` can name.
+        fits = [name for name in head.get("for") or [] if name in library.machine_names()]
         on = fits[0] if fits else WIDE if head.get("word_bits") == 64 else "rv32"
     return library.request(on, extensions, [], []), Path(on).stem
 

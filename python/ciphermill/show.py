@@ -27,7 +27,8 @@ def headline(machine: dict[str, Any]) -> str:
         title += f", with {', '.join(machine['extensions'])}"
     width = count(machine["issue"]["width"], "instruction")
     title += f"; {width} a cycle at {machine['clock_mhz']:g} MHz, {len(machine['instructions'])} to choose from."
-    return f"{filled(title)}\n\n{filled(' '.join(machine['description'].split()))}"
+    described = filled(" ".join(machine["description"].split()))
+    return filled(title) + (f"\n\n{described}" if described else "")
 
 
 def facts(machine: dict[str, Any]) -> str:

@@ -61,6 +61,16 @@ def test_refusals(refused, arguments, message):
     assert refused(*arguments).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("without", "lacking"),
+    [("sll,srl,mul", "`rd = a << b`"), ("lbu,lb", "`rd = mem8[a]`"), ("xor", "`rd = a ^ b`"), ("lui", "`rd = imm` where imm is 0x")],
+)
+def test_what_a_machine_lacks_is_named_as_an_instruction_would_have_it(refused, without, lacking):
+    variable = Path(__file__).parent / "foreign" / "idea.toml" if without != "sll,srl,mul" else "rc6"
+    message = refused("run", variable, "--on", "rv32", "--without", without)
+    assert f"for {lacking}" in message and "add an instruction that means just that" in message
+
+
 def test_a_machine_file_for_a_cipher(refused, write):
     write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
     assert refused("run", "mine.toml") == "mine.toml: a machine or extension file, no cipher's manifest; give it to --on or --with"

@@ -179,7 +179,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
         {
             if let std::collections::btree_map::Entry::Vacant(e) = recipes.entry(c) {
                 e.insert(recipe(machine, matcher, c).ok_or_else(|| CompileError::NoInstruction {
-                    operation: format!("constant {c:#x} in a register"),
+                    operation: format!("`rd = imm` where imm is {c:#x}"),
                     loc: 0,
                 })?);
             }

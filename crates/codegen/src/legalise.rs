@@ -26,6 +26,7 @@ use crate::CompileError;
 use crate::align::use_counts;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Pat, fits};
+use crate::wanted;
 use ciphermill_ir::{BinOp, Block, bits, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
 use ciphermill_machine::eval::{Env, eval};
 use ciphermill_machine::sem::Expr;
@@ -299,7 +300,7 @@ impl Legaliser<'_> {
     }
 
     fn rewrite(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
-        let fail = || CompileError::NoInstruction { operation: format!("{op:?}"), loc };
+        let fail = || CompileError::NoInstruction { operation: wanted::semantics(op), loc };
         if depth > MAX_DEPTH {
             return Err(fail());
         }

@@ -48,6 +48,7 @@ pub mod spills;
 pub mod tables;
 pub mod vcode;
 pub mod vliw;
+mod wanted;
 pub mod widen;
 
 use allocate::{Allocated, Registers};
@@ -122,7 +123,7 @@ pub struct Options {
 pub enum CompileError {
     #[error(
         "the machine has no instruction, and machines/rules.toml no rule, for {operation} (module offset {loc:#x}); \
-         add one of them"
+         add an instruction that means just that, or a compound of several (docs/machine-files.md)"
     )]
     NoInstruction { operation: String, loc: u32 },
     #[error("{0}")]

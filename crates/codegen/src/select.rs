@@ -19,6 +19,7 @@ use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Template};
 use crate::provenance::{self, Root};
 use crate::vcode::{Inverse, MemRef, VBlock, VFunc, VInst, VKind, VOp, VReg};
+use crate::wanted;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{
     Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
@@ -420,7 +421,7 @@ impl Selector<'_> {
 
     fn no_instruction(&self, inst: Inst) -> CompileError {
         let data = &self.func.insts[inst];
-        CompileError::NoInstruction { operation: format!("{:?}", data.op), loc: data.loc }
+        CompileError::NoInstruction { operation: wanted::semantics(data.op), loc: data.loc }
     }
 
     /// The template for a block's conditional branch, negated when the taken
@@ -429,7 +430,7 @@ impl Selector<'_> {
         let Terminator::Branch { cond, then, .. } = &self.func.blocks[block].term else { return Ok(None) };
         let negate = self.index[&then.block] == at + 1;
         let (i, binds) = self.condition(*cond, block, negate).ok_or(CompileError::NoInstruction {
-            operation: "conditional branch".into(),
+            operation: "a conditional branch, `if (a == b) goto target`, of the kind the program has".into(),
             loc: 0,
         })?;
         Ok(Some((i, binds, negate)))
@@ -731,7 +732,7 @@ impl Selector<'_> {
             }
             Terminator::Branch { cond, then, els } => {
                 let (then, els) = (self.index[&then.block], self.index[&els.block]);
-                let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction { operation: "branch".into(), loc: 0 })?;
+                let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction { operation: "a conditional branch, `if (a == b) goto target`".into(), loc: 0 })?;
                 let (taken, fall) = if negated { (els, then) } else { (then, els) };
                 let matcher = self.matcher;
                 let insts = self.expand(&matcher.templates[i], &binds, None, Some(taken))?;

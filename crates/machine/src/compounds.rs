@@ -257,7 +257,8 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
                 PartArg::Scratch(_) | PartArg::Operand(_) if used => {
                     return Err(node
                         .place
-                        .error(format!("`{}` reads and writes one register: not in a compound", instr.name)));
+                        .error(format!("`{}` changes a register that no part before it has written", instr.name))
+                        .mend("let the part before write the result itself, not a scratch register"));
                 }
                 PartArg::Scratch(n) if scratch.insert(*n, file).is_some() => {
                     return Err(node
