@@ -35,12 +35,23 @@ pub(super) fn taking_in<'m>(
     matcher.candidates(op).iter().find_map(|&t| {
         let template = &matcher.templates[t];
         let Action::Value(_, pat) = &template.action else { return None };
-        if template.parts.len() != 1 || !plain(pat) {
+        if template.parts.len() != 1 || !plain(pat) || !nested(pat) {
             return None;
         }
         let binds = matcher.value(func, template, op, args, &fold)?;
         Some((pat, binds.into_iter().enumerate().filter_map(|(i, bind)| Some((i, bind?))).collect()))
     })
+}
+
+/// Does it compute more than its root?
+fn nested(pat: &Pat) -> bool {
+    let computed = |p: &Pat| !matches!(p, Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_));
+    match pat {
+        Pat::Un(_, a) => computed(a),
+        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => computed(a) || computed(b),
+        Pat::Select(c, a, b) => computed(c) || computed(a) || computed(b),
+        _ => false,
+    }
 }
 
 /// Nothing but arithmetic of registers and constants.
