@@ -46,10 +46,9 @@ const MAX_DEPTH: u32 = 24;
 pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughput: bool) -> Result<(), CompileError> {
     let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
     let rules = machine.rules.iter().map(chosen).collect();
-    let uses = use_counts(func);
     let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or)
         || crate::addressing::adds_scaled(matcher);
-    let mut l = Legaliser { func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
+    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
     for block in l.func.layout.clone() {
         l.cur = block;
         l.cache.clear();
@@ -59,7 +58,7 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughpu
             let only_branches = match (&term, l.func.insts[inst].op) {
                 (Terminator::Branch { cond, .. }, Op::Cmp(_)) => {
                     let v = l.func.result(inst);
-                    l.func.resolve(*cond) == v && uses.get(&v) == Some(&1)
+                    l.func.resolve(*cond) == v && l.uses.get(&v) == Some(&1)
                 }
                 _ => false,
             };
@@ -111,6 +110,8 @@ fn prepare<'a>(rule: &'a Rule, word: u8, matcher: &Matcher) -> Option<Prepared<'
 
 struct Legaliser<'a> {
     func: &'a mut Func,
+    /// Uses of the values that there were before.
+    uses: HashMap<Value, u32>,
     matcher: &'a Matcher,
     rules: Vec<Option<Prepared<'a>>>,
     /// More units add than or, or an addition scales on the way.
@@ -157,6 +158,10 @@ impl Legaliser<'_> {
                 }
                 if self.is_sum(data.op, &data.args) {
                     let v = self.make(Op::Bin(BinOp::Add), &data.args, data.loc, depth)?;
+                    self.func.replace(old, v);
+                    return Ok(());
+                }
+                if let Some(v) = self.only_within(data.op, &data.args, data.loc, depth)? {
                     self.func.replace(old, v);
                     return Ok(());
                 }
@@ -223,12 +228,40 @@ impl Legaliser<'_> {
             _ => return Ok(None),
         };
         let Some(n) = self.func.as_const(args[1]) else { return Ok(None) };
-        if self.takes_immediate(op) || !self.takes_immediate(Op::Bin(other)) {
+        if !self.turns(op, other) {
             return Ok(None);
         }
         let bits = u64::from(self.bits);
         let back = self.make(Op::Const((bits - n % bits) % bits), &[], loc, depth)?;
         self.make(Op::Bin(other), &[args[0], back], loc, depth).map(Some)
+    }
+
+    fn turns(&self, rotate: Op, other: BinOp) -> bool {
+        !self.takes_immediate(rotate) && self.takes_immediate(Op::Bin(other))
+    }
+
+    /// An operation that no instruction does alone, but one does with what makes its operands.
+    fn only_within(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Option<Value>, CompileError> {
+        let turns = match op {
+            Op::Bin(BinOp::RotL) => self.turns(op, BinOp::RotR),
+            Op::Bin(BinOp::RotR) => self.turns(op, BinOp::RotL),
+            _ => false,
+        };
+        if !turns && self.is_legal(op, args) {
+            return Ok(None);
+        }
+        let once = |v: Value| self.uses.get(&v) == Some(&1);
+        let Some((pat, binds)) = whole::taking_in(self.func, self.matcher, op, args, &once) else { return Ok(None) };
+        let mut leaves = Vec::with_capacity(binds.len());
+        for (operand, bind) in binds {
+            let value = match bind {
+                Bind::Val(v) => v,
+                Bind::Imm(c) => self.make(Op::Const(c as u64 & self.word().mask()), &[], loc, depth)?,
+                Bind::Zero(_) | Bind::Load(_) => return Ok(None),
+            };
+            leaves.push((operand, value));
+        }
+        Ok(Some(self.as_it_stands(pat, &leaves, loc)))
     }
 
     fn takes_immediate(&self, op: Op) -> bool {

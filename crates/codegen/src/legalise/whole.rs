@@ -5,8 +5,9 @@
 //! it. Here the rule's expression is laid over the templates; what stands where
 //! a template has a register is a leaf, to be computed like any other value.
 
-use crate::matcher::Matcher;
+use crate::matcher::{Bind, Matcher};
 use crate::pattern::{Action, Pat};
+use ciphermill_ir::{Func, Op, Value};
 use ciphermill_machine::sem::Expr;
 
 /// A selection's template, and what each of its register operands stands for.
@@ -19,6 +20,49 @@ pub(super) fn cover<'e, 'm>(e: &'e Expr, matcher: &'m Matcher) -> Option<(&'m Pa
         let mut leaves = Vec::new();
         lay(pat, e, &mut leaves).then_some((pat, leaves))
     })
+}
+
+/// The template of one instruction that computes an operation and, on the way, operands
+/// that `once` says nothing else needs: with what its own operands are bound to.
+pub(super) fn taking_in<'m>(
+    func: &Func,
+    matcher: &'m Matcher,
+    op: Op,
+    args: &[Value],
+    once: &dyn Fn(Value) -> bool,
+) -> Option<(&'m Pat, Vec<(usize, Bind)>)> {
+    let fold = |v: Value| once(v) && func.def_op(v).is_some_and(Op::is_pure);
+    matcher.candidates(op).iter().find_map(|&t| {
+        let template = &matcher.templates[t];
+        let Action::Value(_, pat) = &template.action else { return None };
+        if template.parts.len() != 1 || !plain(pat) || !nested(pat) {
+            return None;
+        }
+        let binds = matcher.value(func, template, op, args, &fold)?;
+        Some((pat, binds.into_iter().enumerate().filter_map(|(i, bind)| Some((i, bind?))).collect()))
+    })
+}
+
+/// Does it compute more than its root?
+fn nested(pat: &Pat) -> bool {
+    let computed = |p: &Pat| !matches!(p, Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_));
+    match pat {
+        Pat::Un(_, a) => computed(a),
+        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => computed(a) || computed(b),
+        Pat::Select(c, a, b) => computed(c) || computed(a) || computed(b),
+        _ => false,
+    }
+}
+
+/// Nothing but arithmetic of registers and constants.
+fn plain(pat: &Pat) -> bool {
+    match pat {
+        Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) => true,
+        Pat::Un(_, a) => plain(a),
+        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => plain(a) && plain(b),
+        Pat::Select(c, a, b) => plain(c) && plain(a) && plain(b),
+        Pat::Load { .. } | Pat::Apply(..) => false,
+    }
 }
 
 /// Is every selection in the expression an instruction of the machine?
