@@ -103,3 +103,18 @@ def test_atomic_writes_leave_nothing_behind(tmp_path):
     write_atomically(tmp_path / "a" / "b", b"y")
     assert [p.name for p in (tmp_path / "a").iterdir()] == ["b"]
     assert (tmp_path / "a" / "b").read_bytes() == b"y"
+
+
+@pytest.mark.parametrize("more", [[], ["zbb"]])
+def test_a_rotation_within_an_instruction_is_found(tmp_path, more):
+    """Neither RV32 nor Zbb rotates to the left by a number: the instruction does, and adds before."""
+    file = tmp_path / "ar.toml"
+    file.write_text(
+        '[extension]\nname = "ar"\ntitle = "add and rotate"\nfor = ["rv32"]\n\n[instructions]\n'
+        'ar = { operands = { rd = "x", rs1 = "x", rs2 = "x", n = "uimm5" }, asm = "ar {rd}, {rs1}, {rs2}, {n}", '
+        'bytes = 4, timing = "alu", semantics = "rd = rotl(rs1 + rs2, n)", source = "made up" }\n'
+    )
+    plain, found = (cm.run("salsa20", on="rv32", with_=[*more, *own]) for own in ([], [str(file)]))
+    assert found.verified
+    # 320 steps a block of one instruction each, instead of two or more.
+    assert found.cycles_per_block < plain.cycles_per_block - 300
