@@ -49,11 +49,10 @@ def common(
 
 def main() -> NoReturn:
     """The entry point: turns every exception into an exit code and a message."""
-    import signal
+    from . import scratch
 
-    # Python would act on an interrupt only after the core has returned, which
-    # for a long message can be minutes; nothing here is worth finishing.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Nothing here is worth finishing.
+    scratch.leave_clean()
     if sys.stdout is None:
         # Started with standard output closed.
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115

@@ -26,12 +26,11 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from . import paths
+from . import paths, scratch
 from ._core import InputError
 
 #: Given to every compilation, before a manifest's own flags. Only what the
@@ -153,7 +152,7 @@ def _headers(unit: Unit, command: list[str]) -> list[str]:
 
 
 def _compile(unit: Unit, command: list[str]) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+    with scratch.folder() as folder:
         # The output's name gets into the module, so it is always the same.
         out = Path(folder) / "module.wasm"
         sources = [str(source.resolve()) for source in unit.sources]
@@ -166,11 +165,11 @@ def _arguments(unit: Unit) -> list[str]:
 
 
 def _call(command: list[str], source: Path) -> bytes:
-    scratch = paths.cache() / "zig"
+    kept = paths.cache() / "zig"
     environment = {
         **os.environ,
-        "ZIG_GLOBAL_CACHE_DIR": str(scratch),
-        "ZIG_LOCAL_CACHE_DIR": str(scratch),
+        "ZIG_GLOBAL_CACHE_DIR": str(kept),
+        "ZIG_LOCAL_CACHE_DIR": str(kept),
         "NO_COLOR": "1",
     }
     try:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, library, paths, rtl, synthesis, tables, yosys
+from . import _core, engine, library, paths, rtl, scratch, synthesis, tables, yosys
 from ._core import InputError
 
 #: The name of what is found, as extension and as instruction.
@@ -145,7 +144,7 @@ def tried(
     row = {key: candidate[key] for key in ("kind", "semantics", "operations", "places", "outputs")}
     row["estimate"] = candidate["saves"] / found["blocks"]
     row["extension"] = text = extension(module, on, candidate, found)
-    with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+    with scratch.folder() as folder:
         path = Path(folder, f"{NAME}.toml")
         path.write_text(text)
         try:

@@ -14,6 +14,8 @@ import functools
 import os
 from pathlib import Path
 
+from . import scratch
+
 DATA = Path(__file__).parent / "data"
 CIPHERS = DATA / "ciphers"
 #: The few standard headers that foreign C asks for; there is no library behind them.
@@ -71,9 +73,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not by `tempfile`, whose files nobody else may read.
     name = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
-    try:
+    with scratch.passing(name):
         name.write_bytes(content)
         os.replace(name, path)
-    except BaseException:
-        name.unlink(missing_ok=True)
-        raise

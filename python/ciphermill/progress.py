@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -25,20 +24,12 @@ def with_progress(results: Iterable[T], total: int, label: str = "measuring") ->
     if not sys.stderr.isatty():
         yield from results
         return
-    start, bar, done = time.monotonic(), None, 0
-    try:
+    bar = _bar()
+    task = bar.add_task(label, total=total)
+    with _after_a_while(bar):
         for result in results:
-            done += 1
-            if bar is None and time.monotonic() - start > PATIENCE:
-                bar = _bar()
-                task = bar.add_task(label, total=total, completed=done - 1)
-                bar.start()
-            if bar is not None:
-                bar.advance(task)
+            bar.advance(task)
             yield result
-    finally:
-        if bar is not None:
-            bar.stop()
 
 
 @contextmanager
@@ -54,6 +45,13 @@ def waiting(label: str) -> Iterator[None]:
         SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
     )
     bar.add_task(label, total=None)
+    with _after_a_while(bar):
+        yield
+
+
+@contextmanager
+def _after_a_while(bar) -> Iterator[None]:
+    """Show a bar once the patience is over, also while the first step is under way."""
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True
     timer.start()

@@ -185,7 +185,7 @@ def write(files: dict[str, str], folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():
-            (folder / name).write_text(text)
+            paths.write_atomically(folder / name, text.encode())
     except OSError as error:
         raise InputError(f"-o {paths.shown(folder)}: {error.strerror}") from None
 

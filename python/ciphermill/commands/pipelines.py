@@ -51,8 +51,8 @@ def trace(
         set=set, trace={"first": first, "count": count}, cc=cc,
     )  # fmt: skip
     options.check()
-    module = engine.module(manifest.find(cipher), variant, cc)
     with waiting("simulating"):
+        module = engine.module(manifest.find(cipher), variant, cc)
         measurement = engine.measure(module, on, options)
     rows = measurement.pipeline
     if kanata is not None:

@@ -45,8 +45,8 @@ def explain(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, cc=cc,
     )  # fmt: skip
-    module = engine.module(manifest.find(cipher), variant, cc)
     with waiting("measuring"):
+        module = engine.module(manifest.find(cipher), variant, cc)
         measurement = engine.measure(module, on, options)
         explanation = engine.explanation(module, on, options)
     if html is not None:
@@ -89,13 +89,15 @@ def asm(
     from pathlib import Path
 
     from .. import engine, manifest, paths
+    from ..progress import waiting
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set,
     )  # fmt: skip
     writable(out, "-o")
-    text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
+    with waiting("compiling"):
+        text = engine.assembly(engine.module(manifest.find(cipher), variant, cc), on, options)
     if out is None:
         sys.stdout.write(text)
         return

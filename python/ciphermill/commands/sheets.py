@@ -18,9 +18,11 @@ def sheet(
 ) -> None:
     """Run tiny loops on a machine, beside what others measured on the real one."""
     from .. import sheet as sheets
+    from ..progress import waiting
 
     check(json, csv, parquet)
-    filled = sheets.run(machine)
+    with waiting("measuring"):
+        filled = sheets.run(machine)
     if not emit(filled, filled["rows"], json, csv, parquet):
         say(sheets.text(filled))
     raise typer.Exit(0 if all(row["within"] for row in filled["rows"]) else 1)

@@ -41,9 +41,11 @@ def audit(
     """List the branches and memory addresses that depend on key or message, by source line."""
     from .. import audit as auditing
     from .. import manifest
+    from ..progress import waiting
 
     check(json, csv, parquet)
-    result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
+    with waiting("following the secrets"):
+        result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
     if not emit(result, result["findings"], json, csv, parquet):
         say(auditing.text(result))
     raise typer.Exit(1 if strict and result["findings"] else 0)

@@ -25,13 +25,12 @@ import os
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import _core, engine, library, manifest
+from .. import _core, engine, library, manifest, scratch
 from .._core import InputError
 from . import callgrind, events, processor, toolchain
 from .vectors import Wrong
@@ -147,7 +146,7 @@ class Work:
     def row(self, compiler: toolchain.Compiler, settings: tuple[str, ...], here: processor.Processor) -> dict[str, Any]:
         """One compiler with one setting. Never raises for wrong code: the row says so."""
         row: dict[str, Any] = {"compiler": compiler.name, "version": compiler.version, "flags": " ".join(settings)}
-        with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+        with scratch.folder() as folder:
             built = toolchain.build(compiler, settings, self.module.variant, Path(folder) / "cipher.so")
             try:
                 seen = self.observed(built, events.groups(here) if self.options.engine == "perf" else None)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from .. import scratch
 from .._core import InputError
 from ..manifest import Variant
 from . import toolchain
@@ -32,7 +32,7 @@ def available() -> str:
 def count(compiler: toolchain.Compiler, settings: tuple[str, ...], variant: Variant, job: dict[str, Any], expected: str | None) -> int:
     """Instructions of the one call that a job describes. Raises Wrong when its output is."""
     valgrind = available()
-    with tempfile.TemporaryDirectory(prefix="ciphermill-") as folder:
+    with scratch.folder() as folder:
         program = Path(folder) / "program"
         stream = ("-DCM_STREAM",) if job["ivsetup"] else ()
         toolchain.build(compiler, (*settings, *stream), variant, program, (SOURCE,))

@@ -74,7 +74,9 @@ class Sweep(Sequence):
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
-        self.to_polars().write_parquet(path)
+        from ..tables import parquet
+
+        parquet(self.rows(), path)
 
 
 def run(
