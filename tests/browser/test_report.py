@@ -145,6 +145,22 @@ def test_the_theme_is_switched(opened):
     assert switch.inner_text() == "Theme: dark" and ground() != light
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper_is_white(opened, scheme):
+    """Also where the screen is dark, by the system's choice or the reader's."""
+    page = opened(color_scheme=scheme)
+    figure = page.locator("figure").first
+    figure.scroll_into_view_if_needed()
+    figure.locator(".drawing.alive svg.marks").wait_for()
+    for theme in ("system", "light", "dark"):
+        page.emulate_media(media="print")
+        colours = page.evaluate("[getComputedStyle(document.body), getComputedStyle(document.querySelector('.compare td'))].flatMap(s => [s.color, s.backgroundColor])")
+        assert colours[:2] == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"] and colours[2] == "rgb(0, 0, 0)", theme
+        assert page.evaluate("getComputedStyle(document.querySelector('.drawing.alive svg text')).fill") == "rgb(0, 0, 0)"
+        page.emulate_media(media="screen")
+        page.locator("#theme").click()
+
+
 def test_tables_stand_without_scripts(opened):
     page = opened(java_script_enabled=False)
     assert page.locator("#heat tbody tr").count() == 3

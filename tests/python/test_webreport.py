@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import html
 import html.parser
@@ -207,6 +208,42 @@ def test_figures_are_valid_vega_lite(content, monkeypatch):
     assert len(specs) == 6
     for spec in specs:
         (altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart).from_dict(spec)
+
+
+def test_a_bar_is_one_measurement(content):
+    """Two programs in one row of a table are two bars, not one of both lengths."""
+    from ciphermill.webreport import figures
+
+    result, _ = content.studies[0]
+    row, (speed, size) = result.study.tables[0].rows[0].key, [c.key for c in result.study.tables[0].columns[:2]]
+    other = result.cells["t", row, size]
+    result.cells["t", row, size] = dataclasses.replace(other, measurement=Measurement({**other.measurement.to_dict(), "cycles_per_byte": 7.0}))
+    points = figures.labelled(result)
+    assert [label for label, _ in points] == ["First, rv32, speed", "First, rv32, size", "Second, rv32"]
+    spec = figures.stacks("k", points).spec
+    drawn: dict[str, float] = {}
+    for part in spec["datasets"][spec["data"]["name"]]:
+        drawn[part["what"]] = drawn.get(part["what"], 0.0) + part["cycles"]
+    assert drawn == {label: pytest.approx(m.cycles_per_byte) for label, m in points}
+
+
+def test_more_bars_than_can_be_read_are_said_to_be_some(content):
+    from ciphermill.webreport import figures
+
+    (label, m), *_ = figures.labelled(content.studies[0][0])
+    shown = figures.stacks("k", [(f"{label} {i}", m) for i in range(figures.MOST + 3)])
+    assert shown.title == f"Where the cycles go, the first {figures.MOST} of {figures.MOST + 3} measurements"
+
+
+def test_code_in_a_text_is_marked():
+    assert page.marked("<b> and `--set a<b`.") == "&lt;b&gt; and <code>--set a&lt;b</code>."
+
+
+def test_headings_of_programs_differ_as_the_programs_do():
+    plain = {"cipher": "rc6", "on": "epic", "direction": "encrypt"}
+    assert evidence.program(plain) == "rc6 encrypt on epic"
+    more = {**plain, "variant": "plain", "blocks": "single", "with": ["addr-scaled"], "set": ["issue.width=8", "units.mem=2"]}
+    assert evidence.program(more) == "rc6/plain encrypt on epic in feedback mode, with addr-scaled, where issue.width=8, units.mem=2"
 
 
 def test_bars_and_curves_are_what_the_commentary_asks_for(content):

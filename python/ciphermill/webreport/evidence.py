@@ -40,6 +40,15 @@ def command(asked: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def program(asked: Mapping[str, Any]) -> str:
+    """The program that settings name, as a heading: no two of a page read the same."""
+    name = f"{asked['cipher']}/{asked['variant']}" if asked.get("variant") else asked["cipher"]
+    words = " ".join(filter(None, [name, asked.get("direction"), "on", asked["on"]]))
+    mode = " in feedback mode" if asked.get("blocks") == "single" else ""
+    more = (f", {said} {', '.join(asked[key])}" for key, said in (("with", "with"), ("without", "without"), ("set", "where")) if asked.get(key))
+    return f"{words}{mode}{''.join(more)}"
+
+
 def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
     """The record of one measurement."""
     if "hardware" in asked:

@@ -8,6 +8,7 @@ nothing to show that way. Colours of text and lines are left to
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -157,9 +158,28 @@ def measurements(cells: Sequence[Cell]) -> list[Cell]:
     return list(found.values())
 
 
-def named(cell: Cell) -> str:
-    m = cell.measurement
-    return f"{cell.row.label}, {m.machine}{', feedback' if m.blocks == 'single' else ''}"
+def labelled(result: Result) -> list[tuple[str, Any]]:
+    """A study's measurements by labels of which no two are the same: the row and the
+    machine, with as much of the column, the table and the direction as tells them apart."""
+    tables = {id(cell): table.title.split(":")[0] for table in result.study.tables for cell in result.of(table)}
+
+    def words(cell: Cell, more: int) -> str:
+        m = cell.measurement
+        machine = f"{m.machine}{', feedback' if m.blocks == 'single' else ''}"
+        return ", ".join([cell.row.label, machine, *[cell.column.label, tables[id(cell)], m.direction][:more]])
+
+    cells = measurements(list(result.cells.values()))
+    labels = [words(cell, 0) for cell in cells]
+    for more in (1, 2, 3):
+        there = Counter(labels)
+        labels = [words(cell, more) if there[label] > 1 else label for cell, label in zip(cells, labels, strict=True)]
+    there = Counter(labels)
+    numbers = Counter[str]()
+    for i, label in enumerate(labels):
+        numbers[label] += 1
+        if there[label] > 1:
+            labels[i] = f"{label} ({numbers[label]})"
+    return [(label, cell.measurement) for label, cell in zip(labels, cells, strict=True)]
 
 
 def roof(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
@@ -205,7 +225,7 @@ OTHERS = "all others"
 
 
 def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
-    """Cycles a byte, split by what they were spent on."""
+    """Cycles a byte, split by what they were spent on: a bar for each of the first `MOST` (label, measurement)."""
     shares: list[tuple[str, Any, dict[str, float]]] = []
     weight: dict[str, float] = {}
     for label, m in points[:MOST]:
@@ -237,8 +257,10 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
         tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("cause:N", title=" "), alt.Tooltip("cycles:Q", format=".2f"),
                  alt.Tooltip("share:Q", format=".0%")],
     )  # fmt: skip
-    text = f"Stacked bars for {len(order)} measurements; most of the time goes to {causes[0]}."
-    return figure(key, "Where the cycles go", text, bars.properties(width=WIDTH, height=STEP * len(order)))
+    some = f"{len(order)} measurements" if len(points) <= MOST else f"the first {len(order)} of {len(points)} measurements"
+    text = f"Stacked bars for {some}; most of the time goes to {causes[0]}."
+    title = "Where the cycles go" if len(points) <= MOST else f"Where the cycles go, {some}"
+    return figure(key, title, text, bars.properties(width=WIDTH, height=STEP * len(order)))
 
 
 def bars(result: Result, asked: Bars) -> Figure | None:

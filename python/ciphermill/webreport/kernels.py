@@ -37,10 +37,9 @@ def explain(asked: Mapping[str, Any]) -> dict[str, Any]:
 def view(asked: Mapping[str, Any], explanation: Mapping[str, Any], key: str) -> dict[str, Any]:
     """One program's stretches as the template wants them."""
     words = shlex.split(evidence.command(asked))
-    mode = " in feedback mode" if asked.get("blocks") == "single" else ""
     return {
         "key": key,
-        "title": f"{asked['cipher']} {asked.get('direction', '')} on {asked['on']}{mode}".replace("  ", " "),
+        "title": evidence.program(asked),
         "command": shlex.join([words[0], "explain", *words[2:]]),
         "missing": explanation.get("missing"),
         "stretches": [stretch(s, f"{key}-{i}") for i, s in enumerate(explanation["stretches"])],

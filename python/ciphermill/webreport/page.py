@@ -43,7 +43,7 @@ def render(content: Content) -> str:
 
     loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters |= {"figure": numbers.figure, "ratio": numbers.ratio}
+    environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
     book, cells = Book(), []
     start = overview(content.survey, book) if content.survey else None
     studies = [study(result, comment, book, cells) for result, comment in content.studies]
@@ -123,7 +123,7 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
     places: dict[tuple[str, str, str], int] = {}
     tables = [table(result, t, book, cells, places) for t in result.study.tables]
     link(result, cells, places)
-    measured = [(figures.named(c), c.measurement) for c in figures.measurements(list(result.cells.values()))]
+    measured = figures.labelled(result)
     shown: list[Figure | None] = [*figures.chosen(result, comment)]
     shown += [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
     for front in comment.pareto:
@@ -143,10 +143,18 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
         "paper": result.study.paper,
         "note": " ".join(result.study.note.split()),
         "sentence": sentence(result).removeprefix(f"{result.study.name}: "),
-        "comment": spoken(comment, result),
+        "comment": {name: marked(text) for name, text in spoken(comment, result).items()},
         "tables": tables,
         "figures": drawn(shown),
     }
+
+
+def marked(text: str) -> str:
+    """A text in which what stands between backquotes is code, as markup."""
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict) -> dict[str, Any]:

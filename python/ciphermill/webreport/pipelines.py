@@ -47,7 +47,6 @@ def view(asked: Mapping[str, Any], found: Mapping[str, Any], key: str) -> dict[s
     settings = {name: value for name, value in asked.items() if name not in ("first", "count")}
     words = shlex.split(evidence.command(settings))
     more = ["--count", str(asked.get("count", COUNT))] + (["--first", str(asked["first"])] if asked.get("first") is not None else [])
-    name = f"{asked['cipher']}{'/' + asked['variant'] if asked.get('variant') else ''}"
     numbers = [row["instruction"] for row in rows if row["instruction"] is not None]
     wrong = sum(row["squashed"] for row in rows)
     said = ""
@@ -59,7 +58,7 @@ def view(asked: Mapping[str, Any], found: Mapping[str, Any], key: str) -> dict[s
         )
     return {
         "key": key,
-        "title": f"{name} {asked.get('direction', '')} on {asked['on']}".replace("  ", " "),
+        "title": evidence.program(asked),
         "command": shlex.join([words[0], "trace", *words[2:], *more]),
         "missing": found.get("missing"),
         "said": said,
