@@ -145,6 +145,16 @@ def test_the_theme_is_switched(opened):
     assert switch.inner_text() == "Theme: dark" and ground() != light
 
 
+def test_nothing_is_wider_than_paper(opened):
+    """A4, across, within its margins."""
+    page = opened(1047, 718)
+    page.locator("details.stretch summary").first.click()
+    page.locator(".grid [data-line]").first.wait_for()
+    page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1047
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1).length") == 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_paper_is_white(opened, scheme):
     """Also where the screen is dark, by the system's choice or the reader's."""

@@ -227,6 +227,16 @@ def test_a_bar_is_one_measurement(content):
     assert drawn == {label: pytest.approx(m.cycles_per_byte) for label, m in points}
 
 
+def test_where_the_paper_has_no_figure_ours_stands_alone(content):
+    text = page.render(content)
+    assert text.count('<th scope="colgroup" colspan="3">') == 4
+    result, comment = content.studies[0]
+    for cell in result.cells.values():
+        cell.paper = None if cell.column.key in ("size", "rate") else cell.paper
+    text = page.render(content)
+    assert text.count('<th scope="colgroup" colspan="3">') == 2 and text.count('<th scope="colgroup">') == 2
+
+
 def test_more_bars_than_can_be_read_are_said_to_be_some(content):
     from ciphermill.webreport import figures
 

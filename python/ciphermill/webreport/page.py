@@ -180,7 +180,10 @@ def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], pla
             if cell.column.label not in labels:
                 labels.append(cell.column.label)
     means = result.summary(t)
+    # Where the paper has no figure in a whole column, ours stands alone.
+    compared = {c.column.key for c in by_place.values() if c.paper is not None}
     return {
+        "compared": [c.key in compared for c in t.columns],
         "name": t.name, "title": t.title, "note": " ".join(t.note.split()), "columns": t.columns, "rows": rows,
         "means": [means.get(c.key) for c in t.columns] if means else None,
         "reasons": [(", ".join(labels), reason) for reason, labels in reasons.items()],
