@@ -266,7 +266,12 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
     try:
         return json.loads(kept.read_bytes())
     except (OSError, ValueError):
-        text = _core.check_vectors(module.wasm, request)
+        try:
+            text = _core.check_vectors(module.wasm, request)
+        except _core.InputError as error:
+            if ": not a vector file: " not in str(error):
+                raise
+            raise _core.InputError(f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it") from None
         report = json.loads(text)
         if report["failed"] is None:
             paths.write_atomically(kept, text.encode())

@@ -273,9 +273,21 @@ def test_broken_manifests(refused, folder, old, new, message):
 def test_a_vector_file_with_a_fault(refused, folder, write):
     path = folder(GOOD)
     write("mine/v.json", "{")
-    assert "v.json: not a vector file: " in refused("run", path, "--on", "rv32")
+    message = refused("run", path, "--on", "rv32")
+    assert "v.json: not a vector file: " in message and "`ciphermill new` writes one" in message
     write("mine/v.json", VECTORS.replace("01" * 16, "0x" * 16, 1))
     assert "v.json: vector 1: key is not hexadecimal" in refused("run", path, "--on", "rv32")
+
+
+@pytest.mark.parametrize("command", ["run", "explain"])
+def test_a_vector_that_the_c_does_not_meet(cli, folder, write, command):
+    """It ran, so the exit code is 1; but that is no error of ours, and is not called one."""
+    path = folder(GOOD)
+    assert cli(command, path, "--on", "rv32").code == 0
+    write("mine/v.json", VECTORS.replace("01" * 16, "02" * 16, 1))
+    answer = cli(command, path, "--on", "rv32")
+    assert answer.code == 1 and "v.json: vector 1: the module's output differs\n" in answer.err
+    assert "The C and the vector disagree" in answer.err and "error in ciphermill" not in answer.err
 
 
 def test_bytes_that_are_no_text(refused, write):

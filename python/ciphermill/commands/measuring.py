@@ -11,7 +11,7 @@ from .options import (
     Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, machines_of, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, exit_code, say, writable, write_json
+from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
 
 
 def run(
@@ -101,7 +101,7 @@ def run(
             complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
             status = 1 if 1 in (status, exit_code(answer)) else 2
         elif not answer.verified:
-            complain(f"{report.title(answer)}: not verified: {answer.failure}\n{OUR_FAULT}")
+            unverified(report.title(answer), answer.failure)
             status = 1
     raise typer.Exit(status)
 

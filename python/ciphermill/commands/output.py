@@ -91,6 +91,20 @@ def complain(message: str) -> None:
 OUR_FAULT = "This is an error in ciphermill, not in what you gave it."
 
 
+#: A vector is run on the module alone: what it says is no matter of compiling for a machine.
+DISAGREED = (
+    "The C and the vector disagree, on any machine: one of the two is wrong. Look at the order of the key's and the "
+    "block's bytes first; python -c 'import ciphermill as cm; print(cm.cipher(\"cipher.toml\").encrypt(key, block).hex())' "
+    "shows what the C makes of it."
+)
+
+
+def unverified(title: str, failure: str | None) -> None:
+    """Complain of a measurement that ran and is not verified, and say whose fault that is."""
+    whose = DISAGREED if ": vector " in (failure or "") else OUR_FAULT
+    complain(f"{title}: not verified: {failure}\n{whose}")
+
+
 def exit_code(error: Exception) -> int:
     from .._core import InputError
 

@@ -9,7 +9,7 @@ import typer
 from .options import (
     BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, say, write_json
+from .output import check, emit, say, unverified, write_json
 
 
 def trace(
@@ -76,5 +76,5 @@ def trace(
 
         say(f"{tracing.heading(measurement, report.title(measurement))}\n\n{diagram.text(rows)}")
     if not measurement.verified:
-        complain(f"{report.title(measurement)}: not verified: {measurement.failure}\n{OUR_FAULT}")
+        unverified(report.title(measurement), measurement.failure)
         raise typer.Exit(1)

@@ -11,7 +11,7 @@ from .options import (
     Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
-from .output import OUR_FAULT, check, complain, emit, say, writable
+from .output import check, emit, say, unverified, writable
 
 
 def explain(
@@ -59,7 +59,7 @@ def explain(
     if not emit(document, explaining.records(explanation), json, csv, parquet):
         say(explaining.text(measurement, explanation))
     if not measurement.verified:
-        complain(f"{measurement.cipher} on {on}: not verified: {measurement.failure}\n{OUR_FAULT}")
+        unverified(f"{measurement.cipher} on {on}", measurement.failure)
         raise typer.Exit(1)
 
 
