@@ -97,7 +97,10 @@ class Comparison:
 
 
 def tolerances(given: Iterable[str]) -> dict[str, float]:
-    """``["1%", "code=64%"]`` as a fraction for each metric; what is not named gets the plain one, else 0."""
+    """``["1%", "code=64%"]`` as a fraction for each metric; what is not named gets the plain one, else 0.
+
+    Raises InputError for what is no amount, and for a plain 5, which was hardly meant to be 500 %.
+    """
     found = dict.fromkeys(METRICS, 0.0)
     named = {}
     for text in (part.strip() for value in given for part in value.split(",") if part.strip()):
@@ -112,6 +115,8 @@ def tolerances(given: Iterable[str]) -> dict[str, float]:
             value = -1.0
         if not 0 <= value < float("inf"):
             raise InputError(f"--tolerance {text}: say how much worse is accepted, for instance 1% or cycles=0.5%")
+        if value >= 1 and not amount.endswith("%"):
+            raise InputError(f"--tolerance {text}: write {amount}%, or a fraction below 1")
         if separator:
             named[metric] = value
         else:

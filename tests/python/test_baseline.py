@@ -51,6 +51,12 @@ def test_a_tolerance_that_says_nothing(given):
         compare.tolerances([given])
 
 
+def test_an_amount_without_its_percent():
+    with pytest.raises(InputError, match="--tolerance cycles=5: write 5%, or a fraction below 1"):
+        compare.tolerances(["cycles=5"])
+    assert compare.tolerances(["500%"])["cycles"] == 5
+
+
 def test_an_unknown_metric():
     with pytest.raises(InputError, match="no metric 'time'; there are cycles, code, gates"):
         compare.tolerances(["time=1%"])

@@ -24,6 +24,9 @@ def show(results: list[Result]) -> None:
     from rich.console import Console
 
     console = Console(width=room(WIDTH), highlight=False)
+    if console.no_color:
+        # Nor bold: NO_COLOR leaves no escapes in any other command's tables either.
+        console = Console(width=room(WIDTH), highlight=False, color_system=None)
     for result in results:
         for piece in pieces(result):
             console.print(drawn(*piece) if isinstance(piece, tuple) else piece, markup=False)
