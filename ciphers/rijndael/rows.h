@@ -147,4 +147,64 @@ CM_INLINE void previous_key(uint32_t k[4], uint32_t constant)
     k[3] ^= sbox[k[0] >> 24];
 }
 
+/* Round keys that were expanded beforehand, by rows. */
+CM_INLINE void expand_rows(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    uint32_t i;
+
+    expand_key(ctx, key, key_bytes);
+    for (i = 0; i <= ctx->rounds; i++)
+        transpose(ctx->round_key + 4 * i);
+}
+
+CM_INLINE void expand_rows_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes)
+{
+    uint32_t i;
+
+    expand_rows(ctx, key, key_bytes);
+    reverse_keys(ctx);
+    for (i = 1; i < ctx->rounds; i++)
+        inverse_mix(ctx->round_key + 4 * i);
+}
+
+CM_INLINE void encrypt_rows(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    const uint32_t *k = ctx->round_key;
+    const uint32_t *last = k + 4 * ctx->rounds;
+    uint32_t x[4];
+
+    load_rows(x, in);
+    add_key(x, k);
+    k += 4;
+    do {
+        sub(x);
+        mix(x);
+        add_key(x, k);
+        k += 4;
+    } while (k != last);
+    sub(x);
+    add_key(x, last);
+    store_rows(out, x);
+}
+
+CM_INLINE void decrypt_rows(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    const uint32_t *k = ctx->round_key;
+    const uint32_t *last = k + 4 * ctx->rounds;
+    uint32_t x[4];
+
+    load_rows(x, in);
+    add_key(x, k);
+    k += 4;
+    do {
+        inverse_sub(x);
+        inverse_mix(x);
+        add_key(x, k);
+        k += 4;
+    } while (k != last);
+    inverse_sub(x);
+    add_key(x, last);
+    store_rows(out, x);
+}
+
 #endif

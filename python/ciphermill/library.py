@@ -56,31 +56,28 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
 
 
 def machine_path(machine: str) -> Path:
-    known = machine_names()
-    if machine in known:
-        return paths.MACHINES / f"{machine}.toml"
-    if machine.endswith(".toml"):
-        if not Path(machine).is_file():
-            raise InputError(f"{machine}: no such file; give a file that exists, or one of {', '.join(known)}")
-        return Path(machine)
-    if machine in extension_names():
+    """The file of a machine: one of ours by its name, or the user's own by its path."""
+    if machine not in machine_names() and machine in extension_names():
         raise InputError(f"{machine} is an extension, not a machine; add it to one: rv32 --with {machine}, for instance")
-    raise InputError(
-        f"no machine {machine!r}{did_you_mean(machine, known)}; there are {', '.join(known)}; "
-        "your own is a path that ends in .toml"
-    )
+    return _named("machine", machine, paths.MACHINES, machine_names())
 
 
 def extension_path(extension: str) -> Path:
-    known = extension_names()
-    if extension in known:
-        return paths.EXTENSIONS / f"{extension}.toml"
-    if extension.endswith(".toml"):
-        if not Path(extension).is_file():
-            raise InputError(f"{extension}: no such file; give a file that exists, or one of {', '.join(known)}")
-        return Path(extension)
+    """The file of an extension, likewise."""
+    if extension not in extension_names() and extension in machine_names():
+        raise InputError(f"{extension} is a machine, not an extension; run on it: --on {extension}")
+    return _named("extension", extension, paths.EXTENSIONS, extension_names())
+
+
+def _named(kind: str, name: str, folder: Path, known: list[str]) -> Path:
+    if name in known:
+        return folder / f"{name}.toml"
+    if name.endswith(".toml"):
+        if not Path(name).is_file():
+            raise InputError(f"{name}: no such file; give a file that exists, or one of {', '.join(known)}")
+        return Path(name)
     raise InputError(
-        f"no extension {extension!r}{did_you_mean(extension, known)}; there are {', '.join(known)}; "
+        f"no {kind} {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .toml"
     )
 

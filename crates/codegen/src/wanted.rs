@@ -1,70 +1,60 @@
 //! An operation as the line of semantics that an instruction for it would have: what
 //! someone who writes a machine file is told that it lacks.
 
-use ciphermill_ir::{BinOp, CmpOp, MemAccess, Op, UnOp};
+use ciphermill_ir::{Op, UnOp};
+use ciphermill_machine::print::{Names, statements};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{Operand, OperandKind};
+
+/// Width of the operators in the text: they are printed without one.
+const WORD: u8 = 32;
 
 /// The semantics of an instruction that would do `op` with registers `a`, `b` and `c`.
 pub fn semantics(op: Op) -> String {
-    match op {
-        Op::Const(value) => format!("`rd = imm` where imm is {:#x}", value),
-        Op::Bin(op) => format!("`rd = {}`", binary(op)),
-        Op::Un(op) => format!("`rd = {}(a)`", unary(op)),
-        Op::Cmp(op) => format!("`rd = a {} b`", comparison(op)),
-        Op::Select => "`rd = c ? a : b`, nor a branch".to_owned(),
-        Op::Wrap => "`rd = a[31:0]`".to_owned(),
-        Op::ZExt => "`rd = zext32(a)`".to_owned(),
-        Op::SExt => "`rd = sext32(a)`".to_owned(),
-        Op::Load(access) => format!("`rd = {}[a]`", memory(access)),
-        Op::Store(access) => format!("`{}[a] = b`", memory(MemAccess { signed: false, ..access })),
-        other => format!("{other:?}"),
-    }
+    let [a, b, c] = [0, 1, 2].map(|i| Box::new(Expr::Operand(i)));
+    let value = match op {
+        Op::Const(value) => return format!("`rd = imm` where imm is {value:#x}"),
+        Op::Bin(op) => Expr::Bin { op, bits: WORD, a, b },
+        Op::Un(op) => Expr::Un { op, bits: WORD, a },
+        Op::Cmp(op) => Expr::Cmp { op, bits: WORD, a, b },
+        Op::Select => return format!("{}, nor a branch", line(Expr::Select { cond: c, then: a, els: b })),
+        Op::Wrap | Op::ZExt => Expr::Slice { a, lo: 0, width: 32 },
+        Op::SExt => Expr::Un { op: UnOp::SExt32, bits: WORD, a },
+        Op::Load(access) => Expr::Load { bytes: access.bytes, signed: access.signed, addr: a },
+        Op::Store(access) => return quoted(Stmt::Store { bytes: access.bytes, addr: *a, value: *b }),
+        other => return format!("{other:?}"),
+    };
+    line(value)
 }
 
-fn binary(op: BinOp) -> &'static str {
-    match op {
-        BinOp::Add => "a + b",
-        BinOp::Sub => "a - b",
-        BinOp::Mul => "a * b",
-        BinOp::MulHiU => "mulhu(a, b)",
-        BinOp::MulHiS => "mulhs(a, b)",
-        BinOp::DivU => "a /u b",
-        BinOp::DivS => "a /s b",
-        BinOp::RemU => "a %u b",
-        BinOp::RemS => "a %s b",
-        BinOp::And => "a & b",
-        BinOp::Or => "a | b",
-        BinOp::Xor => "a ^ b",
-        BinOp::Shl => "a << b",
-        BinOp::ShrU => "a >>u b",
-        BinOp::ShrS => "a >>s b",
-        BinOp::RotL => "rotl(a, b)",
-        BinOp::RotR => "rotr(a, b)",
-    }
+fn line(value: Expr) -> String {
+    quoted(Stmt::Assign { dest: Dest::Operand(3), value })
 }
 
-fn unary(op: UnOp) -> &'static str {
-    match op {
-        UnOp::Clz => "clz",
-        UnOp::Ctz => "ctz",
-        UnOp::Popcnt => "popcnt",
-        UnOp::SExt8 => "sext8",
-        UnOp::SExt16 => "sext16",
-        UnOp::SExt32 => "sext32",
-        UnOp::Bswap => "bswap",
-    }
+fn quoted(statement: Stmt) -> String {
+    let operands = ["a", "b", "c", "rd"].map(|name| Operand {
+        name: name.to_owned(),
+        kind: OperandKind::Reg { file: 0, def: name == "rd", used: name != "rd" },
+    });
+    let names = Names { word: WORD, operands: &operands, regs: &[], tables: &[] };
+    format!("`{}`", statements(&[statement], names))
 }
 
-fn comparison(op: CmpOp) -> &'static str {
-    match op {
-        CmpOp::Eq => "==",
-        CmpOp::Ne => "!=",
-        CmpOp::LtU => "<u",
-        CmpOp::LtS => "<s",
-        CmpOp::LeU => "<=u",
-        CmpOp::LeS => "<=s",
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::semantics;
+    use ciphermill_ir::{BinOp, CmpOp, MemAccess, Op, Space, UnOp};
 
-fn memory(access: MemAccess) -> String {
-    format!("mem{}{}", 8 * access.bytes, if access.signed { "s" } else { "" })
+    #[test]
+    fn an_operation_reads_as_a_machine_file_writes_it() {
+        assert_eq!(semantics(Op::Bin(BinOp::ShrS)), "`rd = a >>s b`");
+        assert_eq!(semantics(Op::Bin(BinOp::MulHiU)), "`rd = mulhu(a, b)`");
+        assert_eq!(semantics(Op::Un(UnOp::Clz)), "`rd = clz(a)`");
+        assert_eq!(semantics(Op::Cmp(CmpOp::LtU)), "`rd = a <u b`");
+        assert_eq!(semantics(Op::Select), "`rd = c ? a : b`, nor a branch");
+        assert_eq!(semantics(Op::Wrap), "`rd = a[31:0]`");
+        let access = MemAccess { bytes: 2, signed: true, align: 2, offset: 0, space: Space::Linear };
+        assert_eq!(semantics(Op::Load(access)), "`rd = mem16s[a]`");
+        assert_eq!(semantics(Op::Store(access)), "`mem16[a] = b`");
+    }
 }
