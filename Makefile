@@ -69,8 +69,8 @@ test: build test-rust test-python
 # The random programs run thousands of modules in every way there is: they are built
 # for speed, the other tests with every internal check on.
 test-rust:
-	cargo test --workspace --exclude ciphermill-differential --locked --quiet
-	cargo test --release --package ciphermill-differential --locked --quiet
+	cargo test --workspace --exclude ciphermill-differential --tests --locked --quiet
+	cargo test --release --package ciphermill-differential --tests --locked --quiet
 
 test-python: build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal
