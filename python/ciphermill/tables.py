@@ -197,10 +197,13 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
 
     from . import paths
 
+    file = Path(path)
+    if not file.parent.is_dir():
+        raise InputError(f"--parquet {path}: there is no folder {file.parent}")
     whole = io.BytesIO()
     polars(records).write_parquet(whole)
     try:
-        paths.write_atomically(Path(path), whole.getvalue())
+        paths.write_atomically(file, whole.getvalue())
     except OSError as error:
         raise InputError(f"--parquet {path}: {error.strerror or error}") from None
 
