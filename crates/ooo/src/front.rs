@@ -100,6 +100,11 @@ impl Front {
         self.why = why;
     }
 
+    /// Nothing that is fetched from now on is renamed before this cycle.
+    pub fn earliest(&self) -> u64 {
+        self.cycle + self.fetch_stages + self.decode_stages
+    }
+
     /// The branch fetched last was guessed to go elsewhere than it will: fetch
     /// goes on there, a cycle later.
     pub fn turn_away(&mut self) {

@@ -14,6 +14,12 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Begin again.
+    pub fn clear(&mut self) {
+        self.words.clear();
+        self.broken = false;
+    }
+
     /// A number.
     #[inline(always)]
     pub fn number(&mut self, n: u64) {

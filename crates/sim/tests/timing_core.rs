@@ -413,11 +413,21 @@ fn idioms() {
 }
 
 #[test]
-fn retired_registers_are_read_through_few_ports() {
+fn written_registers_are_read_through_few_ports() {
     // Four additions of eight different registers, three of them a cycle.
     let lines = ["add r5, r1, r2", "add r6, r3, r4", "add r7, r1, r3"];
-    let (_, rows) = run(dynamic(|c| c.rename.retired_reads = 3), &body(&lines), &[1; 4]);
-    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 3, 3, 4]);
+    let renamed = |ports, lines: &[&str]| {
+        let (_, rows) = run(dynamic(|c| c.rename.written_reads = ports), &body(lines), &[1; 4]);
+        rows.iter().map(|r| r.renamed).collect::<Vec<_>>()
+    };
+    assert_eq!(renamed(3, &lines), [2, 3, 3, 4]);
+    // r7 and r8 are there in 5 at the latest, r9 in 6, and nothing retires before. In 5 the first
+    // two are written and r9 is on its way still, which takes no port; in 6 it is written too.
+    let first = ["mul r9, r1, r1", "add r7, r1, r1", "add r8, r1, r1", "nop"];
+    let then = ["add r4, r9, r7", "add r6, r8, r8", "add r3, r9, r9"];
+    let lines = [&first[..], &["nop"; 8], &then].concat();
+    let last = |ports| renamed(ports, &lines)[12..15].to_vec();
+    assert_eq!([last(1), last(2)], [[5, 6, 7], [5, 5, 5]]);
 }
 
 #[test]
@@ -518,7 +528,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
     let changes: [&dyn Fn(&mut Core); 6] = [
         &|_| (),
         &|c| c.retire.recovers = true,
-        &|c| (c.rename.retired_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
+        &|c| (c.rename.written_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
         &|c| (c.load.disambiguation, c.store.buffers) = (Disambiguation::Predict { entries: 16 }, 3),
         &|c| c.load.alias_bytes = 4096,
         &|c| {

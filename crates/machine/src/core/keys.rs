@@ -66,7 +66,7 @@ static RENAME: &[Key] = &[
     need("width", Kind::Int(1, 64), "micro-operations a cycle, a fused pair counted once"),
     need("stages", Kind::Int(1, 64), "cycles from rename to the earliest start"),
     may(
-        "retired_reads",
+        "written_reads",
         Kind::Int(0, 64),
         "different registers read a cycle whose values have retired (0: any number)",
     ),

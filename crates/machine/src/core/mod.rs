@@ -114,9 +114,9 @@ pub struct Rename {
     pub width: u32,
     /// Cycles from rename to the earliest start.
     pub stages: u32,
-    /// Different registers a cycle whose values have left the reorder buffer;
-    /// 0: any number.
-    pub retired_reads: u32,
+    /// Different registers a cycle whose values are no longer on their way to who waits for
+    /// them; 0: any number.
+    pub written_reads: u32,
     /// `x ^ x` and `x - x`.
     pub zero_idioms: Idiom,
     /// Copies between registers.

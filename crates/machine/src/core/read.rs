@@ -46,7 +46,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
         rename: Rename {
             width: number(rename, "width", 1),
             stages: number(rename, "stages", 1),
-            retired_reads: number(rename, "retired_reads", 0),
+            written_reads: number(rename, "written_reads", 0),
             zero_idioms: idiom(rename, "zero_idioms"),
             moves: idiom(rename, "moves"),
             partial_reads: match text(rename, "partial_reads") {

@@ -65,7 +65,7 @@ impl Tags {
         set[way].dirty |= write;
         let ready = set[way].ready;
         if self.victims.by_use() {
-            set[..=way].rotate_right(1);
+            to_front(set, way);
         }
         Some(ready)
     }
@@ -85,10 +85,20 @@ impl Tags {
         let way = self.victims.choose(set, free);
         let old = std::mem::replace(&mut self.lines[first + way], Line { number: line, ready, dirty });
         if self.victims.by_use() {
-            self.lines[first..first + ways].rotate_right(1);
+            to_front(&mut self.lines[first..first + ways], ways - 1);
         }
         (old.number != EMPTY).then_some(Victim { line: old.number, dirty: old.dirty })
     }
+}
+
+/// A way becomes the first of its set; a few moves, where a general rotation takes many.
+#[inline(always)]
+fn to_front(set: &mut [Line], way: usize) {
+    let line = set[way];
+    for i in (0..way).rev() {
+        set[i + 1] = set[i];
+    }
+    set[0] = line;
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::uop::{Kind, Lists, Uop};
 
 /// A jump was guessed right; any other answer is the number of the instruction
 /// that fetch went to instead, `NONE`: nowhere.
-const RIGHT: Answer = u64::MAX;
+const RIGHT: Answer = NONE as Answer - 1;
 
 impl Pipeline {
     /// What the predictors say of a jump, and what they learn.
@@ -68,7 +68,7 @@ impl Pipeline {
 
     /// Fetch follows a taken branch to its target.
     pub(super) fn follow(&mut self, number: u32, target: u32) {
-        let known = self.ask(Question::Target { number }, 0, &[]) != 0;
+        let known = self.ask(Question::Target { pc: self.pc(number) }, 0, &[]) != 0;
         let back = (target <= number).then(|| {
             let (from, last) = (&self.code.insts[target as usize], &self.code.insts[number as usize]);
             (from.addr, last.addr + u32::from(last.bytes.max(1)) - 1)
@@ -83,12 +83,25 @@ impl Pipeline {
             let gone = if self.core.retire.recovers { outcome.max(self.retire_cycle) } else { outcome };
             self.wrong_path(wrong, outcome, gone);
         }
-        self.front.redirect(outcome, Cause::Mispredict);
         if self.core.retire.recovers {
             self.recover = self.retire_cycle + 1;
             self.tally.recovery += self.retire_cycle.saturating_sub(outcome);
         } else {
             self.recover = outcome;
+        }
+        self.refetch(outcome, Cause::Mispredict);
+    }
+
+    /// Fetch starts anew in a cycle. Renaming goes on to the first one in which there can be
+    /// something to rename: what has come to its end before is then out of the core's state,
+    /// which depends the less on what was before.
+    pub(super) fn refetch(&mut self, cycle: u64, why: Cause) {
+        self.front.redirect(cycle, why);
+        let at = self.front.earliest().max(self.recover);
+        if at > self.calendar.now() {
+            self.calendar.advance(at);
+            self.renamed_now = 0;
+            self.read_now.clear();
         }
     }
 

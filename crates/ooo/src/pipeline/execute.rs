@@ -78,7 +78,7 @@ impl Pipeline {
     pub(super) fn results(&mut self, lists: &Lists, uop: &Uop, start: u64, all: Option<u64>, cause: Cause) {
         for r in lists.results(uop) {
             let at = all.unwrap_or(start + u64::from(r.latency));
-            self.values[usize::from(r.reg)] = Value { at, retired: u64::MAX, whole: 0, cause };
+            self.values[usize::from(r.reg)] = Value { at, whole: 0, cause };
         }
     }
 
@@ -86,7 +86,7 @@ impl Pipeline {
     /// addresses?
     #[inline(always)]
     fn older(&mut self, number: u32, access: u16, accesses: &[Access]) -> (Seen, bool) {
-        let older = Older::unpack(self.ask(Question::Load { number, access }, 0, accesses));
+        let older = Older::unpack(self.ask(Question::Load { pc: self.pc(number), access }, 0, accesses));
         let passes = match self.core.load.disambiguation {
             Disambiguation::Wait => false,
             Disambiguation::Perfect => true,
@@ -131,11 +131,11 @@ impl Pipeline {
             if passed && predicts {
                 self.tally.violations += 1;
                 again = address + violation;
-                self.ask(Question::Passed { number, wrong: true }, 0, accesses);
+                self.ask(Question::Passed { pc: self.pc(number), wrong: true }, 0, accesses);
             }
             waited = address;
         } else if predicts && !passed {
-            self.ask(Question::Passed { number, wrong: false }, 0, accesses);
+            self.ask(Question::Passed { pc: self.pc(number), wrong: false }, 0, accesses);
         }
         let end = match found {
             Found::Whole { data, .. } => {
@@ -152,7 +152,7 @@ impl Pipeline {
                 waited.max(drained) + failed + latency
             }
             Found::Nothing => {
-                let got = Data::unpack(self.ask(Question::Data { number, access, write: false }, looks, accesses));
+                let got = Data::unpack(self.ask(Question::Data { pc: self.pc(number), access, write: false }, looks, accesses));
                 match got.level {
                     _ if got.translated && got.level == Level::First => cause = Cause::Translation,
                     Level::First => {}
@@ -176,7 +176,7 @@ impl Pipeline {
         self.tally.stores += 1;
         let at = retired + 1;
         let before = self.stores.last_drained();
-        let question = Question::Data { number, access: self.stored, write: true };
+        let question = Question::Data { pc: self.pc(number), access: self.stored, write: true };
         let there = at + Data::unpack(self.ask(question, at, accesses)).later;
         self.store.drained = there.max(before + 1);
         self.stores.settle(self.store);

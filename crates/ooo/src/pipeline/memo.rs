@@ -18,6 +18,7 @@ use super::tally::{Marks, Tally};
 use super::{Access, Pipeline};
 use crate::words::Writer;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 /// A straight run of code, and where it led.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,47 +41,120 @@ struct Asked {
     answer: Answer,
 }
 
-impl Asked {
+/// The same in less memory: what is recalled is read from there again and again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Short {
+    question: Question,
+    /// Its cycle, above eight bits of `still`.
+    when: i32,
+    answer: u32,
+}
+
+const _: () = assert!(size_of::<Short>() == 16);
+
+/// More stores than there are; `still` of a question that is not a load's.
+const ALL: u32 = u32::MAX;
+const ALL_SHORT: u32 = u8::MAX as u32;
+
+impl Short {
+    /// None where a number is too large, which makes a run that is not remembered.
+    fn of(asked: &Asked) -> Option<Short> {
+        let when = asked.at.checked_mul(1 << 8)?;
+        let still = if asked.still == ALL { ALL_SHORT } else { asked.still };
+        if asked.still != ALL && still >= ALL_SHORT {
+            return None;
+        }
+        let answer = u32::try_from(asked.answer).ok()?;
+        Some(Short { question: asked.question, when: when | still as i32, answer })
+    }
+
+    #[inline(always)]
+    fn at(self) -> i64 {
+        i64::from(self.when >> 8)
+    }
+
     /// An answer to the same question in the same cycle, as far as it matters.
     #[inline(always)]
-    fn matters(&self, answer: Answer) -> Answer {
-        if self.still == ALL { answer } else { Older::within(answer, self.still) }
+    fn matters(self, answer: Answer) -> Answer {
+        let still = self.when as u32 & ALL_SHORT;
+        if still == ALL_SHORT { answer } else { Older::within(answer, still) }
+    }
+
+    fn long(self, answer: Answer) -> Asked {
+        let still = self.when as u32 & ALL_SHORT;
+        let still = if still == ALL_SHORT { ALL } else { still };
+        Asked { question: self.question, still, at: self.when >> 8, answer }
     }
 }
 
-/// More stores than there are.
-const ALL: u32 = u32::MAX;
-
-/// A run that was worked out.
+/// A run that was worked out from a state.
 struct Step {
-    run: Run,
-    asked: Vec<Asked>,
-    instructions: u64,
-    cycles: u64,
+    first: u32,
+    next: u32,
+    /// Instructions, above one bit that says whether the last one's jump was taken.
+    count: u32,
+    /// The step from the same state that was worked out next, or `NO`.
+    other: u32,
+    /// Its questions in [`Memo::all`].
+    from: u32,
+    asked: u32,
     to: u32,
-    /// What it counts each time (apart: it is not looked at before the end), and how often it
-    /// was taken.
-    counts: Box<Marks>,
+    instructions: u32,
+    cycles: u64,
     times: u64,
 }
 
-/// A state, and the steps that begin in it.
+impl Step {
+    #[inline(always)]
+    fn is(&self, run: Run) -> bool {
+        (self.first, self.next, self.count) == (run.first, run.next, run.key())
+    }
+}
+
+impl Run {
+    #[inline(always)]
+    fn key(self) -> u32 {
+        self.count << 1 | u32::from(self.taken)
+    }
+}
+
+/// A state; its words stand in [`Memo::words`].
 struct Node {
-    words: Box<[u16]>,
-    steps: Vec<Start>,
+    from: usize,
+    words: usize,
+    /// A state with the same hash, or `NO`.
+    alike: u32,
 }
 
-/// A step's number behind what nearly always tells its run from others, which saves looking
-/// at the steps themselves.
-#[derive(Clone, Copy)]
-struct Start {
-    first: u32,
-    next: u32,
-    step: u32,
+const NO: u32 = u32::MAX;
+
+/// A hash of few numbers: nobody chooses them to be alike.
+#[derive(Default)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_u64(u64::from(b)));
+    }
+
+    fn write_u32(&mut self, n: u32) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
 }
 
-/// States and steps beyond which everything is forgotten, to bound memory.
+type Quick<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
+
+/// States and questions beyond which everything is forgotten, to bound memory.
 const MOST_NODES: usize = 1 << 15;
+const MOST_ASKED: usize = 1 << 23;
 /// Runs after which it is seen whether remembering pays, and for which it is
 /// left out where it does not.
 const TRIAL: u32 = 1 << 13;
@@ -91,11 +165,19 @@ pub(super) struct Memo {
     /// It can be used on this core.
     able: bool,
     nodes: Vec<Node>,
+    words: Vec<u16>,
+    /// The first step from each state, or `NO`.
+    heads: Vec<u32>,
     /// Numbers of nodes by a hash of their state.
-    by_hash: HashMap<u64, Vec<u32>>,
+    by_hash: Quick<u64, u32>,
     steps: Vec<Step>,
+    /// What each step counts each time (apart: it is not looked at before the end).
+    counts: Vec<Marks>,
+    /// The questions of all steps.
+    all: Vec<Short>,
+    writer: Writer,
     /// What [`Memo::instead`] has found before.
-    found: HashMap<(u32, u32, Answer), u32>,
+    found: Quick<(u32, u32, Answer), u32>,
     /// The state the core is in; with `stale`, only said here, at cycle `now`.
     node: Option<u32>,
     stale: bool,
@@ -123,9 +205,14 @@ impl Memo {
         Memo {
             able,
             nodes: Vec::new(),
-            by_hash: HashMap::new(),
+            words: Vec::new(),
+            heads: Vec::new(),
+            by_hash: Quick::default(),
             steps: Vec::new(),
-            found: HashMap::new(),
+            counts: Vec::new(),
+            all: Vec::new(),
+            writer: Writer::default(),
+            found: Quick::default(),
             node: None,
             stale: false,
             now: 0,
@@ -154,7 +241,9 @@ impl Memo {
 
     #[inline(always)]
     pub(super) fn note(&mut self, question: Question, at: u64, answer: Answer) {
-        self.asked.push(Asked { question, still: ALL, at: at.wrapping_sub(self.base) as i32, answer });
+        // A question whose cycle has no meaning is asked in cycle 0.
+        let at = if at == 0 { 0 } else { at.wrapping_sub(self.base) as i32 };
+        self.asked.push(Asked { question, still: ALL, at, answer });
     }
 
     /// Of the stores that the load asked about last, so many were under way when it started.
@@ -166,14 +255,14 @@ impl Memo {
         }
         if let Some(last) = self.asked.last_mut() {
             last.still = still;
-            last.answer = last.matters(last.answer);
+            last.answer = Older::within(last.answer, still);
         }
     }
 
     /// What the steps taken add to the counts.
     pub(super) fn add_to(&self, marks: &mut Marks) {
-        for step in self.steps.iter().filter(|s| s.times > 0) {
-            marks.add(&step.counts, step.times);
+        for (step, counts) in self.steps.iter().zip(&self.counts).filter(|(s, _)| s.times > 0) {
+            marks.add(counts, step.times);
         }
     }
 
@@ -184,14 +273,47 @@ impl Memo {
 
     fn node_of(&mut self, words: &[u16]) -> u32 {
         let hash = hash(words);
-        let found = self.by_hash.entry(hash).or_default();
-        if let Some(&n) = found.iter().find(|&&n| *self.nodes[n as usize].words == *words) {
-            return n;
+        let mut alike = self.by_hash.get(&hash).copied().unwrap_or(NO);
+        let first = alike;
+        while let Some(node) = self.nodes.get(alike as usize) {
+            if self.words[node.from..][..node.words] == *words {
+                return alike;
+            }
+            alike = node.alike;
         }
         let n = self.nodes.len() as u32;
-        found.push(n);
-        self.nodes.push(Node { words: words.into(), steps: Vec::new() });
+        self.by_hash.insert(hash, n);
+        self.nodes.push(Node { from: self.words.len(), words: words.len(), alike: first });
+        self.words.extend_from_slice(words);
+        self.heads.push(NO);
         n
+    }
+
+    /// The steps from a state.
+    #[inline(always)]
+    fn steps(&self, node: u32) -> impl Iterator<Item = u32> {
+        let mut at = self.heads[node as usize];
+        std::iter::from_fn(move || {
+            let step = at;
+            at = self.steps.get(step as usize)?.other;
+            Some(step)
+        })
+    }
+
+    fn asked(&self, step: u32) -> &[Short] {
+        let s = &self.steps[step as usize];
+        &self.all[s.from as usize..][..s.asked as usize]
+    }
+
+    /// A step from a state, behind those that are known.
+    fn add(&mut self, from: u32, step: Step, counts: Marks) {
+        let new = self.steps.len() as u32;
+        match self.steps(from).last() {
+            Some(last) => self.steps[last as usize].other = new,
+            None => self.heads[from as usize] = new,
+        }
+        self.steps.push(step);
+        self.counts.push(counts);
     }
 
     /// Another step of the same run that has had the same answers so far and has this one now.
@@ -207,17 +329,14 @@ impl Memo {
 
     fn search(&self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
         let step = &self.steps[of as usize];
-        let run = step.run;
-        let fits = |&&s: &&Start| {
-            if (s.first, s.next) != (run.first, run.next) {
-                return false;
-            }
-            let other = &self.steps[s.step as usize];
-            other.run == run
-                && other.asked.get(at).is_some_and(|a| a.answer == answer)
-                && other.asked[..at].iter().zip(&step.asked[..at]).all(|(a, b)| a.answer == b.answer)
-        };
-        self.nodes[node as usize].steps.iter().find(fits).map(|s| s.step)
+        let before = &self.asked(of)[..at];
+        self.steps(node).find(|&s| {
+            let other = &self.steps[s as usize];
+            let asked = self.asked(s);
+            (other.first, other.next, other.count) == (step.first, step.next, step.count)
+                && asked.get(at).is_some_and(|a| Answer::from(a.answer) == answer)
+                && asked.iter().zip(before).all(|(a, b)| a.answer == b.answer)
+        })
     }
 }
 
@@ -246,15 +365,15 @@ impl Pipeline {
         }
         self.memo.runs += 1;
         if let Some(node) = self.memo.node {
-            let steps = &self.memo.nodes[node as usize].steps;
-            let starts = |s: &&Start| {
-                (s.first, s.next) == (run.first, run.next) && self.memo.steps[s.step as usize].run == run
-            };
-            let known = steps.iter().find(starts).map(|s| s.step);
-            if let Some(step) = known
-                && self.take(node, step, accesses)
-            {
-                return true;
+            let mut step = self.memo.heads[node as usize];
+            while let Some(known) = self.memo.steps.get(step as usize) {
+                if known.is(run) {
+                    if self.take(node, step, accesses) {
+                        return true;
+                    }
+                    break;
+                }
+                step = known.other;
             }
         }
         self.settle();
@@ -273,31 +392,29 @@ impl Pipeline {
     fn take(&mut self, node: u32, step: u32, accesses: &[Access]) -> bool {
         let mut chosen = step;
         let base = if self.memo.stale { self.memo.now } else { self.calendar.now() };
-        let mut asked = std::mem::take(&mut self.memo.steps[chosen as usize].asked);
+        let mut from = self.memo.steps[chosen as usize].from as usize;
         let mut i = 0;
-        while i < asked.len() {
-            let a = asked[i];
-            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(i64::from(a.at)), accesses));
-            if answer != a.answer {
-                self.memo.steps[chosen as usize].asked = asked;
+        while i < self.memo.steps[chosen as usize].asked as usize {
+            let a = self.memo.all[from + i];
+            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(a.at()), accesses));
+            if answer != Answer::from(a.answer) {
                 let Some(other) = self.memo.instead(node, chosen, i, answer) else {
-                    let so_far = &self.memo.steps[chosen as usize].asked[..i];
-                    self.memo.asked.clear();
-                    self.memo.asked.extend_from_slice(so_far);
-                    self.memo.asked.push(Asked { answer, ..a });
-                    self.memo.answered = i + 1;
+                    let memo = &mut self.memo;
+                    memo.asked.clear();
+                    memo.asked.extend(memo.all[from..from + i].iter().map(|b| b.long(Answer::from(b.answer))));
+                    memo.asked.push(a.long(answer));
+                    memo.answered = i + 1;
                     return false;
                 };
                 chosen = other;
-                asked = std::mem::take(&mut self.memo.steps[chosen as usize].asked);
+                from = self.memo.steps[chosen as usize].from as usize;
             }
             i += 1;
         }
         let memo = &mut self.memo;
         let step = &mut memo.steps[chosen as usize];
-        step.asked = asked;
         step.times += 1;
-        self.tally.instructions += step.instructions;
+        self.tally.instructions += u64::from(step.instructions);
         (memo.node, memo.stale, memo.now) = (Some(step.to), true, base + step.cycles);
         memo.stores = self.stores.pushed();
         memo.recalled += 1;
@@ -310,9 +427,10 @@ impl Pipeline {
             return;
         }
         if let Some(node) = self.memo.node {
-            let words = std::mem::take(&mut self.memo.nodes[node as usize].words);
-            self.restore(&words, self.memo.now, self.memo.stores);
-            self.memo.nodes[node as usize].words = words;
+            let words = std::mem::take(&mut self.memo.words);
+            let Node { from, words: count, .. } = self.memo.nodes[node as usize];
+            self.restore(&words[from..from + count], self.memo.now, self.memo.stores);
+            self.memo.words = words;
         }
     }
 
@@ -328,36 +446,50 @@ impl Pipeline {
             return;
         }
         self.memo.listens = false;
-        let mut w = Writer::default();
+        let mut w = std::mem::take(&mut self.memo.writer);
+        w.clear();
         self.save(&mut w);
+        self.keep(run, &w);
+        self.memo.writer = w;
+    }
+
+    fn keep(&mut self, run: Run, w: &Writer) {
         let from = self.memo.node.take();
         if w.broken || self.memo.taken != self.memo.answered {
             return;
         }
-        if self.memo.nodes.len() >= MOST_NODES {
+        if self.memo.nodes.len() >= MOST_NODES || self.memo.all.len() >= MOST_ASKED {
             self.forget();
             return;
         }
         let to = self.memo.node_of(&w.words);
         self.memo.node = Some(to);
-        if let Some(from) = from {
+        let memo = &mut self.memo;
+        let before = memo.all.len();
+        memo.all.extend(memo.asked.iter().map_while(Short::of));
+        let whole = memo.all.len() - before == memo.asked.len();
+        if let Some(from) = from.filter(|_| whole) {
             let mut counts = self.marks_here();
             counts.subtract(&self.memo.before);
             // What is counted while questions are answered, and instructions, are counted as they come.
             let instructions = counts.tally.instructions;
             counts.tally = Tally { instructions: 0, ..counts.tally.without_answers() };
             let memo = &mut self.memo;
-            let step = memo.steps.len() as u32;
-            memo.nodes[from as usize].steps.push(Start { first: run.first, next: run.next, step });
-            memo.steps.push(Step {
-                run,
-                asked: memo.asked.clone(),
-                instructions,
-                cycles: self.calendar.now() - memo.base,
+            let step = Step {
+                first: run.first,
+                next: run.next,
+                count: run.key(),
+                other: NO,
+                from: before as u32,
+                asked: memo.asked.len() as u32,
                 to,
-                counts: Box::new(counts),
+                instructions: instructions as u32,
+                cycles: self.calendar.now() - memo.base,
                 times: 0,
-            });
+            };
+            memo.add(from, step, counts);
+        } else {
+            memo.all.truncate(before);
         }
         if self.memo.runs >= TRIAL {
             if self.memo.recalled < self.memo.runs / 4 {

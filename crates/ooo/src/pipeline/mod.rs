@@ -49,8 +49,6 @@ pub struct Access {
 #[derive(Clone, Copy, Debug)]
 struct Value {
     at: u64,
-    /// Cycle after which it is read from the register file.
-    retired: u64,
     /// Nothing that reads it is renamed before: the last write was one of a part.
     whole: u64,
     cause: Cause,
@@ -78,7 +76,7 @@ pub struct Pipeline {
     renamed_now: u32,
     /// Renaming waits for whole registers.
     stalls: bool,
-    /// Different retired registers read in this cycle.
+    /// Different written registers read in this cycle.
     read_now: Vec<u16>,
     /// Nothing is renamed before.
     recover: u64,
@@ -123,7 +121,7 @@ impl Pipeline {
             btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
             indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
             returns: ReturnStack::new(core.predictor.return_stack),
-            values: vec![Value { at: 0, retired: 0, whole: 0, cause: Cause::Base }; code.registers],
+            values: vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers],
             saved: Vec::new(),
             rob: vec![0; core.reorder_buffer.max(1) as usize],
             rob_at: 0,
@@ -181,7 +179,7 @@ impl Pipeline {
         let at = self.next_call();
         self.calendar.restart(at);
         self.front.redirect(at, Cause::Frontend);
-        self.values.fill(Value { at, retired: at, whole: 0, cause: Cause::Base });
+        self.values.fill(Value { at, whole: 0, cause: Cause::Base });
         (self.recover, self.last_start, self.renamed_now) = (at, at, 0);
         self.read_now.clear();
         (self.begun, self.retire_cycle, self.retire_place) = (at, at, u64::MAX);
@@ -334,13 +332,6 @@ impl Pipeline {
             if let Some(log) = &mut self.log {
                 log.retire(last + 1 - i, retired);
             }
-            if self.core.rename.retired_reads > 0 {
-                for uop in &code.uops[i..=last] {
-                    for r in code.lists.results(uop) {
-                        self.values[usize::from(r.reg)].retired = retired;
-                    }
-                }
-            }
             if self.stalls {
                 let whole = retired + 1 + u64::from(self.core.rename.partial_cycles);
                 for r in code.uops[i..=last].iter().flat_map(|u| code.lists.results(u)).filter(|r| r.part) {
@@ -366,7 +357,7 @@ impl Pipeline {
             self.branch(number, second, taken, outcome);
         }
         if restart > 0 {
-            self.front.redirect(restart, Cause::Forward);
+            self.refetch(restart, Cause::Forward);
         }
     }
 

@@ -15,16 +15,16 @@ pub(super) enum Question {
     /// When does the line of an address come into the instruction cache?
     Line { addr: u32 },
     /// It was wrong to pass; it need not have waited.
-    Passed { number: u32, wrong: bool },
+    Passed { pc: u32, wrong: bool },
     /// Which store has, or seems to have, bytes of this access, and may the load of this
     /// instruction pass stores whose addresses are unknown?
-    Load { number: u32, access: u16 },
+    Load { pc: u32, access: u16 },
     /// When is this access's line in the data cache, and where was it?
-    Data { number: u32, access: u16, write: bool },
+    Data { pc: u32, access: u16, write: bool },
     /// What was guessed of this jump, which was taken or not?
     Jump { number: u32, taken: bool },
     /// Does the branch target buffer know it?
-    Target { number: u32 },
+    Target { pc: u32 },
     /// What would be guessed of this branch on a wrong path?
     Guess { number: u32 },
 }
@@ -69,7 +69,7 @@ impl Older {
     fn pack(self) -> Answer {
         let overlap = self.seen.overlap.map_or(0, |o| u64::from(o.younger) << 2 | u64::from(o.whole) << 1 | 1);
         let alias = self.seen.alias.map_or(0, |younger| u64::from(younger) + 1);
-        alias << 32 | overlap << 1 | u64::from(self.passes)
+        alias << 16 | overlap << 1 | u64::from(self.passes)
     }
 
     /// The same about so many of the youngest stores only.
@@ -86,7 +86,7 @@ impl Older {
 
     #[inline(always)]
     pub(super) fn unpack(a: Answer) -> Older {
-        let (low, alias) = (a as u32, (a >> 32) as u32);
+        let (low, alias) = (a as u32 & 0xffff, (a >> 16) as u32);
         let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 3, whole: low & 4 != 0 });
         Older { seen: Seen { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
     }
@@ -112,19 +112,18 @@ impl Pipeline {
     pub(super) fn answer(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
         match question {
             Question::Line { addr } => self.memory.fetch(addr, at) - at,
-            Question::Passed { number, wrong } => {
-                let entry = self.wait_at(number);
+            Question::Passed { pc, wrong } => {
+                let entry = self.wait_at(pc);
                 self.waits[entry] = if wrong { 15 } else { self.waits[entry].saturating_sub(1) };
                 0
             }
-            Question::Load { number, access } => {
+            Question::Load { pc, access } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
-                let passes = !self.waits.is_empty() && self.waits[self.wait_at(number)] == 0;
+                let passes = !self.waits.is_empty() && self.waits[self.wait_at(pc)] == 0;
                 Older { seen: self.stores.seen(addr, bytes), passes }.pack()
             }
-            Question::Data { number, access, write } => {
+            Question::Data { pc, access, write } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
-                let pc = self.code.insts[number as usize].addr >> self.pc_shift;
                 let got = self.memory.data(pc, addr, at, write);
                 let last = addr.wrapping_add(bytes - 1);
                 let crosses = self.memory.line(last) != self.memory.line(addr);
@@ -138,8 +137,8 @@ impl Pipeline {
                 Data { later: start - at, level: got.level, translated: got.translation > 0, crosses }.pack()
             }
             Question::Jump { number, taken } => self.judge(number, taken),
-            Question::Target { number } => {
-                let known = self.btb.knows(self.code.insts[number as usize].addr >> self.pc_shift);
+            Question::Target { pc } => {
+                let known = self.btb.knows(pc);
                 self.tally.btb += u64::from(!known);
                 u64::from(known)
             }
@@ -150,7 +149,12 @@ impl Pipeline {
         }
     }
 
-    fn wait_at(&self, number: u32) -> usize {
-        (self.code.insts[number as usize].addr >> self.pc_shift) as usize & (self.waits.len() - 1)
+    /// What predictors and prefetchers know an instruction by.
+    pub(super) fn pc(&self, number: u32) -> u32 {
+        self.code.insts[number as usize].addr >> self.pc_shift
+    }
+
+    fn wait_at(&self, pc: u32) -> usize {
+        pc as usize & (self.waits.len() - 1)
     }
 }

@@ -53,7 +53,7 @@ impl Pipeline {
                 return (until, late);
             }
         }
-        if self.core.rename.retired_reads > 0 && !self.reads_fit(lists, uops) {
+        if self.core.rename.written_reads > 0 && !self.reads_fit(lists, uops) {
             self.calendar.step();
             (self.renamed_now, late) = (0, Cause::ReadPorts);
             self.read_now.clear();
@@ -66,19 +66,19 @@ impl Pipeline {
         (now, late)
     }
 
-    /// Do the retired registers it reads fit into this cycle? Then they are
+    /// Do the written registers it reads fit into this cycle? Then they are
     /// read. The first micro-operation of a cycle always fits.
     pub(super) fn reads_fit(&mut self, lists: &Lists, uops: &[Uop]) -> bool {
         let now = self.calendar.now();
         let before = self.read_now.len();
         for uop in uops {
             for &r in lists.sources(uop) {
-                if self.values[usize::from(r)].retired <= now && !self.read_now.contains(&r) {
+                if self.values[usize::from(r)].at <= now && !self.read_now.contains(&r) {
                     self.read_now.push(r);
                 }
             }
         }
-        let fits = self.read_now.len() <= self.core.rename.retired_reads as usize || self.renamed_now == 0;
+        let fits = self.read_now.len() <= self.core.rename.written_reads as usize || self.renamed_now == 0;
         if !fits {
             self.read_now.truncate(before);
         }

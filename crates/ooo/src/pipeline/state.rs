@@ -11,9 +11,6 @@ use super::{Pipeline, Value};
 use crate::events::Cause;
 use crate::words::{Reader, Writer};
 
-/// For values that have not retired, or never will.
-const NEVER: u64 = u16::MAX as u64;
-
 impl Pipeline {
     /// Write the state between two instructions.
     pub(super) fn save(&self, w: &mut Writer) {
@@ -28,10 +25,6 @@ impl Pipeline {
             w.number(if v.at > now { v.cause as u64 } else { 0 });
             if self.stalls {
                 w.after(v.whole, now);
-            }
-            if self.core.rename.retired_reads > 0 {
-                w.number(if v.retired == u64::MAX { NEVER } else { v.retired.saturating_sub(now).min(NEVER - 1) });
-                w.broken |= v.retired != u64::MAX && v.retired >= now + NEVER - 1;
             }
         }
         w.ring(&self.rob, self.rob_at, past);
@@ -56,16 +49,11 @@ impl Pipeline {
         let past = now.saturating_sub(1);
         self.front.restore(r, now);
         self.calendar.restore(r, now);
-        let reads = self.core.rename.retired_reads > 0;
         for v in &mut self.values {
             let at = r.after(now);
             let cause = Cause::ALL[r.number() as usize % Cause::ALL.len()];
             let whole = if self.stalls { r.after(now) } else { 0 };
-            let retired = match reads.then(|| r.number()) {
-                Some(NEVER) | None => u64::MAX,
-                Some(later) => now + later,
-            };
-            *v = Value { at, retired, whole, cause };
+            *v = Value { at, whole, cause };
         }
         r.ring(&mut self.rob, past);
         r.ring(&mut self.load_queue, past);

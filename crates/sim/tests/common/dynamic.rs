@@ -26,7 +26,7 @@ pub fn core() -> Core {
         rename: Rename {
             width: 4,
             stages: 1,
-            retired_reads: 0,
+            written_reads: 0,
             zero_idioms: Idiom::Plain,
             moves: Idiom::Plain,
             partial_reads: PartialReads::Free,
