@@ -20,7 +20,7 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     stretches = explanation["stretches"]
     if explanation.get("passages"):
         parts = [wrapped(report.sentence(measurement)), bounds(measurement), stack(measurement), passages(explanation)]
-        parts.append(maps(explanation.get("maps", ())))
+        parts += [maps(explanation.get("maps", ())), unused(explanation.get("unused", ()))]
         return "\n\n".join(part for part in parts if part)
     if not stretches:
         return report.sentence(measurement)
@@ -34,7 +34,7 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     ]
     for other in stretches[1:]:
         parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
-    parts.append(maps(explanation.get("maps", ())))
+    parts += [maps(explanation.get("maps", ())), unused(explanation.get("unused", ()))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -75,6 +75,19 @@ def maps(found: Sequence[Mapping[str, Any]]) -> str:
     if far:
         lines.append(f"Constant tables looked up by a byte that no instruction has: {len(far)} (see --json).")
     return "\n".join(lines)
+
+
+def unused(found: Sequence[Mapping[str, Any]]) -> str:
+    """Instructions of the extensions that stand nowhere in the program, each with the reason."""
+    if not found:
+        return ""
+    title = "Instructions of the extensions that are not used"
+    # Those that have nothing in common with the program say so together.
+    by_reason: dict[str, list[str]] = {}
+    for u in found:
+        by_reason.setdefault(u["why"], []).append(u["instruction"])
+    lines = [wrapped(f"{', '.join(names)}: {why}.") for why, names in by_reason.items()]
+    return "\n".join([f"{title}\n{'-' * len(title)}", *lines])
 
 
 def stack(m: Measurement) -> str:

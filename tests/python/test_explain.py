@@ -120,3 +120,68 @@ def test_what_matched_and_what_just_missed():
     options = engine.Options(with_=("mixcol4",))
     printed = explain.text(engine.measure(module, "leon2", options), engine.explanation(module, "leon2", options))
     assert "Matrices and tables in the cipher" in printed and "`mixcol4` does it." in printed
+
+
+SIGMA = """
+[extension]
+name = "sigma"
+title = "Ascon's linear layer, each line written in another way than the C"
+for = ["rv32", "rv64"]
+
+[instructions]
+source = "an assumption: one cycle"
+sigma0 = { format = "unary", timing = "alu", semantics = "rd = rs1 ^ rotr(rs1, 19) ^ rotr(rs1, 28)" }
+sigma1 = { format = "unary", timing = "alu", semantics = "rd = rotl(rs1, 3) ^ (rotl(rs1, 25) ^ rs1)" }
+sigma2 = { format = "unary", timing = "alu", semantics = "rd = rotr(rs1, 6) ^ rs1 ^ rotr(rs1, 1)" }
+sigma3 = { format = "unary", timing = "alu", semantics = "rd = rs1 ^ rotr(rs1, 10) ^ rotr(rs1, 18)" }
+"""
+
+LINES = """
+[extension]
+name = "lines"
+title = "RC6's f and SM4's L as their papers write them"
+for = ["rv32"]
+
+[instructions]
+source = "an assumption: one cycle"
+rc6_f = { format = "unary", timing = "mul", semantics = "rd = rotl(rs1 * (2 * rs1 + 1), 5)" }
+sm4_l = { format = "unary", timing = "alu", semantics = "rd = rs1 ^ rotl(rs1, 2) ^ rotl(rs1, 10) ^ rotl(rs1, 18) ^ rotl(rs1, 24)" }
+"""
+
+
+def unused(cipher: str, variant: str, on: str, extension: str, **options) -> dict[str, str]:
+    """Instructions of an extension that are not used, with the reasons; the measurement is verified."""
+    module = engine.module(manifest.find(cipher), variant)
+    asked = engine.Options(with_=(extension,), **options)
+    assert engine.measure(module, on, asked).verified
+    return {u["instruction"]: u["why"] for u in engine.explanation(module, on, asked)["unused"]}
+
+
+@pytest.mark.parametrize("with_rotates", [(), ("zbb",)])
+def test_an_instruction_is_found_however_its_line_is_written(write, with_rotates):
+    lines = str(write("lines.toml", LINES))
+    module = engine.module(manifest.find("rc6"), "plain")
+    asked = engine.Options(with_=(*with_rotates, lines))
+    assert engine.measure(module, "rv32", asked).verified
+    left = {u["instruction"] for u in engine.explanation(module, "rv32", asked)["unused"]}
+    assert "rc6_f" not in left and "sm4_l" in left
+    assert unused("rc6", "plain", "rv32", lines, direction="decrypt").keys() == {"sm4_l"}
+
+
+def test_a_linear_layer_is_found_with_a_key_among_its_terms(write):
+    """A compiler adds the key before the layer's last term."""
+    lines = str(write("lines.toml", LINES))
+    assert unused("sm4", "compact", "rv32", lines).keys() == {"rc6_f"}
+    assert unused("sm4", "compact", "rv32", lines, direction="decrypt").keys() == {"rc6_f"}
+
+
+def test_words_of_64_bits_and_a_wrong_constant(write):
+    left = unused("ascon", "plain", "rv64", str(write("sigma.toml", SIGMA)))
+    assert left.keys() == {"sigma3"}
+    assert "of its 4 operations" in left["sigma3"] and "stands the constant" in left["sigma3"]
+
+
+def test_instructions_that_are_not_used_are_listed(cli, write):
+    text = cli("explain", "rc6", "--on", "rv32", "--with", write("lines.toml", LINES)).out
+    assert "Instructions of the extensions that are not used" in text and "\nsm4_l: " in text
+    assert "not used" not in cli("explain", "rc6", "--on", "rv32").out

@@ -7,6 +7,7 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by [`crate::recognise`].
 
+use crate::spellings::spellings;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg};
@@ -82,7 +83,16 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
         let unaligned = instr.unaligned || machine.memory.unaligned;
         let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
-        out.push(Template { action, operands: instr.operands.clone(), cost: cost(machine, &parts), parts, scratch: 0, unaligned, fixed: vec![], any_old: false, deep });
+        let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
+        let actions = match action {
+            // Who writes an extension need not know how programs are written.
+            Action::Value(dest, p) if added && operations(&p) > 1 => {
+                spellings(&p, word).into_iter().map(|p| Action::Value(dest, p)).collect()
+            }
+            action => vec![action],
+        };
+        let cost = cost(machine, &parts);
+        out.extend(actions.into_iter().map(|action| Template { action, operands: instr.operands.clone(), cost, parts: parts.clone(), scratch: 0, unaligned, fixed: vec![], any_old: false, deep }));
     }
     for compound in &machine.compounds {
         let Some(action) = action(&compound.semantics, word) else { continue };

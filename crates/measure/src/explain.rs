@@ -18,9 +18,10 @@ use crate::plan::Plan;
 use crate::request::Request;
 use crate::target::{prepare, run};
 use crate::view::{self, Passage};
+use ciphermill_codegen::nearest::{Unused, unused};
 use ciphermill_codegen::recognise::report::{Finding, findings};
 use ciphermill_ir::PAGE_BYTES;
-use ciphermill_machine::{InstrKind, Machine, Reg};
+use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
 use ciphermill_program::{Operand, Program, Role};
 use ciphermill_sim::hazard::branch_costs;
 use serde::Serialize;
@@ -36,6 +37,8 @@ pub struct Explanation {
     /// Matrices over GF(2) and constant tables in the cipher's functions, with the
     /// instructions that compute them, or why none does.
     pub maps: Vec<Finding>,
+    /// Instructions of extensions that the program does not use, and why.
+    pub unused: Vec<Unused>,
     /// On machines that schedule at run time, where no cycle belongs to one
     /// instruction, instead of stretches: micro-operations on their way.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -159,8 +162,8 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         let passages = view::passages(&program, &plan, pages, stats.instructions)?;
         let mut optimised = module;
         pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
-        let maps = findings(&optimised, &machine);
-        return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps });
+        let (maps, unused) = (findings(&optimised, &machine), unused(&optimised, &machine, &instructions(&program)));
+        return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps, unused });
     }
     let counts = simulated.bundle_counts();
     let total = stats.cycles;
@@ -181,7 +184,14 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
     let mut optimised = module;
     pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
-    Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps: findings(&optimised, &machine) })
+    let (maps, unused) = (findings(&optimised, &machine), unused(&optimised, &machine, &instructions(&program)));
+    Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps, unused })
+}
+
+/// Those that stand anywhere in a program.
+fn instructions(program: &Program) -> BTreeSet<InstrId> {
+    let blocks = program.funcs.iter().flat_map(|f| &f.blocks);
+    blocks.flat_map(|b| &b.bundles).flat_map(|b| &b.insts).map(|i| i.instr).collect()
 }
 
 /// Blocks that ran, by the instructions they account for.

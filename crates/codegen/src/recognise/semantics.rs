@@ -44,11 +44,12 @@ pub struct Fixed<'a> {
 }
 
 /// The machine's instructions that may be chosen and whose semantics have a table or
-/// a matrix, with every choice of their immediates; none of those with too many.
+/// a matrix, or are a matrix that is written as a sum, with every choice of their immediates; none of those with too many.
 pub fn fixed(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
-    let tables =
-        |i: &&Instr| i.selectable && i.kind == InstrKind::Compute && i.semantics.iter().any(has_table_or_matrix);
-    machine.instrs.iter().enumerate().filter(move |(_, instr)| tables(instr)).flat_map(move |(id, instr)| {
+    let found = |i: &&Instr| {
+        i.selectable && i.kind == InstrKind::Compute && (i.semantics.iter().any(has_table_or_matrix) || is_layer(i))
+    };
+    machine.instrs.iter().enumerate().filter(move |(_, instr)| found(instr)).flat_map(move |(id, instr)| {
         let sources = register_sources(instr);
         immediates(instr).into_iter().map(move |immediates| Fixed {
             id,
@@ -113,6 +114,18 @@ fn has_table_or_matrix(stmt: &Stmt) -> bool {
     let mut found = false;
     value.walk(&mut |e| found |= matches!(e, Expr::Table { .. } | Expr::Linear { .. }));
     found
+}
+
+/// Does it add up three terms of one register, its shifts and rotates for instance? As a
+/// pattern that would be found only where a program adds just these.
+fn is_layer(instr: &Instr) -> bool {
+    let mut sums = 0;
+    for stmt in &instr.semantics {
+        let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
+        let term = |e: &Expr| !matches!(e, Expr::Const(_) | Expr::Imm(_));
+        value.walk(&mut |e| sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b))));
+    }
+    sums >= 2 && register_sources(instr).len() == 1
 }
 
 /// Every choice of the immediates; none when there are too many.
