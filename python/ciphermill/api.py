@@ -67,7 +67,7 @@ def run(
 
     With one machine named the result is a Measurement; with a sequence of
     them, or none (all there are), Measurements, which is a list. ``set`` is a mapping such as
-    ``{"clock_mhz": 50}`` or strings ``"clock_mhz=50"``. ``optimise`` is ``"speed"`` or ``"size"``.
+    ``{"machine.clock_mhz": 50}`` or strings ``"machine.clock_mhz=50"``. ``optimise`` is ``"speed"`` or ``"size"``.
     """
     options = engine.Options(
         direction=direction,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -297,3 +298,8 @@ def test_bytes_that_are_no_text(refused, write):
 
 def test_base_flags_are_shown_in_provenance():
     assert module(find("rc6")).origin["flags"][: len(compile.BASE_FLAGS)] == list(compile.BASE_FLAGS)
+
+
+def test_the_setting_that_the_help_names_is_one(cli):
+    (example,) = set(re.findall(r"for\s+instance\s+([a-z_.]+=\d+)\.", cli("run", "--help").out))
+    assert cli("show", "leon2", "--set", example).code == 0

@@ -28,7 +28,7 @@ Without = Annotated[
     list[str], typer.Option("--without", metavar="NAME[,NAME]", help="Take instructions or extensions away.")
 ]
 Set = Annotated[
-    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change any number in the machine file, for instance clock_mhz=50.")
+    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change any number in the machine file, for instance machine.clock_mhz=50.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a row for each result.")]
