@@ -412,6 +412,7 @@ impl Builder<'_> {
             issue_cycles: int(timing, "issue_cycles").unwrap_or(1),
             unit_cycles: int(timing, "unit_cycles").unwrap_or(1),
             uops: int(timing, "uops").unwrap_or(1),
+            uop_units: self.uop_units(timing)?,
             latency: int(timing, "latency").unwrap_or(1),
             dest_latency: self.dest_latency(timing, &operands, &semantics)?,
             taken_cycles: int(timing, "taken_cycles").unwrap_or(0),

@@ -107,6 +107,11 @@ impl Builder<'_> {
         nodes(timing, "units").iter().map(family).collect()
     }
 
+    /// Units of a timing's further micro-operations.
+    pub(crate) fn uop_units(&self, timing: &Tree) -> Result<Vec<UnitId>, FileError> {
+        nodes(timing, "uop_units").iter().map(|node| self.unit_named(node)).collect()
+    }
+
     /// All variants of an instruction whose operands of the cluster's kind are
     /// `own`; the instruction itself when it has no unit in every cluster.
     pub(crate) fn variants(&self, instr: Instr, families: &[Family], own: &[usize]) -> Vec<Instr> {

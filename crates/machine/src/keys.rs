@@ -147,6 +147,7 @@ static TIMING: &[Key] = &[
         "latency of single results that differ",
     ),
     may("uops", Kind::Int(1, 64), "on machines with `[core]`: micro-operations of the computing part (1)"),
+    may("uop_units", Kind::Texts, "on machines with `[core]`: units that another micro-operation each takes for a cycle"),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
 ];

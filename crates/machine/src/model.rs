@@ -135,6 +135,8 @@ pub struct Instr {
     /// Micro-operations of its computing part, where the machine has a core
     /// that makes some.
     pub uops: u32,
+    /// More of them: one on each of these units, for a cycle, without a result.
+    pub uop_units: Vec<UnitId>,
     /// Cycles from issue until a register written by it can be read by an
     /// instruction that issues then: 1 = by the next cycle's instruction.
     pub latency: u32,

@@ -260,6 +260,9 @@ impl<'a> Decomposer<'a> {
             for _ in 1..w.instr.uops {
                 self.push(kind, &units, busy, &sources.regs, &[], tail)?;
             }
+            for &unit in &w.instr.uop_units {
+                self.push(Kind::Compute, &[unit], 1, &sources.regs, &[], 1)?;
+            }
             self.push(kind, &units, busy, &sources.regs, &results, tail)?;
         } else if w.loads.is_empty() && stores.is_empty() {
             self.push(Kind::Nothing, &[], 1, &[], &[], 0)?;

@@ -135,6 +135,18 @@ fn decoders_take_what_they_can_make() {
 }
 
 #[test]
+fn further_micro_operations_take_their_units() {
+    // The multiplication is two: one for a cycle on the port of loads, where the load then
+    // starts a cycle later, and one that has the result. The return is the fifth to be renamed.
+    let mut m = dynamic(|c| c.decode.pattern = vec![4, 1, 1, 1]);
+    common::tune(&mut m, "mul", |i| i.uop_units = vec![1]);
+    let (counts, rows) = run(m, &body(&["mul r5, r1, r1", "ldw r6, r2, 0", "add r7, r5, r5"]), &[0, 64, 0, 0]);
+    assert_eq!(starts(&rows), [3, 3, 4, 6, 4]);
+    assert_eq!(rows.iter().map(|r| r.end).collect::<Vec<_>>()[..2], [4, 6]);
+    assert_eq!(counts.get("uops_retired"), 5);
+}
+
+#[test]
 fn fetch_takes_a_block_a_cycle() {
     let (_, rows) = run(dynamic(|c| c.fetch.bytes = 8), &body(&["nop"; 4]), &[0; 4]);
     assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);

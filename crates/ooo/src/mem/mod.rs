@@ -156,7 +156,10 @@ impl Memory {
     #[inline(always)]
     pub fn data(&mut self, pc: u32, addr: u32, start: u64, write: bool) -> Access {
         self.counts.l1d_accesses += 1;
-        let translation = self.dtlb.as_mut().map_or(0, |t| t.access(u64::from(addr)));
+        let translation = match &mut self.dtlb {
+            Some(dtlb) => dtlb.access(u64::from(addr)),
+            None => 0,
+        };
         let line = u64::from(addr) >> self.shift;
         let Some(l1d) = &mut self.l1d else {
             return Access { start: start + translation, level: Level::First, translation };

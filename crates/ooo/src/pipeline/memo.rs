@@ -41,7 +41,9 @@ struct Asked {
     answer: Answer,
 }
 
-/// The same in less memory: what is recalled is read from there again and again.
+/// The same in less memory: what is recalled is read from there again and again. A load of which
+/// no older store has anything and its access to the data cache, which then comes next, are one:
+/// the access with the load's `still`, and above its answer whether the load passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Short {
     question: Question,
@@ -56,6 +58,9 @@ const _: () = assert!(size_of::<Short>() == 16);
 const ALL: u32 = u32::MAX;
 const ALL_SHORT: u32 = u8::MAX as u32;
 
+/// Above the answer about data: the load before it passes.
+const PASSES: u32 = 1 << 31;
+
 impl Short {
     /// None where a number is too large, which makes a run that is not remembered.
     fn of(asked: &Asked) -> Option<Short> {
@@ -68,22 +73,73 @@ impl Short {
         Some(Short { question: asked.question, when: when | still as i32, answer })
     }
 
+    /// A load and its access as one, where they can be.
+    fn of_both(load: &Asked, data: &Asked) -> Option<Short> {
+        let Question::Load { pc, access } = load.question else { return None };
+        let same = data.question == Question::Data { pc, access, write: false };
+        let (load, data) = (Short::of(load)?, Short::of(data)?);
+        if !same || load.answer > 1 || load.still() == ALL_SHORT || data.answer >= PASSES {
+            return None;
+        }
+        let when = data.when & !(ALL_SHORT as i32) | load.still() as i32;
+        Some(Short { when, answer: data.answer | load.answer * PASSES, ..data })
+    }
+
     #[inline(always)]
     fn at(self) -> i64 {
         i64::from(self.when >> 8)
     }
 
-    /// An answer to the same question in the same cycle, as far as it matters.
     #[inline(always)]
-    fn matters(self, answer: Answer) -> Answer {
-        let still = self.when as u32 & ALL_SHORT;
-        if still == ALL_SHORT { answer } else { Older::within(answer, still) }
+    fn still(self) -> u32 {
+        self.when as u32 & ALL_SHORT
     }
 
-    fn long(self, answer: Answer) -> Asked {
-        let still = self.when as u32 & ALL_SHORT;
-        let still = if still == ALL_SHORT { ALL } else { still };
-        Asked { question: self.question, still, at: self.when >> 8, answer }
+    /// A load's question, here or before this one, and its answer.
+    #[inline(always)]
+    fn load(self) -> Option<(Question, Answer)> {
+        match self.question {
+            Question::Load { .. } => Some((self.question, Answer::from(self.answer))),
+            Question::Data { pc, access, .. } if self.still() != ALL_SHORT => {
+                Some((Question::Load { pc, access }, Answer::from(self.answer / PASSES)))
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer to its own question, and what else its number says.
+    #[inline(always)]
+    fn parts(self) -> (Answer, u32) {
+        let both = matches!(self.question, Question::Data { .. }) && self.still() != ALL_SHORT;
+        let above = if both { self.answer & PASSES } else { 0 };
+        (Answer::from(self.answer - above), above)
+    }
+
+    /// An answer to a load's question, as far as it matters.
+    #[inline(always)]
+    fn matters(self, answer: Answer) -> Answer {
+        if self.still() == ALL_SHORT { answer } else { Older::within(answer, self.still()) }
+    }
+
+    /// The same with another answer to its own question, if there can be such.
+    fn answered(self, answer: Answer) -> Option<Short> {
+        let (_, above) = self.parts();
+        let both = self.load().is_some();
+        let answer = u32::try_from(answer).ok().filter(|&a| !both || a < PASSES)?;
+        Some(Short { answer: answer | above, ..self })
+    }
+
+    /// All that was asked.
+    fn long(self) -> impl Iterator<Item = Asked> {
+        let (answer, _) = self.parts();
+        let load = self.load();
+        let first = load.map(|(question, answer)| {
+            let still = if self.still() == ALL_SHORT { ALL } else { self.still() };
+            Asked { question, still, at: 0, answer }
+        });
+        let data = Asked { question: self.question, still: ALL, at: self.when >> 8, answer };
+        let alone = load.is_none_or(|(question, _)| question != self.question);
+        first.into_iter().chain(alone.then_some(data))
     }
 }
 
@@ -305,6 +361,26 @@ impl Memo {
         &self.all[s.from as usize..][..s.asked as usize]
     }
 
+    /// What has been answered already when a run is to be worked out: the questions of a step so
+    /// far, and the last ones.
+    fn answers(&mut self, before: std::ops::Range<usize>, last: impl IntoIterator<Item = Asked>) {
+        self.asked.clear();
+        self.asked.extend(self.all[before].iter().flat_map(|a| a.long()).chain(last));
+        self.answered = self.asked.len();
+    }
+
+    /// Keep the questions of a run; false where one cannot be kept.
+    fn shorten(&mut self) -> bool {
+        let mut rest = &self.asked[..];
+        while let [first, then @ ..] = rest {
+            let both = then.first().and_then(|second| Short::of_both(first, second));
+            rest = if both.is_some() { &then[1..] } else { then };
+            let Some(short) = both.or_else(|| Short::of(first)) else { return false };
+            self.all.push(short);
+        }
+        true
+    }
+
     /// A step from a state, behind those that are known.
     fn add(&mut self, from: u32, step: Step, counts: Marks) {
         let new = self.steps.len() as u32;
@@ -316,26 +392,32 @@ impl Memo {
         self.counts.push(counts);
     }
 
-    /// Another step of the same run that has had the same answers so far and has this one now.
-    fn instead(&mut self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
-        let key = (of, at as u32, answer);
+    /// Another step of the same run that has had the same answers so far and has this one now:
+    /// to a load's question, or to the one that stands there.
+    fn instead(&mut self, node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
+        let key = (of, at as u32 * 2 + u32::from(load), answer);
         if let Some(&known) = self.found.get(&key) {
             return Some(known);
         }
-        let other = self.search(node, of, at, answer)?;
+        let other = self.search(node, of, at, answer, load)?;
         self.found.insert(key, other);
         Some(other)
     }
 
-    fn search(&self, node: u32, of: u32, at: usize, answer: Answer) -> Option<u32> {
+    fn search(&self, node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
         let step = &self.steps[of as usize];
-        let before = &self.asked(of)[..at];
+        let (before, here) = self.asked(of).split_at(at);
+        let wanted = here[0].answered(answer);
+        let fits = |a: &Short| match load {
+            true => a.load().is_some_and(|(_, of_load)| a.matters(answer) == of_load),
+            false => Some(*a) == wanted,
+        };
         self.steps(node).find(|&s| {
             let other = &self.steps[s as usize];
             let asked = self.asked(s);
             (other.first, other.next, other.count) == (step.first, step.next, step.count)
-                && asked.get(at).is_some_and(|a| Answer::from(a.answer) == answer)
-                && asked.iter().zip(before).all(|(a, b)| a.answer == b.answer)
+                && asked.get(at).is_some_and(fits)
+                && asked[..at] == *before
         })
     }
 }
@@ -396,14 +478,30 @@ impl Pipeline {
         let mut i = 0;
         while i < self.memo.steps[chosen as usize].asked as usize {
             let a = self.memo.all[from + i];
-            let answer = a.matters(self.answer(a.question, base.wrapping_add_signed(a.at()), accesses));
-            if answer != Answer::from(a.answer) {
-                let Some(other) = self.memo.instead(node, chosen, i, answer) else {
-                    let memo = &mut self.memo;
-                    memo.asked.clear();
-                    memo.asked.extend(memo.all[from..from + i].iter().map(|b| b.long(Answer::from(b.answer))));
-                    memo.asked.push(a.long(answer));
-                    memo.answered = i + 1;
+            let at = base.wrapping_add_signed(a.at());
+            if let Some((question, expected)) = a.load() {
+                let answer = self.answer(question, at, accesses);
+                if a.matters(answer) != expected {
+                    let Some(other) = self.memo.instead(node, chosen, i, answer, true) else {
+                        self.memo.answers(from..from + i, [Asked { question, still: ALL, at: 0, answer }]);
+                        return false;
+                    };
+                    // Asking it again changes nothing.
+                    chosen = other;
+                    from = self.memo.steps[chosen as usize].from as usize;
+                    continue;
+                }
+                if question == a.question {
+                    i += 1;
+                    continue;
+                }
+            }
+            let answer = self.answer(a.question, at, accesses);
+            if answer != a.parts().0 {
+                let Some(other) = self.memo.instead(node, chosen, i, answer, false) else {
+                    let mut last: Vec<Asked> = a.long().collect();
+                    last.iter_mut().for_each(|l| l.answer = if l.question == a.question { answer } else { l.answer });
+                    self.memo.answers(from..from + i, last);
                     return false;
                 };
                 chosen = other;
@@ -466,8 +564,7 @@ impl Pipeline {
         self.memo.node = Some(to);
         let memo = &mut self.memo;
         let before = memo.all.len();
-        memo.all.extend(memo.asked.iter().map_while(Short::of));
-        let whole = memo.all.len() - before == memo.asked.len();
+        let whole = memo.shorten();
         if let Some(from) = from.filter(|_| whole) {
             let mut counts = self.marks_here();
             counts.subtract(&self.memo.before);
@@ -481,7 +578,7 @@ impl Pipeline {
                 count: run.key(),
                 other: NO,
                 from: before as u32,
-                asked: memo.asked.len() as u32,
+                asked: (memo.all.len() - before) as u32,
                 to,
                 instructions: instructions as u32,
                 cycles: self.calendar.now() - memo.base,

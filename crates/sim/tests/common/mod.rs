@@ -52,6 +52,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         issue_cycles: 1,
         unit_cycles: 1,
         uops: 1,
+        uop_units: vec![],
         latency: 1,
         dest_latency: vec![],
         taken_cycles: 0,
