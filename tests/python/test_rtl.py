@@ -328,6 +328,24 @@ def test_the_walk_through_works(cli, write, tmp_path):
     assert cli("rtl", "present8.toml", "--verilog-only").code == 0
 
 
+@pytest.mark.parametrize("first", ["out of time", "TIMEOUT"])
+def test_a_proof_that_does_not_come_to_an_end_is_undecided(monkeypatch, first):
+    """Yosys is not asked: what it says, or that it was given up, is given."""
+    answers = iter([first, "Interrupted SAT solver: TIMEOUT!"])
+
+    def run(script, files, wanted, seconds):
+        text = next(answers)
+        if text == "out of time":
+            raise yosys.OutOfTime(text)
+        return {"proof.txt": text, "error": ""}
+
+    monkeypatch.setattr(yosys, "run", run)
+    answer = yosys.prove("op", {"op.v": ""}, "")
+    assert answer["proved"] is None and "within" in answer["undecided"]
+    answers = iter(["out of time", "SAT proof finished - no model found: SUCCESS!"])
+    assert yosys.prove("op", {"op.v": ""}, "") == {"proved": True}
+
+
 #: What a report says, without asking Yosys.
 FIGURES = {"gates": 812.5, "depth": 9, "cmos": 900.0, "unit_gates": 1000, "flip_flops": 0, "memory_bits": 0}
 
@@ -344,6 +362,11 @@ def test_the_answer_begins_with_what_it_costs():
     )
     wrong = {**row, "name": "other", "proved": False, "counterexample": {"rs1": 3}}
     assert rtl.text(document(row, wrong)).startswith("small, 2 instructions on rv32: 1 WRONG")
+    late = {**row, "name": "product", "proved": None, "undecided": "neither within 300 seconds"}
+    said = rtl.text(document(row, late))
+    assert "proved equal to their semantics but for product, undecided; the largest" in said
+    assert "product: undecided: neither within 300 seconds" in said and rtl.right(document(row, late))
+    assert not rtl.right(document(row, late, wrong))
     unproved = {k: v for k, v in row.items() if k != "proved"}
     assert "not proved; the largest" in rtl.text(document(unproved))
     plain = {**document({"name": "nibble", "module": "op_nibble", "needs": []}), "yosys": None}

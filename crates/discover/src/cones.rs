@@ -53,21 +53,21 @@ pub fn candidates(funcs: &[(FuncId, Func)], counts: &Counts, limits: Limits) -> 
 /// constants.
 fn merged(funcs: &[(FuncId, Func)], places: Vec<Place>) -> Vec<Candidate> {
     let slots = places[0].written.constants.len();
-    let values = |n: usize| places.iter().map(|p| p.written.constants[n]).collect::<BTreeSet<u32>>();
-    let differing: Vec<(usize, BTreeSet<u32>)> =
+    let values = |n: usize| places.iter().map(|p| p.written.constants[n]).collect::<BTreeSet<u64>>();
+    let differing: Vec<(usize, BTreeSet<u64>)> =
         (0..slots).map(|n| (n, values(n))).filter(|(_, values)| values.len() > 1).collect();
     let bits: u32 = differing.iter().map(|(_, v)| v.len().next_power_of_two().ilog2()).sum();
     if bits <= MOST_BITS && differing.iter().all(|(_, v)| v.len() <= MOST_VALUES) {
         return candidate(funcs, &places.iter().collect::<Vec<_>>(), &differing).into_iter().collect();
     }
-    let mut same: BTreeMap<&[u32], Vec<&Place>> = BTreeMap::new();
+    let mut same: BTreeMap<&[u64], Vec<&Place>> = BTreeMap::new();
     for place in &places {
         same.entry(&place.written.constants).or_default().push(place);
     }
     same.into_values().filter_map(|places| candidate(funcs, &places, &[])).collect()
 }
 
-fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, BTreeSet<u32>)]) -> Option<Candidate> {
+fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, BTreeSet<u64>)]) -> Option<Candidate> {
     // An operation is done once: places that share one do not both count.
     let mut taken: HashSet<(FuncId, Value)> = HashSet::new();
     let (mut count, mut saves) = (0, 0);
@@ -92,7 +92,7 @@ fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, B
         immediates: differing
             .iter()
             .enumerate()
-            .map(|(i, (_, values))| (name(i), values.iter().map(|&v| i64::from(v as i32)).collect()))
+            .map(|(i, (_, values))| (name(i), values.iter().map(|&v| signed(funcs, first, v)).collect()))
             .collect(),
         semantics,
         constants: String::new(),
@@ -100,6 +100,13 @@ fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, B
         places: count,
         saves,
     })
+}
+
+/// A constant of the place's words, as a signed number.
+fn signed(funcs: &[(FuncId, Func)], place: &Place, constant: u64) -> i64 {
+    let func = funcs.iter().find(|f| f.0 == place.func).map(|f| &f.1);
+    let bits = func.zip(place.nodes.first()).map_or(64, |(f, &v)| f.ty(v).bits());
+    ciphermill_ir::ops::sext(constant, bits)
 }
 
 fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {

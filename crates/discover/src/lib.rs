@@ -11,8 +11,8 @@
 //! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
 //!   they are added to.
 //!
-//! Candidates that are the same but for constants become one, with immediates. How much a candidate saves is an estimate here, of operations and
-//! of how often they ran; what it really saves is for whoever compiles the
+//! Candidates that are the same but for constants become one, with immediates. How much a
+//! candidate saves is an estimate here, of operations and of how often they ran; what it really saves is for whoever compiles the
 //! program with it to measure, and what it costs, for synthesis.
 
 pub mod cones;

@@ -3,12 +3,14 @@
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::{BTreeSet, HashMap};
 
-/// Can an operation stand in an instruction's semantics?
+/// Can an operation stand in an instruction's semantics? All its values are words of the
+/// machine then: what comes to the selector has no others in arithmetic.
 pub fn expressible(func: &Func, inst: Inst) -> bool {
     let data = &func.insts[inst];
-    let words = data.results.iter().chain(&data.args).all(|&v| func.ty(v) == Type::I32);
-    words
-        && data.results.len() == 1
+    let [result] = data.results[..] else { return false };
+    let word = func.ty(result);
+    matches!(word, Type::I32 | Type::I64)
+        && data.args.iter().all(|&v| func.ty(v) == word)
         && matches!(data.op, Op::Bin(_) | Op::Un(_) | Op::Cmp(_) | Op::Select)
         && written(data.op, &["x"; 3]).is_some()
 }
@@ -39,7 +41,7 @@ fn written(op: Op, args: &[&str]) -> Option<String> {
             UnOp::SExt8 => call("sext8"),
             UnOp::SExt16 => call("sext16"),
             UnOp::Bswap => call("bswap"),
-            UnOp::SExt32 => None,
+            UnOp::SExt32 => call("sext32"),
         },
         Op::Cmp(op) => infix(match op {
             CmpOp::Eq => "==",
@@ -58,7 +60,7 @@ fn written(op: Op, args: &[&str]) -> Option<String> {
 pub struct Written {
     /// With `{n}` for the n-th constant; statements before the last are `let`.
     pub skeleton: String,
-    pub constants: Vec<u32>,
+    pub constants: Vec<u64>,
     /// Registers `rs1`, `rs2` ... that it reads, and results that it has.
     pub inputs: usize,
     pub outputs: usize,
@@ -131,7 +133,7 @@ struct Writer<'a> {
     inputs: Vec<Value>,
     lets: Vec<(String, String)>,
     names: HashMap<Value, String>,
-    constants: Vec<u32>,
+    constants: Vec<u64>,
 }
 
 impl Writer<'_> {
@@ -141,7 +143,7 @@ impl Writer<'_> {
             return Some(name.clone());
         }
         if let Some(c) = self.func.as_const(v) {
-            self.constants.push(c as u32);
+            self.constants.push(c & self.func.ty(v).mask());
             return Some(format!("{{{}}}", self.constants.len() - 1));
         }
         if !self.nodes.contains(&v) {

@@ -4,16 +4,27 @@ use ciphermill_discover::{Candidate, Counts, Limits, cones};
 use ciphermill_ir::{Func, FuncId, Module};
 
 fn module(body: &str) -> Module {
-    let text = format!("(module (func (export \"f\") (param i32 i32 i32) (result i32) (local i32) {body}))");
+    module_of(body, "i32")
+}
+
+fn module_of(body: &str, word: &str) -> Module {
+    let text = format!(
+        "(module (func (export \"f\") (param {word} {word} {word}) (result {word}) (local {word}) {body}))"
+    );
     let wasm = wat::parse_str(text).expect("the test's module is well formed");
     let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
-    ciphermill_opt::optimise(&mut module, &ciphermill_opt::Options::default()).expect("the module optimises");
+    let word_bits = if word == "i64" { 64 } else { 32 };
+    let options = ciphermill_opt::Options { word_bits, ..ciphermill_opt::Options::default() };
+    ciphermill_opt::optimise(&mut module, &options).expect("the module optimises");
     module
 }
 
 /// Candidates of a function that ran once.
 fn found(body: &str, inputs: usize, outputs: usize) -> Vec<Candidate> {
-    let module = module(body);
+    found_in(&module(body), inputs, outputs)
+}
+
+fn found_in(module: &Module, inputs: usize, outputs: usize) -> Vec<Candidate> {
     let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
     let blocks = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1)));
     let counts: Counts = blocks.collect();
@@ -29,6 +40,15 @@ fn semantics(body: &str, inputs: usize) -> Vec<String> {
 const X: &str = "(local.get 0)";
 const Y: &str = "(local.get 1)";
 const Z: &str = "(local.get 2)";
+
+#[test]
+fn words_of_64_bits_are_words_too() {
+    let body = format!("(i64.xor (i64.xor {X} (i64.rotl {X} (i64.const 45))) (i64.const 0x123456789a))");
+    let all = found_in(&module_of(&body, "i64"), 1, 1);
+    let largest = all.iter().max_by_key(|c| c.operations).expect("there are three operations");
+    assert_eq!((largest.operations, largest.saves), (3, 2));
+    assert!(largest.semantics.contains("0x123456789a") && largest.semantics.contains("rotl(rs1, 45)"), "{largest:?}");
+}
 
 #[test]
 fn inputs_are_counted() {
