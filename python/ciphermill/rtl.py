@@ -203,6 +203,9 @@ def records(document: dict[str, Any]) -> list[dict[str, Any]]:
 def sentence(document: dict[str, Any]) -> str:
     """What it costs and whether it is right, in words."""
     made = [row for row in document["instructions"] if "refused" not in row]
+    if not made:
+        names, there = ", ".join(document["extensions"]), len(document["instructions"])
+        return f"{names}, on {document['machine']}: no hardware of its own; none of its {there} instruction{'' if there == 1 else 's'} is one of registers alone."
     several = "" if len(made) == 1 else "s"
     what = f"{', '.join(document['extensions'])}, {len(made)} instruction{several} on {document['machine']}"
     if document["yosys"] is None:
