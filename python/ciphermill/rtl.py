@@ -204,8 +204,7 @@ def sentence(document: dict[str, Any]) -> str:
     """What it costs and whether it is right, in words."""
     made = [row for row in document["instructions"] if "refused" not in row]
     if not made:
-        names, there = ", ".join(document["extensions"]), len(document["instructions"])
-        return f"{names}, on {document['machine']}: no hardware of its own; none of its {there} instruction{'' if there == 1 else 's'} is one of registers alone."
+        return f"{', '.join(document['extensions'])}, on {document['machine']}: nothing to make hardware of; each instruction says why."
     several = "" if len(made) == 1 else "s"
     what = f"{', '.join(document['extensions'])}, {len(made)} instruction{several} on {document['machine']}"
     if document["yosys"] is None:

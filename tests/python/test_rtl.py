@@ -354,7 +354,7 @@ def test_the_answer_begins_with_what_it_costs():
 def test_nothing_is_not_called_proved():
     refused = {"name": "ld1_x", "refused": "ld1_x reaches memory"}
     document = {"extensions": ["addr-indexed"], "machine": "epic", "yosys": "0.60", "instructions": [refused], "units": []}
-    assert rtl.sentence(document) == "addr-indexed, on epic: no hardware of its own; none of its 1 instruction is one of registers alone."
+    assert rtl.sentence(document) == "addr-indexed, on epic: nothing to make hardware of; each instruction says why."
 
 
 def test_gates_of_what_a_measurement_was_made_with(monkeypatch):
