@@ -124,6 +124,13 @@ def tolerances(given: Iterable[str]) -> dict[str, float]:
     return found | named
 
 
+def wanted(baseline: str | None, given: Iterable[str]) -> None:
+    """InputError for a tolerance where nothing is compared: it would pass whatever came out."""
+    given = list(given)
+    if given and baseline is None:
+        raise InputError(f"--tolerance {','.join(given)}: nothing is compared; name a baseline with --compare FILE")
+
+
 def read(path: str | Path, key: str) -> list[dict[str, Any]]:
     """The entries of a baseline document; ``key`` is ``measurements`` or ``instructions``."""
     again = "make one with --json, for instance: ciphermill run rijndael --json > baseline.json"

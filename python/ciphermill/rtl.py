@@ -203,6 +203,8 @@ def records(document: dict[str, Any]) -> list[dict[str, Any]]:
 def sentence(document: dict[str, Any]) -> str:
     """What it costs and whether it is right, in words."""
     made = [row for row in document["instructions"] if "refused" not in row]
+    if not made:
+        return f"{', '.join(document['extensions'])}, on {document['machine']}: nothing to make hardware of; each instruction says why."
     several = "" if len(made) == 1 else "s"
     what = f"{', '.join(document['extensions'])}, {len(made)} instruction{several} on {document['machine']}"
     if document["yosys"] is None:

@@ -197,3 +197,11 @@ def test_what_replaces_a_value_under_a_condition_leaves_the_old_one_to_its_reade
     """The upper half of Salsa20's counter is carried round and read where it is replaced:
     both cannot have one register."""
     assert cm.run("salsa20", variant=variant, on="itanium2", unroll=True).verified
+
+
+def test_fewer_registers_are_a_file_that_inherits():
+    """The example of docs/new-machine.md: RC6 has what it needs in 64 registers too, and is no faster there."""
+    example = Path(__file__).parents[2] / "docs" / "examples" / "epic64.toml"
+    less, all_ = (cm.run("rc6", on=on, bytes=256) for on in (example, "epic"))
+    assert less.verified and less.machine == "epic64"
+    assert all_.bounds["lower"] <= all_.cycles_per_block <= less.cycles_per_block

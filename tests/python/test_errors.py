@@ -49,6 +49,8 @@ from ciphermill.manifest import find
         (["run", "rijndael", "--on", "rv32", "--set", "clock"], "--set clock: write PATH=VALUE, for instance issue.width=4"),
         (["run", "rijndael", "--cc", "no-such-compiler"], "--cc no-such-compiler: no program no-such-compiler was found on the PATH"),
         (["run", "rijndael", "--frobnicate"], "No such option"),
+        (["run", "rijndael", "--tolerance", "1%"], "--tolerance 1%: nothing is compared; name a baseline with --compare FILE"),
+        (["rtl", "zbb", "--tolerance", "1%"], "--tolerance 1%: nothing is compared; name a baseline with --compare FILE"),
         (["run"], "Missing argument 'CIPHER'; see ciphermill run --help"),
         (["run", "rijndael", "--key-bits", "many"], "Invalid value for '--key-bits': 'many' is not a valid int"),
         (["frobnicate"], "No such command 'frobnicate'"),

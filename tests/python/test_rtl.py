@@ -374,6 +374,12 @@ def test_the_answer_begins_with_what_it_costs():
     assert [r["kind"] for r in rtl.records(document(row))] == ["instruction"]
 
 
+def test_nothing_is_not_called_proved():
+    refused = {"name": "ld1_x", "refused": "ld1_x reaches memory"}
+    document = {"extensions": ["addr-indexed"], "machine": "epic", "yosys": "0.60", "instructions": [refused], "units": []}
+    assert rtl.sentence(document) == "addr-indexed, on epic: nothing to make hardware of; each instruction says why."
+
+
 def test_gates_of_what_a_measurement_was_made_with(monkeypatch):
     from ciphermill import InputError
     from ciphermill.commands import measuring

@@ -219,7 +219,7 @@ def test_a_bar_is_one_measurement(content):
     other = result.cells["t", row, size]
     result.cells["t", row, size] = dataclasses.replace(other, measurement=Measurement({**other.measurement.to_dict(), "cycles_per_byte": 7.0}))
     points = figures.labelled(result)
-    assert [label for label, _ in points] == ["First, rv32, speed", "First, rv32, size", "Second, rv32"]
+    assert [label for label, _ in points] == ["First, speed", "First, size", "Second"]
     spec = figures.stacks("k", points).spec
     drawn: dict[str, float] = {}
     for part in spec["datasets"][spec["data"]["name"]]:

@@ -42,6 +42,7 @@ def rtl(
     check(json, csv, parquet)
     options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
     accepted = compare.tolerances(tolerance)
+    compare.wanted(baseline, tolerance)
     if baseline is not None:
         compare.read(baseline, "instructions")
     if not verilog_only:

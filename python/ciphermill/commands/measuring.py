@@ -61,6 +61,7 @@ def run(
     options.check()
     writable(benchmark, "--benchmark-json")
     accepted = compare.tolerances(tolerance)
+    compare.wanted(baseline, tolerance)
     if baseline is not None:
         # A baseline that cannot be read is said before the work, not after it.
         compare.read(baseline, "measurements")

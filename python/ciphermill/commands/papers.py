@@ -36,8 +36,11 @@ def study(
         webreport.check_installed()
     results = studies.run(chosen, with_progress)
     if figures is not None:
-        for path in webreport.draw(results, Path(figures)):
+        drawn = webreport.draw(results, Path(figures))
+        for path in drawn:
             complain(f"drawn: {path}")
+        if not drawn:
+            complain(f"--figures {figures}: nothing drawn; no report.toml of these studies asks for bars or curves")
     document = studies.document(results)
     if not emit(document, studies.records(document), json, csv, parquet):
         text.show(results)

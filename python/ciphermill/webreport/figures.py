@@ -159,16 +159,17 @@ def measurements(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def labelled(result: Result) -> list[tuple[str, Any]]:
-    """A study's measurements by labels of which no two are the same: the row and the
-    machine, with as much of the column, the table and the direction as tells them apart."""
+    """A study's measurements by labels of which no two are the same: the row, the machine
+    where there are several, and as much of column, table and direction as tells them apart."""
     tables = {id(cell): table.title.split(":")[0] for table in result.study.tables for cell in result.of(table)}
+    cells = measurements(list(result.cells.values()))
+    several = len({cell.measurement.machine for cell in cells}) > 1
 
     def words(cell: Cell, more: int) -> str:
         m = cell.measurement
-        machine = f"{m.machine}{', feedback' if m.blocks == 'single' else ''}"
-        return ", ".join([cell.row.label, machine, *[cell.column.label, tables[id(cell)], m.direction][:more]])
+        common = [cell.row.label, m.machine if several else "", "feedback" if m.blocks == "single" else ""]
+        return ", ".join(filter(None, [*common, *[cell.column.label, tables[id(cell)], m.direction][:more]]))
 
-    cells = measurements(list(result.cells.values()))
     labels = [words(cell, 0) for cell in cells]
     for more in (1, 2, 3):
         there = Counter(labels)
