@@ -198,3 +198,15 @@ def test_asm(cli, tmp_path):
     assert (tmp_path / "out.s").read_text() == printed.out
     for name in ("cm_keysetup", "cm_encrypt_blocks", "cm_decrypt_feedback"):
         assert f"{name}:" in printed.out
+
+
+@pytest.mark.parametrize(("cipher", "variant"), [("twofish", "full-keying"), ("hc128", None), ("mars", None)])
+def test_lookups_are_counted_alike_whatever_the_word(cipher, variant):
+    """Tables that are constants and tables that the program makes."""
+
+    def lookups(machine: str) -> float:
+        m = cm.run(cipher, on=machine, variant=variant, blocks="single")
+        return m.metrics["lookup_share"] * m.instructions
+
+    assert lookups("rv64") == pytest.approx(lookups("rv32"), rel=0.01)
+    assert lookups("rv64") > 0

@@ -200,9 +200,20 @@ pub fn is_narrow(func: &Func, v: Value) -> bool {
     match data.op {
         Op::Load(m) => m.bytes <= 2 && !m.signed && m.space != Space::Stack,
         Op::Bin(BinOp::And) => constant(1).is_some_and(|c| c <= 0xffff) || is_narrow(func, data.args[0]),
-        Op::Bin(BinOp::ShrU) => constant(1).is_some_and(|c| c & 31 >= 16 && func.ty(v).bits() == 32) || is_narrow(func, data.args[0]),
+        Op::Bin(BinOp::ShrU) => {
+            let bits = u64::from(func.ty(v).bits());
+            let left = |c: u64| below(func, data.args[0], bits) >> (c & (bits - 1)) <= 0xffff;
+            constant(1).is_some_and(left) || is_narrow(func, data.args[0])
+        }
         _ => false,
     }
+}
+
+/// The bits that a value may have: those of its type, or of a mask that it went through,
+/// as a word of 32 bits does before it is shifted in a register of 64.
+fn below(func: &Func, v: Value, bits: u64) -> u64 {
+    let masked = func.def_inst(func.resolve(v)).map(|i| &func.insts[i]).filter(|d| matches!(d.op, Op::Bin(BinOp::And)));
+    masked.and_then(|d| func.as_const(d.args[1])).unwrap_or(ciphermill_ir::ops::mask(bits as u32))
 }
 
 /// Values used by a terminator or instruction, counted for every value.

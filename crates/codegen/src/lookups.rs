@@ -14,7 +14,7 @@
 //! allocation only move instructions; what they add is overhead.
 
 use crate::align::is_narrow;
-use ciphermill_ir::{BinOp, Func, Inst, Op, Space, Value};
+use ciphermill_ir::{BinOp, Func, Inst, Op, Space, UnOp, Value};
 use std::collections::{HashMap, HashSet};
 
 /// The instructions of one function that serve table lookups.
@@ -103,6 +103,8 @@ fn has_index(func: &Func, v: Value, depth: u32) -> bool {
             data.args.iter().any(|&a| func.as_const(a).is_none() && has_index(func, a, depth - 1))
         }
         Op::Bin(BinOp::Shl) if depth > 0 => func.as_const(data.args[1]).is_some() && has_index(func, data.args[0], depth - 1),
+        // What a word of 32 bits in a register of 64 is cut to.
+        Op::Un(UnOp::SExt32) => has_index(func, data.args[0], depth),
         _ => false,
     }
 }
@@ -115,7 +117,7 @@ fn collect(func: &Func, v: Value, out: &mut Vec<Inst>) {
     let data = &func.insts[inst];
     let address = matches!(
         data.op,
-        Op::Bin(BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::ShrU | BinOp::And)
+        Op::Un(UnOp::SExt32) | Op::Bin(BinOp::Add | BinOp::Or | BinOp::Xor | BinOp::Shl | BinOp::ShrU | BinOp::And)
     );
     if address && !out.contains(&inst) {
         out.push(inst);

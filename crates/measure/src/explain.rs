@@ -290,7 +290,8 @@ fn describe(
     let kernel = Kernel::new(machine, &steps, way.looped)?;
     let (recurrence, chain) = kernel.recurrence();
     let spent: u64 = kernel.spans.iter().zip(&runs).map(|(cycles, times)| cycles * times).sum();
-    let share = spent as f64 / total.max(1) as f64;
+    // Passes that follow each other without a gap may be slower than those that ran.
+    let share = (spent as f64 / total.max(1) as f64).min(1.0);
     let paths: BTreeSet<usize> = machine.instrs.iter().flat_map(|i| &i.paths).map(|p| p.0).collect();
     let taken = |(u, cycles): (usize, u64)| {
         let unit = &machine.units[u];
