@@ -205,7 +205,7 @@ def test_lookups_are_counted_alike_whatever_the_word(cipher, variant):
     """Tables that are constants and tables that the program makes."""
 
     def lookups(machine: str) -> float:
-        m = cm.run(cipher, on=machine, variant=variant, blocks="single")
+        m = cm.run(cipher, on=machine, variant=variant)
         return m.metrics["lookup_share"] * m.instructions
 
     assert lookups("rv64") == pytest.approx(lookups("rv32"), rel=0.01)
