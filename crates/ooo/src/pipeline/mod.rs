@@ -7,9 +7,10 @@
 //! Here is the way of one instruction through the core; its steps are in
 //! [`rename`], [`execute`] and [`branch`], counting in [`tally`], what is done
 //! with long runs in [`sampled`]. [`outside`] has all that the core asks of
-//! caches and predictors, [`memo`] what it need not work out twice, [`state`]
+//! caches and predictors, [`memo`] what it need not work out twice ([`asked`]: what of it is kept), [`state`]
 //! what that depends on.
 
+mod asked;
 mod branch;
 mod execute;
 mod memo;
