@@ -77,8 +77,9 @@ fn reason(module: &Module, patterns: &[&Pat], bits: u32) -> String {
             let data = &func.insts[inst];
             for pat in patterns {
                 let fit = node(func, pat, data.op, &data.args, bits);
-                let key = |f: &Fit| (f.differs.is_none(), f.alike);
-                if fit.alike > 0 && best.as_ref().is_none_or(|b| key(&fit) > key(&b.0)) {
+                // The fewest operations missing: some forms of a line have more than others.
+                let key = |f: &Fit, all: usize| (f.differs.is_none(), std::cmp::Reverse(all.saturating_sub(f.alike)));
+                if fit.alike > 0 && best.as_ref().is_none_or(|b| key(&fit, size(pat)) > key(&b.0, b.1)) {
                     best = Some((fit, size(pat), &func.name));
                 }
             }
