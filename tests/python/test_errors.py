@@ -57,6 +57,7 @@ from ciphermill.manifest import find
         (["list", "cipher"], "no list of 'cipher' (did you mean 'ciphers'?); there are ciphers, machines, extensions"),
         (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: there is no folder no/such/folder"),
         (["show", "zbb"], "zbb is an extension, not a machine; add it to one: "),
+        (["run", "rc6", "--on", "rv32", "--with", "leon2"], "leon2 is a machine, not an extension; run on it: --on leon2"),
         (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
     ],
 )  # fmt: skip
