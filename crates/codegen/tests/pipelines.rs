@@ -19,10 +19,10 @@ fn program(machine: &str, body: &str) -> Arc<Program> {
 
 /// Words from 1024 on, each squared (15 bits of it) and added to its own doubled so many
 /// times over, are added up: a chain of dependences as long as that of a cipher, and a
-/// sum that the last iteration leaves behind.
+/// sum that the last iteration leaves behind. What is given back is made of it.
 const STEPS: usize = 12;
 
-fn chain() -> String {
+fn chain(back: &str) -> String {
     let step = "(local.set $x (i32.add (i32.shl (local.get $x) (i32.const 1))
                   (i32.mul (i32.and (local.get $x) (i32.const 0x7fff)) (i32.and (local.get $x) (i32.const 0x7fff)))))";
     format!(
@@ -33,7 +33,7 @@ fn chain() -> String {
              (local.set $sum (i32.add (local.get $sum) (local.get $x)))
              (local.set $p (i32.add (local.get $p) (i32.const 4)))
              (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
-           (local.get $sum))",
+           {back})",
         step.repeat(STEPS)
     )
 }
@@ -42,9 +42,10 @@ fn expected(word: u32) -> u32 {
     (0..STEPS).fold(word, |x, _| (x << 1).wrapping_add((x & 0x7fff) * (x & 0x7fff)))
 }
 
-#[test]
-fn every_number_of_iterations_enters_and_leaves() {
-    let program = program("c64x", &chain());
+/// A pipeline of three stages and more gives, for every number of iterations, the sum and
+/// so much for each word.
+fn enters_and_leaves(back: &str, each: u32) {
+    let program = program("c64x", &chain(back));
     let stages = program.loops.iter().map(|l| l.stages).max();
     assert!(stages >= Some(3), "{stages:?} stages\n{}", ciphermill_program::asm::print(&program));
     for n in 1..=9u32 {
@@ -55,6 +56,18 @@ fn every_number_of_iterations_enters_and_leaves() {
         }
         let found = sim.call_export("f", &[u64::from(n)]).expect("the call returns");
         let sum = words.iter().take(n as usize).fold(0u32, |sum, &word| sum.wrapping_add(expected(word)));
-        assert_eq!(found, [u64::from(sum)], "{n} words");
+        assert_eq!(found, [u64::from(sum.wrapping_add(n * each))], "{n} words");
     }
+}
+
+#[test]
+fn every_number_of_iterations_enters_and_leaves() {
+    enters_and_leaves("(local.get $sum)", 0);
+}
+
+/// A pointer that the code behind the loop goes on from does not tie the end of one
+/// iteration to the beginning of the next.
+#[test]
+fn a_pointer_wanted_behind_the_loop_lets_iterations_overlap() {
+    enters_and_leaves("(i32.add (local.get $sum) (local.get $p))", 4);
 }

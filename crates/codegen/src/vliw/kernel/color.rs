@@ -162,9 +162,8 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
             }
         }
     }
-    for &(i, _) in &ops.live_out {
-        last[i] = Some(last[i].map_or(end, |l| l.max(end)));
-    }
+    let mut behind = vec![false; n];
+    ops.live_out.iter().for_each(|l| behind[l.0] = true);
     let mut webs: Vec<Web> = Vec::new();
     // When the first of the values that were in a value's register came there.
     let mut since: Vec<i64> = vec![0; n];
@@ -175,12 +174,15 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
         }
         let mut start = schedule.time[i] + kept(ops, i);
         let stop = last[i].unwrap_or(start).max(start);
-        let interface = ops.initial.contains_key(&i) || ops.live_out.iter().any(|l| l.0 == i);
+        let interface = ops.initial.contains_key(&i) || behind[i];
         since[i] = tied_to[i].map_or(start, |(p, d)| since[p] - d * ii);
         // The next iteration's values would come while these are there.
         if stop - since[i] >= ii {
             return None;
         }
+        // The last iteration's stays to be read behind the loop: nothing comes in its
+        // place any more, but nothing else may.
+        let stop = if behind[i] { stop.max(end) } else { stop };
         // What the first iteration finds in the register has been there since
         // before the loop.
         if ops.initial.contains_key(&i) {

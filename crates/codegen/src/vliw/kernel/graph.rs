@@ -21,6 +21,8 @@ pub struct Edges {
 pub struct Orders {
     /// Inductions, which no order ties to one place.
     pub lazy: Vec<bool>,
+    /// Those among them that only make a value for behind the loop of another's.
+    pub parting: Vec<usize>,
     pub edges: Edges,
     /// The operations, each behind those before it.
     sorted: Vec<usize>,
@@ -30,14 +32,16 @@ pub struct Orders {
 
 impl Orders {
     pub fn of(ops: &Ops) -> Orders {
-        let lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
+        let mut lazy: Vec<bool> = (0..ops.ops.len()).map(|i| induction(ops, i)).collect();
+        let parting: Vec<usize> = parting(ops, &lazy);
+        parting.iter().for_each(|&i| lazy[i] = true);
         let edges = edges(ops, &lazy);
         let sorted = topological(&edges);
         let mut depth = vec![0i64; ops.ops.len()];
         for &i in &sorted {
             depth[i] = edges.preds[i].iter().map(|&(p, w)| depth[p] + w).max().unwrap_or(0).max(0);
         }
-        Orders { lazy, edges, sorted, depth }
+        Orders { lazy, parting, edges, sorted, depth }
     }
 
     /// Length of the longest chain of one iteration, in cycles.
@@ -83,14 +87,33 @@ impl Orders {
 }
 
 /// Is the operation an induction: a function of its own last result and of
-/// values from outside?
+/// values from outside? One that is wanted behind the loop is no less: nothing
+/// writes its register any more when the last iteration has.
 pub fn induction(ops: &Ops, i: usize) -> bool {
     let op = &ops.ops[i];
     op.writes.is_some()
         && op.reads.iter().all(|r| matches!(r.1, From::Outside(_)) || r.1 == From::Node(i, 1))
         && ops.initial.contains_key(&i)
         && !ops.ops.iter().any(|o| o.reads.iter().any(|r| r.1 == From::Node(i, 0)))
-        && !ops.live_out.iter().any(|l| l.0 == i)
+}
+
+/// Operations that nothing in the loop reads, which read inductions of the iteration
+/// before and nothing else: copies of pointers for what comes behind the loop.
+fn parting(ops: &Ops, inductions: &[bool]) -> Vec<usize> {
+    let mut read = vec![false; ops.ops.len()];
+    let reads = ops.ops.iter().flat_map(|o| &o.reads);
+    reads.for_each(|r| if let From::Node(p, _) = r.1 { read[p] = true });
+    let only = |r: &(usize, From)| match r.1 {
+        From::Node(p, d) => d == 1 && inductions[p],
+        From::Outside(_) => true,
+    };
+    let touches = |i: usize| ops.memory.iter().any(|m| m.0 == i || m.1 == i);
+    let fits = |&i: &usize| {
+        let op = &ops.ops[i];
+        let free = op.writes.is_some() && !op.tied && op.inst.mem.is_none();
+        free && !read[i] && !ops.initial.contains_key(&i) && op.reads.iter().all(only) && !touches(i)
+    };
+    (0..ops.ops.len()).filter(fits).collect()
 }
 
 /// The orders within one iteration: results before their readers, readers

@@ -1,13 +1,13 @@
 //! Software pipelining: loops whose iterations overlap.
 //!
 //! ```text
-//! body -> partition -> place -> modulo -> color -> emit
+//! body -> partition -> place -> modulo -> relieve -> color -> emit
 //! ```
 //!
 //! A loop of one block ([`body`]) is divided between the clusters
 //! ([`partition`], [`place`]), scheduled at the least initiation interval that
 //! units, dependences and registers allow ([`graph`], [`modulo`] with its
-//! [`table`], [`color`]), and written
+//! [`table`], [`relieve`], [`color`]), made shorter where that can be ([`refine`]), and written
 //! out as prologue, kernel and epilogue ([`emit`]). All that happens before
 //! register allocation: the whole loop then becomes one pseudo-instruction
 //! that takes its values in certain registers, gives back others, and destroys
@@ -30,6 +30,8 @@ mod narrower;
 pub mod order;
 pub mod partition;
 pub mod place;
+mod refine;
+mod relieve;
 pub mod rotating;
 pub mod spill;
 pub mod table;
@@ -45,6 +47,7 @@ pub use memo::Memo;
 use memo::Starts;
 use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
+use relieve::Neighbours;
 use std::cell::{Cell, OnceCell};
 
 /// Stages that an iteration may have on a machine whose pipeline is exposed.
@@ -56,15 +59,16 @@ const INTERLOCKED: i64 = 2;
 /// needs, and one more, in which values are made later.
 const TRIED: i64 = 2;
 /// What is tried at each II.
-const POLICIES: [Policy; 8] = [
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, seed: 0 },
-    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, seed: 0 },
+const POLICIES: [Policy; 9] = [
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 2, seed: 0 },
+    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
+    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
 ];
 /// Schedules of one length that are tried, with fewer registers each time where the
 /// last had too few.
@@ -75,22 +79,12 @@ const NEARBY: i64 = 2;
 /// tried: a large body gets fewer trials.
 const TRIALS: usize = 100_000;
 /// Operations looked at, for all schedules of one loop, when a thorough search
-/// is wanted; a tenth of that otherwise. Loops of ciphers need less; a loop of
-/// many thousand instructions gets what was found until then.
-const WORK: i64 = 40_000_000;
+/// is wanted, and otherwise. Loops of ciphers need less; a loop of many thousand
+/// instructions gets what was found until then.
+const WORK: i64 = 25_000_000;
+const QUICK: i64 = 4_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
-/// Operations scheduled, at most, while the schedules found for a loop are shortened.
-const REFINEMENTS: usize = 1_600_000;
-/// And schedules.
-const RETRIALS: usize = 1000;
-/// Operations scheduled without success before one is left as it is.
-const PATIENCE: usize = 400_000;
-/// And schedules.
-const FRUITLESS: usize = 400;
-/// As `REFINEMENTS`, where there is but one cluster.
-const UNDIVIDED: usize = 300_000;
-
 /// How hard pipelines are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
@@ -184,22 +178,28 @@ pub fn pipeline(
 /// Asks for what a search ends with before it is shortened, or remembers it.
 type Remembering<'a> = &'a dyn Fn(&mut dyn FnMut() -> Result<Starts, CompileError>) -> Result<Starts, CompileError>;
 
-/// The shortest pipeline that is found on a machine.
-fn shortest(
-    body: &Body,
-    sides: &Sides<'_>,
-    registers: &Registers,
+/// A loop, and what it is to be pipelined with.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    body: &'a Body,
+    sides: &'a Sides<'a>,
+    registers: &'a Registers,
+    /// Values that the loops before it keep in the frame.
     kept: usize,
     effort: Effort,
-    remembered: Remembering<'_>,
-) -> Result<Option<(Kernel, Body)>, CompileError> {
+}
+
+/// The shortest pipeline that is found on a machine.
+fn shortest(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let Asked { body, sides, registers, effort, .. } = asked;
     let Some(kernel) = rotating::pipeline(body, sides, registers, effort.thorough)? else {
-        return best(body, sides, registers, kept, effort, remembered);
+        return best(asked, remembered);
     };
     // Where many values live at once, counting registers while operations are
     // placed may do better.
     let bound = kernel.res_mii.max(kernel.rec_mii);
-    let other = if kernel.schedule.ii > bound { best(body, sides, registers, kept, Effort::quick(), &|search| search())? } else { None };
+    let quick = Asked { effort: Effort::quick(), ..asked };
+    let other = if kernel.schedule.ii > bound { best(quick, &|search| search())? } else { None };
     let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
     Ok(Some(better.unwrap_or_else(|| (kernel, body.clone()))))
 }
@@ -214,17 +214,12 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
     func.blocks[c.header as usize].params.clone()
 }
 
-fn best(
-    body: &Body,
-    sides: &Sides<'_>,
-    registers: &Registers,
-    kept: usize,
-    effort: Effort,
-    remembered: Remembering<'_>,
-) -> Result<Option<(Kernel, Body)>, CompileError> {
+/// The shortest pipeline whose values have one register each.
+fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let Asked { body, sides, registers, kept, effort } = asked;
     let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
-    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { WORK / 10 }) };
+    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { QUICK }) };
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
@@ -379,94 +374,6 @@ impl Loops<'_> {
         Ok(())
     }
 
-    /// Shorten those kernels that may yet become the shortest. Where work is divided
-    /// between clusters most is gained by it, as long as trials succeed now and then.
-    fn shorten(&self, all: &mut Vec<Found>) -> Result<(), CompileError> {
-        let least = |all: &[Found]| all.iter().map(|f| f.kernel.schedule.ii).min().unwrap_or(0);
-        if self.sides.files.len() < 2 {
-            let first = least(all);
-            all.retain(|f| f.kernel.schedule.ii <= first + first / 16);
-            let each = UNDIVIDED / all.len().max(1);
-            return all.iter_mut().try_for_each(|found| {
-                let mut left = each.min(FRUITLESS * found.body.nodes.len());
-                self.refine(found, &mut left, each)
-            });
-        }
-        all.sort_by_key(|f| f.kernel.schedule.ii);
-        let longest = all.iter().map(|f| f.body.nodes.len()).max().unwrap_or(0);
-        let mut left = REFINEMENTS.min(RETRIALS * longest);
-        for k in 0..all.len() {
-            let first = least(all);
-            if all[k].kernel.schedule.ii <= first + first / 32 {
-                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Shorten a kernel: other divisions near its own, and other orders among
-    /// operations that are equally urgent, or nearly. `left` operations may be scheduled,
-    /// `patience` of them without success.
-    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize) -> Result<(), CompileError> {
-        let n = found.body.nodes.len();
-        let most_stages = stages(self.sides.machine);
-        let patience = (patience / n.max(1)).min(FRUITLESS);
-        let (mut k, mut until) = (0, patience as u64);
-        while k < until && *left >= n {
-            k += 1;
-            *left -= n;
-            let mut at = found.at.clone();
-            for m in 0..k % 4 {
-                let which = modulo::mix(k, m) as usize % (3 * n);
-                at = partition::moves(&found.body, self.sides, &at, which).unwrap_or(at);
-            }
-            if self.work.get() <= 0 {
-                break;
-            }
-            let stays = |(i, g): (usize, &Option<usize>)| g.is_none_or(|s| at[i].unit == s);
-            if !found.given.iter().enumerate().all(stays) {
-                continue;
-            }
-            // Now and then another order of the program.
-            let other = (k % 4 == 0 && found.given.is_empty()).then(|| {
-                let part: Vec<usize> = at.iter().map(|a| a.result).collect();
-                order::other(&found.body, &part, k)
-            });
-            if let Some((_, order)) = &other {
-                at = order.iter().map(|&old| at[old]).collect();
-            }
-            self.charge(settling(&found.body));
-            let body = other.map_or_else(|| found.body.clone(), |o| o.0);
-            let ops = place::settle(&body, self.sides, &at)?;
-            let Some(room) = self.room(&body, &ops) else { continue };
-            let policy = if k % 2 == 0 { Policy::any(k) } else { Policy { seed: k, ..found.policy } };
-            let own = found.kernel.schedule.stages;
-            let chain = room.plan.orders.chain(&ops);
-            let stages = match k % 10 {
-                0 if own < most_stages && useful(own + 1, found.kernel.schedule.ii, chain) => own + 1,
-                5 => (own - 1).max(1),
-                _ => own,
-            };
-            let mut step = 1;
-            loop {
-                let ii = found.kernel.schedule.ii - step;
-                if ii < room.first {
-                    break;
-                }
-                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages) else { break };
-                (found.kernel, found.policy) = (kernel, policy);
-                found.body.clone_from(&body);
-                found.at.clone_from(&at);
-                until = k + patience as u64;
-                step *= 2;
-            }
-            if found.kernel.schedule.ii <= room.first {
-                break;
-            }
-        }
-        Ok(())
-    }
-
     /// Bounds and registers for schedules of certain operations; none where
     /// values from outside leave no register.
     fn room(&self, body: &Body, ops: &Ops) -> Option<Room> {
@@ -480,7 +387,7 @@ impl Loops<'_> {
         let plan = Plan::new(self.sides, ops, apart(ops, res_mii));
         let rec_mii = plan.orders.rec_mii(ops);
         let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        Some(Room { res_mii, rec_mii, first, limits, plan })
+        Some(Room { res_mii, rec_mii, first, limits, plan, near: Neighbours::of(ops) })
     }
 
     /// The first II at which schedule and registers work out.
@@ -509,11 +416,12 @@ impl Loops<'_> {
     /// Schedule and colour at one II. Where colouring falls short, the next
     /// schedule gets by with less.
     fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
-        let mut limits = room.limits.clone();
+        let mut limits: Vec<i64> = room.limits.iter().map(|l| l + policy.slack).collect();
         let mut bias: Vec<Vec<i64>> = Vec::new();
         for _ in 0..ATTEMPTS {
             let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
-            self.charge(ops.ops.len());
+            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
+            self.charge(ops.ops.len() + moves as usize / 8);
             match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
                 Ok(registers) => {
                     let ops = ops.clone();
@@ -548,6 +456,7 @@ struct Room {
     /// Registers of each side that values from outside leave.
     limits: Vec<i64>,
     plan: Plan,
+    near: Neighbours,
 }
 
 /// Length of one iteration with the registers there are, for comparing

@@ -69,6 +69,9 @@ pub struct Policy {
     pub ahead: i64,
     /// Registers on each side that the last stage leaves to those before it.
     pub keep: i64,
+    /// Registers beyond those there are on each side: operations are moved afterwards
+    /// where values are too many.
+    pub slack: i64,
     /// Not 0: the lengths of ways back are changed a little, each number in a
     /// way of its own.
     pub seed: u64,
@@ -85,7 +88,8 @@ impl Policy {
             wait: [None, Some(2), Some(6), Some(99)][choice(2, 4) as usize],
             hope: 1 << choice(3, 4),
             ahead: [0, 1, 2, 4][choice(5, 4) as usize],
-            keep: [0, 2, 3, 4][choice(6, 4) as usize],
+            keep: [0, 2, 3, 4, 6][choice(6, 5) as usize],
+            slack: [0, 0, 1, 2, 3, 4][choice(7, 6) as usize],
             seed,
         }
     }
@@ -125,7 +129,7 @@ pub struct Plan {
     rank: Vec<i64>,
     /// Accesses that would probably meet in a bank of memory stand in
     /// different cycles.
-    apart: bool,
+    pub apart: bool,
     /// For each operation those whose results of the same iteration it reads,
     /// and those that read its own; each once.
     sources: Vec<SmallVec<[usize; 4]>>,
@@ -294,11 +298,11 @@ impl<'a> Attempt<'a> {
             }
         }
         // Inductions hold a register throughout.
-        for i in (0..n).filter(|&i| lazy[i]) {
+        for i in (0..n).filter(|i| lazy[*i] && !plan.orders.parting.contains(i)) {
             a.limit[ops.ops[i].at.result] -= 1;
         }
         let hold = (0..n).map(|i| latency(ops, i)).max().unwrap_or(1);
-        ops.live_out.iter().for_each(|&(i, _)| a.open(i, hold - 1));
+        ops.live_out.iter().filter(|l| !lazy[l.0]).for_each(|&(i, _)| a.open(i, hold - 1));
         // A value for the next iteration must live on to its readers there,
         // which are not placed yet: from the end of this one on it is held.
         ops.initial.keys().filter(|&&i| !lazy[i]).for_each(|&i| a.open(i, -1));

@@ -17,7 +17,7 @@
 use super::body::Body;
 use super::memo::Memo;
 use super::place::{Ops, Sides};
-use super::{Effort, Kernel, graph, shortest};
+use super::{Asked, Effort, Kernel, graph, shortest};
 use crate::CompileError;
 use crate::allocate::Registers;
 use ciphermill_machine::Machine;
@@ -97,7 +97,8 @@ pub fn pipeline(
 ) -> Result<Option<(Kernel, Body)>, CompileError> {
     let own = Room::of(sides.machine);
     let known = memo.of(body, sides, registers, kept, effort);
-    let Some(mut best) = known.or(&own, || shortest(body, sides, registers, kept, effort, &|search| known.starts(&own, search)))? else { return Ok(None) };
+    let asked = Asked { body, sides, registers, kept, effort };
+    let Some(mut best) = known.or(&own, || shortest(asked, &|search| known.starts(&own, search)))? else { return Ok(None) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {
         return Ok(Some(best));
@@ -111,7 +112,7 @@ pub fn pipeline(
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let found = known.or(&room, || shortest(body, &narrow, registers, kept, effort, &|search| search()))?;
+        let found = known.or(&room, || shortest(Asked { sides: &narrow, ..asked }, &|search| search()))?;
         best = found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || best.0.schedule.ii <= res_mii.max(rec_mii) {

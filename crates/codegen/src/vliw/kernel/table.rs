@@ -63,6 +63,11 @@ impl<'a> Table<'a> {
         time.rem_euclid(self.ii) as usize
     }
 
+    /// Operations that a row has slots for.
+    pub fn width(&self) -> u16 {
+        self.sides.machine.issue.width
+    }
+
     /// Operations that stand in a row.
     pub fn held(&self, row: usize) -> &[usize] {
         &self.held[row]

@@ -24,7 +24,11 @@ impl Attempt<'_> {
     /// Inductions, between their last and their first readers.
     pub(super) fn inductions(&mut self) -> Option<()> {
         let (ops, ii) = (self.ops, self.ii);
+        self.parting()?;
         for i in (0..ops.ops.len()).filter(|&i| self.plan.orders.lazy[i]) {
+            if self.plan.orders.parting.contains(&i) {
+                continue;
+            }
             let others = ops.ops.iter().enumerate().filter(|(r, _)| *r != i);
             let reads = others.flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
             let readers: Vec<(i64, i64)> = reads
@@ -51,6 +55,36 @@ impl Attempt<'_> {
             });
             let (t, row, v, unit) = placed?;
             self.table.put(row, i, &ops.ops[i], v, unit);
+            (self.time[i], self.variant[i]) = (Some(t), v);
+        }
+        Some(())
+    }
+
+    /// What only reads inductions goes among their other readers.
+    fn parting(&mut self) -> Option<()> {
+        let (ops, ii, plan) = (self.ops, self.ii, self.plan);
+        for &i in &plan.orders.parting {
+            let (mut low, mut high) = (self.lowest, -1);
+            let sources = ops.ops[i].reads.iter().filter_map(|r| if let From::Node(p, _) = r.1 { Some((p, ops.crossing(i, r.0))) } else { None });
+            for (p, crossing) in sources {
+                let reads = ops.ops.iter().enumerate().flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
+                let others = reads.filter(|(r, x)| x.1 == From::Node(p, 1) && *r != p && !plan.orders.lazy[*r]);
+                // All readers of the induction stand within an interval.
+                let span = ii - latency(ops, p) - crossing;
+                for t in others.filter_map(|(r, _)| self.time[r]) {
+                    low = low.max(t - span);
+                    high = high.min(t + span);
+                }
+            }
+            if self.time[i].is_some_and(|t| (low..=high).contains(&t)) {
+                continue;
+            }
+            if let Some(t) = self.time[i] {
+                self.table.take(self.table.row(t), i, &ops.ops[i], self.variant[i]);
+            }
+            let first = low.max(high - ii + 1);
+            let (t, (v, unit)) = (first..=high).rev().find_map(|t| Some((t, self.table.slot(t, &ops.ops[i])?)))?;
+            self.table.put(self.table.row(t), i, &ops.ops[i], v, unit);
             (self.time[i], self.variant[i]) = (Some(t), v);
         }
         Some(())
