@@ -61,6 +61,10 @@ pub struct Template {
 /// Operations from which on an extension's instruction is deep.
 const DEEP: usize = 3;
 
+/// Operations up to which an instruction is tried in all its spellings. A longer one has
+/// too many, and a program that happens to have it whole is none we know.
+const SPELT: usize = 12;
+
 fn operations(p: &Pat) -> usize {
     match p {
         Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => 1 + operations(a) + operations(b),
@@ -86,7 +90,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
         let actions = match action {
             // Who writes an extension need not know how programs are written.
-            Action::Value(dest, p) if added && operations(&p) > 1 => {
+            Action::Value(dest, p) if added && (2..=SPELT).contains(&operations(&p)) => {
                 spellings(&p, word).into_iter().map(|p| Action::Value(dest, p)).collect()
             }
             action => vec![action],
