@@ -68,7 +68,7 @@ static RENAME: &[Key] = &[
     may(
         "written_reads",
         Kind::Int(0, 64),
-        "different registers read a cycle whose values have retired (0: any number)",
+        "different registers read a cycle whose values have been written (0: any number)",
     ),
     may("zero_idioms", IDIOM, "`x ^ x` and `x - x`: run as any other, wait for nothing, or take no port (plain)"),
     may("moves", IDIOM, "copies between registers: the same (plain)"),
