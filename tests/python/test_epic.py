@@ -87,7 +87,8 @@ def test_a_branch_on_data_becomes_predicates_and_the_loop_a_pipeline(machine):
     idea = str(Path(__file__).parent / "foreign" / "idea.toml")
     m = cm.run(idea, on=machine, blocks="multi", bytes=512, set={"issue.width": 6})
     assert m.verified and m.bounds["lower"] <= m.cycles_per_block
-    assert max(loop["stages"] for loop in m.loops) > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
+    # Two blocks together are long enough for two stages; one alone takes more.
+    assert m.loops[0]["stages"] > 1 and max(loop["stages"] for loop in m.loops) > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
     # In the loops that are left as loops the branches are still there.
     branching = cm.run(idea, on=machine, blocks="multi", bytes=512, unroll=False, set={"issue.width": 6})
     assert branching.verified and m.cycles_per_block < 0.5 * branching.cycles_per_block

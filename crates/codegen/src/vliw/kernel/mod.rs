@@ -85,6 +85,7 @@ const WORK: i64 = 25_000_000;
 const QUICK: i64 = 4_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
+
 /// How hard pipelines are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effort {
