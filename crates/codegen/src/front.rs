@@ -6,7 +6,7 @@ use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, legalise, masks, pin_globals, promises, reserve_overflow, shape, widen,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, pin_globals, promises, reserve_overflow, shape, widen,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
@@ -124,6 +124,10 @@ impl<'a> Front<'a> {
             branches::lower(&mut func);
         }
         legalise::legalise(&mut func, m, self.matcher, options.throughput)?;
+        if m.issue.explicit && halves::shifts_are_few(m, self.matcher) {
+            halves::spread(&mut func, m, self.matcher);
+            halves::scale(&mut func, self.matcher);
+        }
         masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
         if !options.strict_traps && addressing::three_terms(self.matcher) {
             addressing::spread(&mut func);

@@ -37,6 +37,10 @@ use std::collections::{HashMap, HashSet};
 /// circle.
 const MAX_DEPTH: u32 = 24;
 
+/// From so many uses of an address on, accesses at displacements out of reach are
+/// taken to have neighbours.
+const SEVERAL: u32 = 4;
+
 /// Make every operation of `func` one that a template of `matcher` computes;
 /// `throughput` admits the rules that trade latency for slots.
 ///
@@ -46,7 +50,8 @@ const MAX_DEPTH: u32 = 24;
 pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughput: bool) -> Result<(), CompileError> {
     let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
     let rules = machine.rules.iter().map(chosen).collect();
-    let sum_is_wider = units(machine, matcher, BinOp::Add) > units(machine, matcher, BinOp::Or)
+    let units = |op| units(machine, matcher, op, false);
+    let sum_is_wider = units(BinOp::Add) > units(BinOp::Or)
         || crate::addressing::adds_scaled(matcher);
     let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
     for block in l.func.layout.clone() {
@@ -505,6 +510,14 @@ impl Legaliser<'_> {
         }
         let reach = self.reach(op, m);
         let total = constant.unwrap_or(m.offset);
+        // Accesses of one window share their base, where there may be several.
+        let several = self.uses.get(&addr).is_some_and(|&n| n >= SEVERAL);
+        if let (None, None, true, Some(window)) = (constant, reach, several, self.window(op, m)) {
+            let low = total % window;
+            let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;
+            let base = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
+            return Ok((base, MemAccess { offset: low, ..m }));
+        }
         if constant.is_none() && (self.indexed(op, m) || reach.is_none()) {
             let c = self.make(Op::Const(u64::from(total)), &[], 0, depth)?;
             let sum = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
@@ -560,6 +573,21 @@ impl Legaliser<'_> {
             .max()
     }
 
+    /// Bytes from 0 on that displacements of templates reach, where none is negative.
+    fn window(&self, op: Op, m: MemAccess) -> Option<u32> {
+        let window = |(addr, operands): (&Pat, &[Operand])| match addr {
+            Pat::Bin(BinOp::Add, _, imm) => match **imm {
+                Pat::Imm(i) => match operands[i].kind {
+                    OperandKind::Imm { min: 0, max, step, values: None } => u32::try_from(max + step.max(1)).ok(),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        self.accesses(op, m).filter_map(window).max()
+    }
+
     /// Is there a form with base and index registers?
     fn indexed(&self, op: Op, m: MemAccess) -> bool {
         self.accesses(op, m)
@@ -567,10 +595,14 @@ impl Legaliser<'_> {
     }
 }
 
-/// Units that the operation of two registers can run on, on any side.
-fn units(machine: &Machine, matcher: &Matcher, op: BinOp) -> u32 {
+/// Units that the operation of two registers, or of one and a constant, can run on, on
+/// any side.
+pub(crate) fn units(machine: &Machine, matcher: &Matcher, op: BinOp, constant: bool) -> u32 {
     let plain = |t: &&crate::pattern::Template| {
-        let registers = |a: &Pat, b: &Pat| matches!((a, b), (Pat::Reg(_), Pat::Reg(_)));
+        let registers = |a: &Pat, b: &Pat| match b {
+            Pat::Imm(_) => constant && matches!(a, Pat::Reg(_)),
+            _ => !constant && matches!((a, b), (Pat::Reg(_), Pat::Reg(_))),
+        };
         t.parts.len() == 1 && matches!(&t.action, Action::Value(_, Pat::Bin(o, a, b)) if *o == op && registers(a, b))
     };
     let on = |t: &crate::pattern::Template| -> u32 {

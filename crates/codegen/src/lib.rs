@@ -31,6 +31,7 @@ pub mod facts;
 pub mod finish;
 pub mod frame;
 pub mod front;
+mod halves;
 pub mod legalise;
 pub mod liveness;
 pub mod lookups;
