@@ -59,16 +59,19 @@ const INTERLOCKED: i64 = 2;
 /// needs, and one more, in which values are made later.
 const TRIED: i64 = 2;
 /// What is tried at each II.
-const POLICIES: [Policy; 9] = [
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 2, seed: 0 },
-    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
-    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, seed: 0 },
+const POLICIES: [Policy; 12] = [
+    Policy { frugal: false, program: 0, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 2, slack: 0, safe: true, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 6, slack: 0, safe: true, seed: 0 },
+    Policy { frugal: true, program: 2, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 4, slack: 1, safe: true, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 2, safe: false, seed: 0 },
+    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
 ];
 /// Schedules of one length that are tried, with fewer registers each time where the
 /// last had too few.

@@ -12,7 +12,8 @@
 //! the rows it has occupied are known. An operation that makes more values
 //! alive than it ends needs free registers for them, and some beyond: only the
 //! last operation in the order of the program may use those up. That order
-//! keeps few values alive, and holding its way free lets every attempt end.
+//! keeps few values alive, and holding its way free lets every attempt end. Other
+//! attempts ask for each operation what the rest of that order would need ([`future`]).
 //!
 //! A result that takes several cycles gets its operation together with its
 //! last reader, ahead of the cycles between: where loads queue for a unit, the
@@ -23,12 +24,14 @@
 //! have landed by then, and no value may live longer than II cycles, since its
 //! register is written again every II cycles.
 
+mod future;
 mod inductions;
 
 use super::body::From;
 use super::graph::{Orders, kept, latency};
 use super::place::{Op, Ops, Sides};
 use super::table::{Table, demand, shuffle};
+use future::Future;
 use ciphermill_machine::InstrId;
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -72,6 +75,9 @@ pub struct Policy {
     /// Registers beyond those there are on each side: operations are moved afterwards
     /// where values are too many.
     pub slack: i64,
+    /// Operations are placed out of the order of the program only where what is left of
+    /// it still gets by with the registers there are ([`future`]).
+    pub safe: bool,
     /// Not 0: the lengths of ways back are changed a little, each number in a
     /// way of its own.
     pub seed: u64,
@@ -90,6 +96,7 @@ impl Policy {
             ahead: [0, 1, 2, 4][choice(5, 4) as usize],
             keep: [0, 2, 3, 4, 6][choice(6, 5) as usize],
             slack: [0, 0, 1, 2, 3, 4][choice(7, 6) as usize],
+            safe: choice(8, 2) == 0,
             seed,
         }
     }
@@ -111,6 +118,9 @@ pub fn mix(a: u64, b: u64) -> u64 {
 
 /// Cycles without an operation after which none is expected to fit any more.
 const PATIENCE: i64 = 100;
+
+/// Steps of what is left of a program that take as long as looking at an operation.
+const STEPS: usize = 32;
 
 /// A value while it is being followed backwards.
 #[derive(Clone, Copy, Default)]
@@ -134,14 +144,21 @@ pub struct Plan {
     /// and those that read its own; each once.
     sources: Vec<SmallVec<[usize; 4]>>,
     readers: Vec<SmallVec<[usize; 4]>>,
+    /// For each operation those whose results of the iteration before it reads, and
+    /// those that read its own in the next.
+    before: Vec<SmallVec<[usize; 2]>>,
+    behind: Vec<SmallVec<[usize; 2]>>,
     /// Operations that must stand before each.
     waiting: Vec<usize>,
     demand: Arc<[f64]>,
+    /// Cycles that an iteration takes at least.
+    chain: i64,
 }
 
 impl Plan {
     pub fn new(sides: &Sides<'_>, ops: &Ops, apart: bool) -> Plan {
         let orders = Orders::of(ops);
+        let chain = orders.chain(ops);
         let rank = ranks(ops, orders.depth.iter().copied().max().unwrap_or(0));
         let lazy = &orders.lazy;
         let waiting = orders.edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
@@ -150,7 +167,19 @@ impl Plan {
         for (i, list) in sources.iter().enumerate() {
             list.iter().for_each(|&p| readers[p].push(i));
         }
-        Plan { orders, rank, apart, sources, readers, waiting, demand: demand(sides, ops) }
+        let carried = |op: &Op| -> SmallVec<[usize; 2]> {
+            let node = |r: &(usize, From)| match r.1 {
+                From::Node(p, d) if d > 0 && !orders.lazy[p] => Some(p),
+                _ => None,
+            };
+            op.reads.iter().filter_map(node).collect()
+        };
+        let before: Vec<SmallVec<[usize; 2]>> = ops.ops.iter().map(carried).collect();
+        let mut behind = vec![SmallVec::new(); ops.ops.len()];
+        for (i, list) in before.iter().enumerate() {
+            list.iter().for_each(|&p| behind[p].push(i));
+        }
+        Plan { orders, rank, apart, sources, readers, before, behind, waiting, demand: demand(sides, ops), chain }
     }
 }
 
@@ -199,6 +228,9 @@ pub fn schedule(
     let mut attempt = Attempt::new(sides, ops, plan, ii, policy, registers, stages)?;
     bias.iter().zip(&mut attempt.occupied).for_each(|(b, o)| o.clone_from(b));
     attempt.branch()?;
+    if policy.safe {
+        attempt.future = Some(Future::new(&attempt));
+    }
     attempt.reserve_inductions()?;
     attempt.run(work)?;
     attempt.inductions()?;
@@ -239,6 +271,8 @@ struct Attempt<'a> {
     /// The last operation in the order of the program that does not stand, for
     /// each side of units.
     token: Vec<usize>,
+    /// Values that will be alive, in the order of the program.
+    future: Option<Future>,
     /// First cycle of the first stage; the last is -1.
     lowest: i64,
     left: usize,
@@ -289,6 +323,7 @@ impl<'a> Attempt<'a> {
             counted: None,
             waiting,
             token: vec![n; sides.files.len()],
+            future: None,
             lowest: -(stages * ii),
             left: lazy.iter().filter(|l| !**l).count() - 1,
         };
@@ -390,17 +425,25 @@ impl<'a> Attempt<'a> {
                 let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
                 candidates.push((if policy.frugal { gain(i) } else { 0 }, -urgency[i], i));
             }
-            work.set(work.get() - candidates.len() as i64);
+            let looked = self.future.as_ref().map_or(0, |f| f.steps.take() / STEPS);
+            work.set(work.get() - (candidates.len() + looked) as i64);
             if work.get() <= 0 {
                 return None;
             }
             candidates.sort_unstable();
-            for &(_, _, i) in &candidates {
-                if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
-                    break;
+            // What ended a value may have left room for one that was refused before it.
+            for _ in 0..if policy.safe { 3 } else { 1 } {
+                let left = self.left;
+                for &(_, _, i) in &candidates {
+                    if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
+                        break;
+                    }
+                    if self.time[i].is_none() && !self.short(i, t) {
+                        self.try_at(i, t)?;
+                    }
                 }
-                if self.time[i].is_none() && !self.short(i, t) {
-                    self.try_at(i, t)?;
+                if left == self.left {
+                    break;
                 }
             }
             t -= 1;
@@ -432,6 +475,15 @@ impl<'a> Attempt<'a> {
     /// Would an operation at cycle `t` need more registers than there are?
     fn short(&mut self, i: usize, t: i64) -> bool {
         let policy = self.policy;
+        if let Some(future) = &self.future {
+            // In its last rows the next iteration begins: the nearer to the end, the more of
+            // its values are there.
+            let chain = self.plan.chain + self.plan.chain / 8;
+            let shared = (chain - self.ii).clamp(0, self.ii);
+            let overlapped = self.lowest < -self.ii && t >= -shared;
+            let keep = if overlapped { policy.keep * (shared + t + 1) / shared } else { 0 };
+            return future.short(self, i, t, keep);
+        }
         let reserve = if policy.reserve == 0 || self.last(i) { 0 } else { policy.reserve };
         let reserve = if self.lowest < -self.ii && t >= -self.ii { reserve.max(policy.keep) } else { reserve };
         (0..self.alive.len()).any(|side| {
@@ -504,6 +556,16 @@ impl<'a> Attempt<'a> {
         Some(true)
     }
 
+    /// The operations that take several cycles and that nothing but operation `i` waits
+    /// for.
+    fn with(&self, i: usize) -> impl Iterator<Item = usize> {
+        let preds = &self.plan.orders.edges.preds[i];
+        let slow = |p: usize| self.time[p].is_none() && !self.plan.orders.lazy[p] && latency(self.ops, p) >= 2;
+        let first = |k: usize, p: usize| preds[..k].iter().all(|e| e.0 != p);
+        let only = move |p: usize| self.waiting[p] == preds.iter().filter(|e| e.0 == p).count();
+        preds.iter().enumerate().filter(move |(k, e)| slow(e.0) && first(*k, e.0) && only(e.0)).map(|(_, e)| e.0)
+    }
+
     /// Cycles for the operations that make the sources of operation `i`, if it
     /// stands at `t` and they can then be placed; the table has them already.
     /// `None` where units or registers are too few: a load that has to be made
@@ -512,14 +574,8 @@ impl<'a> Attempt<'a> {
         let ops = self.ops;
         let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
         let mut crowd: Vec<(usize, i64, i64)> = Vec::new();
-        for &(p, _) in &self.plan.orders.edges.preds[i] {
-            if self.time[p].is_some() || self.plan.orders.lazy[p] || latency(ops, p) < 2 || done.iter().any(|d| d.0 == p) {
-                continue;
-            }
+        for p in self.with(i).collect::<SmallVec<[usize; 4]>>() {
             let mine = self.plan.orders.edges.preds[i].iter().filter(|e| e.0 == p);
-            if self.waiting[p] != mine.clone().count() {
-                continue;
-            }
             let late = mine.map(|e| t - e.1).fold(self.late[p], i64::min);
             let side = self.lives[p].side;
             let first = self.lowest.max(late - self.ii + 1).max(late - self.policy.wait.unwrap_or(self.ii));
@@ -555,6 +611,10 @@ impl<'a> Attempt<'a> {
     fn place(&mut self, i: usize, t: i64, v: InstrId) -> Option<()> {
         let (ops, ii) = (self.ops, self.ii);
         let op = &ops.ops[i];
+        if let Some(mut future) = self.future.take() {
+            future.place(self, i);
+            self.future = Some(future);
+        }
         (self.time[i], self.variant[i]) = (Some(t), v);
         self.left -= 1;
         self.stands(i);
@@ -575,7 +635,7 @@ impl<'a> Attempt<'a> {
         for r in &op.reads {
             match r.1 {
                 From::Node(p, 0) => self.open(p, t),
-                From::Node(p, _) if p != i && !self.plan.orders.lazy[p] && !self.carried[p] => {
+                From::Node(p, _) if !self.plan.orders.lazy[p] && !self.carried[p] => {
                     self.alive[self.lives[p].side] += 1;
                     self.carried[p] = true;
                 }
