@@ -52,6 +52,12 @@ impl Step {
     fn is(&self, run: Run) -> bool {
         (self.first, self.next, self.count) == (run.first, run.next, run.key())
     }
+
+    /// Its questions, of all that are kept.
+    #[inline(always)]
+    fn asked<'a>(&self, all: &'a [Short]) -> &'a [Short] {
+        &all[self.from as usize..][..self.asked as usize]
+    }
 }
 
 impl Run {
@@ -243,16 +249,11 @@ impl Memo {
         })
     }
 
-    fn asked(&self, step: u32) -> &[Short] {
-        let s = &self.steps[step as usize];
-        &self.all[s.from as usize..][..s.asked as usize]
-    }
-
     /// What has been answered already when a run is to be worked out: the questions of a step so
     /// far, and the last ones.
-    fn answers(&mut self, before: std::ops::Range<usize>, last: impl IntoIterator<Item = Asked>) {
+    fn answers(&mut self, before: &[Short], last: impl IntoIterator<Item = Asked>) {
         self.asked.clear();
-        self.asked.extend(self.all[before].iter().flat_map(|a| a.long()).chain(last));
+        self.asked.extend(before.iter().flat_map(|a| a.long()).chain(last));
         self.answered = self.asked.len();
     }
 
@@ -281,19 +282,19 @@ impl Memo {
 
     /// Another step of the same run that has had the same answers so far and has this one now:
     /// to a load's question, or to the one that stands there.
-    fn instead(&mut self, node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
+    fn instead(&mut self, all: &[Short], node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
         let key = (of, at as u32 * 2 + u32::from(load), answer);
         if let Some(&known) = self.found.get(&key) {
             return Some(known);
         }
-        let other = self.search(node, of, at, answer, load)?;
+        let other = self.search(all, node, of, at, answer, load)?;
         self.found.insert(key, other);
         Some(other)
     }
 
-    fn search(&self, node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
+    fn search(&self, all: &[Short], node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
         let step = &self.steps[of as usize];
-        let (before, here) = self.asked(of).split_at(at);
+        let (before, here) = step.asked(all).split_at(at);
         let wanted = here[0].answered(answer);
         let fits = |a: &Short| match load {
             true => a.load().is_some_and(|(_, of_load)| a.matters(answer) == of_load),
@@ -301,7 +302,7 @@ impl Memo {
         };
         self.steps(node).find(|&s| {
             let other = &self.steps[s as usize];
-            let asked = self.asked(s);
+            let asked = other.asked(all);
             (other.first, other.next, other.count) == (step.first, step.next, step.count)
                 && asked.get(at).is_some_and(fits)
                 && asked[..at] == *before
@@ -359,23 +360,41 @@ impl Pipeline {
 
     /// Ask a step's questions; when all are answered as they were, it is taken.
     fn take(&mut self, node: u32, step: u32, accesses: &[Access]) -> bool {
-        let mut chosen = step;
         let base = if self.memo.stale { self.memo.now } else { self.calendar.now() };
-        let mut from = self.memo.steps[chosen as usize].from as usize;
+        // Apart while questions are asked: what they change is elsewhere.
+        let all = std::mem::take(&mut self.memo.all);
+        let chosen = self.ask_again(&all, base, node, step, accesses);
+        self.memo.all = all;
+        let memo = &mut self.memo;
+        let Some(chosen) = chosen else { return false };
+        let step = &mut memo.steps[chosen as usize];
+        step.times += 1;
+        self.tally.instructions += u64::from(step.instructions);
+        (memo.node, memo.stale, memo.now) = (Some(step.to), true, base + step.cycles);
+        memo.stores = self.stores.pushed();
+        memo.recalled += 1;
+        true
+    }
+
+    /// The step whose answers are those of today, from one that begins with the same questions;
+    /// None, and the answers so far, where none is known.
+    #[inline(always)]
+    fn ask_again(&mut self, all: &[Short], base: u64, node: u32, step: u32, accesses: &[Access]) -> Option<u32> {
+        let mut chosen = step;
+        let mut asked = self.memo.steps[chosen as usize].asked(all);
         let mut i = 0;
-        while i < self.memo.steps[chosen as usize].asked as usize {
-            let a = self.memo.all[from + i];
+        while let Some(&a) = asked.get(i) {
             let at = base.wrapping_add_signed(a.at());
             if let Some((question, expected)) = a.load() {
                 let answer = self.answer(question, at, accesses);
                 if a.matters(answer) != expected {
-                    let Some(other) = self.memo.instead(node, chosen, i, answer, true) else {
-                        self.memo.answers(from..from + i, [Asked { question, still: ALL, at: 0, answer }]);
-                        return false;
+                    let Some(other) = self.memo.instead(all, node, chosen, i, answer, true) else {
+                        self.memo.answers(&asked[..i], [Asked { question, still: ALL, at: 0, answer }]);
+                        return None;
                     };
                     // Asking it again changes nothing.
                     chosen = other;
-                    from = self.memo.steps[chosen as usize].from as usize;
+                    asked = self.memo.steps[chosen as usize].asked(all);
                     continue;
                 }
                 if question == a.question {
@@ -385,25 +404,17 @@ impl Pipeline {
             }
             let answer = self.answer(a.question, at, accesses);
             if answer != a.parts().0 {
-                let Some(other) = self.memo.instead(node, chosen, i, answer, false) else {
-                    let mut last: Vec<Asked> = a.long().collect();
-                    last.iter_mut().for_each(|l| l.answer = if l.question == a.question { answer } else { l.answer });
-                    self.memo.answers(from..from + i, last);
-                    return false;
+                let Some(other) = self.memo.instead(all, node, chosen, i, answer, false) else {
+                    let last = a.long().map(|l| Asked { answer: if l.question == a.question { answer } else { l.answer }, ..l });
+                    self.memo.answers(&asked[..i], last);
+                    return None;
                 };
                 chosen = other;
-                from = self.memo.steps[chosen as usize].from as usize;
+                asked = self.memo.steps[chosen as usize].asked(all);
             }
             i += 1;
         }
-        let memo = &mut self.memo;
-        let step = &mut memo.steps[chosen as usize];
-        step.times += 1;
-        self.tally.instructions += u64::from(step.instructions);
-        (memo.node, memo.stale, memo.now) = (Some(step.to), true, base + step.cycles);
-        memo.stores = self.stores.pushed();
-        memo.recalled += 1;
-        true
+        Some(chosen)
     }
 
     /// The pipeline is what the memo says it is.
