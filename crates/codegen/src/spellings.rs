@@ -105,11 +105,9 @@ fn rotate(op: BinOp, a: Pat, by: Pat, rotates: Rotates, word: u8) -> Pat {
     match rotates {
         Rotates::Left => binary(BinOp::RotL, a, left.clone()),
         Rotates::Right => binary(BinOp::RotR, a, right.clone()),
-        Rotates::Shifts if *left != Pat::Const(0) => binary(
-            BinOp::Or,
-            binary(BinOp::Shl, a.clone(), left.clone()),
-            binary(BinOp::ShrU, a, right.clone()),
-        ),
+        Rotates::Shifts if *left != Pat::Const(0) => {
+            binary(BinOp::Or, binary(BinOp::Shl, a.clone(), left.clone()), binary(BinOp::ShrU, a, right.clone()))
+        }
         Rotates::AsTheyAre | Rotates::Shifts => binary(op, a, by),
     }
 }
