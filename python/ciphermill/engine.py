@@ -207,6 +207,7 @@ def request(
         "direction": direction,
         "key_bits": key_bits,
         "iv_bytes": iv_bytes(cipher),
+        "block_bytes": cipher.block_bytes,
         "blocks": options.blocks or "multi",
         "bytes": options.bytes,
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),

@@ -58,6 +58,39 @@ def shown(path: Path) -> str:
     return str(path)
 
 
+def check_writable(path: Path, option: str) -> None:
+    """Refuse a file that an option names and that cannot be written, before the work is done and not after it.
+
+    No folder is made for it: a name that was mistyped would become one.
+    """
+    from ._core import InputError
+
+    if path.is_dir():
+        raise InputError(f"{option} {path}: a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        # A device or a pipe; whether it takes anything is seen when it is written to.
+        return
+    _check_place(path.parent, f"{option} {path}")
+
+
+def check_folder(path: Path, option: str) -> None:
+    """The same for a folder that an option names, which is made if it is the last of its path that is missing."""
+    from ._core import InputError
+
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{option} {path}: a file; name a folder")
+    _check_place(path if path.is_dir() else path.parent, f"{option} {path}")
+
+
+def _check_place(folder: Path, where: str) -> None:
+    from ._core import InputError
+
+    if not folder.is_dir():
+        raise InputError(f"{where}: there is no folder {folder}; make it first, or name another")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"{where}: the folder {folder} is not to be written to; name another")
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees all of it or none of it.
 

@@ -183,7 +183,7 @@ def wrapper(entry: dict[str, Any], made: dict[str, Any], connections: str) -> st
 def write(files: dict[str, str], folder: Path) -> None:
     """Write the Verilog files into a folder."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
         for name, text in files.items():
             paths.write_atomically(folder / name, text.encode())
     except OSError as error:

@@ -198,8 +198,7 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     from . import paths
 
     file = Path(path)
-    if not file.parent.is_dir():
-        raise InputError(f"--parquet {path}: there is no folder {file.parent}")
+    paths.check_writable(file, "--parquet")
     whole = io.BytesIO()
     polars(records).write_parquet(whole)
     try:

@@ -82,6 +82,23 @@ def test_constants_that_the_machine_complements_are_recognised():
     assert cones and cones[0]["places"] == 4
 
 
+def test_the_sums_of_ascon_are_one_instruction(monkeypatch, tmp_path):
+    """Five sums of a word and two of its rotates, on a machine that has no rotates."""
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    document = found("ascon", None, on="rv64", tries=1)
+    best = document["candidates"][document["best"]]
+    assert (best["semantics"], best["places"]) == ("rd = (rotl(rs1, imm) ^ rotl(rs1, imm2)) ^ rs1", 5)
+    # The specification has rotations to the right, by 19 and 28 and so on.
+    right = [(19, 28), (61, 39), (1, 6), (10, 17), (7, 41)]
+    for operand, amounts in zip(("imm", "imm2"), zip(*right, strict=True), strict=True):
+        values = re.search(rf"\b{operand} = {{ values = \[(.*?)\]", best["extension"])[1]
+        assert {64 - int(v) for v in values.split(", ")} <= {amount for pair in right for amount in pair}, amounts
+    path = tmp_path / "found.toml"
+    discover.write(document, path)
+    measured = cm.run("ascon", "rv64", with_=str(path))
+    assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
+
+
 def test_machines_of_clusters():
     assert discover.encoding("c64x") == {"timing": "lsd", "registers": "r", "crossing": "src2"}
     assert discover.encoding("core2") == {"timing": "alu"}

@@ -56,6 +56,14 @@ from ciphermill.manifest import find
         (["frobnicate"], "No such command 'frobnicate'"),
         (["list", "cipher"], "no list of 'cipher' (did you mean 'ciphers'?); there are ciphers, machines, extensions"),
         (["asm", "rijndael", "--on", "leon2", "-o", "no/such/folder/x.s"], "-o no/such/folder/x.s: there is no folder no/such/folder"),
+        (["explain", "rc6", "--on", "rv32", "--html", "no/such/x.html"], "--html no/such/x.html: there is no folder no/such; make it first, or name another"),
+        (["trace", "rc6", "--on", "boom", "--kanata", "no/such/k.log"], "--kanata no/such/k.log: there is no folder no/such"),
+        (["trace", "rc6", "--on", "boom", "--perfetto", "no/such/p.json"], "--perfetto no/such/p.json: there is no folder no/such"),
+        (["trace", "rc6", "--on", "boom", "--html", "no/such/x.html"], "--html no/such/x.html: there is no folder no/such"),
+        (["report", "-o", "no/such/x.html"], "-o no/such/x.html: there is no folder no/such"),
+        (["study", "--figures", "no/such/figures"], "--figures no/such/figures: there is no folder no/such"),
+        (["rtl", "zbb", "-o", "no/such/hardware"], "-o no/such/hardware: there is no folder no/such"),
+        (["run", "rc6", "--on", "rv32", "--direction", "keysetup", "--blocks", "single"], "--blocks single: a key set-up has no blocks that could depend on each other; leave --blocks out"),
         (["show", "zbb"], "zbb is an extension, not a machine; add it to one: "),
         (["run", "rc6", "--on", "rv32", "--with", "leon2"], "leon2 is a machine, not an extension; run on it: --on leon2"),
         (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
@@ -177,6 +185,19 @@ def test_a_cipher_that_traps(refused, write):
     assert message == "cm_encrypt_blocks stopped on the reference interpreter: trap: an unreachable place was reached (abort, a failed assertion, undefined behaviour)"
 
 
+@pytest.mark.parametrize("blocks", ["single", "multi"])
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        (20, "cm_block_bytes() says that a block has 20 bytes, and cm_encrypt_blocks of one block writes 16 of them (byte 16 keeps what stood there)"),
+        (12, "cm_encrypt_blocks writes outside of its buffers: behind the output, which has 12 bytes, byte 12 was changed"),
+    ],
+)  # fmt: skip
+def test_a_block_of_another_size_than_the_cipher_says(refused, write, stated, message, blocks):
+    write("x.c", XOR_CIPHER.replace("CIPHER(16)", f"CIPHER({stated})"))
+    assert refused("run", "x.c", "--on", "rv32", "--blocks", blocks).startswith(message)
+
+
 def test_an_import_is_named(refused, write):
     write("x.c", "int puts(const char *); " + XOR_CIPHER.replace("out[i] = in[i]", 'puts("x"), out[i] = in[i]'))
     assert "puts" in refused("run", "x.c", "--on", "rv32")
@@ -223,6 +244,13 @@ VECTORS = json.dumps({
 def test_a_good_manifest_runs(cli, folder):
     answer = cli("run", folder(GOOD), "--on", "rv32")
     assert answer.code == 0 and "1 official vector" in answer.out
+
+
+def test_a_manifest_and_c_that_state_different_blocks(refused, folder):
+    path = folder(GOOD.replace("block_bytes = 16", "block_bytes = 8"))
+    assert refused("run", path, "--on", "rv32").startswith(
+        "mine: the manifest has block_bytes = 8, and cm_block_bytes() returns 16; make the two the same"
+    )
 
 
 def test_a_wrong_vector_is_not_verified(cli, folder, write):

@@ -388,4 +388,4 @@ def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_
 
 
 def test_a_folder_is_refused_before_the_work(refused, tmp_path):
-    assert refused("report", "-o", tmp_path) == f"-o {tmp_path}: a folder; name a file, for instance {tmp_path / 'index.html'}"
+    assert refused("report", "-o", tmp_path) == f"-o {tmp_path}: a folder; name a file in it"

@@ -7,7 +7,7 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by [`crate::recognise`].
 
-use crate::spellings::spellings;
+use crate::spellings::{spellings, turned};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg};
@@ -90,8 +90,9 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
         let actions = match action {
             // Who writes an extension need not know how programs are written.
-            Action::Value(dest, p) if added && (2..=SPELT).contains(&operations(&p)) => {
-                spellings(&p, word).into_iter().map(|p| Action::Value(dest, p)).collect()
+            Action::Value(dest, p) if added && operations(&p) > 1 => {
+                let all = if operations(&p) <= SPELT { spellings(&p, word) } else { turned(&p, word) };
+                all.into_iter().map(|p| Action::Value(dest, p)).collect()
             }
             action => vec![action],
         };

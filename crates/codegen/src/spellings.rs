@@ -17,7 +17,7 @@ const MOST_TERMS: usize = 4;
 /// Patterns of one instruction, at most.
 const MOST: usize = 96;
 
-/// How rotates by a constant are written.
+/// How rotates by a constant, or by an immediate, are written.
 #[derive(Clone, Copy)]
 enum Rotates {
     AsTheyAre,
@@ -26,14 +26,27 @@ enum Rotates {
     Shifts,
 }
 
+const ROTATES: [Rotates; 4] = [Rotates::AsTheyAre, Rotates::Left, Rotates::Right, Rotates::Shifts];
+
 /// A pattern and everything else it may look like, in `word` bits; the first is itself.
 pub fn spellings(pat: &Pat, word: u8) -> Vec<Pat> {
-    let mut out = vec![pat.clone()];
-    for rotates in [Rotates::AsTheyAre, Rotates::Left, Rotates::Right, Rotates::Shifts] {
+    let mut out = turned(pat, word);
+    for rotates in ROTATES {
         for new in grouped(&rewritten(pat, rotates, word)) {
             if out.len() < MOST && !out.contains(&new) {
                 out.push(new);
             }
+        }
+    }
+    out
+}
+
+/// A pattern as it is grouped, with its rotates in all their forms; the first is itself.
+pub fn turned(pat: &Pat, word: u8) -> Vec<Pat> {
+    let mut out = vec![pat.clone()];
+    for new in ROTATES.map(|rotates| rewritten(pat, rotates, word)) {
+        if !out.contains(&new) {
+            out.push(new);
         }
     }
     out
@@ -55,7 +68,7 @@ fn rewritten(pat: &Pat, rotates: Rotates, word: u8) -> Pat {
                 }
                 // Into bits that a shift has cleared nothing is carried.
                 (BinOp::Add, Pat::Const(c)) if cleared(&a) & c == c => binary(BinOp::Or, a, Pat::Const(c)),
-                (BinOp::RotL | BinOp::RotR, Pat::Const(c)) => rotate(*op, a, c, rotates, word),
+                (BinOp::RotL | BinOp::RotR, by @ (Pat::Const(_) | Pat::Imm(_))) => rotate(*op, a, by, rotates, word),
                 (op, b) => binary(*op, a, b),
             }
         }
@@ -77,20 +90,25 @@ fn cleared(pat: &Pat) -> u64 {
     }
 }
 
-fn rotate(op: BinOp, a: Pat, c: u64, rotates: Rotates, word: u8) -> Pat {
+fn rotate(op: BinOp, a: Pat, by: Pat, rotates: Rotates, word: u8) -> Pat {
     let word = u64::from(word);
-    let c = c % word;
-    let left = if op == BinOp::RotL { c } else { (word - c) % word };
-    let right = (word - left) % word;
+    // By how much to the other side is the same.
+    let other = match &by {
+        Pat::Const(c) => Pat::Const((word - c % word) % word),
+        by => binary(BinOp::Sub, Pat::Const(word), by.clone()),
+    };
+    let by = match by {
+        Pat::Const(c) => Pat::Const(c % word),
+        by => by,
+    };
+    let (left, right) = if op == BinOp::RotL { (&by, &other) } else { (&other, &by) };
     match rotates {
-        Rotates::Left => binary(BinOp::RotL, a, Pat::Const(left)),
-        Rotates::Right => binary(BinOp::RotR, a, Pat::Const(right)),
-        Rotates::Shifts if left != 0 => binary(
-            BinOp::Or,
-            binary(BinOp::Shl, a.clone(), Pat::Const(left)),
-            binary(BinOp::ShrU, a, Pat::Const(right)),
-        ),
-        Rotates::AsTheyAre | Rotates::Shifts => binary(op, a, Pat::Const(c)),
+        Rotates::Left => binary(BinOp::RotL, a, left.clone()),
+        Rotates::Right => binary(BinOp::RotR, a, right.clone()),
+        Rotates::Shifts if *left != Pat::Const(0) => {
+            binary(BinOp::Or, binary(BinOp::Shl, a.clone(), left.clone()), binary(BinOp::ShrU, a, right.clone()))
+        }
+        Rotates::AsTheyAre | Rotates::Shifts => binary(op, a, by),
     }
 }
 
@@ -174,6 +192,16 @@ mod tests {
         let clang = binary(BinOp::Xor, binary(BinOp::Xor, turned(BinOp::RotL, 45), turned(BinOp::RotL, 36)), reg());
         let same = |p: &Pat| commuted(p, &clang);
         assert!(all.iter().any(same));
+    }
+
+    #[test]
+    fn a_rotate_by_an_immediate_is_two_shifts_of_which_one_is_by_the_rest() {
+        let other = binary(BinOp::Sub, Pat::Const(32), Pat::Imm(2));
+        let sum = |turned: Pat| binary(BinOp::Xor, turned, Pat::Reg(1));
+        let all = spellings(&sum(binary(BinOp::RotL, reg(), Pat::Imm(2))), 32);
+        assert!(all.contains(&sum(binary(BinOp::RotR, reg(), other.clone()))));
+        let shifts = binary(BinOp::Or, binary(BinOp::Shl, reg(), Pat::Imm(2)), binary(BinOp::ShrU, reg(), other));
+        assert!(all.contains(&sum(shifts)));
     }
 
     /// The same but for the order of operands.

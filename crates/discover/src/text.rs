@@ -87,8 +87,14 @@ pub fn output(n: usize) -> String {
 /// Write out what `outputs` are, of values outside `nodes`: these become `rs1`,
 /// `rs2` and so on, in the order of their first use.
 pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<Written> {
+    let rotates = if nodes.len() > ROTATE { rotates(func, outputs, nodes) } else { HashMap::new() };
+    let within: BTreeSet<Value> = rotates.values().flat_map(|r| r.shifts).collect();
     let mut uses: HashMap<Value, usize> = outputs.iter().map(|&v| (v, 1)).collect();
-    for &v in nodes {
+    for &v in nodes.iter().filter(|v| !within.contains(v)) {
+        if let Some(rotate) = rotates.get(&v) {
+            *uses.entry(rotate.of).or_default() += 1;
+            continue;
+        }
         for &a in &func.insts[func.def_inst(v)?].args {
             *uses.entry(func.resolve(a)).or_default() += 1;
         }
@@ -96,6 +102,7 @@ pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<
     let mut out = Writer {
         func,
         nodes,
+        rotates,
         uses,
         inputs: Vec::new(),
         lets: Vec::new(),
@@ -126,9 +133,45 @@ fn balanced(text: &str) -> bool {
     })
 }
 
+/// Operations in a rotate where the machine has none. One by itself stays two shifts: an
+/// instruction for some rotates and not for others is none that a compiler can rely on.
+const ROTATE: usize = 3;
+
+/// Two shifts that together are a rotate to the left, by a constant.
+struct Rotate {
+    of: Value,
+    left: u64,
+    shifts: [Value; 2],
+}
+
+/// The rotates among `nodes` whose shifts nothing else uses: one constant says what two
+/// did, and the hardware has one shifter.
+fn rotates(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> HashMap<Value, Rotate> {
+    let args = |v: Value| func.def_inst(v).map_or(&[][..], |i| &func.insts[i].args);
+    let users = |v: Value| nodes.iter().flat_map(|&n| args(n)).filter(|&&a| func.resolve(a) == v).count();
+    let shift = |v: Value, op: BinOp| {
+        let inst = func.def_inst(v).filter(|_| nodes.contains(&v) && !outputs.contains(&v) && users(v) == 1)?;
+        let data = &func.insts[inst];
+        (data.op == Op::Bin(op)).then_some(())?;
+        Some((func.resolve(data.args[0]), func.as_const(func.resolve(data.args[1]))?))
+    };
+    let rotate = |v: Value| {
+        let data = &func.insts[func.def_inst(v)?];
+        matches!(data.op, Op::Bin(BinOp::Or | BinOp::Xor | BinOp::Add)).then_some(())?;
+        let [a, b] = [func.resolve(data.args[0]), func.resolve(data.args[1])];
+        [(a, b), (b, a)].into_iter().find_map(|(up, down)| {
+            let ((x, left), (y, right)) = (shift(up, BinOp::Shl)?, shift(down, BinOp::ShrU)?);
+            let whole = x == y && left > 0 && right > 0 && left + right == u64::from(func.ty(v).bits());
+            whole.then_some(Rotate { of: x, left, shifts: [up, down] })
+        })
+    };
+    nodes.iter().filter_map(|&v| Some((v, rotate(v)?))).collect()
+}
+
 struct Writer<'a> {
     func: &'a Func,
     nodes: &'a BTreeSet<Value>,
+    rotates: HashMap<Value, Rotate>,
     uses: HashMap<Value, usize>,
     inputs: Vec<Value>,
     lets: Vec<(String, String)>,
@@ -152,10 +195,19 @@ impl Writer<'_> {
             self.names.insert(v, name.clone());
             return Some(name);
         }
-        let data = &self.func.insts[self.func.def_inst(v)?];
-        let (op, args) = (data.op, data.args.clone());
-        let args: Vec<String> = args.iter().map(|&a| self.value(a)).collect::<Option<_>>()?;
-        let text = written(op, &args.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let text = match self.rotates.get(&v).map(|r| (r.of, r.left)) {
+            Some((of, left)) => {
+                let of = self.value(of)?;
+                self.constants.push(left);
+                format!("rotl({of}, {{{}}})", self.constants.len() - 1)
+            }
+            None => {
+                let data = &self.func.insts[self.func.def_inst(v)?];
+                let (op, args) = (data.op, data.args.clone());
+                let args: Vec<String> = args.iter().map(|&a| self.value(a)).collect::<Option<_>>()?;
+                written(op, &args.iter().map(String::as_str).collect::<Vec<_>>())?
+            }
+        };
         if self.uses.get(&v).is_none_or(|&n| n < 2) {
             return Some(text);
         }

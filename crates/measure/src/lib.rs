@@ -50,6 +50,7 @@ mod sheet;
 mod sizes;
 mod smallest;
 mod speed;
+mod stated;
 mod target;
 mod trips;
 mod vectors;

@@ -13,6 +13,7 @@ use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::resource;
 use crate::sizes;
+use crate::stated;
 use crate::view;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
@@ -33,9 +34,12 @@ use std::sync::Arc;
 /// that differs from the reference's is no error but a measurement that is not
 /// [`Measurement::verified`].
 pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
-    let (module, interface, _) = open(wasm)?;
+    let (module, interface, mut judge) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
+    if request.vectors.as_ref().is_none_or(|v| v.cases == 0) {
+        stated::block(&interface, &mut judge, work)?;
+    }
     if request.trace.is_some() {
         view::core(&machine)?;
     }
@@ -193,8 +197,14 @@ pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, Measur
                 "--blocks single: a stream cipher has no feedback mode; leave --blocks out",
             ));
         }
+        Direction::Keysetup if request.blocks == Blocks::Single => {
+            return Err(MeasureError::input(
+                "--blocks single: a key set-up has no blocks that could depend on each other; leave --blocks out",
+            ));
+        }
         _ => {}
     }
+    stated::manifest(module, request)?;
     module.require(&plan::needed(request.direction, request.blocks))?;
     Ok(Work {
         direction: request.direction,

@@ -101,6 +101,9 @@ pub struct Request {
     /// Length of the IV given to a stream cipher; 0 for none.
     #[serde(default)]
     pub iv_bytes: u32,
+    /// Bytes of a block as the cipher's manifest says; None: it has none.
+    #[serde(default)]
+    pub block_bytes: Option<u32>,
     pub blocks: Blocks,
     /// Message length; None: 4096, or the next multiple of the block.
     #[serde(default)]

@@ -71,6 +71,7 @@ fn request(machine_name: &str) -> Request {
         direction: Direction::Encrypt,
         key_bits: 32,
         iv_bytes: 0,
+        block_bytes: None,
         blocks: Blocks::Multi,
         bytes: Some(1024),
         machine: machine(machine_name),
@@ -230,7 +231,8 @@ fn a_memory_that_cannot_grow() {
         (func (export "cm_ctx_bytes") (result i32) i32.const 4)
         (func (export "cm_block_bytes") (result i32) i32.const 4)
         (func (export "cm_keysetup") (param i32 i32 i32))
-        (func (export "cm_encrypt_blocks") (param i32 i32 i32 i32)))"#;
+        (func (export "cm_encrypt_blocks") (param i32 i32 i32 i32)
+            (i32.store (local.get 2) (i32.load (local.get 1)))))"#;
     let message = refused(&wat::parse_str(text).unwrap(), &Request { bytes: Some(1 << 20), ..request("rv32") });
     assert!(message.contains("use a shorter message, or link with a larger --max-memory"), "{message}");
 }

@@ -35,7 +35,7 @@ def rtl(
     """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
     from pathlib import Path
 
-    from .. import compare
+    from .. import compare, paths
     from .. import rtl as making
     from ..progress import waiting
 
@@ -45,6 +45,8 @@ def rtl(
     compare.wanted(baseline, tolerance)
     if baseline is not None:
         compare.read(baseline, "instructions")
+    if out is not None:
+        paths.check_folder(Path(out), "-o")
     if not verilog_only:
         ready_to_synthesise()
     with waiting("synthesising"):

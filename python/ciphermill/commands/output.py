@@ -26,20 +26,12 @@ def check(json: bool, csv: bool, parquet: str | None) -> None:
 
 def writable(path: str | None, option: str) -> None:
     """Refuse a file that cannot be written, before the work is done and not after it."""
-    import os
     from pathlib import Path
 
-    from .._core import InputError
+    from .. import paths
 
-    if path is None:
-        return
-    file = Path(path)
-    if file.is_dir():
-        raise InputError(f"{option} {path}: a folder; name a file")
-    if not file.parent.is_dir():
-        raise InputError(f"{option} {path}: there is no folder {file.parent}")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(f"{option} {path}: the folder {file.parent} is not to be written to")
+    if path is not None:
+        paths.check_writable(Path(path), option)
 
 
 def emit(document: object, records: list, json: bool, csv: bool, parquet: str | None) -> bool:

@@ -31,8 +31,9 @@ def study(
     check(json, csv, parquet)
     chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
     if figures is not None:
-        from .. import webreport
+        from .. import paths, webreport
 
+        paths.check_folder(Path(figures), "--figures")
         webreport.check_installed()
     results = studies.run(chosen, with_progress)
     if figures is not None:
@@ -50,15 +51,21 @@ def study(
 
 
 def report_(
-    out: Annotated[str, typer.Option("-o", metavar="FILE", help="Write the page there.")] = "report/index.html",
+    out: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Write the page there. Default: report/index.html, in a folder made for it.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
+    from .. import paths, webreport
     from .. import study as studies
-    from .. import webreport
     from ..progress import with_progress
 
-    written = webreport.write(Path(out), [studies.find(n) for n in studies.names()], with_progress)
+    page = Path("report/index.html" if out is None else out)
+    if out is None:
+        paths.check_folder(page.parent, "-o")
+        page.parent.mkdir(exist_ok=True)
+    written = webreport.write(page, [studies.find(n) for n in studies.names()], with_progress)
     if json:
         print_json(written.to_dict())
     else:

@@ -9,7 +9,7 @@ import typer
 from .options import (
     BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
 )  # fmt: skip
-from .output import check, emit, say, unverified, write_json
+from .output import check, emit, say, unverified, writable, write_json
 
 
 def trace(
@@ -46,6 +46,8 @@ def trace(
     from ..progress import waiting
 
     check(json, csv, parquet)
+    for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):
+        writable(file, option)
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=split(with_), without=split(without),
         set=set, trace={"first": first, "count": count}, cc=cc,

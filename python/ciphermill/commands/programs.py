@@ -41,6 +41,7 @@ def explain(
     from ..progress import waiting
 
     check(json, csv, parquet)
+    writable(html, "--html")
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, cc=cc,

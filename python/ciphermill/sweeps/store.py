@@ -37,8 +37,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        paths.check_writable(path, "--store")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             self.db = sqlite3.connect(path, timeout=60, isolation_level=None)
             self.db.execute("PRAGMA journal_mode = WAL")
             # A commit survives the end of the process; an outage may take the last few.

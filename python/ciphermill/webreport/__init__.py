@@ -60,7 +60,7 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     """
     check_installed()
     # Said before the work, not after it.
-    _check(out, "-o")
+    paths.check_writable(out, "-o")
     from . import commentary, kernels, page, pipelines, survey
 
     comments = [commentary.load(study) for study in studies]
@@ -114,7 +114,7 @@ def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str
 
     names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
     asked = {"on": measurement.machine, **{name: measurement[name] for name in names}}
-    _check(out, "--html")
+    paths.check_writable(out, "--html")
     _put(out, page.render(page.Content([], [], [(asked, explanation)])).encode(), "--html")
 
 
@@ -128,17 +128,8 @@ def write_pipeline(out: Path, measurement: Measurement, trace: Mapping[str, Any]
 
     names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
     asked = {"on": measurement.machine, **{name: measurement[name] for name in names}, **trace}
-    _check(out, "--html")
+    paths.check_writable(out, "--html")
     _put(out, page.render(page.Content([], [], [], [(asked, measurement.to_dict())])).encode(), "--html")
-
-
-def _check(out: Path, option: str) -> None:
-    if out.is_dir():
-        raise InputError(f"{option} {out}: a folder; name a file, for instance {out / 'index.html'}")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{option} {out}: {error.strerror}: {out.parent}") from None
 
 
 def _put(out: Path, text: bytes, option: str) -> None:

@@ -2,12 +2,13 @@
 //!
 //! A load from data that is never written, whose index is a byte of some value
 //! for certain, is a function of that byte: its 256 results are read off the
-//! module. Moving, cutting and adding such values leaves sums of functions of
+//! module. So is one whose index is a nibble, the half of a byte. Moving, cutting and adding such values leaves sums of functions of
 //! bytes, and a linear operation on a sum is the operation on every entry. So
 //! an S-box with MixColumns behind it is found to be four tables, whether the
 //! program holds them as tables or computes them.
 
-use super::form::Form;
+use super::form::{Form, WORD};
+use super::nibbles;
 use super::sums::Sums;
 use super::units::ByteTable;
 use ciphermill_ir::bits::Masks;
@@ -150,11 +151,27 @@ fn lookup(func: &Func, masks: &Masks, data: &[DataSegment], m: MemAccess, addr: 
         return None;
     }
     let (rest, root) = split(func, addr, u64::from(m.offset));
-    let (rest, own) = (rest?, m.bytes.trailing_zeros() as usize);
-    let (scale, (source, byte)) =
-        (own..own + LARGEST_PART).find_map(|scale| Some((scale, index(func, masks, rest, scale)?)))?;
+    let rest = rest?;
+    BYTE_OR_NIBBLE.into_iter().find_map(|width| entries(func, masks, data, m, (rest, root), width))
+}
+
+/// Bits of an index: of a byte if the table has so many entries.
+const BYTE_OR_NIBBLE: [usize; 2] = [8, 4];
+
+/// The table at an address that is a constant and an index of so many bits.
+fn entries(
+    func: &Func,
+    masks: &Masks,
+    data: &[DataSegment],
+    m: MemAccess,
+    (rest, root): (Value, u64),
+    width: usize,
+) -> Option<Lookup> {
+    let own = m.bytes.trailing_zeros() as usize;
+    let (scale, (source, first)) =
+        (own..own + LARGEST_PART).find_map(|scale| Some((scale, index(func, masks, rest, scale, width)?)))?;
     let size = u64::from(m.bytes);
-    let end = root + (255u64 << scale) + size;
+    let end = root + (((1u64 << width) - 1) << scale) + size;
     let inside = |d: &&DataSegment| {
         d.readonly && u64::from(d.addr) <= root && end <= u64::from(d.addr) + d.bytes.len() as u64
     };
@@ -168,7 +185,8 @@ fn lookup(func: &Func, masks: &Masks, data: &[DataSegment], m: MemAccess, addr: 
             _ => word,
         }
     };
-    Some(Lookup { source, byte, table: Arc::new(std::array::from_fn(entry)) })
+    let table = if width == 8 { std::array::from_fn(entry) } else { nibbles::of_byte(first % 8, entry) };
+    Some(Lookup { source, byte: (first / 8) as u8, table: Arc::new(table) })
 }
 
 /// An address as a value and a constant. The sum is not reduced: a table whose
@@ -190,8 +208,9 @@ pub(super) fn split(func: &Func, addr: Value, offset: u64) -> (Option<Value>, u6
     }
 }
 
-/// The value and its byte that `v` is, shifted left by `scale`.
-fn index(func: &Func, masks: &Masks, v: Value, scale: usize) -> Option<(Value, u8)> {
+/// The value that `v` is `width` bits of, shifted left by `scale`, and which of its bits
+/// is the lowest of them.
+fn index(func: &Func, masks: &Masks, v: Value, scale: usize, width: usize) -> Option<(Value, usize)> {
     let mut chain = vec![v];
     while chain.len() <= MOST_STEPS
         && let Some(inst) = func.def_inst(chain[chain.len() - 1])
@@ -214,10 +233,10 @@ fn index(func: &Func, masks: &Masks, v: Value, scale: usize) -> Option<(Value, u
             form = Form::of(data.op, &[&form, &Form::constant(func.as_const(data.args[1])? as u32)])?;
         }
         let whole = Form::source(0, possible);
-        let byte = (0..4).find(|k| {
-            let cut = |i: usize| i.checked_sub(scale).filter(|&i| i < 8).map(|i| i + 8 * k);
+        let first = (0..WORD).step_by(width).find(|first| {
+            let cut = |i: usize| i.checked_sub(scale).filter(|&i| i < width).map(|i| i + first);
             form == whole.moved(cut)
         })?;
-        Some((source, byte as u8))
+        Some((source, first))
     })
 }

@@ -45,6 +45,18 @@ impl Emitter<'_> {
         if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by) }
     }
 
+    /// A step's result, rotated: shifted where that is the same, which is a single
+    /// instruction on machines without rotates too.
+    fn turned(&mut self, v: Value, step: &Step) -> Value {
+        let possible = step.possible(self.units);
+        match step.turn {
+            0 => v,
+            by if by <= possible.leading_zeros() => self.with_constant(BinOp::Shl, v, by),
+            by if u32::BITS - by <= possible.trailing_zeros() => self.with_constant(BinOp::ShrU, v, u32::BITS - by),
+            by => self.rotated(v, by),
+        }
+    }
+
     pub fn sum(&mut self, terms: &[Value]) -> Option<Value> {
         let (&first, others) = terms.split_first()?;
         Some(others.iter().fold(first, |sum, &t| self.op(Op::Bin(BinOp::Xor), &[sum, t])))
@@ -119,9 +131,15 @@ impl Emitter<'_> {
             None => unit.regardless.unwrap_or(unit.function),
             Some(_) => unit.function,
         };
-        let args: Vec<Value> = step.sources.iter().filter_map(|s| s.or(accumulator)).collect();
+        let down = |out: &mut Self, v: Value| match step.down {
+            0 => v,
+            n if n > 0 => out.with_constant(BinOp::ShrU, v, n.unsigned_abs()),
+            n => out.with_constant(BinOp::Shl, v, n.unsigned_abs()),
+        };
+        let sources: Vec<Option<Value>> = step.sources.iter().map(|s| s.map(|v| down(self, v))).collect();
+        let args: Vec<Value> = sources.iter().filter_map(|s| s.or(accumulator)).collect();
         let value = self.function(function, &args);
-        let value = self.rotated(value, step.turn);
+        let value = self.turned(value, step);
         if step.mask == u32::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
     }
 }

@@ -12,6 +12,7 @@
 //! * [`sums`]: exclusive-ors of a program and their terms;
 //! * [`linear`]: values that are a matrix times another value;
 //! * [`bytes`]: values that are sums of tables of single bytes;
+//! * [`nibbles`]: tables of bytes that are sums of tables of nibbles;
 //! * [`cover`]: instructions that together make a sum of tables;
 //! * [`pairs`]: matrices of two words behind tables;
 //! * [`words`]: maps of several words, computed without tables that are not linear;
@@ -36,6 +37,7 @@ pub mod emit;
 pub mod form;
 pub mod layers;
 pub mod linear;
+pub mod nibbles;
 pub mod pairs;
 pub mod report;
 pub mod rewrite;
@@ -96,7 +98,7 @@ impl Recogniser {
             return;
         };
         let meaning = units::Meaning::Matrix(vec![*rows]);
-        let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None };
+        let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
         let units: Vec<units::Unit> = self.units.iter().cloned().chain([configured]).collect();
         self.rewrite(func, data, &units, &units::matrices(&units), &units::inverses(&units));
     }

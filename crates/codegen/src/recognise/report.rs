@@ -5,7 +5,7 @@
 
 use super::bytes::{ByteSums, added};
 use super::form::WORD;
-use super::{layers, linear, words};
+use super::{layers, linear, nibbles, words};
 use super::sums::Sums;
 use super::units::{ByteTable, Meaning, Unit, units};
 use ciphermill_ir::bits::Masks;
@@ -179,7 +179,7 @@ fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (O
     (None, Some(missed))
 }
 
-/// Tables that are looked up with bytes, as for the lowest byte, and how often.
+/// Tables that are looked up with bytes or nibbles, as for the lowest of them, and how often.
 fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usize> {
     let values =
         || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results).copied();
@@ -188,10 +188,22 @@ fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usi
     for root in values().filter(|v| !inner.contains(v)) {
         let terms = sums.flatten(root, &mut |_| false);
         for lookup in added(terms.iter().flat_map(|t| bytes.of(*t).unwrap_or_default())) {
-            *out.entry(lookup.table.map(|x| x.rotate_right(8 * u32::from(lookup.byte)))).or_default() += 1;
+            for (shift, table) in by_nibbles(&lookup.table) {
+                let lowest = |x: usize| table[(x << shift) & 0xff].rotate_right(8 * u32::from(lookup.byte) + shift as u32);
+                *out.entry(std::array::from_fn(lowest)).or_default() += 1;
+            }
         }
     }
     out
+}
+
+/// A table with the place of its index in the byte: where it is no more than one table for
+/// each nibble, these. What is linear is called that as a whole.
+fn by_nibbles(table: &ByteTable) -> Vec<(usize, ByteTable)> {
+    match nibbles::split(table).filter(|_| !is_linear(table)) {
+        Some(halves) => [0, 4].into_iter().zip(halves).filter(|h| h.1.iter().any(|&entry| entry != 0)).collect(),
+        None => vec![(0, *table)],
+    }
 }
 
 fn distance(a: &[u32; WORD], b: &[u32; WORD]) -> u32 {
@@ -202,10 +214,13 @@ fn distance(a: &[u32; WORD], b: &[u32; WORD]) -> u32 {
 /// rotation by bytes, and the first such entry.
 fn entries(unit: &Unit, table: &ByteTable) -> Option<(usize, usize)> {
     let Meaning::Tables { parts, .. } = &unit.meaning else { return None };
-    let turned = parts.iter().flat_map(|p| [0, 8, 16, 24].map(|n| (p, n)));
+    let bytes = parts.iter().map(|p| (0, p));
+    // A nibble's table says nothing for other bytes than those below sixteen.
+    let nibbles = unit.nibbles.iter().flat_map(|p| [(0, p), (4, p)]).filter(|_| of_nibble(table));
+    let turned = bytes.chain(nibbles).flat_map(|p| (0..u32::BITS).step_by(4).map(move |n| (p, n)));
     turned
-        .map(|(p, n)| {
-            let differs = |x: &usize| p.table[*x].rotate_right(n) != table[*x];
+        .map(|((shift, p), n)| {
+            let differs = |x: &usize| p.table[(*x << shift) & 0xff].rotate_right(n) != table[*x];
             ((0..256).filter(differs).count(), (0..256).find(differs).unwrap_or(0))
         })
         .min()
@@ -268,11 +283,20 @@ fn irreducible(p: u32) -> bool {
 
 fn table_described(table: &ByteTable) -> String {
     let mask = table.iter().fold(0, |m, t| m | t);
-    let linear = table[0] == 0
-        && (0..256).all(|x| (0..8).filter(|b| x >> b & 1 == 1).fold(0, |s, b| s ^ table[1 << b]) == table[x]);
     let first: Vec<String> = table[..4].iter().map(|t| format!("{t:x}")).collect();
-    let kind = if linear { "linear over GF(2)" } else { "not linear" };
-    format!("a table of {} bits, {kind}: {} ...", 32 - mask.leading_zeros(), first.join(" "))
+    let kind = if is_linear(table) { "linear over GF(2)" } else { "not linear" };
+    let entries = if of_nibble(table) { "16 entries of " } else { "" };
+    format!("a table of {entries}{} bits, {kind}: {} ...", 32 - mask.leading_zeros(), first.join(" "))
+}
+
+fn is_linear(table: &ByteTable) -> bool {
+    let sum = |x: usize| (0..8).filter(|b| x >> b & 1 == 1).fold(0, |s, b| s ^ table[1 << b]);
+    table[0] == 0 && (0..256).all(|x| sum(x) == table[x])
+}
+
+/// Does it look at no more than the lower nibble?
+fn of_nibble(table: &ByteTable) -> bool {
+    (0..256).all(|x| table[x] == table[x & 15])
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //!
 //! * a matrix over GF(2) times one register, or the sum of such products of two
 //!   registers, or
-//! * a sum of tables of one byte each (a table's entry times a matrix, written
-//!   out for all 256 values of the byte), added to, or inserted into, another
+//! * a sum of tables of one byte or one nibble each (a table's entry times a matrix,
+//!   written out for all 256 values of the byte), added to, or inserted into, another
 //!   register.
 //!
 //! An instruction that multiplies by a matrix held in registers is a
@@ -16,6 +16,7 @@
 //! are the bits of its registers and of its tables' outputs.
 
 use super::form::{Form, WORD};
+use super::nibbles;
 use super::semantics::{Domain, Fixed, fixed};
 use crate::pattern::Template;
 use ciphermill_ir::{BinOp, Op, UnOp, ops};
@@ -61,6 +62,9 @@ pub struct Unit {
     /// The same where it does not matter what the accumulator holds: it is no
     /// operand then.
     pub regardless: Option<u16>,
+    /// The parts taken apart into functions of one nibble each, where the instruction
+    /// looks up nibbles; else empty.
+    pub nibbles: Vec<Part>,
 }
 
 impl Unit {
@@ -107,7 +111,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
         return (units, templates);
     }
     for instr in fixed(machine) {
-        let Some(Found { meaning, dest }) = found(machine, &instr) else { continue };
+        let Some(Found { meaning, dest, nibbles }) = found(machine, &instr) else { continue };
         let mut number = |sources: &[usize], any_old| {
             let n = templates.len() as u16;
             templates.push(instr.template(machine, dest, sources, n, any_old));
@@ -122,7 +126,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             }
             _ => None,
         };
-        units.push(Unit { meaning, sources: sources.len(), function, regardless });
+        units.push(Unit { meaning, sources: sources.len(), function, regardless, nibbles });
     }
     (units, templates)
 }
@@ -130,6 +134,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
 struct Found {
     meaning: Meaning,
     dest: usize,
+    nibbles: Vec<Part>,
 }
 
 fn found(machine: &Machine, instr: &Fixed) -> Option<Found> {
@@ -144,7 +149,11 @@ fn found(machine: &Machine, instr: &Fixed) -> Option<Found> {
     } else {
         tables(machine, &form, &forms.atoms, sources)?
     };
-    Some(Found { meaning, dest })
+    let nibbles = match &meaning {
+        Meaning::Tables { parts, .. } if forms.atoms.iter().any(|a| a.width == 4) => halves(parts).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    Some(Found { meaning, dest, nibbles })
 }
 
 fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {
@@ -168,12 +177,13 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
     if !(0..sources.len()).all(used) || atoms.iter().any(|a| accumulator == Some(a.source)) {
         return None;
     }
-    let mut parts = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (n, atom) in atoms.iter().enumerate() {
         let values = &machine.tables[atom.table].values;
         let entry = |x: usize| {
             let mask = ops::mask(atom.bits);
-            let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & values[x];
+            let value = values[x >> atom.shift & (values.len() - 1)];
+            let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & value;
             let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
             if n == 0 { word ^ form.constant } else { word }
         };
@@ -181,16 +191,33 @@ fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> 
         if keep != u32::MAX && table.iter().any(|t| t & keep != 0) {
             return None;
         }
-        parts.push(Part { source: atom.source, byte: atom.byte, table: Arc::new(table) });
+        match parts.iter_mut().find(|p| (p.source, p.byte) == (atom.source, atom.byte)) {
+            Some(there) => there.table = Arc::new(std::array::from_fn(|x| there.table[x] ^ table[x])),
+            None => parts.push(Part { source: atom.source, byte: atom.byte, table: Arc::new(table) }),
+        }
     }
     Some(Meaning::Tables { parts, accumulator, keep })
 }
 
-/// A table looked up with a byte of a register.
+/// The parts as functions of one nibble each, those that are nothing left out; None
+/// where one is of the whole byte.
+fn halves(parts: &[Part]) -> Option<Vec<Part>> {
+    let mut out = Vec::new();
+    for part in parts {
+        let there = nibbles::split(&part.table)?.into_iter().filter(|t| t.iter().any(|&entry| entry != 0));
+        out.extend(there.map(|table| Part { table: Arc::new(table), ..part.clone() }));
+    }
+    Some(out)
+}
+
+/// A table looked up with a byte of a register, or with one of the byte's nibbles.
 struct Atom {
     table: usize,
     source: usize,
     byte: u8,
+    /// Bits of the index, and where in the byte they begin.
+    width: usize,
+    shift: usize,
     /// Where its output stands among the columns, and of how many bits it is.
     column: usize,
     bits: u32,
@@ -235,23 +262,26 @@ impl Domain for Forms<'_> {
 
     fn lookup(&mut self, table: usize, index: &Form) -> Option<Form> {
         let data = self.machine.tables.get(table)?;
-        if data.values.len() != 256 || usize::from(data.bits) > WORD {
-            return None;
-        }
+        let width = match data.values.len() {
+            256 => 8,
+            16 => 4,
+            _ => return None,
+        };
         let first = index.rows[0].trailing_zeros() as usize;
-        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(8) {
+        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(width) || usize::from(data.bits) > WORD {
             return None;
         }
-        if *index != Form::source(first, 0xff) {
+        if *index != Form::source(first, ops::mask(width as u32) as u32) {
             return None;
         }
         let (source, byte, bits) = (first / WORD, (first % WORD / 8) as u8, u32::from(data.bits));
-        let same = |a: &&Atom| (a.table, a.source, a.byte) == (table, source, byte);
+        let shift = first % 8;
+        let same = |a: &&Atom| (a.table, a.source, a.byte, a.shift) == (table, source, byte, shift);
         let column = match self.atoms.iter().find(same) {
             Some(there) => there.column,
             None => {
                 let column = self.atoms.last().map_or(TABLE_COLUMNS, |a| a.column + a.bits as usize);
-                self.atoms.push(Atom { table, source, byte, column, bits });
+                self.atoms.push(Atom { table, source, byte, width, shift, column, bits });
                 column
             }
         };

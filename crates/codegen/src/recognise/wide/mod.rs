@@ -14,6 +14,7 @@ pub mod sum;
 pub mod units;
 pub mod values;
 
+use super::nibbles;
 use super::rewrite::roots;
 use super::sums::Sums;
 use ciphermill_ir::bits::Masks;
@@ -26,11 +27,19 @@ use values::Values;
 /// Tables that an instruction takes the place of, at least.
 const LEAST_TABLES: usize = 2;
 
+/// The same where its result has to be masked: a constant of 64 bits takes up to eight
+/// instructions.
+const LEAST_UNDER_MASK: usize = 4;
+
 /// How a value is computed anew: by an instruction, and what is added to it.
 #[derive(Clone)]
 struct Plan {
     function: u16,
     low: Option<u32>,
+    /// Bits of the result that are wanted.
+    mask: u64,
+    /// Bits by which a single source is shifted down first; up where it is negative.
+    down: i32,
     sources: Vec<Value>,
     rest: Vec<Value>,
 }
@@ -44,15 +53,22 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
         return;
     }
     for block in func.layout.clone() {
+        // What has been computed in this block already, whole or for a part of it.
+        let mut made: HashMap<(u16, Vec<Value>), Value> = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| values.loads.contains(r));
             if let Some(plan) = results.first().and_then(|r| plans.get(r)) {
                 let loc = func.insts[inst].loc;
-                let args: Vec<Value> = plan.sources.iter().map(|&v| func.resolve(v)).collect();
-                let mut value = func.append1(block, Op::Apply(plan.function), &args, Type::I64, loc);
+                let args: Vec<Value> = plan.sources.iter().map(|&v| shifted(func, block, v, plan.down, loc)).collect();
+                let mut value = *made
+                    .entry((plan.function, args.clone()))
+                    .or_insert_with(|| func.append1(block, Op::Apply(plan.function), &args, Type::I64, loc));
                 if let Some(turn) = plan.low {
                     value = low(func, block, value, turn, loc);
+                }
+                if plan.mask != u64::MAX {
+                    value = with_constant(func, block, BinOp::And, value, plan.mask, loc);
                 }
                 for &other in &plan.rest {
                     let other = func.resolve(other);
@@ -67,12 +83,24 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
     func.resolve_all();
 }
 
+/// A value shifted down, or up by a negative number.
+fn shifted(func: &mut Func, block: Block, v: Value, down: i32, loc: u32) -> Value {
+    let v = func.resolve(v);
+    match down {
+        0 => v,
+        by if by > 0 => with_constant(func, block, BinOp::ShrU, v, u64::from(by.unsigned_abs()), loc),
+        by => with_constant(func, block, BinOp::Shl, v, u64::from(by.unsigned_abs()), loc),
+    }
+}
+
+fn with_constant(func: &mut Func, block: Block, op: BinOp, v: Value, constant: u64, loc: u32) -> Value {
+    let constant = func.append1(block, Op::Const(constant), &[], Type::I64, loc);
+    func.append1(block, Op::Bin(op), &[v, constant], Type::I64, loc)
+}
+
 /// What [`Unit::low`] says, as operations.
 fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value {
-    let mut with = |op: BinOp, a: Value, c: u64| {
-        let c = func.append1(block, Op::Const(c), &[], Type::I64, loc);
-        func.append1(block, Op::Bin(op), &[a, c], Type::I64, loc)
-    };
+    let mut with = |op: BinOp, a: Value, c: u64| with_constant(func, block, op, a, c, loc);
     if turn == 0 {
         return func.append1(block, Op::Un(UnOp::SExt32), &[word], Type::I64, loc);
     }
@@ -104,10 +132,42 @@ fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<V
 fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Plan> {
     let (all, rest) = tables_of(sums, values, v)?;
     if all.parts.len() < LEAST_TABLES {
+        return if values.loads.contains(&v) { single(units, &all) } else { None };
+    }
+    let whole = |unit: &Unit| {
+        Some(Plan { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone() })
+    };
+    units.iter().find_map(whole).or_else(|| masked(units, &all, &rest))
+}
+
+/// An instruction that gives more than is wanted, and a mask.
+fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<Plan> {
+    let mask = wanted.possible();
+    if wanted.parts.len() < LEAST_UNDER_MASK || mask == u64::MAX {
         return None;
     }
-    let (unit, sources) = units.iter().find_map(|unit| Some((unit, bound(unit, &all)?)))?;
-    Some(Plan { function: unit.function, low: unit.low, sources, rest })
+    units.iter().filter(|u| u.low.is_none()).find_map(|unit| {
+        let cut = Unit { sum: unit.sum.through(|x| x & mask), ..unit.clone() };
+        Some(Plan { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec() })
+    })
+}
+
+/// An instruction that looks up one byte or nibble, put to one that stands anywhere.
+fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<Plan> {
+    let [part] = &wanted.parts[..] else { return None };
+    units.iter().filter(|u| u.low.is_none() && u.sum.constant == wanted.constant).find_map(|unit| {
+        let [own] = &unit.sum.parts[..] else { return None };
+        let nibble = nibbles::is_of_one(&own.table) && nibbles::is_of_one(&part.table);
+        let at = |table: &sum::Table| if nibble { nibbles::first(table) } else { 0 };
+        let (from, to) = (at(&part.table), at(&own.table));
+        let entries = if nibble { 16 } else { 256 };
+        if (0..entries).any(|x| part.table[x << from] != own.table[x << to]) {
+            return None;
+        }
+        let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
+        let down = place(part.byte, from) - place(own.byte, to);
+        Some(Plan { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new() })
+    })
 }
 
 /// The tables in a value's sum, and its other terms.

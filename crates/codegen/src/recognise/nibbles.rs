@@ -1,0 +1,79 @@
+//! Functions of a byte that are sums of functions of its two nibbles.
+//!
+//! S-boxes of four bits are looked up with nibbles. What they give is held as a
+//! function of the byte that the nibble is half of, like any other table; here such a
+//! function is taken apart again, so that an instruction for nibbles is found where
+//! the program wants one of a byte's two, or has a table for both at once.
+
+use super::units::ByteTable;
+
+const LOW: usize = 0x0f;
+const HIGH: usize = 0xf0;
+
+/// The table as functions of the lower and of the upper nibble, whose sum it is.
+///
+/// What a result has for a byte of zero goes, bit by bit, to the function that the bit
+/// depends on, to the lower one if that is both or none: so equal functions are taken
+/// apart into equal ones. None where the nibbles do more together.
+pub fn split(table: &ByteTable) -> Option<[ByteTable; 2]> {
+    let zero = table[0];
+    let apart = |x: usize| table[x & LOW] ^ table[x & HIGH] ^ zero;
+    if !(0..256).all(|x| table[x] == apart(x)) {
+        return None;
+    }
+    let depends = |nibble: usize| (0..256).fold(0, |m, x| m | (table[x & nibble] ^ zero));
+    let upper = zero & depends(HIGH) & !depends(LOW);
+    Some([std::array::from_fn(|x| table[x & LOW] ^ upper), std::array::from_fn(|x| table[x & HIGH] ^ zero ^ upper)])
+}
+
+/// Where in the byte the nibble begins that a function of one nibble looks at.
+pub fn first<T: PartialEq>(table: &[T; 256]) -> usize {
+    if looks_at(table, LOW) { 0 } else { 4 }
+}
+
+/// Does the function look at one of the nibbles alone?
+pub fn is_of_one<T: PartialEq>(table: &[T; 256]) -> bool {
+    looks_at(table, LOW) || looks_at(table, HIGH)
+}
+
+fn looks_at<T: PartialEq>(table: &[T; 256], nibble: usize) -> bool {
+    (0..256).all(|x| table[x] == table[x & nibble])
+}
+
+/// The function of a byte that looks up one of its nibbles, the one from bit `shift` on.
+pub fn of_byte(shift: usize, entry: impl Fn(usize) -> u32) -> ByteTable {
+    std::array::from_fn(|x| entry(x >> shift & LOW))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRESENT: [u32; 16] = [0xc, 5, 6, 0xb, 9, 0, 0xa, 0xd, 3, 0xe, 0xf, 8, 4, 7, 1, 2];
+
+    #[test]
+    fn two_s_boxes_side_by_side() {
+        let low = of_byte(0, |x| PRESENT[x]);
+        let high = of_byte(4, |x| PRESENT[x] << 4);
+        let both: ByteTable = std::array::from_fn(|x| low[x] | high[x]);
+        assert_eq!(split(&both), Some([low, high]));
+        assert_eq!(split(&low), Some([low, [0; 256]]));
+        assert_eq!(split(&high), Some([[0; 256], high]));
+    }
+
+    #[test]
+    fn a_table_of_a_whole_byte_stays_whole() {
+        let mut both: ByteTable = std::array::from_fn(|x| PRESENT[x & 15] | PRESENT[x >> 4] << 4);
+        both[0x37] ^= 1;
+        assert_eq!(split(&both), None);
+        assert_eq!(split(&std::array::from_fn(|x| (x * x) as u32)), None);
+    }
+
+    #[test]
+    fn the_two_together_are_the_table() {
+        let table: ByteTable = std::array::from_fn(|x| 0x5000 ^ PRESENT[x & 15] ^ (PRESENT[x >> 4] * 0x11));
+        let [low, high] = split(&table).unwrap();
+        assert!((0..256).all(|x| low[x] ^ high[x] == table[x]));
+        assert!((0..256).all(|x| low[x] == low[x & 15] && high[x] == high[x & 0xf0]));
+    }
+}

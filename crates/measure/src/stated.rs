@@ -1,0 +1,71 @@
+//! Whether a block is as long as the cipher says, where no vector tells.
+//!
+//! A C file states the size of its block a second time, at its end. If the two
+//! differ the module runs all the same: a larger one leaves the end of every
+//! output block as it was, a smaller one writes into the next block. Cycles of a
+//! block, and of a byte, are then those of something else.
+//!
+//! What is written is seen by giving the same block twice, over outputs that differ
+//! in every byte. That nothing is written behind the block is for [`Margins`] to say.
+
+use crate::error::MeasureError;
+use crate::interface::{Interface, Kind};
+use crate::margins::Margins;
+use crate::plan::{Plan, Work};
+use crate::request::{Blocks, Direction, Request};
+use crate::target::{Target, prepare, run};
+
+/// Check what manifest and module say of the block against each other.
+///
+/// # Errors
+/// When they do not agree.
+pub fn manifest(module: &Interface, request: &Request) -> Result<(), MeasureError> {
+    match request.block_bytes {
+        Some(stated) if stated != module.block_bytes => Err(MeasureError::input(format!(
+            "{}: the manifest has block_bytes = {stated}, and cm_block_bytes() returns {}; make the two the same \
+             (in C the number is the argument of CM_BLOCK_CIPHER or CM_STREAM_CIPHER)",
+            request.cipher, module.block_bytes
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Run a block cipher on one block and see that it writes just that.
+///
+/// # Errors
+/// When it writes less than the block that it states, or more. A cipher that stops
+/// is none of them: whoever measures it will be told.
+pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result<(), MeasureError> {
+    if module.kind == Kind::Stream || work.direction == Direction::Keysetup {
+        return Ok(());
+    }
+    let size = module.block_bytes;
+    // The feedback driver copies the whole block itself, whatever the cipher writes.
+    let plan = Plan::new(module, Work { blocks: Blocks::Multi, ..work }, size)?;
+    let Some((_, output)) = plan.buffers.iter().find(|(name, _)| *name == "output") else { return Ok(()) };
+    if !plan.measured.iter().all(|call| module.has(call.export)) || target.reserve(plan.memory_bytes).is_err() {
+        return Ok(());
+    }
+    if prepare(target, &plan).is_err() {
+        return Ok(());
+    }
+    let margins = Margins::new(&plan, target.memory());
+    let mut kept = vec![true; size as usize];
+    for fill in [0x5au8, 0xa5] {
+        target.write(output.start, &vec![fill; size as usize]);
+        if run(target, &plan.measured).is_err() {
+            return Ok(());
+        }
+        kept.iter_mut().zip(target.read(output.start, size)).for_each(|(k, &now)| *k &= now == fill);
+    }
+    let export = plan.measured.first().map_or("", |call| call.export);
+    margins.check(target.memory(), export)?;
+    match kept.iter().position(|&k| k) {
+        None => Ok(()),
+        Some(at) => Err(MeasureError::input(format!(
+            "cm_block_bytes() says that a block has {size} bytes, and {export} of one block writes {} of them (byte {at} \
+             keeps what stood there); state the size of the cipher's block, in C as the argument of CM_BLOCK_CIPHER",
+            kept.iter().filter(|&&k| !k).count()
+        ))),
+    }
+}
