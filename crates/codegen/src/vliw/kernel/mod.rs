@@ -405,7 +405,7 @@ impl Loops<'_> {
             let least = ((chain + ii - 1) / ii).max(1);
             let one = |&(more, policy): &(i64, Policy)| {
                 let stages = least + more;
-                if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
+                if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages, false) }
             };
             let (k, kernel) = all.iter().enumerate().find_map(|(k, x)| Some((k, one(x)?)))?;
             // What did it goes first the next time.
@@ -419,12 +419,12 @@ impl Loops<'_> {
 
     /// Schedule and colour at one II. Where colouring falls short, the next
     /// schedule gets by with less.
-    fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
+    fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64, anneal: bool) -> Option<Kernel> {
         let mut limits: Vec<i64> = room.limits.iter().map(|l| l + policy.slack).collect();
         let mut bias: Vec<Vec<i64>> = Vec::new();
         for _ in 0..ATTEMPTS {
             let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
-            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
+            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule, anneal);
             self.charge(ops.ops.len() + moves as usize / 8);
             match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
                 Ok(registers) => {

@@ -18,6 +18,9 @@ const RETRIALS: usize = 1000;
 const PATIENCE: usize = 400_000;
 /// And schedules.
 const FRUITLESS: usize = 400;
+/// As `PATIENCE` and `REFINEMENTS`, where schedules are annealed: each takes as long as some
+/// that are not.
+const ANNEALED: (usize, usize) = (130_000, 400_000);
 /// As `REFINEMENTS`, where there is but one cluster.
 const UNDIVIDED: usize = 300_000;
 
@@ -32,7 +35,7 @@ impl Loops<'_> {
             let each = UNDIVIDED / all.len().max(1);
             return all.iter_mut().try_for_each(|found| {
                 let mut left = each.min(FRUITLESS * found.body.nodes.len());
-                self.refine(found, &mut left, each)
+                self.refine(found, &mut left, each, false)
             });
         }
         all.sort_by_key(|f| f.kernel.schedule.ii);
@@ -41,16 +44,21 @@ impl Loops<'_> {
         for k in 0..all.len() {
             let first = least(all);
             if all[k].kernel.schedule.ii <= first + first / 32 {
-                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 })?;
+                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 }, false)?;
             }
+        }
+        if let Some(best) = all.iter_mut().min_by_key(|f| f.kernel.schedule.ii) {
+            let (patience, mut left) = ANNEALED;
+            self.refine(best, &mut left, patience, true)?;
         }
         Ok(())
     }
 
     /// Shorten a kernel: other divisions near its own, and other orders among
     /// operations that are equally urgent, or nearly. `left` operations may be scheduled,
-    /// `patience` of them without success.
-    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize) -> Result<(), CompileError> {
+    /// `patience` of them without success; with `anneal`, schedules that have a few values too
+    /// many are annealed.
+    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize, anneal: bool) -> Result<(), CompileError> {
         let n = found.body.nodes.len();
         let most_stages = stages(self.sides.machine);
         let patience = (patience / n.max(1)).min(FRUITLESS);
@@ -96,7 +104,7 @@ impl Loops<'_> {
                 if ii < room.first {
                     break;
                 }
-                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages) else { break };
+                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages, anneal) else { break };
                 (found.kernel, found.policy) = (kernel, policy);
                 found.body.clone_from(&body);
                 found.at.clone_from(&at);

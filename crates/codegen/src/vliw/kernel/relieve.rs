@@ -5,8 +5,11 @@
 //! schedule that is complete shows it: where a row has more values than registers,
 //! operations nearby are moved within what their orders and units leave them, an
 //! operation that ends two values to an earlier cycle, one that makes one to a later.
-//! A move that makes nothing worse is kept, since what follows it may be better.
+//! A move that makes nothing worse is kept, since what follows it may be better;
+//! [`anneal`] goes on with moves that do, for a while.
 //! Intervals, sides and stages stay as they are.
+
+mod anneal;
 
 use super::body::From;
 use super::graph::{kept, latency};
@@ -21,6 +24,8 @@ const MOVES: (u64, u64) = (100, 2_000);
 const FRUITLESS: u64 = 300;
 /// Schedules with more values too many are left as they are.
 const MOST: i64 = 100;
+/// Schedules with no more values too many than that are annealed.
+const ANNEALED: i64 = 40;
 /// Cycles of an operation's choice that are looked at in one go.
 const PLACES: u64 = 4;
 
@@ -101,10 +106,12 @@ struct Relief<'a> {
     crowded: Vec<(usize, usize)>,
     /// Values beyond the limits, over all rows.
     excess: i64,
+    heat: anneal::Heat,
 }
 
 /// The schedule with fewer rows that need more than `limits` registers, where that was
-/// found, and the number of moves that were tried.
+/// found, and the number of moves that were tried; with `anneal` also those of [`anneal`],
+/// where few values are too many.
 pub fn relieve(
     sides: &Sides<'_>,
     ops: &Ops,
@@ -112,6 +119,7 @@ pub fn relieve(
     apart: bool,
     limits: &[i64],
     schedule: Schedule,
+    anneal: bool,
 ) -> (Schedule, u64) {
     let Some(mut relief) = Relief::new(sides, ops, near, apart, limits, &schedule) else { return (schedule, 0) };
     if relief.excess > MOST {
@@ -125,6 +133,9 @@ pub fn relieve(
         if relief.excess < least {
             (least, since) = (relief.excess, k);
         }
+    }
+    if anneal && (1..=ANNEALED).contains(&relief.excess) {
+        k += relief.anneal();
     }
     (relief.schedule, k)
 }
@@ -162,6 +173,7 @@ impl<'a> Relief<'a> {
             arcs: vec![(0, 0); ops.ops.len()],
             crowded: Vec::new(),
             excess: 0,
+            heat: anneal::Heat::default(),
         };
         for i in 0..ops.ops.len() {
             relief.count(i, 1);
@@ -194,9 +206,10 @@ impl<'a> Relief<'a> {
         self.arcs[i] = (start, cycles);
         let mut row = start as usize;
         for _ in 0..cycles {
-            let before = (rows[row] - limit).max(0);
+            let before = rows[row] - limit;
             rows[row] += by;
-            self.excess += (rows[row] - limit).max(0) - before;
+            self.excess += (before + by).max(0) - before.max(0);
+            self.heat.change(before, before + by);
             row = if row + 1 == rows.len() { 0 } else { row + 1 };
         }
     }
@@ -235,18 +248,8 @@ impl<'a> Relief<'a> {
         if self.live[side][row] <= self.limits[side] {
             return self.look();
         }
-        // One of the values that are there, or of those that read one.
-        let n = self.ops.ops.len();
-        let first = choice(1, n);
-        let there = |&i: &usize| {
-            let (start, cycles) = self.arcs[i];
-            let since = row as i64 - start;
-            let since = if since < 0 { since + self.ii } else { since };
-            since < cycles && self.ops.ops[i].at.result == side
-        };
-        let Some(value) = (first..n).chain(0..first).find(there) else { return };
-        let last = self.near.readers[value].iter().max_by_key(|r| self.schedule.time[r.0] + r.1 * self.ii);
-        let i = if choice(2, 2) == 0 { value } else { last.map_or(value, |r| r.0) };
+        let concerned = self.concerned(side, row, choice(1, self.ops.ops.len()), choice(2, 2) == 0);
+        let Some(i) = concerned else { return };
         if !self.near.movable[i] {
             return;
         }
@@ -266,6 +269,20 @@ impl<'a> Relief<'a> {
         }
     }
 
+    /// The operation of a value that is in a row, the next from `first` on; or else the last
+    /// that reads it.
+    fn concerned(&self, side: usize, row: usize, first: usize, own: bool) -> Option<usize> {
+        let there = |&i: &usize| {
+            let (start, cycles) = self.arcs[i];
+            let since = row as i64 - start;
+            let since = if since < 0 { since + self.ii } else { since };
+            since < cycles && self.ops.ops[i].at.result == side
+        };
+        let value = (first..self.ops.ops.len()).chain(0..first).find(there)?;
+        let last = self.near.readers[value].iter().max_by_key(|r| self.schedule.time[r.0] + r.1 * self.ii);
+        Some(if own { value } else { last.map_or(value, |r| r.0) })
+    }
+
     /// Move an operation if units allow and it makes nothing worse, or hardly where it
     /// may be `lax`.
     fn shift(&mut self, i: usize, to: i64, lax: bool) -> bool {
@@ -281,7 +298,7 @@ impl<'a> Relief<'a> {
         } else {
             self.table.best(new, op).or_else(|| shuffle(&mut self.table, self.ops, &mut self.schedule.variant, new, i))
         };
-        let before = self.excess;
+        let (before, heat) = (self.excess, self.heat.total());
         if let Some((v, unit)) = choice {
             let mut values: SmallVec<[usize; 4]> = self.near.reads[i].iter().map(|r| r.0).collect();
             values.push(i);
@@ -290,7 +307,7 @@ impl<'a> Relief<'a> {
             values.iter().for_each(|&p| self.count(p, -1));
             self.schedule.time[i] = to;
             values.iter().for_each(|&p| self.count(p, 1));
-            if self.excess <= before + i64::from(lax) {
+            if self.heat.allows(heat).unwrap_or(self.excess <= before + i64::from(lax)) {
                 self.table.put(new, i, op, v, unit);
                 self.schedule.variant[i] = v;
                 return true;
