@@ -512,8 +512,8 @@ impl Legaliser<'_> {
         let total = constant.unwrap_or(m.offset);
         // Accesses of one window share their base, where there may be several.
         let several = self.uses.get(&addr).is_some_and(|&n| n >= SEVERAL);
-        if let (None, None, true, Some(window)) = (constant, reach, several, self.window(op, m)) {
-            let low = total % window;
+        let low = self.window(op, m).map(|window| total % window);
+        if let (None, None, true, Some(low)) = (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m }))) {
             let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;
             let base = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
             return Ok((base, MemAccess { offset: low, ..m }));

@@ -96,6 +96,26 @@ fn a_square_takes_two_products_and_the_amount_no_mask() {
     check("quadratic", "c64x", &[], &[], QUADRATIC);
 }
 
+#[test]
+fn a_term_is_added_to_half_a_rotate_where_one_unit_shifts() {
+    // The sum waits for the first shift only; the C64x has an instruction for the rotate.
+    let sum = r#"(func (export "f") (param i32 i32) (result i32)
+        (i32.add (local.get 1) (i32.rotl (i32.xor (local.get 0) (i32.const -1)) (i32.const 9))))"#;
+    check("half-rotate", "c6201", &[], &[], sum);
+    check("half-rotate", "c64x", &[], &[], sum);
+    // An eightfold is added as four times the double: no shift but that to the right.
+    let three = r#"(func (export "f") (param i32) (result i32) (i32.rotl (local.get 0) (i32.const 3)))"#;
+    check("rotate-by-three", "c6201", &[], &[], three);
+}
+
+#[test]
+fn accesses_beyond_the_displacement_share_a_base() {
+    let words = r#"(func (export "f") (param i32) (result i32)
+        (i32.xor (i32.xor (i32.load offset=200 (local.get 0)) (i32.load offset=204 (local.get 0)))
+                 (i32.xor (i32.load offset=208 (local.get 0)) (i32.load offset=252 (local.get 0)))))"#;
+    check("far-words", "c6201", &[], &[], words);
+}
+
 const BYTES: &str = r#"(func (export "f") (param i32 i32)
     (i32.store8 offset=1 (local.get 0) (i32.load8_u offset=2 (local.get 1))))"#;
 

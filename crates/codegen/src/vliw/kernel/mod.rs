@@ -325,7 +325,14 @@ impl Loops<'_> {
                 let part: Vec<usize> = partition::apart(&separate, sides).iter().map(|a| a.result).collect();
                 self.charge(order::TRIALS as usize * separate.nodes.len());
                 let ordered = order::frugal(&separate, &part);
-                try_at(&ordered, &partition::apart(&ordered, sides), &[], found)?;
+                let apart = partition::apart(&ordered, sides);
+                try_at(&ordered, &apart, &[], found)?;
+                if let Some(parted) = partition::parted(&ordered, sides, &apart) {
+                    try_at(&ordered, &parted, &[], found)?;
+                }
+            }
+            if let Some(parted) = partition::parted(body, sides, &apart) {
+                try_at(body, &parted, &[], found)?;
             }
         }
         if sides.files.len() < 2 || even && found.is_some() {
@@ -335,7 +342,8 @@ impl Loops<'_> {
             try_at(body, &partition::spread(body, sides, &given), &given, found)?;
         }
         let by_table = found.is_some();
-        for mut at in [partition::spread(body, sides, &[]), apart] {
+        let parted = partition::parted(body, sides, &apart);
+        for mut at in [partition::spread(body, sides, &[]), apart].into_iter().chain(parted) {
             try_at(body, &at, &[], found)?;
             if !thorough || by_table {
                 continue;
