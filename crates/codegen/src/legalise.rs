@@ -37,10 +37,6 @@ use std::collections::{HashMap, HashSet};
 /// circle.
 const MAX_DEPTH: u32 = 24;
 
-/// From so many uses of an address on, accesses at displacements out of reach are
-/// taken to have neighbours.
-const SEVERAL: u32 = 4;
-
 /// Make every operation of `func` one that a template of `matcher` computes;
 /// `throughput` admits the rules that trade latency for slots.
 ///
@@ -53,7 +49,7 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughpu
     let units = |op| units(machine, matcher, op, false);
     let sum_is_wider = units(BinOp::Add) > units(BinOp::Or)
         || crate::addressing::adds_scaled(matcher);
-    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits) };
+    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits), registers: machine.abi.allocatable.len() };
     for block in l.func.layout.clone() {
         l.cur = block;
         l.cache.clear();
@@ -129,6 +125,8 @@ struct Legaliser<'a> {
     /// Rules being applied, outermost first.
     active: Vec<usize>,
     bits: u32,
+    /// Registers that values may be in.
+    registers: usize,
 }
 
 impl Legaliser<'_> {
@@ -510,8 +508,9 @@ impl Legaliser<'_> {
         }
         let reach = self.reach(op, m);
         let total = constant.unwrap_or(m.offset);
-        // Accesses of one window share their base, where there may be several.
-        let several = self.uses.get(&addr).is_some_and(|&n| n >= SEVERAL);
+        // Accesses of one window share their base, where they are too many for a constant
+        // each to stay in a register.
+        let several = self.uses.get(&addr).is_some_and(|&n| n as usize >= self.registers);
         let low = self.window(op, m).map(|window| total % window);
         if let (None, None, true, Some(low)) = (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m }))) {
             let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;

@@ -1,12 +1,44 @@
-addk .s1 128, a4
-ldw .d1t1 *+a4(72), a5
-ldw .d1t1 *+a4(76), a6
-ldw .d1t2 *+a4(80), b0
-ldw .d1t2 *+a4(124), b1
-b .s2 b3
-nop
-xor .l1 a5, a6, a9
-mv .l2x a9, b2
-xor .l2 b0, b1, b0
-|| mv .l1x b2, a9
-xor .l1x a9, b0, a4
+mv .l1 a4, a3
+|| addk .s1 256, a4
+addk .s1 128, a3
+stw .d1t2 b4, *+a3(4)
+stw .d1t2 b4, *+a3(8)
+stw .d1t2 b4, *+a3(12)
+stw .d1t2 b4, *+a3(16)
+stw .d1t2 b4, *+a3(20)
+stw .d1t2 b4, *+a3(24)
+stw .d1t2 b4, *+a3(28)
+stw .d1t2 b4, *+a3(32)
+stw .d1t2 b4, *+a3(36)
+stw .d1t2 b4, *+a3(40)
+stw .d1t2 b4, *+a3(44)
+stw .d1t2 b4, *+a3(48)
+stw .d1t2 b4, *+a3(52)
+stw .d1t2 b4, *+a3(56)
+stw .d1t2 b4, *+a3(60)
+stw .d1t2 b4, *+a3(64)
+stw .d1t2 b4, *+a3(68)
+stw .d1t2 b4, *+a3(72)
+stw .d1t2 b4, *+a3(76)
+stw .d1t2 b4, *+a3(80)
+stw .d1t2 b4, *+a3(84)
+stw .d1t2 b4, *+a3(88)
+stw .d1t2 b4, *+a3(92)
+stw .d1t2 b4, *+a3(96)
+stw .d1t2 b4, *+a3(100)
+stw .d1t2 b4, *+a3(104)
+stw .d1t2 b4, *+a3(108)
+stw .d1t2 b4, *+a3(112)
+stw .d1t2 b4, *+a3(116)
+stw .d1t2 b4, *+a3(120)
+stw .d1t2 b4, *+a3(124)
+stw .d1t2 b4, *+a4(0)
+stw .d1t2 b4, *+a4(4)
+stw .d1t2 b4, *+a4(8)
+stw .d1t2 b4, *+a4(12)
+|| b .s2 b3
+stw .d1t2 b4, *+a4(16)
+stw .d1t2 b4, *+a4(20)
+stw .d1t2 b4, *+a4(24)
+stw .d1t2 b4, *+a4(28)
+stw .d1t2 b4, *+a4(32)
