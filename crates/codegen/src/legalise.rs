@@ -49,7 +49,8 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughpu
     let units = |op| units(machine, matcher, op, false);
     let sum_is_wider = units(BinOp::Add) > units(BinOp::Or)
         || crate::addressing::adds_scaled(matcher);
-    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits), registers: machine.abi.allocatable.len() };
+    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits), registers: machine.abi.allocatable.len(), far: HashMap::new() };
+    l.far = l.far_accesses();
     for block in l.func.layout.clone() {
         l.cur = block;
         l.cache.clear();
@@ -127,6 +128,8 @@ struct Legaliser<'a> {
     bits: u32,
     /// Registers that values may be in.
     registers: usize,
+    /// The displacements out of reach at which each address is accessed.
+    far: HashMap<Value, HashSet<u32>>,
 }
 
 impl Legaliser<'_> {
@@ -510,7 +513,7 @@ impl Legaliser<'_> {
         let total = constant.unwrap_or(m.offset);
         // Accesses of one window share their base, where they are too many for a constant
         // each to stay in a register.
-        let several = self.uses.get(&addr).is_some_and(|&n| n as usize >= self.registers);
+        let several = self.far.get(&addr).is_some_and(|far| 4 * far.len() >= self.registers);
         let low = self.window(op, m).map(|window| total % window);
         if let (None, None, true, Some(low)) = (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m }))) {
             let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;
@@ -570,6 +573,19 @@ impl Legaliser<'_> {
                 _ => None,
             })
             .max()
+    }
+
+    fn far_accesses(&self) -> HashMap<Value, HashSet<u32>> {
+        let mut far: HashMap<Value, HashSet<u32>> = HashMap::new();
+        for &inst in self.func.layout.iter().flat_map(|&b| &self.func.blocks[b].insts) {
+            let data = &self.func.insts[inst];
+            if let Op::Load(m) | Op::Store(m) = data.op
+                && !self.reaches(data.op, m)
+            {
+                far.entry(self.func.resolve(data.args[0])).or_default().insert(m.offset);
+            }
+        }
+        far
     }
 
     /// Bytes from 0 on that displacements of templates reach, where none is negative.

@@ -342,8 +342,10 @@ impl Loops<'_> {
             try_at(body, &partition::spread(body, sides, &given), &given, found)?;
         }
         let by_table = found.is_some();
-        let parted = partition::parted(body, sides, &apart);
-        for mut at in [partition::spread(body, sides, &[]), apart].into_iter().chain(parted) {
+        if let Some(parted) = partition::parted(body, sides, &apart) {
+            try_at(body, &parted, &[], found)?;
+        }
+        for mut at in [partition::spread(body, sides, &[]), apart] {
             try_at(body, &at, &[], found)?;
             if !thorough || by_table {
                 continue;
