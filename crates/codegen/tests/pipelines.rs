@@ -71,3 +71,28 @@ fn every_number_of_iterations_enters_and_leaves() {
 fn a_pointer_wanted_behind_the_loop_lets_iterations_overlap() {
     enters_and_leaves("(i32.add (local.get $sum) (local.get $p))", 4);
 }
+
+/// Eight rotates in turn, each with one added, which the next iteration goes on from.
+#[test]
+fn both_shifts_of_a_rotate_start_at_once() {
+    let step = "(local.set $x (i32.add (i32.rotl (local.get $x) (i32.const 9)) (i32.const 1)))";
+    let body = format!(
+        "(func (export \"f\") (param $n i32) (param $x i32) (result i32)
+           (loop $next
+             {}
+             (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+           (local.get $x))",
+        step.repeat(8)
+    );
+    let program = program("c6201", &body);
+    // Two shifts, their sum, one more: three cycles with the shifters of both sides, four with
+    // one. A cycle beyond the 24 goes to the end of the loop.
+    let ii: Vec<u32> = program.loops.iter().map(|l| l.ii).collect();
+    assert!(matches!(ii[..], [24 | 25]), "{ii:?}: {}", ciphermill_program::asm::print(&program));
+    for n in 1..=5u32 {
+        let mut sim = Simulator::new(program.clone(), SimOptions::default()).expect("the program fits its machine");
+        let found = sim.call_export("f", &[u64::from(n), 0x0123_4567]).expect("the call returns");
+        let expected = (0..8 * n).fold(0x0123_4567u32, |x, _| x.rotate_left(9).wrapping_add(1));
+        assert_eq!(found, [u64::from(expected)], "{n} iterations");
+    }
+}

@@ -5,6 +5,8 @@
 //! together is divided node by node: in the order of the flow of data, each
 //! goes where its operands are, unless that side is much busier; then single
 //! nodes and their neighbours are moved as long as the schedule gets shorter.
+//! Either way it is also tried to let two operations on one value that a side has
+//! one unit for, as the shifts of a rotate, go to two sides.
 
 use super::body::{Body, From};
 use super::place::{At, Sides};
