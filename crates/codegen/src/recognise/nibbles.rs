@@ -28,12 +28,17 @@ pub fn split(table: &ByteTable) -> Option<[ByteTable; 2]> {
 
 /// Where in the byte the nibble begins that a function of one nibble looks at.
 pub fn first<T: PartialEq>(table: &[T; 256]) -> usize {
-    if looks_at(table, LOW) { 0 } else { 4 }
+    if is_of_lower(table) { 0 } else { 4 }
 }
 
 /// Does the function look at one of the nibbles alone?
 pub fn is_of_one<T: PartialEq>(table: &[T; 256]) -> bool {
-    looks_at(table, LOW) || looks_at(table, HIGH)
+    is_of_lower(table) || looks_at(table, HIGH)
+}
+
+/// Does the function look at no more than the lower nibble?
+pub fn is_of_lower<T: PartialEq>(table: &[T; 256]) -> bool {
+    looks_at(table, LOW)
 }
 
 fn looks_at<T: PartialEq>(table: &[T; 256], nibble: usize) -> bool {

@@ -216,7 +216,7 @@ fn entries(unit: &Unit, table: &ByteTable) -> Option<(usize, usize)> {
     let Meaning::Tables { parts, .. } = &unit.meaning else { return None };
     let bytes = parts.iter().map(|p| (0, p));
     // A nibble's table says nothing for other bytes than those below sixteen.
-    let nibbles = unit.nibbles.iter().flat_map(|p| [(0, p), (4, p)]).filter(|_| of_nibble(table));
+    let nibbles = unit.nibbles.iter().flat_map(|p| [(0, p), (4, p)]).filter(|_| nibbles::is_of_lower(table));
     let turned = bytes.chain(nibbles).flat_map(|p| (0..u32::BITS).step_by(4).map(move |n| (p, n)));
     turned
         .map(|((shift, p), n)| {
@@ -285,18 +285,13 @@ fn table_described(table: &ByteTable) -> String {
     let mask = table.iter().fold(0, |m, t| m | t);
     let first: Vec<String> = table[..4].iter().map(|t| format!("{t:x}")).collect();
     let kind = if is_linear(table) { "linear over GF(2)" } else { "not linear" };
-    let entries = if of_nibble(table) { "16 entries of " } else { "" };
+    let entries = if nibbles::is_of_lower(table) { "16 entries of " } else { "" };
     format!("a table of {entries}{} bits, {kind}: {} ...", 32 - mask.leading_zeros(), first.join(" "))
 }
 
 fn is_linear(table: &ByteTable) -> bool {
     let sum = |x: usize| (0..8).filter(|b| x >> b & 1 == 1).fold(0, |s, b| s ^ table[1 << b]);
     table[0] == 0 && (0..256).all(|x| sum(x) == table[x])
-}
-
-/// Does it look at no more than the lower nibble?
-fn of_nibble(table: &ByteTable) -> bool {
-    (0..256).all(|x| table[x] == table[x & 15])
 }
 
 #[cfg(test)]
