@@ -7,9 +7,9 @@
 //! A loop of one block ([`body`]) is divided between the clusters
 //! ([`partition`], [`place`]), scheduled at the least initiation interval that
 //! units, dependences and registers allow ([`graph`], [`modulo`] with its
-//! [`table`], [`relieve`], [`color`]), made shorter where that can be ([`refine`]), and written
-//! out as prologue, kernel and epilogue ([`emit`]). All that happens before
-//! register allocation: the whole loop then becomes one pseudo-instruction
+//! [`table`], [`relieve`], [`color`]), made shorter where that can be (by
+//! annealing, [`squeeze`] and [`anneal`], and by other choices, [`refine`]), and written out
+//! as prologue, kernel and epilogue ([`emit`]). All that happens before register allocation: the whole loop then becomes one pseudo-instruction
 //! that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
@@ -18,6 +18,7 @@
 //! the simulator, whose pipeline is as exposed as the machine's, compares the
 //! output with the reference interpreter's.
 
+mod anneal;
 pub mod body;
 mod circle;
 pub mod color;
@@ -34,6 +35,7 @@ mod refine;
 mod relieve;
 pub mod rotating;
 pub mod spill;
+mod squeeze;
 pub mod table;
 
 use crate::CompileError;
@@ -84,7 +86,7 @@ const TRIALS: usize = 100_000;
 /// Operations looked at, for all schedules of one loop, when a thorough search
 /// is wanted, and otherwise. Loops of ciphers need less; a loop of many thousand
 /// instructions gets what was found until then.
-const WORK: i64 = 25_000_000;
+const WORK: i64 = 9_000_000;
 const QUICK: i64 = 4_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
@@ -246,6 +248,8 @@ struct Found {
     policy: Policy,
     /// Values in the frame.
     kept: Vec<(VReg, i64)>,
+    /// Is it shorter than what the scheduler found?
+    annealed: bool,
 }
 
 /// What all schedules of a function's loops share.
@@ -297,6 +301,12 @@ impl Loops<'_> {
                     self.divide(&body, &kept, false, most, &mut next)?;
                 }
                 all.extend(next);
+            }
+        }
+        if thorough && sides.files.len() > 1 {
+            all.sort_by_key(|f| f.kernel.schedule.ii);
+            if let Some(first) = all.first_mut() {
+                self.squeeze(first, false)?;
             }
         }
         Ok(all)
@@ -383,7 +393,7 @@ impl Loops<'_> {
         let to = found.as_ref().map_or(most, |f| f.kernel.schedule.ii - 1);
         if let Some((kernel, policy)) = self.at_any_ii(body, &ops, to) {
             let (body, at, given, kept) = (body.clone(), at.to_vec(), given.to_vec(), kept.to_vec());
-            *found = Some(Found { kernel, body, at, given, policy, kept });
+            *found = Some(Found { kernel, body, at, given, policy, kept, annealed: false });
         }
         Ok(())
     }
@@ -415,7 +425,7 @@ impl Loops<'_> {
             let least = ((chain + ii - 1) / ii).max(1);
             let one = |&(more, policy): &(i64, Policy)| {
                 let stages = least + more;
-                if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages, false) }
+                if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
             };
             let (k, kernel) = all.iter().enumerate().find_map(|(k, x)| Some((k, one(x)?)))?;
             // What did it goes first the next time.
@@ -429,12 +439,12 @@ impl Loops<'_> {
 
     /// Schedule and colour at one II. Where colouring falls short, the next
     /// schedule gets by with less.
-    fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64, anneal: bool) -> Option<Kernel> {
+    fn attempt(&self, body: &Body, ops: &Ops, room: &Room, ii: i64, policy: Policy, stages: i64) -> Option<Kernel> {
         let mut limits: Vec<i64> = room.limits.iter().map(|l| l + policy.slack).collect();
         let mut bias: Vec<Vec<i64>> = Vec::new();
         for _ in 0..ATTEMPTS {
             let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
-            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule, anneal);
+            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
             self.charge(ops.ops.len() + moves as usize / 8);
             match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
                 Ok(registers) => {

@@ -18,15 +18,13 @@ const RETRIALS: usize = 1000;
 const PATIENCE: usize = 400_000;
 /// And schedules.
 const FRUITLESS: usize = 400;
-/// As `PATIENCE` and `REFINEMENTS`, where schedules are annealed: each takes as long as some
-/// that are not.
-const ANNEALED: (usize, usize) = (130_000, 400_000);
 /// As `REFINEMENTS`, where there is but one cluster.
 const UNDIVIDED: usize = 300_000;
 
 impl Loops<'_> {
     /// Shorten those kernels that may yet become the shortest. Where work is divided
-    /// between clusters most is gained by it, as long as trials succeed now and then.
+    /// between clusters annealing gains most ([`super::squeeze`]); where it gains nothing, or
+    /// there is but one cluster, trials do, as long as one succeeds now and then.
     pub(super) fn shorten(&self, all: &mut Vec<Found>) -> Result<(), CompileError> {
         let least = |all: &[Found]| all.iter().map(|f| f.kernel.schedule.ii).min().unwrap_or(0);
         if self.sides.files.len() < 2 {
@@ -35,30 +33,32 @@ impl Loops<'_> {
             let each = UNDIVIDED / all.len().max(1);
             return all.iter_mut().try_for_each(|found| {
                 let mut left = each.min(FRUITLESS * found.body.nodes.len());
-                self.refine(found, &mut left, each, false)
+                self.refine(found, &mut left, each)
             });
         }
         all.sort_by_key(|f| f.kernel.schedule.ii);
+        if let Some(best) = all.first_mut() {
+            self.squeeze(best, true)?;
+            // In one stage chains are what is long, and another division shortens them.
+            if best.annealed && best.kernel.schedule.stages > 1 {
+                return Ok(());
+            }
+        }
         let longest = all.iter().map(|f| f.body.nodes.len()).max().unwrap_or(0);
         let mut left = REFINEMENTS.min(RETRIALS * longest);
         for k in 0..all.len() {
             let first = least(all);
             if all[k].kernel.schedule.ii <= first + first / 32 {
-                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 }, false)?;
+                self.refine(&mut all[k], &mut left, if k == 0 { PATIENCE } else { PATIENCE / 4 })?;
             }
-        }
-        if let Some(best) = all.iter_mut().min_by_key(|f| f.kernel.schedule.ii) {
-            let (patience, mut left) = ANNEALED;
-            self.refine(best, &mut left, patience, true)?;
         }
         Ok(())
     }
 
     /// Shorten a kernel: other divisions near its own, and other orders among
     /// operations that are equally urgent, or nearly. `left` operations may be scheduled,
-    /// `patience` of them without success; with `anneal`, schedules that have a few values too
-    /// many are annealed.
-    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize, anneal: bool) -> Result<(), CompileError> {
+    /// `patience` of them without success.
+    fn refine(&self, found: &mut Found, left: &mut usize, patience: usize) -> Result<(), CompileError> {
         let n = found.body.nodes.len();
         let most_stages = stages(self.sides.machine);
         let patience = (patience / n.max(1)).min(FRUITLESS);
@@ -104,7 +104,7 @@ impl Loops<'_> {
                 if ii < room.first {
                     break;
                 }
-                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages, anneal) else { break };
+                let Some(kernel) = self.attempt(&body, &ops, &room, ii, policy, stages) else { break };
                 (found.kernel, found.policy) = (kernel, policy);
                 found.body.clone_from(&body);
                 found.at.clone_from(&at);

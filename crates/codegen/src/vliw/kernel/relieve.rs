@@ -6,10 +6,7 @@
 //! operations nearby are moved within what their orders and units leave them, an
 //! operation that ends two values to an earlier cycle, one that makes one to a later.
 //! A move that makes nothing worse is kept, since what follows it may be better;
-//! [`anneal`] goes on with moves that do, for a while.
 //! Intervals, sides and stages stay as they are.
-
-mod anneal;
 
 use super::body::From;
 use super::graph::{kept, latency};
@@ -24,27 +21,25 @@ const MOVES: (u64, u64) = (100, 2_000);
 const FRUITLESS: u64 = 300;
 /// Schedules with more values too many are left as they are.
 const MOST: i64 = 100;
-/// Schedules with no more values too many than that are annealed.
-const ANNEALED: i64 = 40;
 /// Cycles of an operation's choice that are looked at in one go.
 const PLACES: u64 = 4;
 
 /// `t[second] + distance * II >= t[first] + cycles`.
 #[derive(Clone, Copy)]
-struct Order {
-    other: usize,
-    cycles: i64,
-    distance: i64,
+pub struct Order {
+    pub other: usize,
+    pub cycles: i64,
+    pub distance: i64,
 }
 
 /// The operations of a loop as neighbours in time.
 pub struct Neighbours {
-    before: Vec<SmallVec<[Order; 4]>>,
-    after: Vec<SmallVec<[Order; 4]>>,
+    pub before: Vec<SmallVec<[Order; 4]>>,
+    pub after: Vec<SmallVec<[Order; 4]>>,
     /// Readers of each value, and how many iterations later they read it; and the
     /// values that each operation reads.
-    readers: Vec<SmallVec<[(usize, i64); 4]>>,
-    reads: Vec<SmallVec<[(usize, i64); 4]>>,
+    pub readers: Vec<SmallVec<[(usize, i64); 4]>>,
+    pub reads: Vec<SmallVec<[(usize, i64); 4]>>,
     /// May stand elsewhere: neither the branch nor what other iterations know.
     movable: Vec<bool>,
 }
@@ -106,12 +101,10 @@ struct Relief<'a> {
     crowded: Vec<(usize, usize)>,
     /// Values beyond the limits, over all rows.
     excess: i64,
-    heat: anneal::Heat,
 }
 
 /// The schedule with fewer rows that need more than `limits` registers, where that was
-/// found, and the number of moves that were tried; with `anneal` also those of [`anneal`],
-/// where few values are too many.
+/// found, and the number of moves that were tried.
 pub fn relieve(
     sides: &Sides<'_>,
     ops: &Ops,
@@ -119,7 +112,6 @@ pub fn relieve(
     apart: bool,
     limits: &[i64],
     schedule: Schedule,
-    anneal: bool,
 ) -> (Schedule, u64) {
     let Some(mut relief) = Relief::new(sides, ops, near, apart, limits, &schedule) else { return (schedule, 0) };
     if relief.excess > MOST {
@@ -133,9 +125,6 @@ pub fn relieve(
         if relief.excess < least {
             (least, since) = (relief.excess, k);
         }
-    }
-    if anneal && (1..=ANNEALED).contains(&relief.excess) {
-        k += relief.anneal();
     }
     (relief.schedule, k)
 }
@@ -173,7 +162,6 @@ impl<'a> Relief<'a> {
             arcs: vec![(0, 0); ops.ops.len()],
             crowded: Vec::new(),
             excess: 0,
-            heat: anneal::Heat::default(),
         };
         for i in 0..ops.ops.len() {
             relief.count(i, 1);
@@ -209,7 +197,6 @@ impl<'a> Relief<'a> {
             let before = rows[row] - limit;
             rows[row] += by;
             self.excess += (before + by).max(0) - before.max(0);
-            self.heat.change(before, before + by);
             row = if row + 1 == rows.len() { 0 } else { row + 1 };
         }
     }
@@ -298,7 +285,7 @@ impl<'a> Relief<'a> {
         } else {
             self.table.best(new, op).or_else(|| shuffle(&mut self.table, self.ops, &mut self.schedule.variant, new, i))
         };
-        let (before, heat) = (self.excess, self.heat.total());
+        let before = self.excess;
         if let Some((v, unit)) = choice {
             let mut values: SmallVec<[usize; 4]> = self.near.reads[i].iter().map(|r| r.0).collect();
             values.push(i);
@@ -307,7 +294,7 @@ impl<'a> Relief<'a> {
             values.iter().for_each(|&p| self.count(p, -1));
             self.schedule.time[i] = to;
             values.iter().for_each(|&p| self.count(p, 1));
-            if self.heat.allows(heat).unwrap_or(self.excess <= before + i64::from(lax)) {
+            if self.excess <= before + i64::from(lax) {
                 self.table.put(new, i, op, v, unit);
                 self.schedule.variant[i] = v;
                 return true;

@@ -1,0 +1,651 @@
+//! Schedules by annealing.
+//!
+//! The scheduler ([`super::modulo`]) places each operation once and cannot know what a row
+//! will still have to hold. Here all operations stand from the beginning, units and paths are
+//! never taken twice, and what is broken is counted instead: cycles by which orders between
+//! operations fail, and values beyond the registers of a row. One operation after another is
+//! moved, or changes places with one of another row; a move may cost something, at first more
+//! and at last hardly anything (G. Dueck and T. Scheuer, "Threshold accepting", J. Comp.
+//! Phys. 90, 1990; how much is drawn anew for each move, about as in simulated annealing),
+//! until nothing is broken.
+//!
+//! It begins in one of two ways. [`State::without`] takes a row out of a schedule that is
+//! complete: what stood behind it in each stage comes a cycle earlier, and only orders that
+//! had no cycle to spare across that row are broken. [`State::stretched`] spreads an iteration
+//! evenly over the cycles of so many stages.
+//!
+//! Intervals, sides and stages stay as they are; what comes out is checked once more.
+
+use super::graph::kept;
+use super::modulo::{Schedule, keeps_orders, mix};
+use super::place::{Ops, Sides};
+use super::relieve::Neighbours;
+use super::table::{Table, shuffle};
+use ciphermill_machine::InstrId;
+use smallvec::SmallVec;
+
+/// What a cycle costs by which an order fails.
+const FAULT: i64 = 16;
+/// One move of so many begins with any operation, the others with one where something is
+/// broken.
+const ANY: usize = 6;
+/// One of so many goes anywhere that orders allow, the others not far.
+const FAR: usize = 6;
+const NEAR: i64 = 6;
+/// One of so many goes anywhere near, and not where it would mend something.
+const AIMED: usize = 2;
+/// What is broken is looked for anew after so many moves, or as many as half the operations.
+const LOOK: usize = 128;
+/// Parts of a unit of warmth.
+const PARTS: i64 = 256;
+/// Operations of another row that one is tried to change places with.
+const EXCHANGED: usize = 4;
+
+/// Cost that a move may have: the mean at the beginning and at the end.
+pub type Warmth = (i64, i64);
+
+/// What a row costs that has so many values more than registers: rows that are full, or nearly
+/// so, have no room for the next move.
+fn cost(more: i64) -> i64 {
+    match more {
+        1.. => 2 + 16 * more + 4 * more * more,
+        0 => 2,
+        -1 => 1,
+        _ => 0,
+    }
+}
+
+/// What all schedules of a loop are annealed with.
+#[derive(Clone, Copy)]
+pub struct Loop<'a> {
+    pub sides: &'a Sides<'a>,
+    pub ops: &'a Ops,
+    pub near: &'a Neighbours,
+    /// Accesses that would probably meet in a bank of memory stand in different cycles.
+    pub apart: bool,
+    /// Registers on each side.
+    pub limits: &'a [i64],
+}
+
+/// `sign * (time[own] - time[other]) + cycles <= 0`.
+#[derive(Clone, Copy)]
+struct Order {
+    other: u32,
+    /// 1 where the other comes later, -1 where it comes before.
+    sign: i32,
+    cycles: i64,
+}
+
+/// What has to be known of an operation's result.
+#[derive(Clone, Copy, Default)]
+struct Value {
+    /// None where it has no result.
+    side: Option<usize>,
+    kept: i64,
+    /// Is it there before the loop, or read behind it?
+    initial: bool,
+    behind: bool,
+}
+
+/// A schedule that is being annealed.
+pub struct State<'a> {
+    all: Loop<'a>,
+    table: Table<'a>,
+    schedule: Schedule,
+    /// The orders that each operation is one of two in, one operation's after the other's,
+    /// and where they begin.
+    orders: Vec<Order>,
+    begins: Vec<u32>,
+    /// Values that each operation reads or makes.
+    touched: Vec<SmallVec<[u32; 4]>>,
+    values: Vec<Value>,
+    /// Values alive, by side and row.
+    live: Vec<Vec<i64>>,
+    /// Cycles in which values are alive: the first, and how many.
+    arcs: Vec<(i64, i64)>,
+    /// The row of the first.
+    rows: Vec<i64>,
+    /// Sides and rows that had too many when that was last looked at.
+    crowded: Vec<(usize, usize)>,
+    /// Operations with orders that failed then.
+    broken: Vec<usize>,
+    /// Values beyond the limits, over all rows.
+    excess: i64,
+    /// What rows cost.
+    heat: i64,
+    /// Cycles by which orders fail.
+    faults: i64,
+}
+
+impl<'a> State<'a> {
+    /// Nothing stands yet.
+    fn empty(all: Loop<'a>, ii: i64, stages: i64) -> State<'a> {
+        let (ops, near) = (all.ops, all.near);
+        let n = ops.ops.len();
+        let mut values: Vec<Value> = vec![Value::default(); n];
+        let mut orders: Vec<Vec<Order>> = vec![Vec::new(); n];
+        let mut touched = vec![SmallVec::new(); n];
+        for i in 0..n {
+            let side = ops.ops[i].writes.map(|_| ops.ops[i].at.result);
+            values[i] = Value { side, kept: kept(ops, i), initial: ops.initial.contains_key(&i), behind: false };
+            let mut order = |first: usize, second: usize, cycles: i64| {
+                orders[first].push(Order { other: second as u32, sign: 1, cycles });
+                orders[second].push(Order { other: first as u32, sign: -1, cycles });
+            };
+            near.before[i].iter().for_each(|e| order(e.other, i, e.cycles - e.distance * ii));
+            // No value may be there when its successor comes.
+            for &(p, d) in near.reads[i].iter().filter(|r| r.0 != i) {
+                order(i, p, d * ii - kept(ops, p) - ii + 1);
+            }
+            let list: &mut SmallVec<[u32; 4]> = &mut touched[i];
+            list.extend(near.reads[i].iter().map(|r| r.0 as u32));
+            list.push(i as u32);
+            list.sort_unstable();
+            list.dedup();
+            list.retain(|p| ops.ops[*p as usize].writes.is_some());
+        }
+        ops.live_out.iter().for_each(|l| values[l.0].behind = true);
+        let begin = |at: &mut u32, list: &Vec<Order>| Some(std::mem::replace(at, *at + list.len() as u32));
+        let mut begins: Vec<u32> = orders.iter().scan(0, begin).collect();
+        begins.push(orders.iter().map(Vec::len).sum::<usize>() as u32);
+        State {
+            all,
+            table: Table::new(all.sides, ops, ii, all.apart),
+            schedule: Schedule { ii, time: vec![0; n], variant: vec![InstrId(0); n], stages },
+            orders: orders.concat(),
+            begins,
+            touched,
+            values,
+            live: vec![vec![0; ii as usize]; all.limits.len()],
+            arcs: vec![(0, 0); n],
+            rows: vec![0; n],
+            crowded: Vec::new(),
+            broken: Vec::new(),
+            excess: 0,
+            heat: 0,
+            faults: 0,
+        }
+    }
+
+    /// A schedule without one of its rows. `None` where an operation of that row finds no
+    /// other.
+    pub fn without(all: Loop<'a>, schedule: &Schedule, row: i64) -> Option<State<'a>> {
+        let ii = schedule.ii - 1;
+        let mut homeless = Vec::new();
+        let mut state = State::empty(all, ii, schedule.stages);
+        for (i, op) in all.ops.ops.iter().enumerate() {
+            let (stage, own) = (schedule.time[i] / schedule.ii, schedule.time[i] % schedule.ii);
+            let (time, variant) = (schedule.time[i] - stage - i64::from(own > row), schedule.variant[i]);
+            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
+            if own == row {
+                homeless.push(i);
+                continue;
+            }
+            let to = state.table.row(time);
+            let unit = state.table.free(to, op, variant)?;
+            state.table.put(to, i, op, variant, unit);
+        }
+        for i in homeless {
+            state.put_near(i, state.schedule.time[i])?;
+        }
+        state.count_all();
+        Some(state)
+    }
+
+    /// A schedule in which every operation stands in proportion to the longest way from it to
+    /// the end of its iteration. `None` where units are too few for that.
+    pub fn stretched(all: Loop<'a>, branch: i64, ii: i64, stages: i64) -> Option<State<'a>> {
+        let n = all.ops.ops.len();
+        let mut state = State::empty(all, ii, stages);
+        let way = ways(all);
+        let chain = way.iter().max().copied().unwrap_or(0).max(1);
+        let last = stages * ii - 2;
+        let wish = |i: usize| if i + 1 == n { branch } else { last - way[i] * last / chain };
+        // What only the next iteration reads stands behind its readers, when they do.
+        let next = |i: usize| all.near.readers[i].iter().all(|r| r.1 > 0) && all.ops.initial.contains_key(&i);
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by_key(|&i| (i + 1 != n, next(i), wish(i)));
+        for i in order {
+            let readers = all.near.readers[i].iter().filter(|r| r.0 != i).map(|r| state.schedule.time[r.0] + 1);
+            let at = if next(i) { readers.max().unwrap_or(last) } else { wish(i) };
+            state.put_near(i, at)?;
+        }
+        state.count_all();
+        Some(state)
+    }
+
+    /// An operation gets the place nearest to a cycle.
+    fn put_near(&mut self, i: usize, at: i64) -> Option<()> {
+        let (ops, ii) = (self.all.ops, self.schedule.ii);
+        let op = &ops.ops[i];
+        let branch = i + 1 == ops.ops.len();
+        let cycles = 0..self.schedule.stages * ii;
+        let around = (0..if branch { 1 } else { ii }).flat_map(|by| [at - by, at + by]).filter(|t| cycles.contains(t));
+        for t in around {
+            let row = self.table.row(t);
+            if self.table.count[row] >= self.table.width() {
+                continue;
+            }
+            let found = self.table.best(row, op);
+            let found = found.or_else(|| shuffle(&mut self.table, ops, &mut self.schedule.variant, row, i));
+            if let Some((v, unit)) = found {
+                (self.schedule.time[i], self.schedule.variant[i]) = (t, v);
+                self.table.put(row, i, op, v, unit);
+                return Some(());
+            }
+        }
+        None
+    }
+
+    fn count_all(&mut self) {
+        for i in 0..self.values.len() {
+            self.follow(i);
+        }
+        // Every order is at two operations.
+        self.faults = (0..self.values.len()).map(|i| self.faults_at(i)).sum::<i64>() / 2;
+    }
+
+    /// Cycles by which orders at an operation fail.
+    fn faults_at(&self, i: usize) -> i64 {
+        self.orders_of(i).iter().map(|o| self.fault(i, o).max(0)).sum()
+    }
+
+    fn orders_of(&self, i: usize) -> &[Order] {
+        &self.orders[self.begins[i] as usize..self.begins[i + 1] as usize]
+    }
+
+    /// Cycles by which an order at an operation fails; not more than 0 where it holds.
+    fn fault(&self, i: usize, o: &Order) -> i64 {
+        let time = &self.schedule.time;
+        i64::from(o.sign) * (time[i] - time[o.other as usize]) + o.cycles
+    }
+
+    /// What is broken still.
+    pub fn left(&self) -> i64 {
+        self.excess + self.faults
+    }
+
+    /// What is broken, and what may soon be.
+    pub fn energy(&self) -> i64 {
+        self.heat + FAULT * self.faults
+    }
+
+    /// The schedule, where nothing is broken.
+    pub fn finish(&self) -> Option<&Schedule> {
+        let whole = self.left() == 0 && keeps_orders(self.all.ops, self.schedule.ii, &self.schedule.time);
+        whole.then_some(&self.schedule)
+    }
+
+    /// The cycles for which a value has its register, as colouring has them: the first and how
+    /// many.
+    fn arc(&self, i: usize) -> (i64, i64) {
+        let (time, ii) = (&self.schedule.time, self.schedule.ii);
+        let value = self.values[i];
+        let mut start = time[i] + value.kept;
+        let read = |&(r, d): &(usize, i64)| time[r] + d * ii;
+        let mut stop = self.all.near.readers[i].iter().map(read).max().unwrap_or(start).max(start);
+        if value.behind {
+            stop = stop.max(self.schedule.stages * ii);
+        }
+        if value.initial {
+            start = start.min(ii);
+        }
+        (start, (stop - start + 1).min(ii))
+    }
+
+    /// The rows of a value are what its operation and its readers now make them.
+    fn follow(&mut self, i: usize) {
+        let Some(side) = self.values[i].side else { return };
+        let (old, new) = (self.arcs[i], self.arc(i));
+        if old == new {
+            return;
+        }
+        self.arcs[i] = new;
+        self.rows[i] = new.0.rem_euclid(self.schedule.ii);
+        let (old, new) = ((old.0, old.0 + old.1), (new.0, new.0 + new.1));
+        // Only what differs changes.
+        let overlap = (old.0.max(new.0), old.1.min(new.1));
+        if overlap.0 >= overlap.1 {
+            self.change(side, old, -1);
+            self.change(side, new, 1);
+            return;
+        }
+        self.change(side, (old.0, overlap.0), -1);
+        self.change(side, (overlap.1, old.1), -1);
+        self.change(side, (new.0, overlap.0), 1);
+        self.change(side, (overlap.1, new.1), 1);
+    }
+
+    /// In some cycles a value of a side comes (1) or goes (-1).
+    fn change(&mut self, side: usize, cycles: (i64, i64), by: i64) {
+        if cycles.0 >= cycles.1 {
+            return;
+        }
+        let (rows, limit) = (&mut self.live[side], self.all.limits[side]);
+        let mut row = cycles.0.rem_euclid(self.schedule.ii) as usize;
+        for _ in cycles.0..cycles.1 {
+            let before = rows[row] - limit;
+            rows[row] += by;
+            self.excess += (before + by).max(0) - before.max(0);
+            self.heat += cost(before + by) - cost(before);
+            row = if row + 1 == rows.len() { 0 } else { row + 1 };
+        }
+    }
+
+    /// Anneal until nothing is broken, or for so many moves; the number of those made.
+    pub fn anneal(&mut self, moves: u64, warmth: Warmth, seed: u64) -> u64 {
+        let look = LOOK.max(self.values.len() / 2) as u64;
+        for k in 0..moves {
+            if self.left() == 0 {
+                return k;
+            }
+            if k % look == 0 {
+                self.look();
+            }
+            // Zeros at the end of a random number: each one more is half as likely.
+            let chance = mix(seed, 2 * k);
+            let drawn = i64::from(chance.trailing_zeros()) * PARTS + (chance >> 56) as i64;
+            let allowed = drawn * warm(warmth, k, moves) / (PARTS * PARTS);
+            self.step(mix(seed, 2 * k + 1), allowed);
+        }
+        moves
+    }
+
+    /// See what is broken.
+    fn look(&mut self) {
+        let (live, limits) = (&self.live, self.all.limits);
+        let rows = |side: usize| (0..live[side].len()).filter(move |&row| live[side][row] > limits[side]);
+        self.crowded = (0..live.len()).flat_map(|side| rows(side).map(move |row| (side, row))).collect();
+        self.broken = (0..self.values.len()).filter(|&i| self.faults_at(i) > 0).collect();
+    }
+
+    /// The cycles that its neighbours leave an operation.
+    fn window(&self, i: usize) -> (i64, i64) {
+        let time = &self.schedule.time;
+        let (mut low, mut high) = (0, self.schedule.stages * self.schedule.ii - 1);
+        for o in self.orders_of(i) {
+            let other = time[o.other as usize];
+            if o.sign > 0 {
+                high = high.min(other - o.cycles);
+            } else {
+                low = low.max(other + o.cycles);
+            }
+        }
+        (low, high)
+    }
+
+    /// Try one move that may cost so much.
+    fn step(&mut self, seed: u64, allowed: i64) {
+        let choice = |m: u64, of: usize| (mix(seed, m) % of.max(1) as u64) as usize;
+        let n = self.values.len();
+        // What has been mended since it was looked for is not.
+        let crowded = self.crowded.get(choice(2, self.crowded.len())).copied();
+        let crowded = crowded.filter(|&(side, row)| self.live[side][row] > self.all.limits[side]);
+        let broken = self.broken.get(choice(6, self.broken.len())).copied();
+        // An operation, and a cycle in which it would mend what is broken.
+        let found = match (choice(0, ANY), crowded, broken) {
+            (0, ..) | (_, None, None) => Some((choice(1, n), None)),
+            (w, Some((side, row)), b) if w % 2 == 0 || b.is_none() => {
+                self.concerned(side, row, choice(1, n), choice(3, 2) == 0)
+            }
+            (_, _, b) => b.map(|i| (i, self.mended(i, choice(3, 8)))),
+        };
+        // The branch stays where its delay slots end with the stage.
+        let Some((i, aim)) = found.filter(|f| f.0 + 1 < n) else { return };
+        let now = self.schedule.time[i];
+        let last = self.schedule.stages * self.schedule.ii - 1;
+        let to = match aim.filter(|_| choice(9, AIMED) > 0) {
+            Some(aim) => aim,
+            None => {
+                let (low, high) = self.window(i);
+                let (low, high) = match choice(4, FAR) {
+                    0 if low <= high => (low, high),
+                    w if low <= high && w % 2 == 0 => (low.max(now - NEAR), high.min(now + NEAR)),
+                    _ => (now - NEAR, now + NEAR),
+                };
+                let (low, high) = (low.max(0), high.min(last));
+                if low > high {
+                    return;
+                }
+                low + choice(5, (high - low + 1) as usize) as i64
+            }
+        };
+        if to != now && (0..=last).contains(&to) {
+            self.go(i, to, allowed, choice(7, 64));
+        }
+    }
+
+    /// The cycle in which one of the orders that fail at an operation, the next from `first`
+    /// on, would hold.
+    fn mended(&self, i: usize, first: usize) -> Option<i64> {
+        let orders = self.orders_of(i);
+        (0..orders.len()).map(|k| orders[(first + k) % orders.len()]).find_map(|o| {
+            let fault = self.fault(i, &o);
+            (fault > 0).then_some(self.schedule.time[i] - i64::from(o.sign) * fault)
+        })
+    }
+
+    /// The operation of a value that is in a row, the next from `first` on, or else the last
+    /// that reads it; and a cycle in which the value would not be in the row.
+    fn concerned(&self, side: usize, row: usize, first: usize, own: bool) -> Option<(usize, Option<i64>)> {
+        let (time, ii) = (&self.schedule.time, self.schedule.ii);
+        let since = |i: usize| {
+            let since = row as i64 - self.rows[i];
+            if since < 0 { since + ii } else { since }
+        };
+        let there = |&i: &usize| since(i) < self.arcs[i].1 && self.values[i].side == Some(side);
+        let value = (first..self.values.len()).chain(0..first).find(there)?;
+        let last = self.all.near.readers[value].iter().max_by_key(|r| time[r.0] + r.1 * ii);
+        Some(match last.filter(|_| !own) {
+            Some(reader) => (reader.0, Some(time[reader.0] - self.arcs[value].1 + since(value))),
+            None => (value, Some(time[value] + since(value) + 1)),
+        })
+    }
+
+    /// An operation changes its cycle; nothing is said of the table.
+    fn transfer(&mut self, i: usize, to: i64) {
+        let before = self.faults_at(i);
+        self.schedule.time[i] = to;
+        self.faults += self.faults_at(i) - before;
+        for k in 0..self.touched[i].len() {
+            self.follow(self.touched[i][k] as usize);
+        }
+    }
+
+    /// Move an operation, by itself or in exchange for another, if that costs no more than is
+    /// allowed.
+    fn go(&mut self, i: usize, to: i64, allowed: i64, first: usize) {
+        let op = &self.all.ops.ops[i];
+        let (now, old) = (self.schedule.time[i], self.schedule.variant[i]);
+        let (row, new) = (self.table.row(now), self.table.row(to));
+        let most = self.energy() + allowed;
+        self.transfer(i, to);
+        if self.energy() > most {
+            return self.transfer(i, now);
+        }
+        if row == new {
+            return;
+        }
+        self.table.take(row, i, op, old);
+        if self.table.count[new] < self.table.width()
+            && let Some((v, unit)) = self.table.best(new, op)
+        {
+            self.table.put(new, i, op, v, unit);
+            self.schedule.variant[i] = v;
+            return;
+        }
+        let held: SmallVec<[usize; 8]> = self.table.held(new).iter().copied().collect();
+        for k in 0..held.len().min(EXCHANGED) {
+            let other = held[(first + k) % held.len()];
+            if other + 1 < self.values.len() && self.exchange(i, other, (row, new), most) {
+                return;
+            }
+        }
+        self.transfer(i, now);
+        let unit = self.table.free(row, op, old).flatten();
+        self.table.put(row, i, op, old, unit);
+    }
+
+    /// Operation `i`, which has left its row and counts in the new one already, takes the
+    /// place of `other` there, which goes to the row that was left.
+    fn exchange(&mut self, i: usize, other: usize, rows: (usize, usize), most: i64) -> bool {
+        let (op, its) = (&self.all.ops.ops[i], &self.all.ops.ops[other]);
+        let ii = self.schedule.ii;
+        let (from, was) = (self.schedule.time[other], self.schedule.variant[other]);
+        let by = (rows.0 as i64 - rows.1 as i64 + ii / 2).rem_euclid(ii) - ii / 2;
+        if !(0..self.schedule.stages * ii).contains(&(from + by)) {
+            return false;
+        }
+        self.table.take(rows.1, other, its, was);
+        if let Some((v, unit)) = self.table.best(rows.1, op) {
+            self.table.put(rows.1, i, op, v, unit);
+            if let Some((w, its_unit)) = self.table.best(rows.0, its) {
+                self.transfer(other, from + by);
+                if self.energy() <= most {
+                    self.table.put(rows.0, other, its, w, its_unit);
+                    (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
+                    return true;
+                }
+                self.transfer(other, from);
+            }
+            self.table.take(rows.1, i, op, v);
+        }
+        let unit = self.table.free(rows.1, its, was).flatten();
+        self.table.put(rows.1, other, its, was, unit);
+        false
+    }
+}
+
+/// The warmth after `k` of so many moves: it falls by the same part with each.
+fn warm(warmth: Warmth, k: u64, moves: u64) -> i64 {
+    // Powers of two, with a straight line between them.
+    let log = |x: i64| -> i64 {
+        let whole = 63 - i64::from(x.max(1).leading_zeros());
+        whole * PARTS + ((x.max(1) * PARTS) >> whole) - PARTS
+    };
+    let (first, last) = (log(warmth.0), log(warmth.1));
+    let now = first - (first - last) * k as i64 / moves.max(1) as i64;
+    ((PARTS + now % PARTS) << (now / PARTS)).max(1)
+}
+
+/// The longest way from each operation to the end of its iteration.
+fn ways(all: Loop<'_>) -> Vec<i64> {
+    let n = all.ops.ops.len();
+    let mut way = vec![0i64; n];
+    loop {
+        let mut longer = false;
+        for i in (0..n).rev() {
+            let after = all.near.after[i].iter().filter(|e| e.distance == 0);
+            let own = after.map(|e| way[e.other] + e.cycles).max().unwrap_or(0);
+            longer |= own > way[i];
+            way[i] = way[i].max(own);
+        }
+        if !longer {
+            return way;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Loop, State, warm};
+    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use crate::vliw::kernel::body::{Body, From, Node};
+    use crate::vliw::kernel::modulo::Schedule;
+    use crate::vliw::kernel::place::{At, Sides, settle};
+    use crate::vliw::kernel::relieve::Neighbours;
+    use ciphermill_machine::{InstrId, Machine, Reg};
+    use std::path::Path;
+
+    fn machine() -> Machine {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
+    }
+
+    /// `chains` independent chains of `links` additions each, and the branch.
+    fn body(m: &Machine, chains: usize, links: usize) -> Body {
+        let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
+        let mut nodes = Vec::new();
+        for _ in 0..chains {
+            for link in 0..links {
+                let from = if link == 0 { From::Outside(VReg(0)) } else { From::Node(nodes.len() - 1, 0) };
+                let ops = [VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
+                let inst = VInst::new(VKind::Normal, named("add_imm"), &ops, 0);
+                nodes.push(Node { mem: None, inst, reads: vec![(1, from)], writes: Some((2, 1)), tied: false });
+            }
+        }
+        let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
+        nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
+        Body {
+            nodes,
+            initial: Default::default(),
+            live_out: vec![],
+            skip: named("b"),
+            exit: (0, vec![]),
+            loop_depth: 1,
+            memory: vec![],
+        }
+    }
+
+    /// What comes of a fresh start with all chains on the first side, two units of which add a constant.
+    fn annealed(chains: usize, links: usize, ii: i64, stages: i64, registers: i64) -> (i64, Option<Schedule>) {
+        let m = machine();
+        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
+        let sides = Sides::new(&m, &free);
+        let body = body(&m, chains, links);
+        let ops = settle(&body, &sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()]).unwrap();
+        let near = Neighbours::of(&ops);
+        let limits = vec![registers; sides.files.len()];
+        let all = Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits };
+        let mut state = State::stretched(all, ii - 6, ii, stages).unwrap();
+        state.anneal(50_000, (30, 2), 1);
+        (state.left(), state.finish().cloned())
+    }
+
+    #[test]
+    fn units_are_used_to_the_full() {
+        // 40 additions and the branch on two units in 21 rows: one slot is left over.
+        let (left, schedule) = annealed(4, 10, 21, 2, 16);
+        assert_eq!(left, 0);
+        let schedule = schedule.unwrap();
+        assert!((0..21).all(|row| schedule.time.iter().filter(|t| **t % 21 == row).count() <= 2));
+        // Each link stands behind the one before it, in the same iteration.
+        assert!((0..40).filter(|i| i % 10 > 0).all(|i| schedule.time[i] > schedule.time[i - 1]));
+        assert_eq!(schedule.time[40], 15);
+    }
+
+    #[test]
+    fn registers_that_are_too_few_are_said() {
+        // 40 values, of a cycle each at least, in 21 rows: two registers, not one.
+        assert_eq!(annealed(4, 10, 21, 1, 4).0, 0);
+        let (left, schedule) = annealed(4, 10, 21, 1, 1);
+        assert!(left > 0 && schedule.is_none());
+    }
+
+    #[test]
+    fn a_row_goes() {
+        let m = machine();
+        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
+        let sides = Sides::new(&m, &free);
+        let body = body(&m, 2, 8);
+        let ops = settle(&body, &sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()]).unwrap();
+        let near = Neighbours::of(&ops);
+        let limits = vec![8; sides.files.len()];
+        let all = Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits };
+        let mut state = State::stretched(all, 14, 20, 1).unwrap();
+        state.anneal(50_000, (30, 2), 1);
+        let schedule = state.finish().unwrap().clone();
+        // 20 rows hold two chains of 8 with ease: a row with none of them takes nothing with it.
+        let idle = (0..14).find(|row| !schedule.time.contains(row)).unwrap();
+        let without = State::without(all, &schedule, idle).unwrap();
+        assert_eq!((without.left(), without.finish().unwrap().ii), (0, 19));
+        let earlier = |i: usize| schedule.time[i] - i64::from(schedule.time[i] > idle);
+        assert!((0..17).all(|i| without.finish().unwrap().time[i] == earlier(i)));
+    }
+
+    #[test]
+    fn warmth_falls_from_the_first_to_the_last() {
+        assert_eq!([warm((32, 2), 0, 4), warm((32, 2), 2, 4), warm((32, 2), 4, 4)], [32 * 256, 8 * 256, 2 * 256]);
+        assert!((1..100).all(|k| warm((30, 2), k, 100) <= warm((30, 2), k - 1, 100)));
+    }
+}

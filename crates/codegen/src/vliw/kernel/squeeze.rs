@@ -1,0 +1,228 @@
+//! Shorter schedules by annealing.
+//!
+//! An iteration is spread over a few cycles more than the best schedule so far has, which is
+//! easily annealed ([`super::anneal`]); then row after row is taken out of what comes of it, as
+//! long as what breaks can be annealed, too. That is done for several numbers of stages and
+//! for a division between the sides that units allow to be shorter. Nothing is said here of how
+//! a schedule is annealed.
+//!
+//! Such descents do not depend on each other and are made at the same time, on as many threads
+//! as there are; what they find does not depend on that.
+
+use super::anneal::{Loop, State, Warmth};
+use super::graph::{kept, res_mii};
+use super::modulo::{Schedule, mix};
+use super::place::{At, Ops};
+use super::{Found, Kernel, Loops, Room, color, partition, place, settling, stages};
+use crate::CompileError;
+use ciphermill_machine::Reg;
+use rayon::prelude::*;
+
+/// Parts of the II so far by which an iteration is longer at the beginning: the second where
+/// the first is not enough.
+const LONGER: [i64; 2] = [12, 4];
+/// Moves for each operation from a fresh start, a quarter of them before it is given up where as
+/// much is broken as this part of the operations, in hundredths; and when it is annealed once more because
+/// little is broken still; how often that is done.
+const FRESH: u64 = 350;
+const HOPELESS: i64 = 50;
+const AGAIN: u64 = 80;
+const TIMES: u64 = 8;
+/// So much, or as much as a 32nd of the operations.
+const LITTLE: i64 = 40;
+/// Rows that are taken out at one II, those first that break least, and moves for each.
+const ROWS: [(usize, u64); 3] = [(5, 8_000), (3, 50_000), (3, 200_000)];
+/// Moves of a descent for each operation, and at most: while forms of a loop are compared, and
+/// for the one that is taken.
+const HASTY: (u64, u64) = (1_500, 1_000_000);
+const THOROUGH: (u64, u64) = (4_000, 4_000_000);
+/// How warm schedules are that hold but for one row, and those that are fresh.
+const COOL: Warmth = (12, 1);
+const WARM: (i64, i64, i64) = (30, 16, 2);
+/// Divisions between the sides that are tried, and what part of the bound by units one must be
+/// shorter by.
+const WORTH: i64 = 50;
+const DIVISIONS: u64 = 1_500;
+
+/// A schedule and its registers.
+type Finished = (Schedule, color::Assignment);
+
+/// A division between the sides, and what schedules of it have to keep to.
+struct Divided {
+    at: Vec<At>,
+    ops: Ops,
+    room: Room,
+}
+
+/// A descent: how it begins, and the moves that it may take.
+struct Descent<'a> {
+    all: Loop<'a>,
+    allocatable: &'a [Reg],
+    /// The least II.
+    least: i64,
+    /// The best schedule so far, and whether it is what the descent begins with.
+    best: &'a Kernel,
+    known: bool,
+    stages: i64,
+    seed: u64,
+    moves: u64,
+}
+
+impl Descent<'_> {
+    /// The schedule that a state has become, if nothing is broken, and its registers.
+    fn finished(&self, state: &State<'_>) -> Option<Finished> {
+        let schedule = state.finish()?;
+        let registers = color::color(self.all.sides, self.all.ops, schedule, self.allocatable).ok()?;
+        Some((schedule.clone(), registers))
+    }
+
+    /// The shortest schedule that is found.
+    fn run(&self) -> Option<Finished> {
+        let mut taken = 0;
+        let mut found = if self.known {
+            (self.best.schedule.clone(), self.best.registers.clone())
+        } else {
+            let ii = self.best.schedule.ii;
+            LONGER.iter().find_map(|part| self.fresh(ii + ii / part + 1, &mut taken))?
+        };
+        while found.0.ii > self.least && taken < self.moves {
+            let Some(next) = self.less(&found.0, &mut taken) else { break };
+            found = next;
+        }
+        Some(found)
+    }
+
+    /// A schedule of so many cycles from a fresh start.
+    fn fresh(&self, ii: i64, taken: &mut u64) -> Option<Finished> {
+        let n = self.all.ops.ops.len() as u64;
+        // The branch stands as many cycles before the end of the first stage.
+        let best = &self.best.schedule;
+        let branch = best.time.last().copied().unwrap_or(0) + ii - best.ii;
+        let mut state = State::stretched(self.all, branch, ii, self.stages)?;
+        *taken += state.anneal(FRESH * n / 4, (WARM.0, WARM.1), self.seed);
+        if state.left() > HOPELESS * n as i64 / 100 {
+            return None;
+        }
+        *taken += state.anneal(FRESH * n * 3 / 4, (WARM.1, WARM.2), mix(self.seed, 0));
+        for k in 1..=TIMES {
+            if (1..=LITTLE.max(n as i64 / 32)).contains(&state.left()) {
+                *taken += state.anneal(AGAIN * n, COOL, mix(self.seed, k));
+            }
+        }
+        self.finished(&state)
+    }
+
+    /// A schedule of one cycle less.
+    fn less(&self, from: &Schedule, taken: &mut u64) -> Option<Finished> {
+        let rows = by_breakage(self.all, from);
+        for (count, moves) in ROWS {
+            for &row in rows.iter().take(count) {
+                let Some(mut state) = State::without(self.all, from, row) else { continue };
+                *taken += state.anneal(moves, COOL, mix(self.seed, moves + row as u64));
+                let found = self.finished(&state);
+                if found.is_some() || *taken >= self.moves {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Loops<'_> {
+    /// Shorten a kernel.
+    ///
+    /// # Errors
+    /// When some node has no variant, whatever is copied.
+    pub(super) fn squeeze(&self, found: &mut Found, thorough: bool) -> Result<(), CompileError> {
+        let (ii, each) = (found.kernel.schedule.ii, if thorough { THOROUGH } else { HASTY });
+        let mut all = Vec::new();
+        let ops = found.kernel.ops.clone();
+        // A loop so large that a start takes all there is waits until it is chosen.
+        if FRESH * ops.ops.len() as u64 > each.1 {
+            return Ok(());
+        }
+        if let Some(room) = self.room(&found.body, &ops) {
+            all.push(Divided { at: found.at.clone(), ops, room });
+        }
+        if thorough {
+            all.extend(self.divided(found)?);
+        }
+        let best = &found.kernel;
+        let descents = all.iter().enumerate().filter(|(_, d)| d.room.first < ii).flat_map(|(k, d)| {
+            let moves = (each.0 * d.ops.ops.len() as u64).min(each.1);
+            let descent = move |stages: i64, known: bool, seed: u64| {
+                let all = Loop { sides: self.sides, ops: &d.ops, near: &d.room.near, apart: d.room.plan.apart, limits: &d.room.limits };
+                let allocatable = &self.registers.allocatable;
+                (k, Descent { all, allocatable, least: d.room.first, best, known, stages, seed, moves })
+            };
+            let own = best.schedule.stages;
+            let least = (d.room.plan.orders.chain(&d.ops) / (d.room.first + d.room.first / LONGER[0]) + 1).max(1);
+            let most = stages(self.sides.machine).min(least + 1);
+            match (thorough, k) {
+                (false, _) => (least..=most).map(|s| descent(s, false, s as u64)).collect(),
+                (true, 0) => vec![descent(own, true, 7), descent(own, false, 8), descent(own, false, 9)],
+                (true, _) => vec![descent(own, false, 10)],
+            }
+        });
+        let descents: Vec<(usize, Descent<'_>)> = descents.collect();
+        let results: Vec<_> = descents.par_iter().map(|(k, d)| (*k, d.run())).collect();
+        let best = results.into_iter().filter_map(|(k, r)| Some((k, r?))).min_by_key(|r| r.1.0.ii);
+        if let Some((k, (schedule, registers))) = best.filter(|b| b.1.0.ii < ii) {
+            let Divided { at, ops, .. } = all.swap_remove(k);
+            found.kernel = Kernel { schedule, registers, ops, ..found.kernel.clone() };
+            found.at = at;
+            found.annealed = true;
+        }
+        Ok(())
+    }
+
+    /// Another division between the sides, which units allow to be shorter.
+    fn divided(&self, found: &Found) -> Result<Option<Divided>, CompileError> {
+        let (body, sides) = (&found.body, self.sides);
+        let price = |ops: &Ops| (res_mii(sides, ops), ops.ops.len());
+        let first = price(&found.kernel.ops);
+        let (mut at, mut cost): (Vec<At>, _) = (found.at.clone(), first);
+        let stays = |at: &[At]| found.given.iter().enumerate().all(|(i, g)| g.is_none_or(|s| at[i].unit == s));
+        for k in 0..DIVISIONS {
+            let which = mix(k, 17) as usize % (3 * body.nodes.len());
+            let Some(new) = partition::moves(body, sides, &at, which).filter(|new| stays(new)) else { continue };
+            self.charge(settling(body));
+            let Ok(ops) = place::settle(body, sides, &new) else { continue };
+            if price(&ops) <= cost {
+                (at, cost) = (new, price(&ops));
+            }
+        }
+        if cost.0 > first.0 - first.0 / WORTH {
+            return Ok(None);
+        }
+        let ops = place::settle(body, sides, &at)?;
+        Ok(self.room(body, &ops).map(|room| Divided { at, ops, room }))
+    }
+}
+
+/// The rows of a schedule before the branch's, those first whose loss breaks least.
+fn by_breakage(all: Loop<'_>, schedule: &Schedule) -> Vec<i64> {
+    let (time, ii) = (&schedule.time, schedule.ii);
+    let mut broken = vec![0i64; ii as usize];
+    for (i, &own) in time.iter().enumerate() {
+        // The row's own operations have to find a place.
+        broken[(own % ii) as usize] += 1;
+        for e in &all.near.after[i] {
+            let to = time[e.other] + e.distance * ii;
+            if to - own == e.cycles {
+                (own..to.min(own + ii)).for_each(|t| broken[t.rem_euclid(ii) as usize] += 2);
+            }
+        }
+        // A value that lives as long as II cycles allow does so wherever a row is lost.
+        for &(reader, distance) in all.near.readers[i].iter().filter(|r| r.0 != i) {
+            if time[reader] + distance * ii - own - kept(all.ops, i) + 1 >= ii {
+                broken.iter_mut().for_each(|b| *b += 1);
+            }
+        }
+    }
+    let branch = time.last().copied().unwrap_or(0).clamp(0, ii);
+    let mut rows: Vec<i64> = (0..branch).collect();
+    rows.sort_by_key(|&r| (broken[r as usize], r));
+    rows
+}
