@@ -17,6 +17,7 @@
 
 pub mod cones;
 pub mod maps;
+pub mod order;
 pub mod search;
 pub mod text;
 
