@@ -118,6 +118,19 @@ def test_the_mix_of_threefish_is_one_instruction(cli, monkeypatch, tmp_path):
     assert len(re.findall(r"found \w+, \w+,", listing)) >= 72 * 4
 
 
+def test_a_round_table_on_words_of_64_bits(monkeypatch, tmp_path):
+    """Four tables that are one, rotated by the byte they belong to, are an S-box and a matrix."""
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    document = found("rijndael", "ttable", on="rv64", tries=1)
+    best = document["candidates"][document["best"]]
+    assert (best["kind"], best["places"]) == ("tables", 16)
+    assert "linear(spread, lookup[(rs1 >>u (bs << 3))[7:0]])" in best["semantics"]
+    path = tmp_path / "found.toml"
+    discover.write(document, path)
+    measured = cm.run("rijndael", "rv64", variant="ttable", with_=str(path))
+    assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
+
+
 def test_machines_of_clusters():
     assert discover.encoding("c64x") == {"timing": "lsd", "registers": "r", "crossing": "src2"}
     assert discover.encoding("core2") == {"timing": "alu"}
