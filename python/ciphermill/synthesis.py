@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -98,13 +100,18 @@ def record(path: Path = FILE) -> None:
 
     global recorded
     recorded = {}
-    for name in library.extension_names():
+
+    def ask(name: str) -> None:
         try:
             rtl.report([name], rtl.Options())
         except InputError as error:
             # An extension that adds no instructions has no hardware.
             if "no hardware" not in str(error):
                 raise
+
+    # Yosys runs in a process of its own, one for each question.
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        list(pool.map(ask, library.extension_names()))
     results, recorded = dict(sorted(recorded.items())), None
     document = {"yosys": yosys.version(), "results": results}
     lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -61,6 +62,8 @@ def version() -> str:
 
 #: One compilation at a time.
 COMPILING = threading.Lock()
+#: One run at a time for each question: who asks it meanwhile waits for the answer.
+ASKING: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 def prepare() -> None:
@@ -87,8 +90,15 @@ def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int =
     """
     key = hashlib.sha256(json.dumps([version(), script, sorted(files.items()), wanted]).encode()).hexdigest()
     kept = paths.cache() / "yosys" / f"{key}.json"
-    if kept.is_file():
+    with ASKING[key]:
+        if not kept.is_file():
+            answer = asked(script, files, wanted, seconds)
+            paths.write_atomically(kept, json.dumps(answer).encode())
         return json.loads(kept.read_text())
+
+
+def asked(script: str, files: Mapping[str, str], wanted: list[str], seconds: int) -> dict[str, str]:
+    """As :func:`run`, whatever the cache holds."""
     prepare()
     with scratch.folder() as folder:
         for name, text in files.items():
@@ -107,7 +117,6 @@ def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int =
         for name in wanted:
             path = Path(folder, name)
             answer[name] = path.read_text() if path.is_file() else ""
-    paths.write_atomically(kept, json.dumps(answer).encode())
     return answer
 
 
@@ -208,9 +217,12 @@ def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int])
 
 def virtex2_run(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> str:
     return source(verilog) + elaborated(top, parameters) + (
-        # All of synth_xilinx but its mapping to look-up tables, which is made
-        # for wider ones and can take minutes: ABC's classical mapping instead.
-        "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run begin:map_luts\n"
+        # All of synth_xilinx but its reading of the rarer Xilinx cells, which takes as long
+        # as the rest and of which nothing here is used, and but its mapping to look-up
+        # tables, which is made for wider ones and can take minutes: ABC's classical mapping
+        # instead.
+        "read_verilog -lib -specify +/xilinx/cells_sim.v\n"
+        "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run prepare:map_luts\n"
         "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
     )
 

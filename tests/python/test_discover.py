@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,37 @@ def test_the_sums_of_ascon_are_one_instruction(monkeypatch, tmp_path):
     path = tmp_path / "found.toml"
     discover.write(document, path)
     measured = cm.run("ascon", "rv64", with_=str(path))
+    assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
+
+
+def test_the_mix_of_threefish_is_one_instruction(cli, monkeypatch, tmp_path):
+    """A sum of two words, and the rotated second added to it, by 29 amounts in 288 places."""
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    path = Path(__file__).parent / "foreign" / "threefish.c"
+    # The Skein submission's NIST package: no key, no tweak, no plaintext.
+    assert cm.cipher(path).encrypt(bytes(64), bytes(64)).hex().startswith("b1a2bbc6ef6025bc40eb3822161f36e3")
+    document = found(path, None, on="rv64", tries=1, outputs=2)
+    best = document["candidates"][document["best"]]
+    assert best["semantics"] == "let part0 = (rs1 + rs2); rd = part0; rd2 = rotl(rs1, imm) ^ part0"
+    assert best["places"] == 72 * 4
+    written = tmp_path / "found.toml"
+    discover.write(document, written)
+    measured = cm.run(path, "rv64", with_=str(written))
+    assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
+    listing = cli("asm", path, "--on", "rv64", "--with", written).out
+    assert len(re.findall(r"found \w+, \w+,", listing)) >= 72 * 4
+
+
+def test_a_round_table_on_words_of_64_bits(monkeypatch, tmp_path):
+    """Four tables that are one, rotated by the byte they belong to, are an S-box and a matrix."""
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    document = found("rijndael", "ttable", on="rv64", tries=1)
+    best = document["candidates"][document["best"]]
+    assert (best["kind"], best["places"]) == ("tables", 16)
+    assert "linear(spread, lookup[(rs1 >>u (bs << 3))[7:0]])" in best["semantics"]
+    path = tmp_path / "found.toml"
+    discover.write(document, path)
+    measured = cm.run("rijndael", "rv64", variant="ttable", with_=str(path))
     assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
 
 

@@ -2,9 +2,9 @@
 
 `foreign/` holds what people bring: products of half words, loops that are left
 by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
-that are strings, a state of bytes that is written while it is read, bit-fields, a state in
-globals, tables made with the first key. A run is verified against the interpreter, the four
-with a manifest against their published examples too.
+that are strings, a state of bytes that is written while it is read, bit-fields, structures
+returned by value, a state in globals, tables made with the first key. A run is verified
+against the interpreter, the four with a manifest against their published examples too.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ CASES = {
     "led.toml": ("decrypt", "keysetup"),
     "snow3g.toml": ("keystream",),
     "bitfields.c": ("encrypt",),
+    "speck48.c": ("encrypt", "decrypt"),
+    "spritz.c": ("keystream",),
 }
 #: Of messages, where it is not 272 bytes: whole blocks, or few of what is slow.
-LENGTHS = {"xxtea.c": 260, "led.toml": 16}
+LENGTHS = {"xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32}
 
 
 @pytest.mark.parametrize("machine", cm.machines().names)
@@ -41,6 +43,14 @@ def test_it_is_right(name, machine):
         m = cm.run(FOREIGN / name, on=machine, direction=direction, unroll=False, **length)
         assert m.verified
         assert m.bounds["lower"] <= m.cycles_per_block
+
+
+def test_they_are_the_ciphers_that_they_are_said_to_be():
+    """Examples of the papers: Beaulieu and others 2013 (appendix C), Rivest and Schuldt 2014 (appendix E)."""
+    key, block = bytes.fromhex("00010208090a10111218191a"), bytes.fromhex("74686973206d")
+    speck = cm.cipher(FOREIGN / "speck48.c")
+    assert speck.encrypt(key, block).hex() == "5d44b6105e73" and speck.decrypt(key, speck.encrypt(key, block)) == block
+    assert cm.cipher(FOREIGN / "spritz.c").keystream(b"ABC", None, 8).hex() == "779a8e01f9e9cbc0"
 
 
 @pytest.mark.parametrize("machine", ["epic", "c64x"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import pytest
@@ -56,6 +58,22 @@ def test_a_kept_answer_is_what_yosys_says():
     counted = yosys.gates(made["module"], verilog, {})
     assert synthesis.kept()["results"][synthesis.key(asked)] == counted
     assert yosys.area(made["module"], rtl.sources(made)) == counted["gates"]
+
+
+def test_a_question_asked_twice_at_once_is_run_once(monkeypatch, tmp_path):
+    runs = []
+
+    def slow(*asked):
+        runs.append(asked)
+        time.sleep(0.2)
+        return {"error": ""}
+
+    monkeypatch.setenv("CIPHERMILL_CACHE", str(tmp_path))
+    monkeypatch.setattr(yosys, "version", lambda: "a test's")
+    monkeypatch.setattr(yosys, "asked", slow)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda script: yosys.run(script, {}, []), ["one", "one", "other", "one"]))
+    assert answers == [{"error": ""}] * 4 and sorted(run[0] for run in runs) == ["one", "other"]
 
 
 @needs_yosys

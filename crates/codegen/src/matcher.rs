@@ -33,9 +33,9 @@ pub struct Matcher {
     by_root: HashMap<Discriminant<Pat>, Vec<usize>>,
     pub branches: Vec<usize>,
     pub stores: Vec<usize>,
-    /// Numbers of the templates of each instruction with several results:
-    /// behind those of `templates`.
-    pub several: Vec<std::ops::Range<usize>>,
+    /// Numbers of the templates of each instruction with several results, for
+    /// every result its spellings: behind those of `templates`.
+    pub several: Vec<Vec<std::ops::Range<usize>>>,
     joint: Vec<Template>,
     /// Register that reads as zero, by register file.
     zero: HashMap<usize, Reg>,
@@ -73,9 +73,12 @@ impl Matcher {
             .collect();
         let (mut several, mut joint) = (Vec::new(), Vec::new());
         for group in crate::pattern::several(machine) {
-            let first = templates.len() + joint.len();
-            several.push(first..first + group.len());
-            joint.extend(group);
+            let results = group.into_iter().map(|spellings| {
+                let first = templates.len() + joint.len();
+                joint.extend(spellings);
+                first..templates.len() + joint.len()
+            });
+            several.push(results.collect());
         }
         let cut = |p: &Pat| matches!(p, Pat::Bin(BinOp::ShrU, _, by) if matches!(**by, Pat::Const(_)));
         let takes_upper = templates.iter().any(|t| {

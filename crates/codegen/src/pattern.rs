@@ -90,10 +90,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
         let actions = match action {
             // Who writes an extension need not know how programs are written.
-            Action::Value(dest, p) if added && operations(&p) > 1 => {
-                let all = if operations(&p) <= SPELT { spellings(&p, word) } else { turned(&p, word) };
-                all.into_iter().map(|p| Action::Value(dest, p)).collect()
-            }
+            Action::Value(dest, p) if added => spelt(dest, p, word),
             action => vec![action],
         };
         let cost = cost(machine, &parts);
@@ -116,10 +113,20 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
     out
 }
 
-/// Templates of the instructions that give several results: for each of these, one
-/// for every result. [`crate::several`] uses them. Not those of clustered machines,
-/// where both results would have to be on the side of the unit.
-pub fn several(machine: &Machine) -> Vec<Vec<Template>> {
+/// A value in all the ways that a program may have written it.
+fn spelt(dest: usize, p: Pat, word: u8) -> Vec<Action> {
+    let all = match operations(&p) {
+        0 | 1 => vec![p],
+        n if n <= SPELT => spellings(&p, word),
+        _ => turned(&p, word),
+    };
+    all.into_iter().map(|p| Action::Value(dest, p)).collect()
+}
+
+/// Templates of the instructions that give several results: for each of these and for
+/// every result, its spellings. [`crate::several`] uses them. Not those of clustered
+/// machines, where both results would have to be on the side of the unit.
+pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
     let group = |(id, instr): (usize, &ciphermill_machine::Instr)| {
         if !instr.selectable || instr.kind != InstrKind::Compute || machine.variants[id].len() > 1 {
             return None;
@@ -140,7 +147,12 @@ pub fn several(machine: &Machine) -> Vec<Vec<Template>> {
             deep: true,
         };
         let overwrites = |o: &Operand| matches!(o.kind, OperandKind::Reg { def: true, used: true, .. });
-        let group: Vec<Template> = results(&instr.semantics, machine.word_bits)?.into_iter().map(template).collect();
+        let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
+        let ways = |action| match action {
+            Action::Value(dest, p) if added => spelt(dest, p, machine.word_bits).into_iter().map(template).collect(),
+            action => vec![template(action)],
+        };
+        let group: Vec<Vec<Template>> = results(&instr.semantics, machine.word_bits)?.into_iter().map(ways).collect();
         (group.len() > 1 && !instr.operands.iter().any(overwrites) && crate::several::complete(&group)).then_some(group)
     };
     machine.instrs.iter().enumerate().filter_map(group).collect()

@@ -338,7 +338,8 @@ impl Selector<'_> {
             if let Some((i, binds)) = together.get(&inst) {
                 // One of several results: its part of what the instruction costs.
                 let t = self.matcher.template(*i);
-                let parts = self.matcher.several.iter().find(|g| g.contains(i)).map_or(1, |g| g.len() as u32);
+                let group = self.matcher.several.iter().find(|g| g.iter().any(|result| result.contains(i)));
+                let parts = group.map_or(1, |g| g.len() as u32);
                 let cost = self.total(t, binds, block).saturating_sub(t.cost - t.cost / parts);
                 if found.as_ref().is_none_or(|f| cost <= f.2) {
                     found = Some((*i, binds.clone(), cost));

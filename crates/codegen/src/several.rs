@@ -13,39 +13,35 @@ use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::{Func, Inst, Op, Value};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// An instruction for each of a block's values that instructions with several
 /// results compute: the number of the template and what its operands are.
 pub fn together(func: &Func, matcher: &Matcher, insts: &[Inst], fold: Fold<'_>) -> HashMap<Inst, (usize, Binds)> {
     let mut found = HashMap::new();
     for group in &matcher.several {
-        let first = group.start;
-        let mut search = Search { func, matcher, insts, fold, group: group.clone().collect(), taken: HashSet::new() };
+        let mut search = Search { func, matcher, insts, fold, group, taken: HashSet::new() };
         for &inst in insts {
             let Some((values, binds)) = search.from(inst) else { continue };
-            search.taken.extend(values.iter().flatten());
-            for (n, value) in values.into_iter().enumerate() {
-                if let Some(inst) = value
-                    && !found.contains_key(&inst)
-                {
-                    found.insert(inst, (first + n, binds.clone()));
-                }
+            search.taken.extend(values.iter().flatten().map(|v| v.0));
+            for (inst, template) in values.into_iter().flatten() {
+                found.entry(inst).or_insert((template, binds.clone()));
             }
         }
     }
     found
 }
 
-/// The instruction that computes each result.
-type Values = SmallVec<[Option<Inst>; 4]>;
+/// The instruction that computes each result, and the template that it matches.
+type Values = SmallVec<[Option<(Inst, usize)>; 4]>;
 
 struct Search<'a> {
     func: &'a Func,
     matcher: &'a Matcher,
     insts: &'a [Inst],
     fold: Fold<'a>,
-    /// Numbers of the templates of the instruction.
-    group: Vec<usize>,
+    /// Numbers of the templates of each result of the instruction.
+    group: &'a [Range<usize>],
     taken: HashSet<Inst>,
 }
 
@@ -55,14 +51,8 @@ impl Search<'_> {
         if self.taken.contains(&inst) {
             return None;
         }
-        let none = || SmallVec::from_elem(None, self.group.len());
-        (0..self.group.len()).find_map(|n| {
-            self.ways(n, inst, None).into_iter().find_map(|binds| {
-                let mut values: Values = none();
-                values[n] = Some(inst);
-                self.others(values, binds)
-            })
-        })
+        let none: Values = SmallVec::from_elem(None, self.group.len());
+        (0..self.group.len()).find_map(|n| self.with(&none, n, inst, None))
     }
 
     /// Find values for the results that have none yet.
@@ -70,18 +60,24 @@ impl Search<'_> {
         let Some(n) = values.iter().position(Option::is_none) else {
             return self.ready(&values, &binds).then_some((values, binds));
         };
-        self.insts.iter().filter(|i| !self.taken.contains(i) && !values.contains(&Some(**i))).find_map(|&inst| {
-            self.ways(n, inst, Some(&binds)).into_iter().find_map(|binds| {
+        let free = |inst: &Inst| !self.taken.contains(inst) && values.iter().flatten().all(|v| v.0 != *inst);
+        self.insts.iter().filter(|i| free(i)).find_map(|&inst| self.with(&values, n, inst, Some(&binds)))
+    }
+
+    /// The set where `inst` is the n-th result besides those of `values`.
+    fn with(&self, values: &Values, n: usize, inst: Inst, bound: Option<&Binds>) -> Option<(Values, Binds)> {
+        self.group[n].clone().find_map(|template| {
+            self.ways(template, inst, bound).into_iter().find_map(|binds| {
                 let mut values = values.clone();
-                values[n] = Some(inst);
+                values[n] = Some((inst, template));
                 self.others(values, binds)
             })
         })
     }
 
-    /// Ways in which `inst` is the n-th result, with what is bound already.
-    fn ways(&self, n: usize, inst: Inst, bound: Option<&Binds>) -> SmallVec<[Binds; 2]> {
-        let t = self.matcher.template(self.group[n]);
+    /// Ways in which `inst` matches a template, with what is bound already.
+    fn ways(&self, template: usize, inst: Inst, bound: Option<&Binds>) -> SmallVec<[Binds; 2]> {
+        let t = self.matcher.template(template);
         let data = &self.func.insts[inst];
         let Action::Value(_, pat) = &t.action else { return SmallVec::new() };
         if data.results.len() != 1 || !data.op.is_pure() || matches!(data.op, Op::Load(_) | Op::Const(_)) {
@@ -104,7 +100,7 @@ impl Search<'_> {
     /// Are all sources there before the first of the results is made?
     fn ready(&self, values: &Values, binds: &Binds) -> bool {
         let place: HashMap<Inst, usize> = self.insts.iter().enumerate().map(|(n, &i)| (i, n)).collect();
-        let first = values.iter().flatten().map(|i| place[i]).min();
+        let first = values.iter().flatten().map(|v| place[&v.0]).min();
         binds.iter().flatten().all(|b| match b {
             Bind::Val(v) => {
                 let made = self.func.def_inst(self.func.resolve(*v)).and_then(|i| place.get(&i));
@@ -115,16 +111,17 @@ impl Search<'_> {
     }
 }
 
-/// Is every operand of a group's templates but the results bound by one of
-/// their patterns?
-pub fn complete(group: &[Template]) -> bool {
+/// Is every operand of an instruction's templates but the results bound by one of
+/// their patterns? All spellings of a result have the same operands.
+pub fn complete(group: &[Vec<Template>]) -> bool {
+    let firsts: Vec<&Template> = group.iter().flat_map(|spellings| spellings.first()).collect();
     let mut bound = HashSet::new();
-    for t in group {
+    for t in &firsts {
         let Action::Value(dest, pat) = &t.action else { return false };
         bound.insert(*dest);
         leaves(pat, &mut bound);
     }
-    group.iter().all(|t| (0..t.operands.len()).all(|i| bound.contains(&i)))
+    firsts.iter().all(|t| (0..t.operands.len()).all(|i| bound.contains(&i)))
 }
 
 fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
@@ -146,7 +143,7 @@ pub fn join(func: &mut VFunc, matcher: &Matcher) {
     if matcher.several.is_empty() {
         return;
     }
-    let instrs: HashSet<_> = matcher.several.iter().map(|g| matcher.template(g.start).parts[0].instr).collect();
+    let instrs: HashSet<_> = matcher.several.iter().map(|g| matcher.template(g[0].start).parts[0].instr).collect();
     let read: HashSet<VReg> = func
         .blocks
         .iter()

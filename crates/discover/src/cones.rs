@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 /// Blocks that take less of the run than one part in so many are left out.
 const HOT: u64 = 100;
 /// Values that one immediate may have, and bits that all immediates may take.
-const MOST_VALUES: usize = 16;
+const MOST_VALUES: usize = 64;
 const MOST_BITS: u32 = 8;
 /// Cycles of a multiplication, of which an instruction of one cycle saves all
 /// but one: an estimate for ranking.

@@ -9,7 +9,7 @@
 //! * [`maps`], matrices: values that are a matrix over GF(2) times another value,
 //!   however the program computes them;
 //! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
-//!   they are added to.
+//!   they are added to; [`wide`], the same where words have 64 bits.
 //!
 //! Candidates that are the same but for constants become one, with immediates. How much a
 //! candidate saves is an estimate here, of operations and of how often they ran; what it really saves is for whoever compiles the
@@ -17,8 +17,10 @@
 
 pub mod cones;
 pub mod maps;
+pub mod order;
 pub mod search;
 pub mod text;
+pub mod wide;
 
 use ciphermill_ir::{Block, FuncId, Module};
 use ciphermill_machine::Machine;
@@ -75,7 +77,9 @@ pub fn discover(
     let (one, several): (Vec<_>, Vec<_>) =
         cones::candidates(funcs, counts, limits).into_iter().partition(|c| c.outputs == 1);
     let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
-    if limits.inputs > 1 {
+    if machine.word_bits == 64 {
+        kinds.push(wide::tables(module, counts));
+    } else if limits.inputs > 1 {
         kinds.push(maps::tables(module, counts));
     }
     let mut all = Vec::new();

@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 const LEAST_OPERATIONS: usize = 4;
 /// Cycles of a lookup in software: cutting out the byte, scaling, the load and
 /// its delay, adding. An estimate for ranking.
-const LOOKUP: u64 = 5;
+pub(crate) const LOOKUP: u64 = 5;
 
 /// Matrices that values are times other values.
 pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candidate> {
@@ -95,12 +95,10 @@ fn candidate(table: &ByteTable, (_, places, saves): (BTreeSet<u8>, usize, u64)) 
     let index = "(rs2 >>u (bs << 3))[7:0]";
     let (value, constants) = match factored(table) {
         Some((box_, matrix)) => {
-            let rows: Vec<String> = matrix.iter().map(|r| format!("\"{r:02x}\"")).collect();
-            let mut constants = listed("lookup", 8, &box_.map(u32::from));
-            let _ = write!(constants, "\n[matrices.spread]\ncolumns = 8\nrows = [{}]\n", rows.join(", "));
+            let constants = listed("lookup", 8, &box_.map(u64::from)) + &spread(&matrix);
             (format!("linear(spread, lookup[{index}])"), constants)
         }
-        None => (format!("lookup[{index}]"), listed("lookup", 32, table)),
+        None => (format!("lookup[{index}]"), listed("lookup", 32, &table.map(u64::from))),
     };
     Candidate {
         kind: "tables",
@@ -115,7 +113,8 @@ fn candidate(table: &ByteTable, (_, places, saves): (BTreeSet<u8>, usize, u64)) 
     }
 }
 
-fn listed(name: &str, bits: usize, values: &[u32; 256]) -> String {
+/// A table as an extension file has it, with entries of so many bits.
+pub(crate) fn listed(name: &str, bits: usize, values: &[u64]) -> String {
     let mut text = format!("[tables.{name}]\nbits = {bits}\nhex = [\n");
     for row in values.chunks(64 / (bits / 4)) {
         let digits: String = row.iter().map(|v| format!("{v:0width$x}", width = bits / 4)).collect();
@@ -124,10 +123,16 @@ fn listed(name: &str, bits: usize, values: &[u32; 256]) -> String {
     text + "]\n"
 }
 
+/// The matrix of [`factored`] as an extension file has it.
+pub(crate) fn spread(matrix: &[u8; 32]) -> String {
+    let rows: Vec<String> = matrix.iter().map(|r| format!("\"{r:02x}\"")).collect();
+    format!("\n[matrices.spread]\ncolumns = 8\nrows = [{}]\n", rows.join(", "))
+}
+
 /// A table of bytes and a matrix that make the table together, if there are
 /// such: less hardware, least for the matrix of fewest ones. Row i of the matrix
 /// is a mask of the bits of the byte.
-fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
+pub(crate) fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
     let ways = (0..4).filter_map(|byte| {
         let box_: [u8; 256] = table.map(|x| (x >> (8 * byte)) as u8);
         let mut at = [None; 256];
@@ -145,7 +150,7 @@ fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
 }
 
 /// Blocks and the values that their instructions make.
-fn results(func: &Func) -> impl Iterator<Item = (Block, Value)> + '_ {
+pub(crate) fn results(func: &Func) -> impl Iterator<Item = (Block, Value)> + '_ {
     let of = move |b: &Block| (*b, func.blocks[*b].insts.clone());
     func.layout.iter().map(of).flat_map(move |(b, insts)| {
         insts.into_iter().flat_map(move |i| func.insts[i].results.to_vec()).map(move |v| (b, v))

@@ -1,5 +1,6 @@
 //! Subgraphs as text in the language of semantics.
 
+use crate::order::Order;
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::{BTreeSet, HashMap};
 
@@ -86,6 +87,9 @@ pub fn output(n: usize) -> String {
 
 /// Write out what `outputs` are, of values outside `nodes`: these become `rs1`,
 /// `rs2` and so on, in the order of their first use.
+///
+/// What is the same but for the order of operands that may be exchanged reads the same
+/// ([`crate::order`]).
 pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<Written> {
     let rotates = if nodes.len() > ROTATE { rotates(func, outputs, nodes) } else { HashMap::new() };
     let within: BTreeSet<Value> = rotates.values().flat_map(|r| r.shifts).collect();
@@ -99,11 +103,25 @@ pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<
             *uses.entry(func.resolve(a)).or_default() += 1;
         }
     }
+    Order::all(func, nodes, &uses)
+        .filter_map(|order| written_out(func, outputs, nodes, &rotates, &uses, order))
+        .min_by(|a, b| (&a.skeleton, &a.constants).cmp(&(&b.skeleton, &b.constants)))
+}
+
+fn written_out(
+    func: &Func,
+    outputs: &[Value],
+    nodes: &BTreeSet<Value>,
+    rotates: &HashMap<Value, Rotate>,
+    uses: &HashMap<Value, usize>,
+    order: Order,
+) -> Option<Written> {
     let mut out = Writer {
         func,
         nodes,
         rotates,
         uses,
+        order,
         inputs: Vec::new(),
         lets: Vec::new(),
         names: HashMap::new(),
@@ -171,8 +189,9 @@ fn rotates(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> HashMap<V
 struct Writer<'a> {
     func: &'a Func,
     nodes: &'a BTreeSet<Value>,
-    rotates: HashMap<Value, Rotate>,
-    uses: HashMap<Value, usize>,
+    rotates: &'a HashMap<Value, Rotate>,
+    uses: &'a HashMap<Value, usize>,
+    order: Order,
     inputs: Vec<Value>,
     lets: Vec<(String, String)>,
     names: HashMap<Value, String>,
@@ -203,7 +222,10 @@ impl Writer<'_> {
             }
             None => {
                 let data = &self.func.insts[self.func.def_inst(v)?];
-                let (op, args) = (data.op, data.args.clone());
+                let (op, mut args) = (data.op, data.args.clone());
+                if self.order.turned(v) {
+                    args.reverse();
+                }
                 let args: Vec<String> = args.iter().map(|&a| self.value(a)).collect::<Option<_>>()?;
                 written(op, &args.iter().map(String::as_str).collect::<Vec<_>>())?
             }

@@ -140,3 +140,17 @@ fn subgraphs_stay_convex() {
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(all.iter().any(|c| c.semantics == "let part0 = (rs1 + rs2); rd = part0; rd2 = part0 ^ rs1"), "{all:?}");
 }
+
+/// Two programs that differ in which operand of the sums stands first.
+#[test]
+fn the_order_of_operands_makes_no_difference() {
+    let turned = |n: u32| format!("(i32.rotl {Y} (i32.const {n}))");
+    let one = format!("(i32.xor {X} {})", turned(7));
+    let other = format!("(i32.xor {} {X})", turned(7));
+    assert_eq!(semantics(&one, 2), semantics(&other, 2));
+    // The first input of the one operation is the second of the other.
+    let mix = |sum: &str| format!("(local.set 3 {sum}) (i32.mul (local.get 3) (i32.or {} (local.get 3)))", turned(9));
+    let (there, back) = (mix(&format!("(i32.add {X} {Y})")), mix(&format!("(i32.add {Y} {X})")));
+    assert_eq!(semantics(&there, 2), semantics(&back, 2));
+    assert!(!semantics(&there, 2).is_empty());
+}

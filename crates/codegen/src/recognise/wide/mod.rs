@@ -155,7 +155,7 @@ fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<Plan> {
 /// An instruction that looks up one byte or nibble, put to one that stands anywhere.
 fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<Plan> {
     let [part] = &wanted.parts[..] else { return None };
-    units.iter().filter(|u| u.low.is_none() && u.sum.constant == wanted.constant).find_map(|unit| {
+    let plans = units.iter().filter(|u| u.low.is_none() && u.sum.constant == wanted.constant).filter_map(|unit| {
         let [own] = &unit.sum.parts[..] else { return None };
         let nibble = nibbles::is_of_one(&own.table) && nibbles::is_of_one(&part.table);
         let at = |table: &sum::Table| if nibble { nibbles::first(table) } else { 0 };
@@ -167,7 +167,9 @@ fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<Plan> {
         let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
         let down = place(part.byte, from) - place(own.byte, to);
         Some(Plan { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new() })
-    })
+    });
+    // One that takes the byte where it stands needs no shift.
+    plans.min_by_key(|plan| plan.down != 0)
 }
 
 /// The tables in a value's sum, and its other terms.

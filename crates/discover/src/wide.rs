@@ -1,0 +1,141 @@
+//! Lookups in constant tables on machines of 64-bit words.
+//!
+//! There an instruction with a table looks up one byte, or one nibble, of a register; what
+//! it gives is added by another. Two ways to make one instruction of several lookups are
+//! tried: the same table for whichever byte the program takes, as S-boxes have it, and
+//! tables that are rotations of one another by the byte they belong to, as round tables
+//! are.
+
+use crate::maps::{self, LOOKUP, factored, listed};
+use crate::{Candidate, Counts};
+use ciphermill_codegen::recognise::nibbles;
+use ciphermill_codegen::recognise::wide::values::Values;
+use ciphermill_codegen::widen::widen;
+use ciphermill_ir::Module;
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::ops::sext;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Entries of 256 or 16 words, and what is done with one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    entries: Vec<u64>,
+    then: Then,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Then {
+    Nothing,
+    /// Rotated to the left by the byte that was looked up, in so many bits; of 32, the
+    /// sign is extended.
+    Turned(u32),
+}
+
+/// The bytes or nibbles looked up, places, and the estimate of the cycles saved.
+type Uses = (BTreeSet<u8>, usize, u64);
+
+/// Candidates for lookups in constant tables.
+pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
+    let mut module = module.clone();
+    widen(&mut module);
+    let mut found: BTreeMap<Found, Uses> = BTreeMap::new();
+    for (id, func) in &module.funcs {
+        let masks = Masks::new(func);
+        let values = Values::new(func, &masks, &module.data);
+        for (block, load) in maps::results(func).filter(|(_, v)| values.loads.contains(v)) {
+            let runs = counts.get(&(id, block)).copied().unwrap_or(0);
+            let Some(sum) = values.of(load).filter(|s| runs > 0 && s.parts.len() == 1) else { continue };
+            let table: Vec<u64> = sum.parts[0].table.iter().map(|x| x ^ sum.constant).collect();
+            for (kind, position) in kinds(&table, sum.parts[0].byte) {
+                let uses = found.entry(kind).or_default();
+                uses.0.insert(position);
+                uses.1 += 1;
+                uses.2 += runs * (LOOKUP - 1);
+            }
+        }
+    }
+    // A rotation that is always by the same is none.
+    let of_use = |(kind, uses): &(Found, Uses)| kind.then == Then::Nothing || uses.0.len() > 1;
+    found.into_iter().filter(of_use).map(|(kind, uses)| candidate(&kind, uses)).collect()
+}
+
+/// What a table looked up with a byte may be, and the byte or nibble it is looked up with.
+fn kinds(table: &[u64], byte: u8) -> Vec<(Found, u8)> {
+    let Ok(whole) = <&[u64; 256]>::try_from(table) else { return Vec::new() };
+    if nibbles::is_of_one(whole) {
+        let first = nibbles::first(whole);
+        let entries = (0..16).map(|x| table[x << first]).collect();
+        return vec![(Found { entries, then: Then::Nothing }, 2 * byte + (first / 4) as u8)];
+    }
+    let mut all = vec![(Found { entries: table.to_vec(), then: Then::Nothing }, byte)];
+    let by = 8 * u32::from(byte);
+    if table.iter().any(|x| x >> 8 != 0) {
+        let words = table.iter().all(|&x| is_short(x)) && byte < 4;
+        let (bits, back): (u32, Vec<u64>) = match words {
+            true => (32, table.iter().map(|&x| u64::from((x as u32).rotate_right(by))).collect()),
+            false => (64, table.iter().map(|x| x.rotate_right(by)).collect()),
+        };
+        all.push((Found { entries: back, then: Then::Turned(bits) }, byte));
+    }
+    all
+}
+
+/// Is a word one of 32 bits with its sign extended?
+fn is_short(word: u64) -> bool {
+    sext(word, 32) as u64 == word
+}
+
+fn candidate(kind: &Found, (positions, places, saves): Uses) -> Candidate {
+    let (width, name) = if kind.entries.len() == 16 { (4u32, "nb") } else { (8, "bs") };
+    let immediate = positions.iter().any(|&p| p > 0);
+    let log = width.ilog2();
+    let index = match immediate {
+        true => format!("(rs1 >>u ({name} << {log}))[{}:0]", width - 1),
+        false => format!("rs1[{}:0]", width - 1),
+    };
+    let short: Option<[u32; 256]> = kind
+        .entries
+        .iter()
+        .map(|&x| u32::try_from(x).ok())
+        .collect::<Option<Vec<u32>>>()
+        .and_then(|words| words.try_into().ok());
+    let apart = short.as_ref().filter(|_| kind.then == Then::Turned(32)).and_then(factored);
+    let (value, constants) = match apart {
+        Some((table, matrix)) => {
+            let entries = table.map(u64::from);
+            (format!("linear(spread, lookup[{index}])"), listed("lookup", 8, &entries) + &maps::spread(&matrix))
+        }
+        None => {
+            let largest = kind.entries.iter().fold(0, |all, x| all | x);
+            let bits = [8, 16, 32].into_iter().find(|bits| largest >> bits == 0).unwrap_or(64);
+            if bits == 64 && kind.entries.iter().all(|&x| is_short(x)) {
+                let low: Vec<u64> = kind.entries.iter().map(|x| x & u64::from(u32::MAX)).collect();
+                (format!("sext32(lookup[{index}])"), listed("lookup", 32, &low))
+            } else {
+                (format!("lookup[{index}]"), listed("lookup", bits, &kind.entries))
+            }
+        }
+    };
+    let semantics = match kind.then {
+        Then::Nothing => format!("rd = {value}"),
+        Then::Turned(64) => format!("rd = rotl({value}, {name} << {log})"),
+        Then::Turned(bits) => format!(
+            "let word = {value}; rd = sext{bits}((word << ({name} << {log})) | (word >>u ({bits} - ({name} << {log}))))"
+        ),
+    };
+    Candidate {
+        kind: "tables",
+        registers: ["rd", "rs1"].map(str::to_owned).to_vec(),
+        outputs: 1,
+        immediates: if immediate {
+            vec![(name.to_owned(), positions.iter().map(|&p| i64::from(p)).collect())]
+        } else {
+            Vec::new()
+        },
+        semantics,
+        constants,
+        operations: LOOKUP as usize,
+        places,
+        saves,
+    }
+}
