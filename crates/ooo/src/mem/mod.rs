@@ -178,13 +178,43 @@ impl Memory {
             }
             None => self.miss(line, at, write, translation),
         };
-        if !write && let Some(next) = self.strides.next(pc, addr) {
-            let next = u64::from(next) >> self.shift;
-            if next != line && self.pages.together(next, line) {
-                self.prefetch(next, at);
-            }
+        if !write {
+            self.follow(pc, addr, at);
         }
         access
+    }
+
+    /// [`Memory::data`] where that takes no time: the line with all of its bytes has come, and its
+    /// page is known. If not, nothing has been done that is not done again.
+    #[inline(always)]
+    pub fn quiet(&mut self, pc: u32, addr: u32, bytes: u32, at: u64, write: bool) -> bool {
+        let Some(l1d) = &mut self.l1d else { return false };
+        let line = addr >> self.shift;
+        if addr.wrapping_add(bytes - 1) >> self.shift != line {
+            return false;
+        }
+        // A line or page that is found twice is as one found once.
+        if l1d.find(u64::from(line), write && !self.write_through).is_none_or(|ready| ready > at) {
+            return false;
+        }
+        if self.dtlb.as_mut().is_some_and(|t| !t.knows(u64::from(addr))) {
+            return false;
+        }
+        self.counts.l1d_accesses += 1;
+        if !write {
+            self.follow(pc, addr, at);
+        }
+        true
+    }
+
+    /// The stride prefetcher sees a load.
+    #[inline(always)]
+    fn follow(&mut self, pc: u32, addr: u32, at: u64) {
+        let Some(next) = self.strides.next(pc, addr) else { return };
+        let (next, line) = (u64::from(next) >> self.shift, u64::from(addr) >> self.shift);
+        if next != line && self.pages.together(next, line) {
+            self.prefetch(next, at);
+        }
     }
 
     fn miss(&mut self, line: u64, at: u64, write: bool, translation: u64) -> Access {

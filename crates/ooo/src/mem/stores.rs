@@ -45,7 +45,7 @@ pub struct Seen {
 
 /// The store buffer: addresses and times each in a ring, because addresses are
 /// known of stores whose times have yet to be worked out. In front of it stands a filter: for each of some
-/// hundred word addresses, the number of the last store to such a word.
+/// thousand word addresses, how many stores there were when the last one to such a word came.
 pub struct Stores {
     /// Address and bytes.
     places: Vec<(u32, u32)>,
@@ -57,7 +57,7 @@ pub struct Stores {
     /// Stores so far, and those of them that have times.
     pushed: u64,
     settled: u64,
-    filter: Vec<u64>,
+    filter: Box<[u64; FILTER]>,
 }
 
 const FILTER: usize = 1024;
@@ -74,7 +74,7 @@ impl Stores {
             low: alias_bytes.saturating_sub(1),
             pushed: 0,
             settled: 0,
-            filter: vec![0; FILTER],
+            filter: Box::new([0; FILTER]),
         }
     }
 
@@ -122,21 +122,38 @@ impl Stores {
         self.settled += 1;
     }
 
+    /// How many stores there were when the last one came that can have, or seem to have, one of
+    /// these bytes: it has been to one of their words here.
+    #[inline(always)]
+    fn youngest(&self, addr: u32, bytes: u32) -> u64 {
+        let last = |word: u32| self.filter[word as usize % FILTER];
+        let (a, b) = (addr >> 2, addr.wrapping_add(bytes - 1) >> 2);
+        let ends = if a == b { last(a) } else { last(a).max(last(b)) };
+        if bytes > 4 { ends.max(last(a.wrapping_add(1))) } else { ends }
+    }
+
     /// The youngest of the stores pushed which has bytes of a load, and one that seems to.
     #[inline(always)]
     pub fn seen(&self, addr: u32, bytes: u32) -> Seen {
         let oldest = self.pushed.saturating_sub(self.buffers);
-        let (a, b) = (addr >> 2, addr.wrapping_add(bytes - 1) >> 2);
-        if self.filter[a as usize % FILTER] <= oldest && self.filter[b as usize % FILTER] <= oldest {
+        let youngest = self.youngest(addr, bytes);
+        if youngest <= oldest {
             return Seen::default();
         }
-        self.search(addr, bytes, oldest)
+        self.search(addr, bytes, oldest, youngest)
     }
 
-    fn search(&self, addr: u32, bytes: u32, oldest: u64) -> Seen {
+    /// None of the last so many stores can have, or seem to have, one of these bytes.
+    #[inline(always)]
+    pub fn far(&self, addr: u32, bytes: u32, stores: u32) -> bool {
+        self.youngest(addr, bytes) <= self.pushed.saturating_sub(u64::from(stores))
+    }
+
+    /// The same among the stores from the number `oldest` on, of which there are `youngest`.
+    fn search(&self, addr: u32, bytes: u32, oldest: u64, youngest: u64) -> Seen {
         let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
         let mut alias = None;
-        for n in (oldest..self.pushed).rev() {
+        for n in (oldest..youngest).rev() {
             let (stored, size) = self.places[self.at(n)];
             let (first, last) = (u64::from(stored), u64::from(stored) + u64::from(size));
             let younger = (self.pushed - 1 - n) as u32;
@@ -247,5 +264,21 @@ mod tests {
         // One that has them hides what is older; what is younger hides nothing of it.
         assert_eq!(s.seen(0x1100, 4), Seen { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
         assert_eq!(s.seen(0x3100, 4), Seen { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) });
+    }
+
+    #[test]
+    fn a_store_within_a_load_is_seen_and_counted_from_the_youngest() {
+        let mut s = Stores::new(4, 0);
+        let mut push = |addr, bytes| {
+            s.push(addr, bytes);
+            s.settle(Store::default());
+        };
+        // In the middle of the three words that eight bytes at 0x102 lie in; then one elsewhere.
+        push(0x104, 4);
+        push(0x200, 4);
+        let seen = Seen { overlap: Some(Overlap { younger: 1, whole: false }), alias: None };
+        assert_eq!(s.seen(0x102, 8), seen);
+        assert_eq!([1, 2].map(|stores| s.far(0x102, 8, stores)), [true, false]);
+        assert!(s.far(0x108, 8, 4));
     }
 }

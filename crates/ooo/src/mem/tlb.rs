@@ -30,6 +30,21 @@ impl Tlb {
         }
     }
 
+    /// Does an access to an address wait for nothing? Then it has been made; if not, nothing has
+    /// been done.
+    #[inline(always)]
+    pub fn knows(&mut self, addr: u64) -> bool {
+        let page = addr >> self.shift;
+        if page == self.last {
+            return true;
+        }
+        let known = self.first.find(page, false).is_some();
+        if known {
+            self.last = page;
+        }
+        known
+    }
+
     /// Cycles that an access to an address waits.
     #[inline(always)]
     pub fn access(&mut self, addr: u64) -> u64 {

@@ -37,6 +37,16 @@ const ALL_SHORT: u32 = u8::MAX as u32;
 /// Above the answer about data: the load before it passes.
 const PASSES: u32 = 1 << 31;
 
+/// An access that took no time, and what of it has to be so again.
+pub(super) struct Quiet {
+    pub(super) pc: u32,
+    pub(super) access: u16,
+    pub(super) write: bool,
+    pub(super) passes: bool,
+    /// So many of the stores before it matter.
+    pub(super) still: u32,
+}
+
 impl Short {
     /// None where a number is too large, which makes a run that is not remembered.
     pub(super) fn of(asked: &Asked) -> Option<Short> {
@@ -69,6 +79,16 @@ impl Short {
     #[inline(always)]
     fn still(self) -> u32 {
         self.when as u32 & ALL_SHORT
+    }
+
+    /// An access that took no time. Of a load: no older store had anything, and whether it passes.
+    #[inline(always)]
+    pub(super) fn quiet(self) -> Option<Quiet> {
+        let Question::Data { pc, access, write } = self.question else { return None };
+        let still = self.still();
+        let passes = self.answer == PASSES;
+        let quiet = (self.answer == 0 || passes) && write == (still == ALL_SHORT);
+        quiet.then_some(Quiet { pc, access, write, passes, still })
     }
 
     /// A load's question, here or before this one, and its answer.

@@ -5,6 +5,7 @@
 //! [`Pipeline::ask`], which lets the memo write them down, and ask them again
 //! when it knows what the pipeline will do between them.
 
+use super::asked::Quiet;
 use super::{Access, Pipeline};
 use crate::mem::Level;
 use crate::mem::stores::{Overlap, Seen};
@@ -107,6 +108,22 @@ impl Pipeline {
         answer
     }
 
+    /// An access that took no time is as it was. If not, nothing has been done.
+    #[inline(always)]
+    pub(super) fn still_quiet(&mut self, was: &Quiet, at: u64, accesses: &[Access]) -> bool {
+        let Access { addr, bytes } = accesses[usize::from(was.access)];
+        if !was.write && (self.passes(was.pc) != was.passes || !self.stores.far(addr, bytes, was.still)) {
+            return false;
+        }
+        if !self.memory.quiet(was.pc, addr, bytes, at, was.write) {
+            return false;
+        }
+        if was.write {
+            self.stores.push(addr, bytes);
+        }
+        true
+    }
+
     /// The answer, from what is outside as it is now; it may change by being asked.
     #[inline(always)]
     pub(super) fn answer(&mut self, question: Question, at: u64, accesses: &[Access]) -> Answer {
@@ -119,8 +136,7 @@ impl Pipeline {
             }
             Question::Load { pc, access } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
-                let passes = !self.waits.is_empty() && self.waits[self.wait_at(pc)] == 0;
-                Older { seen: self.stores.seen(addr, bytes), passes }.pack()
+                Older { seen: self.stores.seen(addr, bytes), passes: self.passes(pc) }.pack()
             }
             Question::Data { pc, access, write } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
@@ -152,6 +168,12 @@ impl Pipeline {
     /// What predictors and prefetchers know an instruction by.
     pub(super) fn pc(&self, number: u32) -> u32 {
         self.code.insts[number as usize].addr >> self.pc_shift
+    }
+
+    /// May a load pass stores whose addresses are unknown?
+    #[inline(always)]
+    fn passes(&self, pc: u32) -> bool {
+        !self.waits.is_empty() && self.waits[self.wait_at(pc)] == 0
     }
 
     fn wait_at(&self, pc: u32) -> usize {
