@@ -145,7 +145,8 @@ impl Loops<'_> {
         if let Some(room) = self.room(&found.body, &ops) {
             all.push(Divided { at: found.at.clone(), ops, room });
         }
-        if thorough {
+        // In one stage chains are what is long, not what units have to do.
+        if thorough && found.kernel.schedule.stages > 1 {
             all.extend(self.divided(found)?);
         }
         let best = &found.kernel;
@@ -162,7 +163,7 @@ impl Loops<'_> {
             match (thorough, k) {
                 (false, _) => (least..=most).map(|s| descent(s, false, s as u64)).collect(),
                 (true, 0) => vec![descent(own, true, 7), descent(own, false, 8), descent(own, false, 9)],
-                (true, _) => vec![descent(own, false, 10)],
+                (true, _) => vec![descent(own, false, 10), descent(own, false, 11)],
             }
         });
         let descents: Vec<(usize, Descent<'_>)> = descents.collect();
