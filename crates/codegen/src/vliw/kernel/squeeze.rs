@@ -16,19 +16,21 @@ use super::place::{At, Ops};
 use super::{Found, Kernel, Loops, Room, color, partition, place, settling, stages};
 use crate::CompileError;
 use ciphermill_machine::Reg;
+use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
 /// Parts of the II so far by which an iteration is longer at the beginning: the second where
 /// the first is not enough.
 const LONGER: [i64; 2] = [12, 4];
-/// Moves for each operation from a fresh start, a quarter of them before it is given up where as
-/// much is broken as this part of the operations, in hundredths; and when it is annealed once more because
-/// little is broken still; how often that is done.
+/// Moves for each operation from a fresh start. After a quarter of them it is given up where
+/// more is broken than so many hundredths of the operations.
 const FRESH: u64 = 350;
 const HOPELESS: i64 = 50;
+/// Moves for each operation when a schedule is annealed once more because little is broken
+/// still, and how often that is done.
 const AGAIN: u64 = 80;
 const TIMES: u64 = 8;
-/// So much, or as much as a 32nd of the operations.
+/// What is little; in large loops a 32nd of the operations is.
 const LITTLE: i64 = 40;
 /// Rows that are taken out at one II, those first that break least, and moves for each.
 const ROWS: [(usize, u64); 3] = [(5, 8_000), (3, 50_000), (3, 200_000)];
@@ -39,10 +41,10 @@ const THOROUGH: (u64, u64) = (4_000, 4_000_000);
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
-/// Divisions between the sides that are tried, and what part of the bound by units one must be
-/// shorter by.
-const WORTH: i64 = 50;
+/// Divisions between the sides that are tried.
 const DIVISIONS: u64 = 1_500;
+/// The part of the bound by units that another division has to save.
+const WORTH: i64 = 50;
 
 /// A schedule and its registers.
 type Finished = (Schedule, color::Assignment);
@@ -167,7 +169,12 @@ impl Loops<'_> {
             }
         });
         let descents: Vec<(usize, Descent<'_>)> = descents.collect();
-        let results: Vec<_> = descents.par_iter().map(|(k, d)| (*k, d.run())).collect();
+        // A pool of this loop's own: one for all would not be there in a process that is forked
+        // from this one.
+        let results: Vec<_> = match ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(|| descents.par_iter().map(|(k, d)| (*k, d.run())).collect()),
+            Err(_) => descents.iter().map(|(k, d)| (*k, d.run())).collect(),
+        };
         let best = results.into_iter().filter_map(|(k, r)| Some((k, r?))).min_by_key(|r| r.1.0.ii);
         if let Some((k, (schedule, registers))) = best.filter(|b| b.1.0.ii < ii) {
             let Divided { at, ops, .. } = all.swap_remove(k);
