@@ -10,7 +10,7 @@
 //! as there are; what they find does not depend on that.
 
 use super::anneal::{Loop, State, Warmth};
-use super::graph::{kept, res_mii};
+use super::graph::{Orders, kept, res_mii};
 use super::modulo::{Schedule, mix};
 use super::place::{At, Ops};
 use super::{Found, Kernel, Loops, Room, color, partition, place, settling, stages};
@@ -41,6 +41,8 @@ const THOROUGH: (u64, u64) = (4_000, 4_000_000);
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
+/// An iteration that is by less than this part longer than its longest chain gains little.
+const NEAR: i64 = 8;
 /// Divisions between the sides that are tried.
 const DIVISIONS: u64 = 1_500;
 /// The part of the bound by units that another division has to save.
@@ -138,6 +140,10 @@ impl Loops<'_> {
     /// When some node has no variant, whatever is copied.
     pub(super) fn squeeze(&self, found: &mut Found, thorough: bool) -> Result<(), CompileError> {
         let (ii, each) = (found.kernel.schedule.ii, if thorough { THOROUGH } else { HASTY });
+        let chain = Orders::of(&found.kernel.ops).chain(&found.kernel.ops);
+        if found.kernel.schedule.stages == 1 && ii < chain + chain / NEAR {
+            return Ok(());
+        }
         let mut all = Vec::new();
         let ops = found.kernel.ops.clone();
         // A loop so large that a start takes all there is waits until it is chosen.
