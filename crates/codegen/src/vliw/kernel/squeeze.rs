@@ -35,7 +35,9 @@ const LITTLE: i64 = 40;
 /// Rows that are taken out at one II, those first that break least, and moves for each.
 const ROWS: [(usize, u64); 3] = [(5, 8_000), (3, 50_000), (3, 200_000)];
 /// Moves of a descent for each operation, and at most: while forms of a loop are compared, and
-/// for the one that is taken.
+/// for the one that is taken. A loop of fewer operations than `FULL` takes fewer for each, as
+/// there are fewer cycles for it to stand in.
+const FULL: u64 = 400;
 const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (4_000, 4_000_000);
 /// How warm schedules are that hold but for one row, and those that are fresh.
@@ -122,7 +124,7 @@ impl Descent<'_> {
         for (count, moves) in ROWS {
             for &row in rows.iter().take(count) {
                 let Some(mut state) = State::without(self.all, from, row) else { continue };
-                *taken += state.anneal(moves, COOL, mix(self.seed, moves + row as u64));
+                *taken += state.anneal(moves.min(self.moves), COOL, mix(self.seed, moves + row as u64));
                 let found = self.finished(&state);
                 if found.is_some() || *taken >= self.moves {
                     return found;
@@ -159,7 +161,8 @@ impl Loops<'_> {
         }
         let best = &found.kernel;
         let descents = all.iter().enumerate().filter(|(_, d)| d.room.first < ii).flat_map(|(k, d)| {
-            let moves = (each.0 * d.ops.ops.len() as u64).min(each.1);
+            let n = d.ops.ops.len() as u64;
+            let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
             let descent = move |stages: i64, known: bool, seed: u64| {
                 let all = Loop { sides: self.sides, ops: &d.ops, near: &d.room.near, apart: d.room.plan.apart, limits: &d.room.limits };
                 let allocatable = &self.registers.allocatable;
