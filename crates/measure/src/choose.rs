@@ -21,9 +21,12 @@ use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
 use ciphermill_program::Program;
 use std::sync::Arc;
+use std::thread::Builder;
 
 /// Blocks that are tried together when the user does not say how many.
 const JAMS: [u32; 2] = [1, 2];
+/// Bytes of stack for a thread in which a form is made: as much as a process begins with.
+const STACK: usize = 8 << 20;
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
@@ -107,19 +110,14 @@ pub fn choose(
     // Several blocks gain too much by it for that: they are compared with the best of
     // one block by what a search finds at once. Only the last form is made with all effort.
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
-    let mut best: Option<(f64, Chosen)> = None;
-    let compare = |best: &mut Option<(f64, Chosen)>, form: Option<(u32, bool)>, effort: Effort| -> Result<bool, MeasureError> {
+    let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
-        let cycles = cycles(&chosen)?;
-        let better = best.as_ref().is_none_or(|b| cycles < b.0);
-        if better {
-            *best = Some((cycles, chosen));
-        }
-        Ok(better)
+        Ok((cycles(&chosen)?, chosen))
     };
     let first = if divided { Effort::Quick } else { Effort::Full };
+    let mut forms = Vec::new();
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
-        compare(&mut best, None, first)?;
+        forms.push(None);
     }
     let mut others = Vec::new();
     let mut throughput = false;
@@ -130,28 +128,56 @@ pub fn choose(
             None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
         };
         others = jams.split_off(1);
-        compare(&mut best, Some((jams[0], false)), first)?;
-        // What pays for the first number of blocks is kept for the others.
-        if several {
-            throughput = compare(&mut best, Some((jams[0], true)), first)?;
-        }
+        forms.push(Some((jams[0], false)));
+        throughput = several;
+        forms.extend(several.then_some(Some((jams[0], true))));
     }
-    // The best so far, made once more with another effort.
-    let again = |best: &mut Option<(f64, Chosen)>, effort: Effort| {
-        let form = best.take().map(|b| b.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
-        compare(best, form, effort)
-    };
-    let then = if divided { Effort::Unrefined } else { Effort::Full };
-    if divided && !others.is_empty() {
-        again(&mut best, then)?;
-    }
-    for jam in others {
-        compare(&mut best, Some((jam, throughput)), then)?;
+    let mut best = least(together(&forms, first, attempt)?);
+    // What pays for the first number of blocks is kept for the others.
+    throughput &= best.as_ref().is_some_and(|b| b.1.form.throughput);
+    let others = others.into_iter().map(|jam| Some((jam, throughput)));
+    let form_of = |tried: Tried| Some(tried.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+    if others.len() > 0 {
+        let first = if divided { best.take().map(form_of) } else { None };
+        let forms: Vec<_> = first.into_iter().chain(others).collect();
+        let then = if divided { Effort::Unrefined } else { Effort::Full };
+        best = least(best.into_iter().chain(together(&forms, then, attempt)?));
     }
     if divided {
-        again(&mut best, Effort::Full)?;
+        best = best.map(|b| attempt(form_of(b), Effort::Full)).transpose()?;
     }
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
+}
+
+/// Steady-state cycles of a form, and the form.
+type Tried = (f64, Chosen);
+
+/// The form with the fewest cycles, the first of those that are equal.
+fn least(tried: impl IntoIterator<Item = Tried>) -> Option<Tried> {
+    tried.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best })
+}
+
+/// Try forms at the same time. The threads are made for it: those of a pool would not be
+/// there in a process that is forked from this one.
+fn together<F: Copy + Send>(
+    forms: &[F],
+    effort: Effort,
+    attempt: impl Fn(F, Effort) -> Result<Tried, MeasureError> + Sync,
+) -> Result<Vec<Tried>, MeasureError> {
+    let Some((last, before)) = forms.split_last() else { return Ok(Vec::new()) };
+    let attempt = &attempt;
+    std::thread::scope(|scope| {
+        let start = |form: F| Builder::new().stack_size(STACK).spawn_scoped(scope, move || attempt(form, effort));
+        let threads: Vec<_> = before.iter().map(|&form| (form, start(form))).collect();
+        let own = attempt(*last, effort);
+        let others = threads.into_iter().map(|(form, thread)| match thread.map(|t| t.join()) {
+            Ok(Ok(tried)) => tried,
+            Ok(Err(_)) => Err(MeasureError::internal("a form of the code could not be tried to its end")),
+            // No more threads are to be had.
+            Err(_) => attempt(form, effort),
+        });
+        others.chain([own]).collect()
+    })
 }
 
 fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {

@@ -44,15 +44,10 @@ const EXCHANGED: usize = 4;
 /// Cost that a move may have: the mean at the beginning and at the end.
 pub type Warmth = (i64, i64);
 
-/// What a row costs that has so many values more than registers: rows that are full, or nearly
-/// so, have no room for the next move.
-fn cost(more: i64) -> i64 {
-    match more {
-        1.. => 2 + 16 * more + 4 * more * more,
-        0 => 2,
-        -1 => 1,
-        _ => 0,
-    }
+/// What one value more costs in a row that has so many more than registers already: rows that
+/// are full, or nearly so, have no room for the next move.
+fn dearer(more: i32) -> i32 {
+    i32::from(more >= -2) + i32::from(more >= 0) * (19 + 8 * more)
 }
 
 /// What all schedules of a loop are annealed with.
@@ -73,7 +68,19 @@ struct Order {
     other: u32,
     /// 1 where the other comes later, -1 where it comes before.
     sign: i32,
-    cycles: i64,
+    cycles: i32,
+}
+
+/// Cycles in which a value is alive: the first, and how many.
+type Arc = (i64, i64);
+
+/// What takes a move back.
+struct Undo {
+    /// The cycle of the operation, and the values that it reads or makes.
+    time: i64,
+    arcs: SmallVec<[(u32, Arc); 4]>,
+    /// Excess, heat and faults.
+    counts: (i64, i64, i64),
 }
 
 /// What has to be known of an operation's result.
@@ -99,12 +106,18 @@ pub struct State<'a> {
     /// Values that each operation reads or makes.
     touched: Vec<SmallVec<[u32; 4]>>,
     values: Vec<Value>,
-    /// Values alive, by side and row.
-    live: Vec<Vec<i64>>,
-    /// Cycles in which values are alive: the first, and how many.
-    arcs: Vec<(i64, i64)>,
-    /// The row of the first.
-    rows: Vec<i64>,
+    /// Readers of each value, one value's after the other's, with the cycles between the
+    /// iterations, and where they begin.
+    readers: Vec<(u32, i32)>,
+    reading: Vec<u32>,
+    /// Values alive, side by side, row by row.
+    live: Vec<i32>,
+    /// Cycles in which values are alive.
+    arcs: Vec<Arc>,
+    /// The same of each side's values: the value, the row of the first cycle, and how many.
+    spans: Vec<Vec<(u32, i32, i32)>>,
+    /// Where a value is among those of its side.
+    among: Vec<u32>,
     /// Sides and rows that had too many when that was last looked at.
     crowded: Vec<(usize, usize)>,
     /// Operations with orders that failed then.
@@ -123,14 +136,19 @@ impl<'a> State<'a> {
         let (ops, near) = (all.ops, all.near);
         let n = ops.ops.len();
         let mut values: Vec<Value> = vec![Value::default(); n];
+        let (mut spans, mut among) = (vec![Vec::new(); all.limits.len()], vec![0; n]);
         let mut orders: Vec<Vec<Order>> = vec![Vec::new(); n];
         let mut touched = vec![SmallVec::new(); n];
         for i in 0..n {
             let side = ops.ops[i].writes.map(|_| ops.ops[i].at.result);
+            if let Some(side) = side {
+                among[i] = spans[side].len() as u32;
+                spans[side].push((i as u32, 0, 0));
+            }
             values[i] = Value { side, kept: kept(ops, i), initial: ops.initial.contains_key(&i), behind: false };
             let mut order = |first: usize, second: usize, cycles: i64| {
-                orders[first].push(Order { other: second as u32, sign: 1, cycles });
-                orders[second].push(Order { other: first as u32, sign: -1, cycles });
+                orders[first].push(Order { other: second as u32, sign: 1, cycles: cycles as i32 });
+                orders[second].push(Order { other: first as u32, sign: -1, cycles: cycles as i32 });
             };
             near.before[i].iter().for_each(|e| order(e.other, i, e.cycles - e.distance * ii));
             // No value may be there when its successor comes.
@@ -145,20 +163,22 @@ impl<'a> State<'a> {
             list.retain(|p| ops.ops[*p as usize].writes.is_some());
         }
         ops.live_out.iter().for_each(|l| values[l.0].behind = true);
-        let begin = |at: &mut u32, list: &Vec<Order>| Some(std::mem::replace(at, *at + list.len() as u32));
-        let mut begins: Vec<u32> = orders.iter().scan(0, begin).collect();
-        begins.push(orders.iter().map(Vec::len).sum::<usize>() as u32);
+        let read = |r: &(usize, i64)| (r.0 as u32, (r.1 * ii) as i32);
+        let readers: Vec<Vec<(u32, i32)>> = near.readers.iter().map(|l| l.iter().map(read).collect()).collect();
         State {
             all,
             table: Table::new(all.sides, ops, ii, all.apart),
             schedule: Schedule { ii, time: vec![0; n], variant: vec![InstrId(0); n], stages },
+            begins: begins(&orders),
             orders: orders.concat(),
-            begins,
+            reading: begins(&readers),
+            readers: readers.concat(),
             touched,
             values,
-            live: vec![vec![0; ii as usize]; all.limits.len()],
+            live: vec![0; ii as usize * all.limits.len()],
             arcs: vec![(0, 0); n],
-            rows: vec![0; n],
+            spans,
+            among,
             crowded: Vec::new(),
             broken: Vec::new(),
             excess: 0,
@@ -257,7 +277,7 @@ impl<'a> State<'a> {
     /// Cycles by which an order at an operation fails; not more than 0 where it holds.
     fn fault(&self, i: usize, o: &Order) -> i64 {
         let time = &self.schedule.time;
-        i64::from(o.sign) * (time[i] - time[o.other as usize]) + o.cycles
+        i64::from(o.sign) * (time[i] - time[o.other as usize]) + i64::from(o.cycles)
     }
 
     /// What is broken still.
@@ -278,12 +298,12 @@ impl<'a> State<'a> {
 
     /// The cycles for which a value has its register, as colouring has them: the first and how
     /// many.
-    fn arc(&self, i: usize) -> (i64, i64) {
+    fn arc(&self, i: usize) -> Arc {
         let (time, ii) = (&self.schedule.time, self.schedule.ii);
         let value = self.values[i];
         let mut start = time[i] + value.kept;
-        let read = |&(r, d): &(usize, i64)| time[r] + d * ii;
-        let mut stop = self.all.near.readers[i].iter().map(read).max().unwrap_or(start).max(start);
+        let readers = &self.readers[self.reading[i] as usize..self.reading[i + 1] as usize];
+        let mut stop = readers.iter().fold(start, |stop, r| stop.max(time[r.0 as usize] + i64::from(r.1)));
         if value.behind {
             stop = stop.max(self.schedule.stages * ii);
         }
@@ -295,41 +315,56 @@ impl<'a> State<'a> {
 
     /// The rows of a value are what its operation and its readers now make them.
     fn follow(&mut self, i: usize) {
-        let Some(side) = self.values[i].side else { return };
-        let (old, new) = (self.arcs[i], self.arc(i));
-        if old == new {
-            return;
+        if self.values[i].side.is_some() {
+            self.live_in(i, self.arc(i));
         }
+    }
+
+    /// A value is alive in these cycles, and no longer in those so far.
+    fn live_in(&mut self, i: usize, new: Arc) {
+        let old = self.arcs[i];
+        let Some(side) = self.values[i].side.filter(|_| old != new) else { return };
         self.arcs[i] = new;
-        self.rows[i] = new.0.rem_euclid(self.schedule.ii);
+        let row = new.0.rem_euclid(self.schedule.ii);
+        self.spans[side][self.among[i] as usize] = (i as u32, row as i32, new.1 as i32);
         let (old, new) = ((old.0, old.0 + old.1), (new.0, new.0 + new.1));
         // Only what differs changes.
         let overlap = (old.0.max(new.0), old.1.min(new.1));
         if overlap.0 >= overlap.1 {
-            self.change(side, old, -1);
-            self.change(side, new, 1);
+            self.change::<false>(side, old);
+            self.change::<true>(side, new);
             return;
         }
-        self.change(side, (old.0, overlap.0), -1);
-        self.change(side, (overlap.1, old.1), -1);
-        self.change(side, (new.0, overlap.0), 1);
-        self.change(side, (overlap.1, new.1), 1);
+        self.change::<false>(side, (old.0, overlap.0));
+        self.change::<false>(side, (overlap.1, old.1));
+        self.change::<true>(side, (new.0, overlap.0));
+        self.change::<true>(side, (overlap.1, new.1));
     }
 
-    /// In some cycles a value of a side comes (1) or goes (-1).
-    fn change(&mut self, side: usize, cycles: (i64, i64), by: i64) {
+    /// In some cycles, of one II at most, a value of a side comes or goes.
+    fn change<const COMES: bool>(&mut self, side: usize, cycles: (i64, i64)) {
         if cycles.0 >= cycles.1 {
             return;
         }
-        let (rows, limit) = (&mut self.live[side], self.all.limits[side]);
-        let mut row = cycles.0.rem_euclid(self.schedule.ii) as usize;
-        for _ in cycles.0..cycles.1 {
-            let before = rows[row] - limit;
-            rows[row] += by;
-            self.excess += (before + by).max(0) - before.max(0);
-            self.heat += cost(before + by) - cost(before);
-            row = if row + 1 == rows.len() { 0 } else { row + 1 };
-        }
+        let ii = self.schedule.ii as usize;
+        let rows = &mut self.live[side * ii..(side + 1) * ii];
+        let first = cycles.0.rem_euclid(ii as i64) as usize;
+        let last = first + (cycles.1 - cycles.0) as usize;
+        let limit = self.all.limits[side] as i32;
+        let (mut excess, mut heat) = (0, 0);
+        let mut each = |rows: &mut [i32]| {
+            for row in rows {
+                let less = *row - limit - i32::from(!COMES);
+                excess += i32::from(less >= 0);
+                heat += dearer(less);
+                *row += if COMES { 1 } else { -1 };
+            }
+        };
+        each(&mut rows[first..last.min(ii)]);
+        each(&mut rows[..last.saturating_sub(ii)]);
+        let by = if COMES { 1 } else { -1 };
+        self.excess += by * i64::from(excess);
+        self.heat += by * i64::from(heat);
     }
 
     /// Anneal until nothing is broken, or for so many moves; the number of those made.
@@ -353,10 +388,15 @@ impl<'a> State<'a> {
 
     /// See what is broken.
     fn look(&mut self) {
-        let (live, limits) = (&self.live, self.all.limits);
-        let rows = |side: usize| (0..live[side].len()).filter(move |&row| live[side][row] > limits[side]);
-        self.crowded = (0..live.len()).flat_map(|side| rows(side).map(move |row| (side, row))).collect();
+        let rows = 0..self.schedule.ii as usize;
+        let all = (0..self.all.limits.len()).flat_map(|side| rows.clone().map(move |row| (side, row)));
+        self.crowded = all.filter(|&(side, row)| self.crowds(side, row)).collect();
         self.broken = (0..self.values.len()).filter(|&i| self.faults_at(i) > 0).collect();
+    }
+
+    /// Has a row of a side more values than registers?
+    fn crowds(&self, side: usize, row: usize) -> bool {
+        i64::from(self.live[side * self.schedule.ii as usize + row]) > self.all.limits[side]
     }
 
     /// The cycles that its neighbours leave an operation.
@@ -366,9 +406,9 @@ impl<'a> State<'a> {
         for o in self.orders_of(i) {
             let other = time[o.other as usize];
             if o.sign > 0 {
-                high = high.min(other - o.cycles);
+                high = high.min(other - i64::from(o.cycles));
             } else {
-                low = low.max(other + o.cycles);
+                low = low.max(other + i64::from(o.cycles));
             }
         }
         (low, high)
@@ -380,13 +420,13 @@ impl<'a> State<'a> {
         let n = self.values.len();
         // What has been mended since it was looked for is not.
         let crowded = self.crowded.get(choice(2, self.crowded.len())).copied();
-        let crowded = crowded.filter(|&(side, row)| self.live[side][row] > self.all.limits[side]);
+        let crowded = crowded.filter(|&(side, row)| self.crowds(side, row));
         let broken = self.broken.get(choice(6, self.broken.len())).copied();
         // An operation, and a cycle in which it would mend what is broken.
         let found = match (choice(0, ANY), crowded, broken) {
             (0, ..) | (_, None, None) => Some((choice(1, n), None)),
             (w, Some((side, row)), b) if w % 2 == 0 || b.is_none() => {
-                self.concerned(side, row, choice(1, n), choice(3, 2) == 0)
+                self.concerned(side, row, mix(seed, 1), choice(3, 2) == 0)
             }
             (_, _, b) => b.map(|i| (i, self.mended(i, choice(3, 8)))),
         };
@@ -427,29 +467,57 @@ impl<'a> State<'a> {
 
     /// The operation of a value that is in a row, the next from `first` on, or else the last
     /// that reads it; and a cycle in which the value would not be in the row.
-    fn concerned(&self, side: usize, row: usize, first: usize, own: bool) -> Option<(usize, Option<i64>)> {
-        let (time, ii) = (&self.schedule.time, self.schedule.ii);
-        let since = |i: usize| {
-            let since = row as i64 - self.rows[i];
-            if since < 0 { since + ii } else { since }
+    fn concerned(&self, side: usize, row: usize, first: u64, own: bool) -> Option<(usize, Option<i64>)> {
+        let (time, ii, spans) = (&self.schedule.time, self.schedule.ii, &self.spans[side]);
+        let since = |&(i, at, cycles): &(u32, i32, i32)| {
+            let since = row as i32 - at;
+            let since = if since < 0 { since + ii as i32 } else { since };
+            (since < cycles).then_some((i as usize, i64::from(since)))
         };
-        let there = |&i: &usize| since(i) < self.arcs[i].1 && self.values[i].side == Some(side);
-        let value = (first..self.values.len()).chain(0..first).find(there)?;
+        let (before, after) = spans.split_at(first as usize % spans.len().max(1));
+        let (value, since) = after.iter().find_map(since).or_else(|| before.iter().find_map(since))?;
         let last = self.all.near.readers[value].iter().max_by_key(|r| time[r.0] + r.1 * ii);
         Some(match last.filter(|_| !own) {
-            Some(reader) => (reader.0, Some(time[reader.0] - self.arcs[value].1 + since(value))),
-            None => (value, Some(time[value] + since(value) + 1)),
+            Some(reader) => (reader.0, Some(time[reader.0] - self.arcs[value].1 + since)),
+            None => (value, Some(time[value] + since + 1)),
         })
     }
 
-    /// An operation changes its cycle; nothing is said of the table.
-    fn transfer(&mut self, i: usize, to: i64) {
-        let before = self.faults_at(i);
-        self.schedule.time[i] = to;
-        self.faults += self.faults_at(i) - before;
-        for k in 0..self.touched[i].len() {
-            self.follow(self.touched[i][k] as usize);
+    /// An operation changes its cycle, unless the energy is more than `most` then; nothing is
+    /// said of the table.
+    fn transfer(&mut self, i: usize, to: i64, most: i64) -> Option<Undo> {
+        let time = &self.schedule.time;
+        let (now, by) = (time[i], to - time[i]);
+        let later = self.orders_of(i).iter().map(|o| {
+            let fault = self.fault(i, o);
+            (fault + i64::from(o.sign) * by).max(0) - fault.max(0)
+        });
+        let faults = self.faults + later.sum::<i64>();
+        if FAULT * faults > most {
+            return None;
         }
+        let mut undo = Undo { time: now, arcs: SmallVec::new(), counts: (self.excess, self.heat, self.faults) };
+        self.schedule.time[i] = to;
+        self.faults = faults;
+        for k in 0..self.touched[i].len() {
+            let value = self.touched[i][k];
+            undo.arcs.push((value, self.arcs[value as usize]));
+            self.follow(value as usize);
+        }
+        if self.energy() > most {
+            self.undo(i, &undo);
+            return None;
+        }
+        Some(undo)
+    }
+
+    /// Take the last move back.
+    fn undo(&mut self, i: usize, undo: &Undo) {
+        self.schedule.time[i] = undo.time;
+        for &(value, arc) in &undo.arcs {
+            self.live_in(value as usize, arc);
+        }
+        (self.excess, self.heat, self.faults) = undo.counts;
     }
 
     /// Move an operation, by itself or in exchange for another, if that costs no more than is
@@ -459,17 +527,13 @@ impl<'a> State<'a> {
         let (now, old) = (self.schedule.time[i], self.schedule.variant[i]);
         let (row, new) = (self.table.row(now), self.table.row(to));
         let most = self.energy() + allowed;
-        self.transfer(i, to);
-        if self.energy() > most {
-            return self.transfer(i, now);
-        }
+        let Some(undo) = self.transfer(i, to, most) else { return };
         if row == new {
             return;
         }
-        self.table.take(row, i, op, old);
-        if self.table.count[new] < self.table.width()
-            && let Some((v, unit)) = self.table.best(new, op)
-        {
+        let alone = self.table.count[new] < self.table.width();
+        if let Some((v, unit)) = alone.then(|| self.table.best(new, op)).flatten() {
+            self.table.take(row, i, op, old);
             self.table.put(new, i, op, v, unit);
             self.schedule.variant[i] = v;
             return;
@@ -481,39 +545,48 @@ impl<'a> State<'a> {
                 return;
             }
         }
-        self.transfer(i, now);
-        let unit = self.table.free(row, op, old).flatten();
-        self.table.put(row, i, op, old, unit);
+        self.undo(i, &undo);
     }
 
-    /// Operation `i`, which has left its row and counts in the new one already, takes the
-    /// place of `other` there, which goes to the row that was left.
+    /// Operation `i`, which counts in the new one of two rows already, takes the place of
+    /// `other` there, which goes to the row that was left.
     fn exchange(&mut self, i: usize, other: usize, rows: (usize, usize), most: i64) -> bool {
         let (op, its) = (&self.all.ops.ops[i], &self.all.ops.ops[other]);
+        let (old, was) = (self.schedule.variant[i], self.schedule.variant[other]);
         let ii = self.schedule.ii;
-        let (from, was) = (self.schedule.time[other], self.schedule.variant[other]);
+        let from = self.schedule.time[other];
         let by = (rows.0 as i64 - rows.1 as i64 + ii / 2).rem_euclid(ii) - ii / 2;
-        if !(0..self.schedule.stages * ii).contains(&(from + by)) {
+        let may = self.table.may_follow(rows.1, op, was) && self.table.may_follow(rows.0, its, old);
+        if !may || !(0..self.schedule.stages * ii).contains(&(from + by)) {
             return false;
         }
+        let Some(undo) = self.transfer(other, from + by, most) else { return false };
+        self.table.take(rows.0, i, op, old);
         self.table.take(rows.1, other, its, was);
         if let Some((v, unit)) = self.table.best(rows.1, op) {
-            self.table.put(rows.1, i, op, v, unit);
             if let Some((w, its_unit)) = self.table.best(rows.0, its) {
-                self.transfer(other, from + by);
-                if self.energy() <= most {
-                    self.table.put(rows.0, other, its, w, its_unit);
-                    (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
-                    return true;
-                }
-                self.transfer(other, from);
+                self.table.put(rows.1, i, op, v, unit);
+                self.table.put(rows.0, other, its, w, its_unit);
+                (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
+                return true;
             }
-            self.table.take(rows.1, i, op, v);
         }
         let unit = self.table.free(rows.1, its, was).flatten();
         self.table.put(rows.1, other, its, was, unit);
+        let unit = self.table.free(rows.0, op, old).flatten();
+        self.table.put(rows.0, i, op, old, unit);
+        self.undo(other, &undo);
         false
     }
+}
+
+/// Where each list begins when all are one, and where the last ends.
+fn begins<T>(lists: &[Vec<T>]) -> Vec<u32> {
+    let ends = lists.iter().scan(0, |at, list| {
+        *at += list.len() as u32;
+        Some(*at)
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 /// The warmth after `k` of so many moves: it falls by the same part with each.

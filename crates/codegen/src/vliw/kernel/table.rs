@@ -93,6 +93,12 @@ impl<'a> Table<'a> {
         self.sides.takes[usize::from(v.0)].bits & full == 0
     }
 
+    /// Could an operation perhaps stand in a row if one of this variant left it?
+    pub fn may_follow(&self, row: usize, op: &Op, left: InstrId) -> bool {
+        let full = self.full[row] & !self.sides.takes[usize::from(left.0)].bits;
+        op.variants.iter().any(|&v| self.may(v, full))
+    }
+
     /// One more on a unit, or on a path that carries one value at a time.
     fn add(&mut self, row: usize, unit: UnitId) {
         let units = &self.sides.machine.units;
