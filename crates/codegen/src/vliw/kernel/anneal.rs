@@ -16,13 +16,14 @@
 //!
 //! Intervals, sides and stages stay as they are; what comes out is checked once more.
 
-use super::graph::kept;
+use super::graph::{kept, latency};
 use super::modulo::{Schedule, keeps_orders, mix};
-use super::place::{Ops, Sides};
+use super::place::{Ops, Origin, Sides};
 use super::relieve::Neighbours;
 use super::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 
 /// What a cycle costs by which an order fails.
 const FAULT: i64 = 16;
@@ -207,6 +208,39 @@ impl<'a> State<'a> {
         }
         for i in homeless {
             state.put_near(i, state.schedule.time[i])?;
+        }
+        state.count_all();
+        Some(state)
+    }
+
+    /// A schedule of other operations of the same loop: what is in both stands where it stood.
+    /// `None` where there is no place for an operation.
+    pub fn carried(all: Loop<'a>, schedule: &Schedule, old: &Ops) -> Option<State<'a>> {
+        let stood = old.origins.iter().zip(schedule.time.iter().zip(&schedule.variant));
+        let stood: BTreeMap<Origin, (i64, InstrId)> =
+            stood.filter(|o| *o.0 != Origin::Own).map(|(&o, (&t, &v))| (o, (t, v))).collect();
+        let mut state = State::empty(all, schedule.ii, schedule.stages);
+        let (mut homeless, mut copies) = (Vec::new(), Vec::new());
+        for (i, op) in all.ops.ops.iter().enumerate() {
+            let Some(&(time, variant)) = stood.get(&all.ops.origins[i]) else {
+                copies.push(i);
+                continue;
+            };
+            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
+            let row = state.table.row(time);
+            match op.variants.contains(&variant).then(|| state.table.free(row, op, variant)).flatten() {
+                Some(unit) => state.table.put(row, i, op, variant, unit),
+                None => homeless.push(i),
+            }
+        }
+        for i in homeless {
+            state.put_near(i, state.schedule.time[i])?;
+        }
+        for i in copies {
+            let read = |r: &(usize, i64)| state.schedule.time[r.0] + r.1 * schedule.ii;
+            let first = all.near.readers[i].iter().map(read).min().unwrap_or(0);
+            let at = (first - latency(all.ops, i)).clamp(0, schedule.stages * schedule.ii - 1);
+            state.put_near(i, at)?;
         }
         state.count_all();
         Some(state)

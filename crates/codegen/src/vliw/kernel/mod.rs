@@ -31,6 +31,7 @@ mod narrower;
 pub mod order;
 pub mod partition;
 pub mod place;
+mod redivide;
 mod refine;
 mod relieve;
 pub mod rotating;
@@ -86,7 +87,7 @@ const TRIALS: usize = 100_000;
 /// Operations looked at, for all schedules of one loop, when a thorough search
 /// is wanted, and otherwise. Loops of ciphers need less; a loop of many thousand
 /// instructions gets what was found until then.
-const WORK: i64 = 9_000_000;
+const WORK: i64 = 4_500_000;
 const QUICK: i64 = 4_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;

@@ -128,10 +128,21 @@ pub struct Op {
     pub stalling: Vec<usize>,
 }
 
+/// What an operation is of the body.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Origin {
+    Node(usize),
+    /// The copy on a side of a node's value, of an iteration so far back, for all who want it.
+    Copy(usize, u32, usize),
+    /// A copy for one operation.
+    Own,
+}
+
 /// All that is to be scheduled.
 #[derive(Clone, Debug, Default)]
 pub struct Ops {
     pub ops: Vec<Op>,
+    pub origins: Vec<Origin>,
     /// Initial values, as in the body.
     pub initial: BTreeMap<usize, VReg>,
     pub live_out: Vec<(usize, VReg)>,
@@ -299,7 +310,9 @@ impl Settler<'_> {
         }
         inst.kind = VKind::Normal;
         self.index.push(self.out.ops.len());
-        self.push(Op { inst, reads: SmallVec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() }, &reads);
+        let origin = Origin::Node(self.index.len() - 1);
+        let op = Op { inst, reads: SmallVec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() };
+        self.push(op, origin, &reads);
         Ok(())
     }
 
@@ -315,7 +328,7 @@ impl Settler<'_> {
         })
     }
 
-    fn push(&mut self, mut op: Op, reads: &[(usize, Read)]) {
+    fn push(&mut self, mut op: Op, origin: Origin, reads: &[(usize, Read)]) {
         let at = self.out.ops.len();
         let machine = self.sides.machine;
         // All variants read an operand over a path or none does: where it
@@ -335,6 +348,7 @@ impl Settler<'_> {
             op.reads.push((o, from));
         }
         self.out.ops.push(op);
+        self.out.origins.push(origin);
     }
 
     /// A copy of a value on a side; one for all who want it, if `shared`.
@@ -356,8 +370,9 @@ impl Settler<'_> {
             return Err(self.impossible(&op.inst));
         }
         let n = self.out.ops.len();
-        self.push(op, &[(used, read)]);
-        if let Some(k) = key.filter(|_| shared) {
+        let key = key.filter(|_| shared);
+        self.push(op, key.map_or(Origin::Own, |(of, distance, to)| Origin::Copy(of, distance, to)), &[(used, read)]);
+        if let Some(k) = key {
             self.copies.insert(k, n);
         }
         Ok(n)

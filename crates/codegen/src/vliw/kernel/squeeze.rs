@@ -10,10 +10,11 @@
 //! as there are; what they find does not depend on that.
 
 use super::anneal::{Loop, State, Warmth};
-use super::graph::{Orders, kept, res_mii};
+use super::graph::{Orders, kept};
 use super::modulo::{Schedule, mix};
 use super::place::{At, Ops};
-use super::{Found, Kernel, Loops, Room, color, partition, place, settling, stages};
+use super::redivide::{Standing, Walk};
+use super::{Found, Kernel, Loops, Room, color, stages};
 use crate::CompileError;
 use ciphermill_machine::Reg;
 use rayon::ThreadPoolBuilder;
@@ -39,19 +40,17 @@ const ROWS: [(usize, u64); 3] = [(5, 8_000), (3, 50_000), (3, 200_000)];
 /// there are fewer cycles for it to stand in.
 const FULL: u64 = 400;
 const HASTY: (u64, u64) = (1_500, 1_000_000);
-const THOROUGH: (u64, u64) = (4_000, 4_000_000);
+const THOROUGH: (u64, u64) = (2_000, 2_000_000);
+/// And of a walk from division to division.
+const WALK: (u64, u64) = (16_000, 3_000_000);
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
 /// An iteration that is by less than this part longer than its longest chain gains little.
 const NEAR: i64 = 8;
-/// Divisions between the sides that are tried.
-const DIVISIONS: u64 = 1_500;
-/// The part of the bound by units that another division has to save.
-const WORTH: i64 = 50;
 
 /// A schedule and its registers.
-type Finished = (Schedule, color::Assignment);
+pub(super) type Finished = (Schedule, color::Assignment);
 
 /// A division between the sides, and what schedules of it have to keep to.
 struct Divided {
@@ -144,6 +143,9 @@ impl Loops<'_> {
         let (ii, each) = (found.kernel.schedule.ii, if thorough { THOROUGH } else { HASTY });
         let chain = Orders::of(&found.kernel.ops).chain(&found.kernel.ops);
         if found.kernel.schedule.stages == 1 && ii < chain + chain / NEAR {
+            if thorough {
+                self.walk(found);
+            }
             return Ok(());
         }
         let mut all = Vec::new();
@@ -154,10 +156,6 @@ impl Loops<'_> {
         }
         if let Some(room) = self.room(&found.body, &ops) {
             all.push(Divided { at: found.at.clone(), ops, room });
-        }
-        // In one stage chains are what is long, not what units have to do.
-        if thorough && found.kernel.schedule.stages > 1 {
-            all.extend(self.divided(found)?);
         }
         let best = &found.kernel;
         let descents = all.iter().enumerate().filter(|(_, d)| d.room.first < ii).flat_map(|(k, d)| {
@@ -191,35 +189,41 @@ impl Loops<'_> {
             found.at = at;
             found.annealed = true;
         }
+        if thorough {
+            self.walk(found);
+        }
         Ok(())
     }
 
-    /// Another division between the sides, which units allow to be shorter.
-    fn divided(&self, found: &Found) -> Result<Option<Divided>, CompileError> {
-        let (body, sides) = (&found.body, self.sides);
-        let price = |ops: &Ops| (res_mii(sides, ops), ops.ops.len());
-        let first = price(&found.kernel.ops);
-        let (mut at, mut cost): (Vec<At>, _) = (found.at.clone(), first);
-        let stays = |at: &[At]| found.given.iter().enumerate().all(|(i, g)| g.is_none_or(|s| at[i].unit == s));
-        for k in 0..DIVISIONS {
-            let which = mix(k, 17) as usize % (3 * body.nodes.len());
-            let Some(new) = partition::moves(body, sides, &at, which).filter(|new| stays(new)) else { continue };
-            self.charge(settling(body));
-            let Ok(ops) = place::settle(body, sides, &new) else { continue };
-            if price(&ops) <= cost {
-                (at, cost) = (new, price(&ops));
-            }
+    /// Shorten a kernel by other divisions between the sides.
+    fn walk(&self, found: &mut Found) {
+        let Found { kernel, body, at, .. } = &*found;
+        let Some(room) = self.room(body, &kernel.ops) else { return };
+        let Ok((res, rec)) = super::graph::lower(self.sides, body) else { return };
+        let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
+        let least = res.max(rec).max(i64::from(delay) + 2);
+        let start = Standing { at: at.clone(), ops: kernel.ops.clone(), found: (kernel.schedule.clone(), kernel.registers.clone()) };
+        let (sides, allocatable, apart) = (self.sides, &self.registers.allocatable[..], room.plan.apart);
+        let n = kernel.ops.ops.len() as u64;
+        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(WALK.1);
+        let walks: Vec<Walk<'_>> = (0..2).map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves }).collect();
+        let run = |w: &Walk<'_>| w.run(start.clone());
+        let results: Vec<Standing> = match ThreadPoolBuilder::new().build() {
+            Ok(pool) => pool.install(|| walks.par_iter().map(run).collect()),
+            Err(_) => walks.iter().map(run).collect(),
+        };
+        let Some(best) = results.into_iter().min_by_key(|s| s.found.0.ii) else { return };
+        if best.found.0.ii < kernel.schedule.ii {
+            let (schedule, registers) = best.found;
+            found.kernel = Kernel { schedule, registers, ops: best.ops, ..found.kernel.clone() };
+            found.at = best.at;
+            found.annealed = true;
         }
-        if cost.0 > first.0 - first.0 / WORTH {
-            return Ok(None);
-        }
-        let ops = place::settle(body, sides, &at)?;
-        Ok(self.room(body, &ops).map(|room| Divided { at, ops, room }))
     }
 }
 
 /// The rows of a schedule before the branch's, those first whose loss breaks least.
-fn by_breakage(all: Loop<'_>, schedule: &Schedule) -> Vec<i64> {
+pub(super) fn by_breakage(all: Loop<'_>, schedule: &Schedule) -> Vec<i64> {
     let (time, ii) = (&schedule.time, schedule.ii);
     let mut broken = vec![0i64; ii as usize];
     for (i, &own) in time.iter().enumerate() {

@@ -1,0 +1,111 @@
+//! Other divisions between the sides, step by step.
+//!
+//! What a loop's units allow depends on which side does what, and so do the copies between the
+//! sides and the registers that a cycle needs. A division that counting alone finds good seldom
+//! has a schedule that can be found from nothing. Here a schedule stands all the while: a few
+//! nodes go to another side, everything else stays in its cycle, and what that breaks is annealed
+//! ([`super::anneal`]); then a row is taken out, if that can be mended. So the division follows
+//! the schedule, and the schedule the division.
+
+use super::anneal::{Loop, State, Warmth};
+use super::body::Body;
+use super::color;
+use super::graph::{Orders, res_mii};
+use super::modulo::{Schedule, mix};
+use super::partition;
+use super::place::{At, Ops, Sides, settle};
+use super::relieve::Neighbours;
+use super::squeeze::{Finished, by_breakage};
+use ciphermill_machine::Reg;
+
+/// Moves that another division counts for before it is annealed.
+const SETTLING: u64 = 500;
+/// Moves for each node in which what another division breaks has to be mended.
+const MENDING: u64 = 20;
+/// Rows that are taken out, those first that break least, and moves for each.
+const ROWS: (usize, u64) = (3, 5_000);
+/// A division may have one copy more where units leave more than so many cycles.
+const ROOM: i64 = 2;
+/// How warm a schedule is of which a little has changed.
+const COOL: Warmth = (12, 1);
+
+/// A division between the sides, and a schedule.
+#[derive(Clone)]
+pub struct Standing {
+    pub at: Vec<At>,
+    pub ops: Ops,
+    pub found: Finished,
+}
+
+/// A walk from a schedule to shorter ones.
+pub struct Walk<'a> {
+    pub body: &'a Body,
+    pub sides: &'a Sides<'a>,
+    pub allocatable: &'a [Reg],
+    pub apart: bool,
+    /// The least II, whatever the division.
+    pub least: i64,
+    pub seed: u64,
+    /// Moves that may be made.
+    pub moves: u64,
+}
+
+impl Walk<'_> {
+    /// The shortest schedule on the way.
+    pub fn run(&self, mut best: Standing) -> Standing {
+        let nodes = self.body.nodes.len();
+        let (mut taken, mut k) = (0, 0);
+        let mut price = (res_mii(self.sides, &best.ops), best.ops.ops.len());
+        while taken < self.moves && best.found.0.ii > self.least {
+            k += 1;
+            taken += SETTLING;
+            let mut new = best.at.clone();
+            for m in 0..=mix(self.seed, 3 * k) % 2 {
+                let which = mix(self.seed, 3 * k + 1 + m) as usize % (3 * nodes);
+                new = partition::moves(self.body, self.sides, &new, which).unwrap_or(new);
+            }
+            let Ok(ops) = settle(self.body, self.sides, &new) else { continue };
+            let next = (res_mii(self.sides, &ops), ops.ops.len());
+            if next > price && !(next.0 + ROOM < best.found.0.ii && next.1 <= price.1 + 1) {
+                continue;
+            }
+            let Some(limits) = self.limits(&ops) else { continue };
+            let near = Neighbours::of(&ops);
+            let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, limits: &limits };
+            let Some(mut state) = State::carried(all, &best.found.0, &best.ops) else { continue };
+            taken += state.anneal(MENDING * nodes as u64, COOL, mix(self.seed, k));
+            let Some(mut found) = self.finished(all, &state) else { continue };
+            let least = next.0.max(Orders::of(&ops).rec_mii(&ops)).max(self.least);
+            while found.0.ii > least && taken < self.moves {
+                let Some(shorter) = self.shorter(all, &found.0, mix(self.seed, k), &mut taken) else { break };
+                found = shorter;
+            }
+            price = next;
+            best = Standing { at: new, ops: ops.clone(), found };
+        }
+        best
+    }
+
+    /// Registers of each side that values from outside leave.
+    fn limits(&self, ops: &Ops) -> Option<Vec<i64>> {
+        let outside = color::invariants(self.sides, ops);
+        let limits: Vec<i64> = self.sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
+        limits.iter().all(|l| *l >= 2).then_some(limits)
+    }
+
+    fn finished(&self, all: Loop<'_>, state: &State<'_>) -> Option<Finished> {
+        let schedule = state.finish()?;
+        let registers = color::color(all.sides, all.ops, schedule, self.allocatable).ok()?;
+        Some((schedule.clone(), registers))
+    }
+
+    /// A schedule of one cycle less.
+    fn shorter(&self, all: Loop<'_>, from: &Schedule, seed: u64, taken: &mut u64) -> Option<Finished> {
+        let rows = by_breakage(all, from);
+        rows.iter().take(ROWS.0).find_map(|&row| {
+            let mut state = State::without(all, from, row)?;
+            *taken += state.anneal(ROWS.1, COOL, mix(seed, row as u64));
+            self.finished(all, &state)
+        })
+    }
+}
