@@ -139,21 +139,38 @@ pub(crate) fn constant_tables(func: &Func, module: &Module) -> BTreeMap<u64, (u6
     tables
 }
 
-/// Give a function that looks up several constant tables copies of some of
-/// them in the system area, in the block of memory that has fewer lookups.
-pub fn copy_tables(module: &mut Module, id: FuncId, banks: &Banks) {
-    let func = &module.funcs[id];
+/// Constant tables with many lookups: the first byte of each and the last, its loads, and
+/// the block of memory in which it should stand.
+fn shared_out(module: &Module, func: &Func, banks: &Banks) -> Vec<(u64, u64, Vec<Inst>, u32)> {
     let mut tables: Vec<(u64, (u64, Vec<Inst>))> = constant_tables(func, module).into_iter().collect();
     tables.retain(|t| t.1.1.len() >= USED);
     let all: usize = tables.iter().map(|t| t.1.1.len()).sum();
-    let Some(start) = tables.first().map(|t| banks.block(t.0 as u32)) else { return };
+    let start = tables.first().map_or(0, |t| banks.block(t.0 as u32));
     let mut before = 0;
-    for (first, (last, loads)) in tables {
-        let home = banks.block(first as u32);
+    let placed = tables.into_iter().map(|(first, (last, loads))| {
         // Neighbours stay together: their values are often combined.
         let part = (2 * before + loads.len()) * banks.blocks as usize / (2 * all);
-        let block = (start + part as u32) % banks.blocks;
         before += loads.len();
+        (first, last, loads, (start + part as u32) % banks.blocks)
+    });
+    placed.collect()
+}
+
+/// The block in which a context without tables should stand, where the function looks up
+/// constant tables in both: the one with fewer lookups. So a round key is read beside a
+/// lookup in the other.
+pub fn beside(module: &Module, func: &Func, banks: &Banks) -> Option<u32> {
+    let mut lookups = vec![0; banks.blocks as usize];
+    shared_out(module, func, banks).iter().for_each(|t| lookups[t.3 as usize] += t.2.len());
+    let busy = lookups.iter().filter(|&&n| n > 0).count() > 1;
+    (0..banks.blocks).filter(|_| busy).min_by_key(|&b| lookups[b as usize])
+}
+
+/// Give a function that looks up several constant tables copies of some of
+/// them in the system area, in the block of memory that has fewer lookups.
+pub fn copy_tables(module: &mut Module, id: FuncId, banks: &Banks) {
+    for (first, last, loads, block) in shared_out(module, &module.funcs[id], banks) {
+        let home = banks.block(first as u32);
         if block == home && banks.block(last as u32) == home {
             continue;
         }

@@ -42,7 +42,7 @@ const FULL: u64 = 400;
 const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (2_000, 2_000_000);
 /// And of a walk from division to division.
-const WALK: (u64, u64) = (16_000, 3_000_000);
+const WALK: (u64, u64) = (16_000, 4_000_000);
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
