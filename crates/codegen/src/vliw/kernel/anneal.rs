@@ -35,6 +35,8 @@ const FAR: usize = 6;
 const NEAR: i64 = 6;
 /// One of so many goes anywhere near, and not where it would mend something.
 const AIMED: usize = 2;
+/// The warmth is worked out once for so many moves.
+const STEADY: u64 = 64;
 /// What is broken is looked for anew after so many moves, or as many as half the operations.
 const LOOK: usize = 128;
 /// Parts of a unit of warmth.
@@ -359,7 +361,7 @@ impl<'a> State<'a> {
         let old = self.arcs[i];
         let Some(side) = self.values[i].side.filter(|_| old != new) else { return };
         self.arcs[i] = new;
-        let row = new.0.rem_euclid(self.schedule.ii);
+        let row = row(new.0, self.schedule.ii);
         self.spans[side][self.among[i] as usize] = (i as u32, row as i32, new.1 as i32);
         let (old, new) = ((old.0, old.0 + old.1), (new.0, new.0 + new.1));
         // Only what differs changes.
@@ -382,7 +384,7 @@ impl<'a> State<'a> {
         }
         let ii = self.schedule.ii as usize;
         let rows = &mut self.live[side * ii..(side + 1) * ii];
-        let first = cycles.0.rem_euclid(ii as i64) as usize;
+        let first = row(cycles.0, ii as i64) as usize;
         let last = first + (cycles.1 - cycles.0) as usize;
         let limit = self.all.limits[side] as i32;
         let (mut excess, mut heat) = (0, 0);
@@ -404,6 +406,8 @@ impl<'a> State<'a> {
     /// Anneal until nothing is broken, or for so many moves; the number of those made.
     pub fn anneal(&mut self, moves: u64, warmth: Warmth, seed: u64) -> u64 {
         let look = LOOK.max(self.values.len() / 2) as u64;
+        let mut dice = Dice(mix(seed, moves));
+        let mut warm_now = 0;
         for k in 0..moves {
             if self.left() == 0 {
                 return k;
@@ -411,11 +415,13 @@ impl<'a> State<'a> {
             if k % look == 0 {
                 self.look();
             }
+            if k % STEADY == 0 {
+                warm_now = warm(warmth, k, moves);
+            }
             // Zeros at the end of a random number: each one more is half as likely.
-            let chance = mix(seed, 2 * k);
+            let chance = dice.roll();
             let drawn = i64::from(chance.trailing_zeros()) * PARTS + (chance >> 56) as i64;
-            let allowed = drawn * warm(warmth, k, moves) / (PARTS * PARTS);
-            self.step(mix(seed, 2 * k + 1), allowed);
+            self.step(&mut dice, drawn * warm_now / (PARTS * PARTS));
         }
         moves
     }
@@ -449,30 +455,30 @@ impl<'a> State<'a> {
     }
 
     /// Try one move that may cost so much.
-    fn step(&mut self, seed: u64, allowed: i64) {
-        let choice = |m: u64, of: usize| (mix(seed, m) % of.max(1) as u64) as usize;
+    fn step(&mut self, dice: &mut Dice, allowed: i64) {
         let n = self.values.len();
         // What has been mended since it was looked for is not.
-        let crowded = self.crowded.get(choice(2, self.crowded.len())).copied();
+        let crowded = self.crowded.get(dice.below(self.crowded.len())).copied();
         let crowded = crowded.filter(|&(side, row)| self.crowds(side, row));
-        let broken = self.broken.get(choice(6, self.broken.len())).copied();
+        let broken = self.broken.get(dice.below(self.broken.len())).copied();
         // An operation, and a cycle in which it would mend what is broken.
-        let found = match (choice(0, ANY), crowded, broken) {
-            (0, ..) | (_, None, None) => Some((choice(1, n), None)),
+        let found = match (dice.below(ANY), crowded, broken) {
+            (0, ..) | (_, None, None) => Some((dice.below(n), None)),
             (w, Some((side, row)), b) if w % 2 == 0 || b.is_none() => {
-                self.concerned(side, row, mix(seed, 1), choice(3, 2) == 0)
+                let (first, own) = (dice.below(self.spans[side].len()), dice.below(2) == 0);
+                self.concerned(side, row, first, own)
             }
-            (_, _, b) => b.map(|i| (i, self.mended(i, choice(3, 8)))),
+            (_, _, b) => b.map(|i| (i, self.mended(i, dice.below(8)))),
         };
         // The branch stays where its delay slots end with the stage.
         let Some((i, aim)) = found.filter(|f| f.0 + 1 < n) else { return };
         let now = self.schedule.time[i];
         let last = self.schedule.stages * self.schedule.ii - 1;
-        let to = match aim.filter(|_| choice(9, AIMED) > 0) {
+        let to = match aim.filter(|_| dice.below(AIMED) > 0) {
             Some(aim) => aim,
             None => {
                 let (low, high) = self.window(i);
-                let (low, high) = match choice(4, FAR) {
+                let (low, high) = match dice.below(FAR) {
                     0 if low <= high => (low, high),
                     w if low <= high && w % 2 == 0 => (low.max(now - NEAR), high.min(now + NEAR)),
                     _ => (now - NEAR, now + NEAR),
@@ -481,11 +487,11 @@ impl<'a> State<'a> {
                 if low > high {
                     return;
                 }
-                low + choice(5, (high - low + 1) as usize) as i64
+                low + dice.below((high - low + 1) as usize) as i64
             }
         };
         if to != now && (0..=last).contains(&to) {
-            self.go(i, to, allowed, choice(7, 64));
+            self.go(i, to, allowed, dice.below(64));
         }
     }
 
@@ -501,14 +507,14 @@ impl<'a> State<'a> {
 
     /// The operation of a value that is in a row, the next from `first` on, or else the last
     /// that reads it; and a cycle in which the value would not be in the row.
-    fn concerned(&self, side: usize, row: usize, first: u64, own: bool) -> Option<(usize, Option<i64>)> {
+    fn concerned(&self, side: usize, row: usize, first: usize, own: bool) -> Option<(usize, Option<i64>)> {
         let (time, ii, spans) = (&self.schedule.time, self.schedule.ii, &self.spans[side]);
         let since = |&(i, at, cycles): &(u32, i32, i32)| {
             let since = row as i32 - at;
             let since = if since < 0 { since + ii as i32 } else { since };
             (since < cycles).then_some((i as usize, i64::from(since)))
         };
-        let (before, after) = spans.split_at(first as usize % spans.len().max(1));
+        let (before, after) = spans.split_at(first.min(spans.len()));
         let (value, since) = after.iter().find_map(since).or_else(|| before.iter().find_map(since))?;
         let last = self.all.near.readers[value].iter().max_by_key(|r| time[r.0] + r.1 * ii);
         Some(match last.filter(|_| !own) {
@@ -559,7 +565,8 @@ impl<'a> State<'a> {
     fn go(&mut self, i: usize, to: i64, allowed: i64, first: usize) {
         let op = &self.all.ops.ops[i];
         let (now, old) = (self.schedule.time[i], self.schedule.variant[i]);
-        let (row, new) = (self.table.row(now), self.table.row(to));
+        let ii = self.schedule.ii;
+        let (row, new) = (row(now, ii) as usize, row(to, ii) as usize);
         let most = self.energy() + allowed;
         let Some(undo) = self.transfer(i, to, most) else { return };
         if row == new {
@@ -621,6 +628,33 @@ fn begins<T>(lists: &[Vec<T>]) -> Vec<u32> {
         Some(*at)
     });
     std::iter::once(0).chain(ends).collect()
+}
+
+/// The row of a cycle, which is one of few stages: quicker than a division.
+fn row(cycle: i64, ii: i64) -> i64 {
+    let mut row = cycle;
+    while row < 0 {
+        row += ii;
+    }
+    while row >= ii {
+        row -= ii;
+    }
+    row
+}
+
+/// Random numbers, the same for the same seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(1);
+        mix(self.0, 0)
+    }
+
+    /// One of so many numbers from 0 on; 0 where there are none.
+    fn below(&mut self, of: usize) -> usize {
+        (((self.roll() >> 32) * of as u64) >> 32) as usize
+    }
 }
 
 /// The warmth after `k` of so many moves: it falls by the same part with each.
