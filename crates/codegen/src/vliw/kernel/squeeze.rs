@@ -43,6 +43,8 @@ const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (2_000, 2_000_000);
 /// And of a walk from division to division.
 const WALK: (u64, u64) = (16_000, 4_000_000);
+/// Loops of more operations get one fresh start less, and half as long a walk.
+const LARGE: u64 = 2_000;
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
@@ -171,8 +173,8 @@ impl Loops<'_> {
             let most = stages(self.sides.machine).min(least + 1);
             match (thorough, k) {
                 (false, _) => (least..=most).map(|s| descent(s, false, s as u64)).collect(),
-                (true, 0) => vec![descent(own, true, 7), descent(own, false, 8), descent(own, false, 9)],
-                (true, _) => vec![descent(own, false, 10), descent(own, false, 11)],
+                (true, _) if n > LARGE => vec![descent(own, true, 7), descent(own, false, 8)],
+                (true, _) => vec![descent(own, true, 7), descent(own, false, 8), descent(own, false, 9)],
             }
         });
         let descents: Vec<(usize, Descent<'_>)> = descents.collect();
@@ -205,7 +207,7 @@ impl Loops<'_> {
         let start = Standing { at: at.clone(), ops: kernel.ops.clone(), found: (kernel.schedule.clone(), kernel.registers.clone()) };
         let (sides, allocatable, apart) = (self.sides, &self.registers.allocatable[..], room.plan.apart);
         let n = kernel.ops.ops.len() as u64;
-        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(WALK.1);
+        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(if n > LARGE { WALK.1 / 2 } else { WALK.1 });
         let walks: Vec<Walk<'_>> = (0..2).map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves }).collect();
         let run = |w: &Walk<'_>| w.run(start.clone());
         let results: Vec<Standing> = match ThreadPoolBuilder::new().build() {
