@@ -18,8 +18,10 @@ use super::relieve::Neighbours;
 use super::squeeze::{Finished, by_breakage};
 use ciphermill_machine::Reg;
 
-/// Moves that another division counts for before it is annealed.
-const SETTLING: u64 = 500;
+/// Moves for each node that it takes as long as to settle another division, and to carry a
+/// schedule over to it.
+const SETTLING: u64 = 1;
+const CARRYING: u64 = 2;
 /// Moves for each node in which what another division breaks has to be mended.
 const MENDING: u64 = 20;
 /// Rows that are taken out, those first that break least, and moves for each.
@@ -58,7 +60,7 @@ impl Walk<'_> {
         let mut price = (res_mii(self.sides, &best.ops), best.ops.ops.len());
         while taken < self.moves && best.found.0.ii > self.least {
             k += 1;
-            taken += SETTLING;
+            taken += SETTLING * nodes as u64;
             let mut new = best.at.clone();
             for m in 0..=mix(self.seed, 3 * k) % 2 {
                 let which = mix(self.seed, 3 * k + 1 + m) as usize % (3 * nodes);
@@ -69,6 +71,7 @@ impl Walk<'_> {
             if next > price && !(next.0 + ROOM < best.found.0.ii && next.1 <= price.1 + 1) {
                 continue;
             }
+            taken += CARRYING * nodes as u64;
             let Some(limits) = self.limits(&ops) else { continue };
             let near = Neighbours::of(&ops);
             let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, limits: &limits };
