@@ -181,7 +181,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         }
         let kernels = if m.issue.explicit && options.level > 0 && !options.plain_loops {
             let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            let effort = vliw::kernel::Effort { thorough, longest: options.longest, unrefined: options.unrefined };
+            let (longest, unrefined, patient) = (options.longest, options.unrefined, options.exact.is_some());
+            let effort = vliw::kernel::Effort { thorough, longest, unrefined, patient };
             vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, exchange.as_mut())?
         } else {
             Vec::new()

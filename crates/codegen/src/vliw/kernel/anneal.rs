@@ -604,13 +604,13 @@ impl<'a> State<'a> {
         let Some(undo) = self.transfer(other, from + by, most) else { return false };
         self.table.take(rows.0, i, op, old);
         self.table.take(rows.1, other, its, was);
-        if let Some((v, unit)) = self.table.best(rows.1, op) {
-            if let Some((w, its_unit)) = self.table.best(rows.0, its) {
-                self.table.put(rows.1, i, op, v, unit);
-                self.table.put(rows.0, other, its, w, its_unit);
-                (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
-                return true;
-            }
+        if let Some((v, unit)) = self.table.best(rows.1, op)
+            && let Some((w, its_unit)) = self.table.best(rows.0, its)
+        {
+            self.table.put(rows.1, i, op, v, unit);
+            self.table.put(rows.0, other, its, w, its_unit);
+            (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
+            return true;
         }
         let unit = self.table.free(rows.1, its, was).flatten();
         self.table.put(rows.1, other, its, was, unit);
@@ -688,7 +688,7 @@ fn ways(all: Loop<'_>) -> Vec<i64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{Loop, State, warm};
     use crate::vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
@@ -698,13 +698,13 @@ mod tests {
     use ciphermill_machine::{InstrId, Machine, Reg};
     use std::path::Path;
 
-    fn machine() -> Machine {
+    pub fn machine() -> Machine {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
     }
 
     /// `chains` independent chains of `links` additions each, and the branch.
-    fn body(m: &Machine, chains: usize, links: usize) -> Body {
+    pub fn body(m: &Machine, chains: usize, links: usize) -> Body {
         let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
         let mut nodes = Vec::new();
         for _ in 0..chains {

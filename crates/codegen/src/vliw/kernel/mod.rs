@@ -101,11 +101,13 @@ pub struct Effort {
     pub longest: bool,
     /// What is found is not shortened.
     pub unrefined: bool,
+    /// Minutes may pass: an exact scheduler is asked afterwards.
+    pub patient: bool,
 }
 
 impl Effort {
     fn quick() -> Effort {
-        Effort { thorough: false, longest: false, unrefined: false }
+        Effort { thorough: false, longest: false, unrefined: false, patient: false }
     }
 }
 
@@ -226,7 +228,7 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
     let Asked { body, sides, registers, kept, effort } = asked;
     let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
-    let loops = Loops { sides, registers, work: Cell::new(if thorough { WORK } else { QUICK }) };
+    let loops = Loops { sides, registers, patient: effort.patient, work: Cell::new(if thorough { WORK } else { QUICK }) };
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
@@ -257,6 +259,7 @@ struct Found {
 struct Loops<'a> {
     sides: &'a Sides<'a>,
     registers: &'a Registers,
+    patient: bool,
     /// Operations that schedulers may still look at.
     work: Cell<i64>,
 }
@@ -307,7 +310,7 @@ impl Loops<'_> {
         if thorough && sides.files.len() > 1 {
             all.sort_by_key(|f| f.kernel.schedule.ii);
             if let Some(first) = all.first_mut() {
-                self.squeeze(first, false)?;
+                self.squeeze(first, false);
             }
         }
         Ok(all)

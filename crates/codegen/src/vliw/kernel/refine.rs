@@ -38,9 +38,8 @@ impl Loops<'_> {
         }
         all.sort_by_key(|f| f.kernel.schedule.ii);
         if let Some(best) = all.first_mut() {
-            self.squeeze(best, true)?;
-            // In one stage chains are what is long, and another division shortens them.
-            if best.annealed && best.kernel.schedule.stages > 1 {
+            self.squeeze(best, true);
+            if best.annealed {
                 return Ok(());
             }
         }

@@ -2,20 +2,18 @@
 //!
 //! An iteration is spread over a few cycles more than the best schedule so far has, which is
 //! easily annealed ([`super::anneal`]); then row after row is taken out of what comes of it, as
-//! long as what breaks can be annealed, too. That is done for several numbers of stages and
-//! for a division between the sides that units allow to be shorter. Nothing is said here of how
-//! a schedule is annealed.
+//! long as what breaks can be annealed, too. From the shortest schedule so found walks lead to
+//! other divisions between the sides ([`super::redivide`]). Nothing is said here of how a
+//! schedule is annealed.
 //!
-//! Such descents do not depend on each other and are made at the same time, on as many threads
-//! as there are; what they find does not depend on that.
+//! Several descents, and several walks, do not depend on each other and are made at the same
+//! time, on as many threads as there are; what they find does not depend on that.
 
 use super::anneal::{Loop, State, Warmth};
-use super::graph::{Orders, kept};
+use super::graph::{Orders, kept, lower};
 use super::modulo::{Schedule, mix};
-use super::place::{At, Ops};
 use super::redivide::{Standing, Walk};
-use super::{Found, Kernel, Loops, Room, color, stages};
-use crate::CompileError;
+use super::{Found, Kernel, Loops, color, stages};
 use ciphermill_machine::Reg;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -43,6 +41,8 @@ const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (2_000, 2_000_000);
 /// And of a walk from division to division.
 const WALK: (u64, u64) = (16_000, 4_000_000);
+/// So many times as long where minutes may pass.
+const PATIENT: u64 = 10;
 /// Loops of more operations get one fresh start less, and half as long a walk.
 const LARGE: u64 = 2_000;
 /// How warm schedules are that hold but for one row, and those that are fresh.
@@ -53,13 +53,6 @@ const NEAR: i64 = 8;
 
 /// A schedule and its registers.
 pub(super) type Finished = (Schedule, color::Assignment);
-
-/// A division between the sides, and what schedules of it have to keep to.
-struct Divided {
-    at: Vec<At>,
-    ops: Ops,
-    room: Room,
-}
 
 /// A descent: how it begins, and the moves that it may take.
 struct Descent<'a> {
@@ -138,89 +131,78 @@ impl Descent<'_> {
 
 impl Loops<'_> {
     /// Shorten a kernel.
-    ///
-    /// # Errors
-    /// When some node has no variant, whatever is copied.
-    pub(super) fn squeeze(&self, found: &mut Found, thorough: bool) -> Result<(), CompileError> {
-        let (ii, each) = (found.kernel.schedule.ii, if thorough { THOROUGH } else { HASTY });
-        let chain = Orders::of(&found.kernel.ops).chain(&found.kernel.ops);
-        if found.kernel.schedule.stages == 1 && ii < chain + chain / NEAR {
-            if thorough {
-                self.walk(found);
-            }
-            return Ok(());
-        }
-        let mut all = Vec::new();
-        let ops = found.kernel.ops.clone();
+    pub(super) fn squeeze(&self, found: &mut Found, thorough: bool) {
+        let Kernel { ops, schedule, .. } = &found.kernel;
+        let (ii, own, n) = (schedule.ii, schedule.stages, ops.ops.len() as u64);
+        let each = if thorough { THOROUGH } else { HASTY };
+        let chain = Orders::of(ops).chain(ops);
+        let near = own == 1 && ii < chain + chain / NEAR;
         // A loop so large that a start takes all there is waits until it is chosen.
-        if FRESH * ops.ops.len() as u64 > each.1 {
-            return Ok(());
-        }
-        if let Some(room) = self.room(&found.body, &ops) {
-            all.push(Divided { at: found.at.clone(), ops, room });
-        }
-        let best = &found.kernel;
-        let descents = all.iter().enumerate().filter(|(_, d)| d.room.first < ii).flat_map(|(k, d)| {
-            let n = d.ops.ops.len() as u64;
+        if !near && FRESH * n <= each.1 {
             let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
-            let descent = move |stages: i64, known: bool, seed: u64| {
-                let all = Loop { sides: self.sides, ops: &d.ops, near: &d.room.near, apart: d.room.plan.apart, limits: &d.room.limits };
-                let allocatable = &self.registers.allocatable;
-                (k, Descent { all, allocatable, least: d.room.first, best, known, stages, seed, moves })
-            };
-            let own = best.schedule.stages;
-            let least = (d.room.plan.orders.chain(&d.ops) / (d.room.first + d.room.first / LONGER[0]) + 1).max(1);
-            let most = stages(self.sides.machine).min(least + 1);
-            match (thorough, k) {
-                (false, _) => (least..=most).map(|s| descent(s, false, s as u64)).collect(),
-                (true, _) if n > LARGE => vec![descent(own, true, 7), descent(own, false, 8)],
-                (true, _) => vec![descent(own, true, 7), descent(own, false, 8), descent(own, false, 9)],
-            }
-        });
-        let descents: Vec<(usize, Descent<'_>)> = descents.collect();
-        // A pool of this loop's own: one for all would not be there in a process that is forked
-        // from this one.
-        let results: Vec<_> = match ThreadPoolBuilder::new().build() {
-            Ok(pool) => pool.install(|| descents.par_iter().map(|(k, d)| (*k, d.run())).collect()),
-            Err(_) => descents.iter().map(|(k, d)| (*k, d.run())).collect(),
-        };
-        let best = results.into_iter().filter_map(|(k, r)| Some((k, r?))).min_by_key(|r| r.1.0.ii);
-        if let Some((k, (schedule, registers))) = best.filter(|b| b.1.0.ii < ii) {
-            let Divided { at, ops, .. } = all.swap_remove(k);
-            found.kernel = Kernel { schedule, registers, ops, ..found.kernel.clone() };
-            found.at = at;
-            found.annealed = true;
+            self.descend(found, moves, |least| match thorough {
+                false => (least..=stages(self.sides.machine).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
+                true if n > LARGE => vec![(own, true, 7), (own, false, 8)],
+                true => vec![(own, true, 7), (own, false, 8), (own, false, 9)],
+            });
         }
         if thorough {
             self.walk(found);
         }
-        Ok(())
+    }
+
+    /// Shorten a kernel by descents: `ways`, of the least number of stages, says in how many
+    /// stages each is, whether it begins with the kernel, and its seed.
+    fn descend(&self, found: &mut Found, moves: u64, ways: impl Fn(i64) -> Vec<(i64, bool, u64)>) {
+        let best = &found.kernel;
+        let (ii, ops) = (best.schedule.ii, &best.ops);
+        let Some(room) = self.room(&found.body, ops).filter(|room| room.first < ii) else { return };
+        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, limits: &room.limits };
+        let (allocatable, first) = (&self.registers.allocatable, room.first);
+        let least = (room.plan.orders.chain(ops) / (first + first / LONGER[0]) + 1).max(1);
+        let descent =
+            |(stages, known, seed)| Descent { all, allocatable, least: first, best, known, stages, seed, moves };
+        let descents: Vec<Descent<'_>> = ways(least).into_iter().map(descent).collect();
+        let shortest = together(&descents, Descent::run).into_iter().flatten().min_by_key(|f| f.0.ii);
+        if let Some((schedule, registers)) = shortest.filter(|f| f.0.ii < ii) {
+            (found.kernel.schedule, found.kernel.registers) = (schedule, registers);
+            found.annealed = true;
+        }
     }
 
     /// Shorten a kernel by other divisions between the sides.
     fn walk(&self, found: &mut Found) {
         let Found { kernel, body, at, .. } = &*found;
         let Some(room) = self.room(body, &kernel.ops) else { return };
-        let Ok((res, rec)) = super::graph::lower(self.sides, body) else { return };
+        let Ok((res_mii, rec_mii)) = lower(self.sides, body) else { return };
         let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
-        let least = res.max(rec).max(i64::from(delay) + 2);
-        let start = Standing { at: at.clone(), ops: kernel.ops.clone(), found: (kernel.schedule.clone(), kernel.registers.clone()) };
+        let least = res_mii.max(rec_mii).max(i64::from(delay) + 2);
+        let registers = (kernel.schedule.clone(), kernel.registers.clone());
+        let start = Standing { at: at.clone(), ops: kernel.ops.clone(), found: registers };
         let (sides, allocatable, apart) = (self.sides, &self.registers.allocatable[..], room.plan.apart);
         let n = kernel.ops.ops.len() as u64;
-        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(if n > LARGE { WALK.1 / 2 } else { WALK.1 });
-        let walks: Vec<Walk<'_>> = (0..2).map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves }).collect();
-        let run = |w: &Walk<'_>| w.run(start.clone());
-        let results: Vec<Standing> = match ThreadPoolBuilder::new().build() {
-            Ok(pool) => pool.install(|| walks.par_iter().map(run).collect()),
-            Err(_) => walks.iter().map(run).collect(),
-        };
-        let Some(best) = results.into_iter().min_by_key(|s| s.found.0.ii) else { return };
-        if best.found.0.ii < kernel.schedule.ii {
-            let (schedule, registers) = best.found;
-            found.kernel = Kernel { schedule, registers, ops: best.ops, ..found.kernel.clone() };
-            found.at = best.at;
+        let most = if n > LARGE { WALK.1 / 2 } else { WALK.1 };
+        let times = if self.patient { PATIENT } else { 1 };
+        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(most) * times;
+        let walks = [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves });
+        let shortest = together(&walks, |walk| walk.run(start.clone())).into_iter().min_by_key(|s| s.found.0.ii);
+        if let Some(Standing { at, ops, found: (schedule, registers) }) = shortest
+            && schedule.ii < kernel.schedule.ii
+        {
+            found.kernel = Kernel { schedule, registers, ops, ..found.kernel.clone() };
+            found.at = at;
             found.annealed = true;
         }
+    }
+}
+
+/// What each of some searches finds, all made at the same time.
+fn together<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    // A pool of this loop's own: one for all would not be there in a process that is forked
+    // from this one.
+    match ThreadPoolBuilder::new().build() {
+        Ok(pool) => pool.install(|| all.par_iter().map(&run).collect()),
+        Err(_) => all.iter().map(run).collect(),
     }
 }
 
