@@ -171,6 +171,19 @@ def test_formulas():
     assert formulas.correlation([1, 2, 3], [3, 1, -1]) == pytest.approx(-1)
 
 
+def test_a_machine_of_the_study_s_own():
+    on = "studies/aes-finalists-on-dsp/machines/c6201-32.toml"
+    asked = {"cipher": "rc6", "direction": "encrypt", "blocks": "multi"}
+    there = measure.Shelf()
+    found = measure.answer({**asked, "on": on}, there)
+    assert (found.machine, found.verified) == ("c6201-32", True)
+    # Registers are all that RC6 lacks on the C6201.
+    assert found.cycles_per_block <= 1.1 * found.bounds["lower"]
+    for odd in ("studies/aes-finalists-on-dsp/machines/c6201-33.toml", "c6201-32", "studies/aes-finalists-on-dsp"):
+        missing = measure.answer({**asked, "on": odd}, there)
+        assert isinstance(missing, measure.Missing) and missing.reason == f"machine {odd} is not there"
+
+
 def test_every_study_is_well_formed():
     for name in study.names():
         loaded = study.find(name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .. import engine, kept, library, manifest, rtl, synthesis
+from .. import engine, kept, library, manifest, paths, rtl, synthesis
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 
@@ -59,18 +59,27 @@ def answer(asked: Mapping[str, Any], there: Shelf) -> Measurement | Missing:
     """One measurement, or why there is none."""
     if "hardware" in asked:
         return hardware(asked["hardware"])
-    for name, known, what in ((asked["on"], there.machines, "machine"), (asked["cipher"], there.ciphers, "cipher")):
-        if name not in known:
-            return Missing(f"{what} {name} is not there")
+    if (machine := of_machine(asked["on"], there)) is None:
+        return Missing(f"machine {asked['on']} is not there")
+    if asked["cipher"] not in there.ciphers:
+        return Missing(f"cipher {asked['cipher']} is not there")
     for name in asked.get("with", ()):
         if name not in there.extensions:
             return Missing(f"extension {name} is not there")
     try:
-        return kept.measurement(there.module(asked["cipher"], asked.get("variant")), asked["on"], options(asked))
+        return kept.measurement(there.module(asked["cipher"], asked.get("variant")), machine, options(asked))
     except InputError as error:
         return Missing(str(error).splitlines()[0])
     except InternalError as error:
         return Missing(str(error).splitlines()[0], fault=True)
+
+
+def of_machine(name: str, there: Shelf) -> str | None:
+    """A machine that a cell names, as a measurement asks for it: one that comes with the package, or a study's own."""
+    if name in there.machines:
+        return name
+    own = paths.DATA / name
+    return str(own) if name.endswith(".toml") and own.is_file() else None
 
 
 def hardware(name: str) -> Measurement | Missing:
