@@ -125,8 +125,8 @@ fn outside(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule) -> Vec<(VReg, usiz
     out
 }
 
-/// How many registers values from outside take on each side.
-pub fn invariants(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
+/// Registers of each side that values from outside leave; fewer than none where they are too many.
+pub fn left(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
     let mut seen = BTreeSet::new();
     for op in &ops.ops {
         for &(_, from) in &op.reads {
@@ -135,7 +135,8 @@ pub fn invariants(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
             }
         }
     }
-    (0..sides.files.len()).map(|s| seen.iter().filter(|x| x.1 == s).count() as i64).collect()
+    let taken = |s: usize| seen.iter().filter(|x| x.1 == s).count() as i64;
+    sides.pool.iter().enumerate().map(|(s, pool)| pool.len() as i64 - taken(s)).collect()
 }
 
 fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {

@@ -406,8 +406,7 @@ impl Loops<'_> {
     /// values from outside leave no register.
     fn room(&self, body: &Body, ops: &Ops) -> Option<Room> {
         let res_mii = graph::res_mii(self.sides, ops);
-        let outside = color::invariants(self.sides, ops);
-        let limits: Vec<i64> = self.sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
+        let limits = color::left(self.sides, ops);
         if limits.iter().any(|l| *l < 2) {
             return None;
         }
@@ -493,8 +492,7 @@ fn estimate(body: &Body, sides: &Sides<'_>, at: &[At], work: &Cell<i64>) -> Resu
     work.set(work.get() - settling(body) as i64);
     let ops = place::settle(body, sides, at)?;
     let resource = graph::res_mii(sides, &ops);
-    let outside = color::invariants(sides, &ops);
-    let limits: Vec<i64> = sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
+    let limits = color::left(sides, &ops);
     let plan = Plan::new(sides, &ops, apart(&ops, resource));
     let wide = plan.orders.chain(&ops) + ops.ops.len() as i64;
     let length = |s: Schedule| {

@@ -15,7 +15,7 @@ use super::modulo::{Schedule, mix};
 use super::partition;
 use super::place::{At, Ops, Sides, settle};
 use super::relieve::Neighbours;
-use super::squeeze::{Finished, by_breakage};
+use super::squeeze::{Finished, by_breakage, finished};
 use ciphermill_machine::Reg;
 
 /// Moves for each node that it takes as long as to settle another division, and to carry a
@@ -72,12 +72,15 @@ impl Walk<'_> {
                 continue;
             }
             taken += CARRYING * nodes as u64;
-            let Some(limits) = self.limits(&ops) else { continue };
+            let limits = color::left(self.sides, &ops);
+            if limits.iter().any(|l| *l < 2) {
+                continue;
+            }
             let near = Neighbours::of(&ops);
             let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, limits: &limits };
             let Some(mut state) = State::carried(all, &best.found.0, &best.ops) else { continue };
             taken += state.anneal(MENDING * nodes as u64, COOL, mix(self.seed, k));
-            let Some(mut found) = self.finished(all, &state) else { continue };
+            let Some(mut found) = finished(all, &state, self.allocatable) else { continue };
             let least = next.0.max(Orders::of(&ops).rec_mii(&ops)).max(self.least);
             while found.0.ii > least && taken < self.moves {
                 let Some(shorter) = self.shorter(all, &found.0, mix(self.seed, k), &mut taken) else { break };
@@ -89,26 +92,13 @@ impl Walk<'_> {
         best
     }
 
-    /// Registers of each side that values from outside leave.
-    fn limits(&self, ops: &Ops) -> Option<Vec<i64>> {
-        let outside = color::invariants(self.sides, ops);
-        let limits: Vec<i64> = self.sides.pool.iter().zip(outside).map(|(pool, o)| pool.len() as i64 - o).collect();
-        limits.iter().all(|l| *l >= 2).then_some(limits)
-    }
-
-    fn finished(&self, all: Loop<'_>, state: &State<'_>) -> Option<Finished> {
-        let schedule = state.finish()?;
-        let registers = color::color(all.sides, all.ops, schedule, self.allocatable).ok()?;
-        Some((schedule.clone(), registers))
-    }
-
     /// A schedule of one cycle less.
     fn shorter(&self, all: Loop<'_>, from: &Schedule, seed: u64, taken: &mut u64) -> Option<Finished> {
         let rows = by_breakage(all, from);
         rows.iter().take(ROWS.0).find_map(|&row| {
             let mut state = State::without(all, from, row)?;
             *taken += state.anneal(ROWS.1, COOL, mix(seed, row as u64));
-            self.finished(all, &state)
+            finished(all, &state, self.allocatable)
         })
     }
 }

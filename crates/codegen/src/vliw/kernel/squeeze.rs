@@ -69,13 +69,6 @@ struct Descent<'a> {
 }
 
 impl Descent<'_> {
-    /// The schedule that a state has become, if nothing is broken, and its registers.
-    fn finished(&self, state: &State<'_>) -> Option<Finished> {
-        let schedule = state.finish()?;
-        let registers = color::color(self.all.sides, self.all.ops, schedule, self.allocatable).ok()?;
-        Some((schedule.clone(), registers))
-    }
-
     /// The shortest schedule that is found.
     fn run(&self) -> Option<Finished> {
         let mut taken = 0;
@@ -109,7 +102,7 @@ impl Descent<'_> {
                 *taken += state.anneal(AGAIN * n, COOL, mix(self.seed, k));
             }
         }
-        self.finished(&state)
+        finished(self.all, &state, self.allocatable)
     }
 
     /// A schedule of one cycle less.
@@ -119,7 +112,7 @@ impl Descent<'_> {
             for &row in rows.iter().take(count) {
                 let Some(mut state) = State::without(self.all, from, row) else { continue };
                 *taken += state.anneal(moves.min(self.moves), COOL, mix(self.seed, moves + row as u64));
-                let found = self.finished(&state);
+                let found = finished(self.all, &state, self.allocatable);
                 if found.is_some() || *taken >= self.moves {
                     return found;
                 }
@@ -204,6 +197,13 @@ fn together<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R>
         Ok(pool) => pool.install(|| all.par_iter().map(&run).collect()),
         Err(_) => all.iter().map(run).collect(),
     }
+}
+
+/// The schedule that a state has become, if nothing is broken, and its registers.
+pub(super) fn finished(all: Loop<'_>, state: &State<'_>, allocatable: &[Reg]) -> Option<Finished> {
+    let schedule = state.finish()?;
+    let registers = color::color(all.sides, all.ops, schedule, allocatable).ok()?;
+    Some((schedule.clone(), registers))
 }
 
 /// The rows of a schedule before the branch's, those first whose loss breaks least.
