@@ -698,13 +698,13 @@ pub(super) mod tests {
     use ciphermill_machine::{InstrId, Machine, Reg};
     use std::path::Path;
 
-    pub fn machine() -> Machine {
+    fn machine() -> Machine {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
     }
 
     /// `chains` independent chains of `links` additions each, and the branch.
-    pub fn body(m: &Machine, chains: usize, links: usize) -> Body {
+    fn body(m: &Machine, chains: usize, links: usize) -> Body {
         let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
         let mut nodes = Vec::new();
         for _ in 0..chains {
@@ -728,19 +728,30 @@ pub(super) mod tests {
         }
     }
 
-    /// What comes of a fresh start with all chains on the first side, two units of which add a constant.
-    fn annealed(chains: usize, links: usize, ii: i64, stages: i64, registers: i64) -> (i64, Option<Schedule>) {
+    /// A loop on the C6201 with all chains on the first side, two units of which add a constant.
+    pub fn on_one_side<T>(
+        (chains, links): (usize, usize),
+        registers: i64,
+        run: impl FnOnce(&Body, &[Reg], &[At], Loop<'_>) -> T,
+    ) -> T {
         let m = machine();
         let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
         let sides = Sides::new(&m, &free);
         let body = body(&m, chains, links);
-        let ops = settle(&body, &sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()]).unwrap();
+        let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
+        let ops = settle(&body, &sides, &at).unwrap();
         let near = Neighbours::of(&ops);
         let limits = vec![registers; sides.files.len()];
-        let all = Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits };
-        let mut state = State::stretched(all, ii - 6, ii, stages).unwrap();
-        state.anneal(50_000, (30, 2), 1);
-        (state.left(), state.finish().cloned())
+        run(&body, &free, &at, Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits })
+    }
+
+    /// What comes of a fresh start.
+    fn annealed(chains: usize, links: usize, ii: i64, stages: i64, registers: i64) -> (i64, Option<Schedule>) {
+        on_one_side((chains, links), registers, |_, _, _, all| {
+            let mut state = State::stretched(all, ii - 6, ii, stages).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            (state.left(), state.finish().cloned())
+        })
     }
 
     #[test]
@@ -765,23 +776,17 @@ pub(super) mod tests {
 
     #[test]
     fn a_row_goes() {
-        let m = machine();
-        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
-        let sides = Sides::new(&m, &free);
-        let body = body(&m, 2, 8);
-        let ops = settle(&body, &sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()]).unwrap();
-        let near = Neighbours::of(&ops);
-        let limits = vec![8; sides.files.len()];
-        let all = Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits };
-        let mut state = State::stretched(all, 14, 20, 1).unwrap();
-        state.anneal(50_000, (30, 2), 1);
-        let schedule = state.finish().unwrap().clone();
-        // 20 rows hold two chains of 8 with ease: a row with none of them takes nothing with it.
-        let idle = (0..14).find(|row| !schedule.time.contains(row)).unwrap();
-        let without = State::without(all, &schedule, idle).unwrap();
-        assert_eq!((without.left(), without.finish().unwrap().ii), (0, 19));
-        let earlier = |i: usize| schedule.time[i] - i64::from(schedule.time[i] > idle);
-        assert!((0..17).all(|i| without.finish().unwrap().time[i] == earlier(i)));
+        on_one_side((2, 8), 8, |_, _, _, all| {
+            let mut state = State::stretched(all, 14, 20, 1).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            let schedule = state.finish().unwrap().clone();
+            // 20 rows hold two chains of 8 with ease: a row with none of them takes nothing with it.
+            let idle = (0..14).find(|row| !schedule.time.contains(row)).unwrap();
+            let without = State::without(all, &schedule, idle).unwrap();
+            assert_eq!((without.left(), without.finish().unwrap().ii), (0, 19));
+            let earlier = |i: usize| schedule.time[i] - i64::from(schedule.time[i] > idle);
+            assert!((0..17).all(|i| without.finish().unwrap().time[i] == earlier(i)));
+        });
     }
 
     #[test]

@@ -259,6 +259,7 @@ struct Found {
 struct Loops<'a> {
     sides: &'a Sides<'a>,
     registers: &'a Registers,
+    /// As [`Effort::patient`].
     patient: bool,
     /// Operations that schedulers may still look at.
     work: Cell<i64>,

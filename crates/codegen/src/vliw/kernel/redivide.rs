@@ -105,44 +105,30 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Standing, Walk};
-    use crate::vliw::kernel::anneal::tests::{body, machine};
-    use crate::vliw::kernel::anneal::{Loop, State};
-    use crate::vliw::kernel::color;
+    use super::{Standing, Walk, finished};
+    use crate::vliw::kernel::anneal::State;
+    use crate::vliw::kernel::anneal::tests::on_one_side;
     use crate::vliw::kernel::modulo::keeps_orders;
-    use crate::vliw::kernel::place::{At, Sides, settle};
-    use crate::vliw::kernel::relieve::Neighbours;
-    use ciphermill_machine::Reg;
 
     #[test]
     fn a_side_that_does_all_the_work_shares_it() {
         // 40 additions and the branch on two units: 21 rows. On four: 11.
-        let m = machine();
-        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
-        let sides = Sides::new(&m, &free);
-        let body = body(&m, 4, 10);
-        let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
-        let ops = settle(&body, &sides, &at).unwrap();
-        let near = Neighbours::of(&ops);
-        let limits = vec![8; sides.files.len()];
-        let all = Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits };
-        let mut state = State::stretched(all, 15, 21, 2).unwrap();
-        state.anneal(50_000, (30, 2), 1);
-        let schedule = state.finish().unwrap().clone();
-        let registers = color::color(&sides, &ops, &schedule, &free).unwrap();
-        let start = Standing { at, ops: ops.clone(), found: (schedule, registers) };
-        let walk =
-            |moves| Walk { body: &body, sides: &sides, allocatable: &free, apart: false, least: 11, seed: 1, moves };
-        assert_eq!(walk(0).run(start.clone()).found.0.ii, 21);
-        let Standing { at, ops, found: (schedule, _) } = walk(400_000).run(start);
-        assert!((11..14).contains(&schedule.ii), "{} rows", schedule.ii);
-        assert!(keeps_orders(&ops, schedule.ii, &schedule.time));
-        assert!(at.iter().filter(|a| a.unit == 1).count() > 10);
-        // No unit twice in a row.
-        let mut taken: Vec<_> = (0..ops.ops.len())
-            .map(|i| (schedule.time[i] % schedule.ii, m.instrs[usize::from(schedule.variant[i].0)].units.clone()))
-            .collect();
-        taken.sort();
-        assert!(taken.windows(2).all(|w| w[0] != w[1] || w[0].1.is_empty()));
+        on_one_side((4, 10), 8, |body, allocatable, at, all| {
+            let mut state = State::stretched(all, 15, 21, 2).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            let found = finished(all, &state, allocatable).unwrap();
+            let start = Standing { at: at.to_vec(), ops: all.ops.clone(), found };
+            let walk = |moves| Walk { body, sides: all.sides, allocatable, apart: false, least: 11, seed: 1, moves };
+            assert_eq!(walk(0).run(start.clone()).found.0.ii, 21);
+            let Standing { at, ops, found: (schedule, _) } = walk(400_000).run(start);
+            assert!((11..14).contains(&schedule.ii), "{} rows", schedule.ii);
+            assert!(keeps_orders(&ops, schedule.ii, &schedule.time));
+            assert!(at.iter().filter(|a| a.unit == 1).count() > 10);
+            // No unit twice in a row.
+            let units = |i: usize| all.sides.machine.instrs[usize::from(schedule.variant[i].0)].units.clone();
+            let mut taken: Vec<_> = (0..ops.ops.len()).map(|i| (schedule.time[i] % schedule.ii, units(i))).collect();
+            taken.sort();
+            assert!(taken.windows(2).all(|w| w[0] != w[1] || w[0].1.is_empty()));
+        });
     }
 }
