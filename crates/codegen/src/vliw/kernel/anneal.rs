@@ -24,6 +24,7 @@ use super::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// What a cycle costs by which an order fails.
 const FAULT: i64 = 16;
@@ -215,6 +216,32 @@ impl<'a> State<'a> {
         Some(state)
     }
 
+    /// The same with one more row, behind the one in which most is broken.
+    pub fn wider(&self) -> State<'a> {
+        let (all, ii) = (self.all, self.schedule.ii);
+        let mut broken = vec![0i64; ii as usize];
+        for (side, limit) in all.limits.iter().enumerate() {
+            let live = &self.live[side * ii as usize..(side + 1) * ii as usize];
+            broken.iter_mut().zip(live).for_each(|(b, &l)| *b += (i64::from(l) - limit).max(0));
+        }
+        for (i, time) in self.schedule.time.iter().enumerate() {
+            broken[(time % ii) as usize] += self.faults_at(i);
+        }
+        let branch = self.schedule.time.last().map_or(0, |t| t % ii);
+        let row = (0..branch.max(1)).max_by_key(|&r| (broken[r as usize], -r)).unwrap_or(0);
+        let mut state = State::empty(all, ii + 1, self.schedule.stages);
+        for (i, op) in all.ops.ops.iter().enumerate() {
+            let (stage, own) = (self.schedule.time[i] / ii, self.schedule.time[i] % ii);
+            let (time, variant) = (self.schedule.time[i] + stage + i64::from(own > row), self.schedule.variant[i]);
+            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
+            let to = state.table.row(time);
+            let unit = state.table.free(to, op, variant).flatten();
+            state.table.put(to, i, op, variant, unit);
+        }
+        state.count_all();
+        state
+    }
+
     /// A schedule of other operations of the same loop: what is in both stands where it stood.
     /// `None` where there is no place for an operation.
     pub fn carried(all: Loop<'a>, schedule: &Schedule, old: &Ops) -> Option<State<'a>> {
@@ -249,18 +276,21 @@ impl<'a> State<'a> {
     }
 
     /// A schedule in which every operation stands in proportion to the longest way from it to
-    /// the end of its iteration. `None` where units are too few for that.
-    pub fn stretched(all: Loop<'a>, branch: i64, ii: i64, stages: i64) -> Option<State<'a>> {
+    /// the end of its iteration, which takes so many cycles. Where stages leave more, those
+    /// that one unit has to do are placed first. `None` where units are too few for that.
+    pub fn stretched(all: Loop<'a>, branch: i64, ii: i64, stages: i64, length: i64) -> Option<State<'a>> {
         let n = all.ops.ops.len();
         let mut state = State::empty(all, ii, stages);
         let way = ways(all);
         let chain = way.iter().max().copied().unwrap_or(0).max(1);
-        let last = stages * ii - 2;
+        let last = length.min(stages * ii) - 2;
         let wish = |i: usize| if i + 1 == n { branch } else { last - way[i] * last / chain };
         // What only the next iteration reads stands behind its readers, when they do.
         let next = |i: usize| all.near.readers[i].iter().all(|r| r.1 > 0) && all.ops.initial.contains_key(&i);
+        let units = |i: usize| all.ops.ops[i].variants.iter().fold(0, |m, v| m | all.sides.units[usize::from(v.0)]);
+        let choice = |i: usize| length < stages * ii && units(i).count_ones() > 1;
         let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by_key(|&i| (i + 1 != n, next(i), wish(i)));
+        order.sort_by_key(|&i| (i + 1 != n, next(i), choice(i), wish(i)));
         for i in order {
             let readers = all.near.readers[i].iter().filter(|r| r.0 != i).map(|r| state.schedule.time[r.0] + 1);
             let at = if next(i) { readers.max().unwrap_or(last) } else { wish(i) };
@@ -405,14 +435,20 @@ impl<'a> State<'a> {
 
     /// Anneal until nothing is broken, or for so many moves; the number of those made.
     pub fn anneal(&mut self, moves: u64, warmth: Warmth, seed: u64) -> u64 {
+        self.anneal_part(0..moves, moves, warmth, seed)
+    }
+
+    /// The same, for part of the moves.
+    pub fn anneal_part(&mut self, part: Range<u64>, moves: u64, warmth: Warmth, seed: u64) -> u64 {
         let look = LOOK.max(self.values.len() / 2) as u64;
-        let mut dice = Dice(mix(seed, moves));
-        let mut warm_now = 0;
-        for k in 0..moves {
+        let mut dice = Dice(mix(seed, moves + part.start));
+        let mut warm_now = warm(warmth, part.start, moves);
+        let first = part.start;
+        for k in part.clone() {
             if self.left() == 0 {
-                return k;
+                return k - first;
             }
-            if k % look == 0 {
+            if k == first || k % look == 0 {
                 self.look();
             }
             if k % STEADY == 0 {
@@ -423,7 +459,7 @@ impl<'a> State<'a> {
             let drawn = i64::from(chance.trailing_zeros()) * PARTS + (chance >> 56) as i64;
             self.step(&mut dice, drawn * warm_now / (PARTS * PARTS));
         }
-        moves
+        part.end - first
     }
 
     /// See what is broken.
@@ -748,7 +784,7 @@ pub(super) mod tests {
     /// What comes of a fresh start.
     fn annealed(chains: usize, links: usize, ii: i64, stages: i64, registers: i64) -> (i64, Option<Schedule>) {
         on_one_side((chains, links), registers, |_, _, _, all| {
-            let mut state = State::stretched(all, ii - 6, ii, stages).unwrap();
+            let mut state = State::stretched(all, ii - 6, ii, stages, stages * ii).unwrap();
             state.anneal(50_000, (30, 2), 1);
             (state.left(), state.finish().cloned())
         })
@@ -777,7 +813,7 @@ pub(super) mod tests {
     #[test]
     fn a_row_goes() {
         on_one_side((2, 8), 8, |_, _, _, all| {
-            let mut state = State::stretched(all, 14, 20, 1).unwrap();
+            let mut state = State::stretched(all, 14, 20, 1, 20).unwrap();
             state.anneal(50_000, (30, 2), 1);
             let schedule = state.finish().unwrap().clone();
             // 20 rows hold two chains of 8 with ease: a row with none of them takes nothing with it.
@@ -786,6 +822,18 @@ pub(super) mod tests {
             assert_eq!((without.left(), without.finish().unwrap().ii), (0, 19));
             let earlier = |i: usize| schedule.time[i] - i64::from(schedule.time[i] > idle);
             assert!((0..17).all(|i| without.finish().unwrap().time[i] == earlier(i)));
+        });
+    }
+
+    #[test]
+    fn a_row_comes() {
+        on_one_side((4, 10), 16, |_, _, _, all| {
+            let mut state = State::stretched(all, 15, 21, 2, 42).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            let wider = state.wider();
+            let schedule = wider.finish().unwrap();
+            assert_eq!((schedule.ii, schedule.stages), (22, 2));
+            assert_eq!((0..22).filter(|row| schedule.time.iter().all(|t| t % 22 != *row)).count(), 1);
         });
     }
 

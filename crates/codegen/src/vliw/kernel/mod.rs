@@ -8,7 +8,7 @@
 //! ([`partition`], [`place`]), scheduled at the least initiation interval that
 //! units, dependences and registers allow ([`graph`], [`modulo`] with its
 //! [`table`], [`relieve`], [`color`]), made shorter where that can be (by
-//! annealing, [`squeeze`] and [`anneal`], and by other choices, [`refine`]), and written out
+//! annealing, [`squeeze`], [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out
 //! as prologue, kernel and epilogue ([`emit`]). All that happens before register allocation: the whole loop then becomes one pseudo-instruction
 //! that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
@@ -25,6 +25,7 @@ pub mod color;
 pub mod emit;
 pub mod exact;
 pub mod graph;
+mod leap;
 mod memo;
 pub mod modulo;
 mod narrower;

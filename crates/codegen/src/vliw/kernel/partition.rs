@@ -329,7 +329,7 @@ pub fn parted(body: &Body, sides: &Sides<'_>, at: &[At]) -> Option<Vec<At>> {
 }
 
 /// Changes to try on a partition, one after the other: a node on another side,
-/// with the sole readers of its result; a load's result on another side.
+/// with the sole readers of its result; a load's result on another side, or its unit alone.
 pub fn moves(body: &Body, sides: &Sides<'_>, at: &[At], which: usize) -> Option<Vec<At>> {
     let n = body.nodes.len();
     let count = sides.files.len();
@@ -337,12 +337,13 @@ pub fn moves(body: &Body, sides: &Sides<'_>, at: &[At], which: usize) -> Option<
         return None;
     }
     let i = which % n;
-    let kind = which / n % 3;
+    let kind = which / n % 4;
     let mut new = at.to_vec();
     let load = sides.machine.instrs[usize::from(body.nodes[i].inst.instr.0)].kind == InstrKind::Load;
     match kind {
         0 if load => new[i].result = (new[i].result + 1) % count,
-        0 | 1 => {
+        3 if load => new[i].unit = (new[i].unit + 1) % count,
+        0 | 1 | 3 => {
             let to = (new[i].unit + 1) % count;
             new[i] = At { unit: to, result: to };
             if kind == 1 {

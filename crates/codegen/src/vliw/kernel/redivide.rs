@@ -24,6 +24,8 @@ const SETTLING: u64 = 1;
 const CARRYING: u64 = 2;
 /// Moves for each node in which what another division breaks has to be mended.
 const MENDING: u64 = 20;
+/// After a quarter of them, after half and after all it is given up where more is broken.
+const HOPELESS: [(u64, i64); 3] = [(4, 10), (2, 5), (1, 0)];
 /// Rows that are taken out, those first that break least, and moves for each.
 const ROWS: (usize, u64) = (3, 5_000);
 /// A division may have one copy more where units leave more than so many cycles.
@@ -63,7 +65,7 @@ impl Walk<'_> {
             taken += SETTLING * nodes as u64;
             let mut new = best.at.clone();
             for m in 0..=mix(self.seed, 3 * k) % 2 {
-                let which = mix(self.seed, 3 * k + 1 + m) as usize % (3 * nodes);
+                let which = mix(self.seed, 3 * k + 1 + m) as usize % (4 * nodes);
                 new = partition::moves(self.body, self.sides, &new, which).unwrap_or(new);
             }
             let Ok(ops) = settle(self.body, self.sides, &new) else { continue };
@@ -79,7 +81,17 @@ impl Walk<'_> {
             let near = Neighbours::of(&ops);
             let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, limits: &limits };
             let Some(mut state) = State::carried(all, &best.found.0, &best.ops) else { continue };
-            taken += state.anneal(MENDING * nodes as u64, COOL, mix(self.seed, k));
+            let moves = MENDING * nodes as u64;
+            let mut from = 0;
+            let hopeless = HOPELESS.iter().any(|&(part, broken)| {
+                let to = moves / part;
+                taken += state.anneal_part(from..to, moves, COOL, mix(self.seed, k));
+                from = to;
+                state.left() > broken
+            });
+            if hopeless {
+                continue;
+            }
             let Some(mut found) = finished(all, &state, self.allocatable) else { continue };
             let least = next.0.max(Orders::of(&ops).rec_mii(&ops)).max(self.least);
             while found.0.ii > least && taken < self.moves {
@@ -114,7 +126,7 @@ mod tests {
     fn a_side_that_does_all_the_work_shares_it() {
         // 40 additions and the branch on two units: 21 rows. On four: 11.
         on_one_side((4, 10), 8, |body, allocatable, at, all| {
-            let mut state = State::stretched(all, 15, 21, 2).unwrap();
+            let mut state = State::stretched(all, 15, 21, 2, 42).unwrap();
             state.anneal(50_000, (30, 2), 1);
             let found = finished(all, &state, allocatable).unwrap();
             let start = Standing { at: at.to_vec(), ops: all.ops.clone(), found };

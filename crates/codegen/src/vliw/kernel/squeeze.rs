@@ -1,10 +1,11 @@
 //! Shorter schedules by annealing.
 //!
-//! An iteration is spread over a few cycles more than the best schedule so far has, which is
-//! easily annealed ([`super::anneal`]); then row after row is taken out of what comes of it, as
-//! long as what breaks can be annealed, too. From the shortest schedule so found walks lead to
-//! other divisions between the sides ([`super::redivide`]). Nothing is said here of how a
-//! schedule is annealed.
+//! Fresh starts far below the best schedule so far come first ([`super::leap`]). Where none
+//! lands, and while forms of a loop are compared, an iteration is spread over a few cycles more
+//! than that schedule has, which is easily annealed ([`super::anneal`]); then row after row is
+//! taken out of what comes of it, as long as what breaks can be annealed, too. From the shortest
+//! schedule so found walks lead to other divisions between the sides ([`super::redivide`]).
+//! Nothing is said here of how a schedule is annealed.
 //!
 //! Several descents, and several walks, do not depend on each other and are made at the same
 //! time, on as many threads as there are; what they find does not depend on that.
@@ -40,11 +41,11 @@ const FULL: u64 = 400;
 const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (2_000, 2_000_000);
 /// And of a walk from division to division.
-const WALK: (u64, u64) = (16_000, 4_000_000);
+const WALK: (u64, u64) = (16_000, 5_000_000);
 /// So many times as long where minutes may pass.
-const PATIENT: u64 = 10;
+pub(super) const PATIENT: u64 = 10;
 /// Loops of more operations get one fresh start less, and half as long a walk.
-const LARGE: u64 = 2_000;
+pub(super) const LARGE: u64 = 2_000;
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
@@ -91,7 +92,7 @@ impl Descent<'_> {
         // The branch stands as many cycles before the end of the first stage.
         let best = &self.best.schedule;
         let branch = best.time.last().copied().unwrap_or(0) + ii - best.ii;
-        let mut state = State::stretched(self.all, branch, ii, self.stages)?;
+        let mut state = State::stretched(self.all, branch, ii, self.stages, self.stages * ii)?;
         *taken += state.anneal(FRESH * n / 4, (WARM.0, WARM.1), self.seed);
         if state.left() > HOPELESS * n as i64 / 100 {
             return None;
@@ -130,8 +131,9 @@ impl Loops<'_> {
         let each = if thorough { THOROUGH } else { HASTY };
         let chain = Orders::of(ops).chain(ops);
         let near = own == 1 && ii < chain + chain / NEAR;
+        let leapt = thorough && !near && self.leap(found);
         // A loop so large that a start takes all there is waits until it is chosen.
-        if !near && FRESH * n <= each.1 {
+        if !near && !leapt && FRESH * n <= each.1 {
             let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
             self.descend(found, moves, |least| match thorough {
                 false => (least..=stages(self.sides.machine).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
@@ -190,7 +192,7 @@ impl Loops<'_> {
 }
 
 /// What each of some searches finds, all made at the same time.
-fn together<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(super) fn together<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R> {
     // A pool of this loop's own: one for all would not be there in a process that is forked
     // from this one.
     match ThreadPoolBuilder::new().build() {
@@ -202,8 +204,11 @@ fn together<T: Sync, R: Send>(all: &[T], run: impl Fn(&T) -> R + Sync) -> Vec<R>
 /// The schedule that a state has become, if nothing is broken, and its registers.
 pub(super) fn finished(all: Loop<'_>, state: &State<'_>, allocatable: &[Reg]) -> Option<Finished> {
     let schedule = state.finish()?;
-    let registers = color::color(all.sides, all.ops, schedule, allocatable).ok()?;
-    Some((schedule.clone(), registers))
+    let mut schedule = schedule.clone();
+    // The last stages may have been left empty.
+    schedule.stages = schedule.time.iter().max().map_or(1, |t| t / schedule.ii + 1);
+    let registers = color::color(all.sides, all.ops, &schedule, allocatable).ok()?;
+    Some((schedule, registers))
 }
 
 /// The rows of a schedule before the branch's, those first whose loss breaks least.

@@ -1,0 +1,165 @@
+//! Fresh starts far below the best schedule so far.
+//!
+//! Rows taken out of a schedule one after the other lead to one from which no row can be taken
+//! any more, and the closer its iterations stand, the sooner. So a short schedule is first tried
+//! to be made from nothing: at an II not far from the least, an iteration spread over half as
+//! many cycles again as its longest chain of dependences takes, in as many stages as that needs.
+//! There every operation has somewhere to go. What is broken when all is cold is mended by rows
+//! put in where most is broken. The first II that works is taken; what is still there to be
+//! gained by other divisions between the sides, a walk finds afterwards ([`super::redivide`]).
+
+use super::anneal::{Loop, State, Warmth};
+use super::modulo::mix;
+use super::squeeze::{Finished, LARGE, PATIENT, finished, together};
+use super::{Found, Loops, stages};
+use ciphermill_machine::Reg;
+
+/// IIs that are tried, in hundredths of the way from the least to the best so far; and for a
+/// loop so large that a start takes as long as several of others.
+const PARTS: [i64; 4] = [20, 35, 50, 70];
+const PART: [i64; 1] = [40];
+/// Cycles of an iteration, in hundredths of its longest chain, and at least in hundredths of
+/// the II.
+const LENGTH: (i64, i64) = (155, 190);
+/// Moves for each operation and at most: for a start, and for a row that is put in.
+const START: (u64, u64) = (1_200, 1_600_000);
+const ROW: (u64, u64) = (150, 200_000);
+/// Rows are put in until that has taken so many times the moves of a start, one of them its own.
+const MENDING: u64 = 3;
+/// Moves after which no more is tried.
+const MOST: u64 = 4_000_000;
+/// How warm a fresh start is, and one that holds but for little.
+const WARM: Warmth = (30, 2);
+const COOL: Warmth = (12, 1);
+/// Parts of a start, by what its moves are divided by. It is given up where more is broken
+/// behind one than so many hundredths of the operations.
+const HOPELESS: [(u64, i64); 3] = [(4, 20), (4, 8), (2, 5)];
+/// Starts at each II, made at the same time.
+const SEEDS: [u64; 2] = [11, 12];
+
+/// A start at one II.
+struct Leap<'a> {
+    all: Loop<'a>,
+    allocatable: &'a [Reg],
+    ii: i64,
+    /// Schedules of so many cycles are there already.
+    known: i64,
+    /// The cycle of the branch.
+    branch: i64,
+    length: i64,
+    seed: u64,
+    /// Moves of the start.
+    moves: u64,
+}
+
+impl Leap<'_> {
+    /// What comes of it, and the moves that it took.
+    fn run(&self) -> (Option<Finished>, u64) {
+        let n = self.all.ops.ops.len() as u64;
+        let stages = (self.length + self.ii - 1) / self.ii;
+        let Some(mut state) = State::stretched(self.all, self.branch, self.ii, stages, self.length) else {
+            return (None, 0);
+        };
+        let moves = self.moves;
+        let (mut from, mut taken) = (0, 0);
+        for (part, broken) in HOPELESS {
+            let to = from + moves / part;
+            taken += state.anneal_part(from..to, moves, WARM, self.seed);
+            from = to;
+            if 100 * state.left() > broken * n as i64 {
+                return (None, taken);
+            }
+        }
+        let mut row = 0;
+        while state.left() > 0 {
+            row += 1;
+            if self.ii + row as i64 >= self.known || taken > MENDING * moves {
+                return (None, taken);
+            }
+            state = state.wider();
+            taken += state.anneal((ROW.0 * n).min(ROW.1), COOL, mix(self.seed, row));
+        }
+        (finished(self.all, &state, self.allocatable), taken)
+    }
+}
+
+impl Loops<'_> {
+    /// Shorten a kernel by a fresh start; whether that was possible.
+    pub(super) fn leap(&self, found: &mut Found) -> bool {
+        let best = &found.kernel;
+        let (known, ops) = (best.schedule.ii, &best.ops);
+        let Some(room) = self.room(&found.body, ops).filter(|room| room.first < known) else { return false };
+        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, limits: &room.limits };
+        let chain = room.plan.orders.chain(ops);
+        // The branch stands as many cycles before the end of the first stage.
+        let before = known - best.schedule.time.last().copied().unwrap_or(0);
+        let parts = if ops.ops.len() as u64 > LARGE { &PART[..] } else { &PARTS[..] };
+        let mut iis: Vec<i64> = parts.iter().map(|part| room.first + (known - room.first) * part / 100).collect();
+        iis.dedup();
+        let allocatable = &self.registers.allocatable;
+        let times = if self.patient { PATIENT } else { 1 };
+        let moves = times * (START.0 * ops.ops.len() as u64).min(START.1);
+        let mut taken = 0;
+        for ii in iis {
+            let length = (chain * LENGTH.0 / 100).max(ii * LENGTH.1 / 100);
+            if length > stages(self.sides.machine) * ii || taken > times * MOST {
+                continue;
+            }
+            let leaps =
+                SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed, moves });
+            let landed = together(&leaps, Leap::run);
+            taken += landed.iter().map(|l| l.1).max().unwrap_or(0);
+            let shortest = landed.into_iter().filter_map(|l| l.0).min_by_key(|f| f.0.ii);
+            if let Some((schedule, registers)) = shortest {
+                (found.kernel.schedule, found.kernel.registers) = (schedule, registers);
+                found.annealed = true;
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Leap;
+    use crate::vliw::kernel::anneal::tests::on_one_side;
+    use crate::vliw::kernel::modulo::keeps_orders;
+
+    /// II and stages of what comes of a start with four chains of ten additions on two units,
+    /// and the moves that it took.
+    fn leapt(ii: i64, registers: i64) -> (Option<(i64, i64)>, u64) {
+        on_one_side((4, 10), registers, |_, allocatable, _, all| {
+            let leap = Leap {
+                all,
+                allocatable,
+                ii,
+                known: 2 * ii,
+                branch: ii - 6,
+                length: 2 * ii - 3,
+                seed: 1,
+                moves: 50_000,
+            };
+            let (found, taken) = leap.run();
+            let shape = found.map(|(schedule, _)| {
+                assert!(keeps_orders(all.ops, schedule.ii, &schedule.time));
+                (schedule.ii, schedule.stages)
+            });
+            (shape, taken)
+        })
+    }
+
+    #[test]
+    fn a_start_at_the_bound_lands() {
+        // 40 additions and the branch in 21 rows of two units, with three registers.
+        assert_eq!(leapt(21, 3).0, Some((21, 2)));
+    }
+
+    #[test]
+    fn what_is_hopeless_is_given_up() {
+        // A row too few for the units: there is no start.
+        assert_eq!(leapt(20, 16), (None, 0));
+        // One register for four chains: the first quarter of the moves shows it.
+        assert_eq!(leapt(21, 1), (None, 12_500));
+    }
+}
