@@ -209,6 +209,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             rec_mii: k.rec_mii as u32,
             stages: k.schedule.stages as u32,
             least: k.least as u32,
+            held: k.held,
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();

@@ -4,12 +4,14 @@
 //! cause from the simulator. Cycles in which something issued are charged to
 //! the units as far as the resource bound needs them; on a machine that can
 //! issue several instructions at once the rest are cycles issued half empty,
-//! because the instructions that could have filled them waited for operands.
-//! Of the units' cycles, those spent on spills and moves are charged to the
+//! because the instructions that could have filled them waited for operands, or, in
+//! a pipelined loop above its bounds whose registers are taken nearly all the time,
+//! for registers. Of the units' cycles, those spent on spills and moves are charged to the
 //! registers. The cause with the most cycles is the bottleneck.
 
 use crate::resource::{Limit, Resource};
 use ciphermill_machine::Machine;
+use ciphermill_program::PipelinedLoop;
 use ciphermill_sim::Stats;
 
 /// The word, the sentence.
@@ -19,15 +21,26 @@ pub struct Bottleneck {
     pub why: String,
 }
 
-/// Blocks (or keys) processed by the run the counters are of.
-pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) -> Bottleneck {
+/// Hundredths of a loop's registers from which on they hold it up: values of an iteration
+/// cannot be laid end to end without a gap.
+const FULL: u32 = 85;
+
+/// Do registers hold a pipelined loop up?
+pub fn crowded(l: &PipelinedLoop) -> bool {
+    l.held >= FULL && l.ii > l.res_mii.max(l.rec_mii).max(l.least)
+}
+
+/// Blocks (or keys) processed by the run the counters are of; and whether it spent most of
+/// its time in a loop that is [`crowded`].
+pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64, crowded: bool) -> Bottleneck {
     let total = stats.cycles.max(1) as f64;
     let issue = stats.issue_cycles as f64;
     let needed = resource.cycles.min(issue + stats.stalls.unit as f64);
     let half_empty = (issue - needed).max(0.0);
     let overhead = needed * share(stats.roles.overhead, stats.instructions);
     let s = &stats.stalls;
-    let waiting = s.load_wait as f64 + s.operand_wait as f64 + half_empty;
+    let (for_registers, for_operands) = if crowded { (half_empty, 0.0) } else { (0.0, half_empty) };
+    let waiting = s.load_wait as f64 + s.operand_wait as f64 + for_operands;
     let units = (issue + s.unit as f64 - half_empty - overhead).max(0.0);
     // The first of equals wins, so the order is part of the definition.
     let causes = [
@@ -35,7 +48,7 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
         ("dependences", waiting + s.cross as f64),
         ("memory", (s.dcache + s.bank) as f64),
         ("branches", s.branch as f64),
-        ("registers", overhead + s.window as f64),
+        ("registers", overhead + s.window as f64 + for_registers),
         ("frontend", s.icache as f64),
     ];
     let (word, most) = causes.iter().copied().fold(("units", -1.0), |a, b| if b.1 > a.1 { b } else { a });
@@ -68,19 +81,27 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64) 
         }
         "memory" => format!("The data cache limits it: its misses take {:.0} % of the cycles", percent(most)),
         "branches" => format!("Branches limit it: refilling the pipeline takes {:.0} % of the cycles", percent(most)),
-        "registers" => format!("Registers limit it: {} take {:.0} % of the cycles", noun(word, s), percent(most)),
+        "registers" if crowded => {
+            format!(
+                "Registers limit it: too few for more iterations at once, they leave {:.0} % of the cycles half empty",
+                percent(most)
+            )
+        }
+        "registers" => {
+            format!("Registers limit it: {} take {:.0} % of the cycles", noun(word, s, crowded), percent(most))
+        }
         _ => format!("Instruction fetch limits it: its misses take {:.0} % of the cycles", percent(most)),
     };
     let next = causes.iter().copied().filter(|c| c.0 != word).fold(("", 0.0), |a, b| if b.1 > a.1 { b } else { a });
     let rest = if percent(next.1) >= 1.0 {
-        format!("; {:.0} % go to {}", percent(next.1), noun(next.0, s))
+        format!("; {:.0} % go to {}", percent(next.1), noun(next.0, s, crowded))
     } else {
         String::new()
     };
     Bottleneck { word, why: format!("{first}{rest}.") }
 }
 
-fn noun(word: &str, s: &ciphermill_sim::Stalls) -> &'static str {
+fn noun(word: &str, s: &ciphermill_sim::Stalls, crowded: bool) -> &'static str {
     match word {
         "units" => "issuing instructions",
         "dependences" if s.load_wait > s.operand_wait => "waiting for loads",
@@ -88,6 +109,7 @@ fn noun(word: &str, s: &ciphermill_sim::Stalls) -> &'static str {
         "memory" if s.bank > s.dcache => "bank conflicts",
         "memory" => "data cache misses",
         "branches" => "branches",
+        "registers" if crowded => "registers, too few for more iterations at once",
         "registers" if s.window > 0 => "spills, moves and window traps",
         "registers" => "spills and moves",
         _ => "instruction cache misses",
@@ -117,7 +139,7 @@ mod tests {
 
     fn word(stats: &Stats) -> Bottleneck {
         let resource = Resource { cycles: stats.issue_cycles as f64, limit: Limit::Issue };
-        find(&rv32(), stats, &resource, 10.0)
+        find(&rv32(), stats, &resource, 10.0, false)
     }
 
     #[test]
@@ -150,10 +172,24 @@ mod tests {
     fn slots_left_empty_are_charged_to_dependences() {
         let wide = stats(1000, Stalls::default());
         let resource = Resource { cycles: 300.0, limit: Limit::Units(vec!["lsu".into()]) };
-        let found = find(&rv32(), &wide, &resource, 10.0);
+        let found = find(&rv32(), &wide, &resource, 10.0, false);
         assert_eq!(found.word, "dependences");
         let resource = Resource { cycles: 900.0, limit: Limit::Units(vec!["lsu".into()]) };
-        let found = find(&rv32(), &wide, &resource, 10.0);
+        let found = find(&rv32(), &wide, &resource, 10.0, false);
         assert!(found.why.starts_with("Functional units limit it: lsu is busy in 90 % of the cycles"), "{}", found.why);
+    }
+
+    #[test]
+    fn slots_left_empty_are_charged_to_registers_that_are_full() {
+        let wide = stats(1000, Stalls::default());
+        let resource = Resource { cycles: 300.0, limit: Limit::Units(vec!["lsu".into()]) };
+        let found = find(&rv32(), &wide, &resource, 10.0, true);
+        assert_eq!(found.word, "registers");
+        assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
+        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, least: 0, held: 90 };
+        assert!(crowded(&full));
+        // Registers to spare; a schedule that cannot be shorter.
+        assert!(!crowded(&PipelinedLoop { held: 60, ..full }));
+        assert!(!crowded(&PipelinedLoop { least: 120, ..full }));
     }
 }

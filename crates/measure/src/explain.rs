@@ -364,7 +364,11 @@ fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
 fn alive(machine: &Machine, kernel: &Kernel<'_>) -> Vec<Alive> {
     let usable = |f: usize| {
         let of = |r: &&Reg| machine.regs[usize::from(r.0)].file == f;
-        machine.abi.allocatable.iter().chain(&machine.abi.scratch).filter(of).count() as u64
+        let abi = &machine.abi;
+        // A pipelined loop uses the return address's, too, which waits in the frame meanwhile.
+        let back = abi.return_address.iter().filter(|_| machine.issue.explicit);
+        let back = back.filter(|r| !abi.allocatable.contains(r) && !abi.scratch.contains(r));
+        abi.allocatable.iter().chain(&abi.scratch).chain(back).filter(of).count() as u64
     };
     let one = |(f, alive): (usize, u64)| Alive { file: machine.files[f].name.clone(), alive, of: usable(f) };
     kernel.live().into_iter().enumerate().map(one).filter(|a| a.of > 0).collect()

@@ -106,7 +106,10 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
             let all = core::resource(core, &core::Slope { from: &none, to: counts, blocks: 1.0 });
             core::bottleneck(counts, whole, &all)
         }
-        _ => bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run),
+        _ => {
+            let crowded = ran_most(program, whole).first().is_some_and(|l| bottleneck::crowded(l));
+            bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run, crowded)
+        }
     };
     let counted = whole.core.as_ref();
     let pipeline = match &request.trace {
@@ -284,10 +287,15 @@ fn metrics(s: &Stats, width: u16) -> Metrics {
 }
 
 /// The pipelined loops of the functions that ran, the busiest function's first.
-fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
+fn ran_most<'a>(program: &'a Program, stats: &Stats) -> Vec<&'a PipelinedLoop> {
     let ran = |l: &&PipelinedLoop| stats.per_func.get(l.func as usize).copied().unwrap_or(0);
     let mut list: Vec<&PipelinedLoop> = program.loops.iter().filter(|l| ran(l) > 0).collect();
     list.sort_by_key(|l| std::cmp::Reverse(ran(l)));
+    list
+}
+
+/// What is said of them.
+fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
     let one = |l: &PipelinedLoop| Loop {
         ii: l.ii,
         res_mii: l.res_mii,
@@ -296,7 +304,7 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
         least: l.least.max(l.res_mii).max(l.rec_mii),
     };
-    list.into_iter().map(one).collect()
+    ran_most(program, stats).into_iter().map(one).collect()
 }
 
 fn breakdown(s: &Stats) -> Breakdown {

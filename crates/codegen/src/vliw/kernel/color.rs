@@ -139,6 +139,21 @@ pub fn left(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
     sides.pool.iter().enumerate().map(|(s, pool)| pool.len() as i64 - taken(s)).collect()
 }
 
+/// Hundredths of a side's registers that have values, the mean of all cycles: of the side with
+/// the most.
+pub fn held(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule) -> u32 {
+    let webs = webs(sides.machine, ops, schedule).unwrap_or_default();
+    let left = left(sides, ops);
+    let of = |side: usize| {
+        let (pool, ii) = (sides.pool[side].len(), schedule.ii);
+        let mine: Vec<&Web> = webs.iter().filter(|w| w.side == side).collect();
+        let outside = (pool as i64 - left[side]) * ii;
+        let all = outside + crowd(&mine, ii).iter().sum::<usize>() as i64;
+        (100 * all / (pool as i64 * ii).max(1)) as u32
+    };
+    (0..sides.files.len()).map(of).max().unwrap_or(0)
+}
+
 fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
     let n = ops.ops.len();
     let ii = schedule.ii;

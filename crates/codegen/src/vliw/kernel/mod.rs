@@ -133,6 +133,8 @@ pub struct Kernel {
     pub rotating: Option<rotating::Names>,
     /// No schedule is shorter: an exact scheduler's word, 0 without one.
     pub least: i64,
+    /// Hundredths of the fullest side's registers that have values.
+    pub held: u32,
 }
 
 impl Kernel {
@@ -179,6 +181,9 @@ pub fn pipeline(
         let Some((mut kernel, own)) = found else { continue };
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
+        }
+        if kernel.rotating.is_none() {
+            kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
         replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
         kernels.push(kernel);
@@ -456,7 +461,7 @@ impl Loops<'_> {
                     let ops = ops.clone();
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0 });
+                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0, held: 0 });
                 }
                 Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
                 Err(short) => {

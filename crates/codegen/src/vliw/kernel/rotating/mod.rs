@@ -143,6 +143,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         res_mii,
         rec_mii,
         least: 0,
+        held: 0,
         rotating: Some(Names { ring, of, back }),
     }))
 }
