@@ -4,11 +4,16 @@
 
 use super::body::{Body, From};
 use super::place::{At, Ops, Sides, settle};
+use super::rounds;
 use crate::CompileError;
 use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+
+/// Orders looked at for the longest way round.
+const ROUNDS: i64 = 20_000_000;
 
 /// An order between two operations of one iteration: the second issues at
 /// least so many cycles after the first.
@@ -180,10 +185,16 @@ pub fn res_mii(sides: &Sides<'_>, ops: &Ops) -> i64 {
 
 /// The bounds that hold whatever runs where: ResMII of the loop's own
 /// operations on the units of all sides, and RecMII without copies between
-/// sides.
+/// sides, by values and by the order of accesses to memory.
 pub fn lower(sides: &Sides<'_>, body: &Body) -> Result<(i64, i64), CompileError> {
     let ops = one_side(sides, body)?;
-    Ok((resources(sides, &ops), Orders::of(&ops).rec_mii(&ops)))
+    let single = Orders::of(&ops);
+    let values = single.rec_mii(&ops);
+    let work = Cell::new(ROUNDS);
+    let round = rounds::Orders::new(&ops).least(values, values.max(2 * single.chain(&ops) + 2), &work);
+    // Without an answer in that time: what values say.
+    let rec_mii = round.filter(|_| work.get() > 0).unwrap_or(values);
+    Ok((resources(sides, &ops), rec_mii))
 }
 
 /// A body with all of it on one side.

@@ -36,6 +36,7 @@ mod redivide;
 mod refine;
 mod relieve;
 pub mod rotating;
+mod rounds;
 pub mod spill;
 mod squeeze;
 pub mod table;

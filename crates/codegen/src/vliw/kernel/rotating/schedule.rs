@@ -11,10 +11,9 @@
 //! The branch stands at the end of the first stage: it says whether another
 //! iteration begins, and turns the registers' names.
 
-use super::super::body::From;
-use super::super::graph::latency;
 use super::super::modulo::{Schedule, mix};
 use super::super::place::{Ops, Sides};
+use super::super::rounds::{Edge, Orders};
 use super::super::table::Table;
 use ciphermill_machine::InstrId;
 use std::cell::Cell;
@@ -23,120 +22,6 @@ use std::collections::BTreeSet;
 
 /// Placements for each operation before an attempt is given up.
 const BUDGET: usize = 4;
-
-/// `t[second] + distance * II >= t[first] + cycles`.
-#[derive(Clone, Copy)]
-struct Edge {
-    first: usize,
-    second: usize,
-    cycles: i64,
-    distance: i64,
-}
-
-/// The orders between the operations of a loop.
-pub struct Orders {
-    edges: Vec<Edge>,
-    preds: Vec<Vec<Edge>>,
-    succs: Vec<Vec<Edge>>,
-}
-
-impl Orders {
-    pub fn new(ops: &Ops) -> Orders {
-        let n = ops.ops.len();
-        let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
-        let edges = edges(ops);
-        for e in &edges {
-            preds[e.second].push(*e);
-            succs[e.first].push(*e);
-        }
-        Orders { edges, preds, succs }
-    }
-
-    /// Longest way from the beginning of an iteration to each operation, with the
-    /// ways round through other iterations; none where they never end, because the
-    /// interval is shorter than some way round; nor where `work` comes to its end.
-    pub fn depths(&self, ii: i64, work: &Cell<i64>) -> Option<Vec<i64>> {
-        let n = self.preds.len();
-        let mut depth = vec![0i64; n];
-        let mut before = vec![n; n];
-        for _ in 0..=n {
-            work.set(work.get() - (n + self.edges.len()) as i64);
-            if work.get() <= 0 {
-                return None;
-            }
-            let mut changed = false;
-            for e in &self.edges {
-                let d = depth[e.first] + e.cycles - e.distance * ii;
-                if d > depth[e.second] {
-                    depth[e.second] = d;
-                    before[e.second] = e.first;
-                    changed = true;
-                }
-            }
-            if !changed {
-                return Some(depth);
-            }
-            // The longest ways lead round: each turn makes them longer.
-            if goes_round(&before) {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// The least interval of at least `first` cycles that no way round forbids.
-    pub fn least(&self, first: i64, last: i64, work: &Cell<i64>) -> Option<i64> {
-        let fits = |ii: i64| self.depths(ii, work).is_some();
-        if fits(first) {
-            return Some(first);
-        }
-        if !fits(last) {
-            return None;
-        }
-        let (mut low, mut high) = (first, last);
-        while high - low > 1 {
-            let middle = low + (high - low) / 2;
-            if fits(middle) { high = middle } else { low = middle }
-        }
-        Some(high)
-    }
-}
-
-/// Does the way back from some operation, each of which names the one before it
-/// (or none: their number), come to itself?
-fn goes_round(before: &[usize]) -> bool {
-    let mut seen_from = vec![usize::MAX; before.len()];
-    (0..before.len()).any(|start| {
-        let mut i = start;
-        while i < before.len() && seen_from[i] == usize::MAX {
-            seen_from[i] = start;
-            i = before[i];
-        }
-        i < before.len() && seen_from[i] == start
-    })
-}
-
-fn edges(ops: &Ops) -> Vec<Edge> {
-    let mut out = Vec::new();
-    for (i, op) in ops.ops.iter().enumerate() {
-        for &(_, from) in &op.reads {
-            if let From::Node(p, d) = from {
-                out.push(Edge { first: p, second: i, cycles: latency(ops, p), distance: i64::from(d) });
-            }
-        }
-    }
-    let memory = ops.memory.iter().map(|&(a, b, cycles, d)| Edge {
-        first: a,
-        second: b,
-        cycles: i64::from(cycles),
-        distance: i64::from(d),
-    });
-    out.extend(memory.filter(|e| e.first != e.second));
-    // Operations stand in an order that respects their dependences: taken in it, a
-    // chain is followed to its end in one go.
-    out.sort_by_key(|e| e.first);
-    out
-}
 
 /// Which operation is placed first.
 #[derive(Clone, Copy, Debug)]
