@@ -108,11 +108,13 @@ pub fn choose(
     // Where work is to be divided between clusters, a search for how takes longer
     // than everything else: forms of one block at a time are compared without one.
     // Several blocks gain too much by it for that: they are compared with the best of
-    // one block by what a search finds at once. Only the last form is made with all effort.
+    // one block by what a search finds at once, and by how far that is from the bound. Only the
+    // last form is made with all effort.
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
-        Ok((cycles(&chosen)?, chosen))
+        let gain = if effort == Effort::Unrefined { gain(&chosen) } else { 0.0 };
+        Ok((cycles(&chosen)? - gain, chosen))
     };
     let first = if divided { Effort::Quick } else { Effort::Full };
     let mut forms = Vec::new();
@@ -149,8 +151,16 @@ pub fn choose(
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }
 
-/// Steady-state cycles of a form, and the form.
+/// Steady-state cycles of a form, or what they are expected to become, and the form.
 type Tried = (f64, Chosen);
+
+/// Cycles a block by which all effort is expected to shorten a form that was made hastily: half
+/// the way to the bound of its longest loop, and less where several blocks make that longer.
+fn gain(form: &Chosen) -> f64 {
+    let longest = form.program.loops.iter().max_by_key(|l| l.ii);
+    let left = longest.map_or(0, |l| l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
+    f64::from(left) / f64::from(2 * form.jam * form.jam)
+}
 
 /// The form with the fewest cycles, the first of those that are equal.
 fn least(tried: impl IntoIterator<Item = Tried>) -> Option<Tried> {
