@@ -9,21 +9,21 @@
 //! Phys. 90, 1990; how much is drawn anew for each move, about as in simulated annealing),
 //! until nothing is broken.
 //!
-//! It begins in one of two ways. [`State::without`] takes a row out of a schedule that is
-//! complete: what stood behind it in each stage comes a cycle earlier, and only orders that
-//! had no cycle to spare across that row are broken. [`State::stretched`] spreads an iteration
-//! evenly over the cycles of so many stages.
-//!
-//! Intervals, sides and stages stay as they are; what comes out is checked once more.
+//! How a schedule begins is in [`begin`], how operations change sides on the way in [`sides`].
+//! Intervals and stages stay as they are; what comes out is checked once more.
 
-use super::graph::{kept, latency};
+mod begin;
+mod sides;
+
+use super::graph::kept;
 use super::modulo::{Schedule, keeps_orders, mix};
-use super::place::{Ops, Origin, Sides};
+use super::place::{Ops, Sides};
 use super::relieve::Neighbours;
-use super::table::{Table, shuffle};
+use super::table::Table;
 use ciphermill_machine::InstrId;
+use sides::Outside;
+pub use sides::level;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What a cycle costs by which an order fails.
@@ -42,6 +42,8 @@ const STEADY: u64 = 64;
 const LOOK: usize = 128;
 /// Parts of a unit of warmth.
 const PARTS: i64 = 256;
+/// One move of so many takes an operation to another side.
+const SIDED: usize = 8;
 /// Operations of another row that one is tried to change places with.
 const EXCHANGED: usize = 4;
 
@@ -62,8 +64,18 @@ pub struct Loop<'a> {
     pub near: &'a Neighbours,
     /// Accesses that would probably meet in a bank of memory stand in different cycles.
     pub apart: bool,
-    /// Registers on each side.
-    pub limits: &'a [i64],
+    /// Registers of each side, those of values from outside among them.
+    pub pool: &'a [i64],
+}
+
+impl<'a> Loop<'a> {
+    /// The same loop, some of whose operations have changed sides.
+    pub fn settled<'b>(self, ops: &'b Ops) -> Loop<'b>
+    where
+        'a: 'b,
+    {
+        Loop { ops, ..self }
+    }
 }
 
 /// `sign * (time[own] - time[other]) + cycles <= 0`.
@@ -101,6 +113,8 @@ struct Value {
 /// A schedule that is being annealed.
 pub struct State<'a> {
     all: Loop<'a>,
+    /// The operations, with the sides that they have now.
+    ops: Ops,
     table: Table<'a>,
     schedule: Schedule,
     /// The orders that each operation is one of two in, one operation's after the other's,
@@ -126,6 +140,10 @@ pub struct State<'a> {
     crowded: Vec<(usize, usize)>,
     /// Operations with orders that failed then.
     broken: Vec<usize>,
+    /// Values from outside.
+    outside: Outside,
+    /// Registers of each side that these leave.
+    limits: Vec<i64>,
     /// Values beyond the limits, over all rows.
     excess: i64,
     /// What rows cost.
@@ -136,11 +154,11 @@ pub struct State<'a> {
 
 impl<'a> State<'a> {
     /// Nothing stands yet.
-    fn empty(all: Loop<'a>, ii: i64, stages: i64) -> State<'a> {
-        let (ops, near) = (all.ops, all.near);
+    fn empty(all: Loop<'a>, ops: &Ops, ii: i64, stages: i64) -> State<'a> {
+        let near = all.near;
         let n = ops.ops.len();
         let mut values: Vec<Value> = vec![Value::default(); n];
-        let (mut spans, mut among) = (vec![Vec::new(); all.limits.len()], vec![0; n]);
+        let (mut spans, mut among) = (vec![Vec::new(); all.pool.len()], vec![0; n]);
         let mut orders: Vec<Vec<Order>> = vec![Vec::new(); n];
         let mut touched = vec![SmallVec::new(); n];
         for i in 0..n {
@@ -169,8 +187,10 @@ impl<'a> State<'a> {
         ops.live_out.iter().for_each(|l| values[l.0].behind = true);
         let read = |r: &(usize, i64)| (r.0 as u32, (r.1 * ii) as i32);
         let readers: Vec<Vec<(u32, i32)>> = near.readers.iter().map(|l| l.iter().map(read).collect()).collect();
+        let outside = Outside::of(ops, all.pool.len());
         State {
             all,
+            ops: ops.clone(),
             table: Table::new(all.sides, ops, ii, all.apart),
             schedule: Schedule { ii, time: vec![0; n], variant: vec![InstrId(0); n], stages },
             begins: begins(&orders),
@@ -179,148 +199,18 @@ impl<'a> State<'a> {
             readers: readers.concat(),
             touched,
             values,
-            live: vec![0; ii as usize * all.limits.len()],
+            live: vec![0; ii as usize * all.pool.len()],
             arcs: vec![(0, 0); n],
             spans,
             among,
             crowded: Vec::new(),
             broken: Vec::new(),
+            limits: all.pool.iter().enumerate().map(|(side, pool)| pool - outside.on(side)).collect(),
+            outside,
             excess: 0,
             heat: 0,
             faults: 0,
         }
-    }
-
-    /// A schedule without one of its rows. `None` where an operation of that row finds no
-    /// other.
-    pub fn without(all: Loop<'a>, schedule: &Schedule, row: i64) -> Option<State<'a>> {
-        let ii = schedule.ii - 1;
-        let mut homeless = Vec::new();
-        let mut state = State::empty(all, ii, schedule.stages);
-        for (i, op) in all.ops.ops.iter().enumerate() {
-            let (stage, own) = (schedule.time[i] / schedule.ii, schedule.time[i] % schedule.ii);
-            let (time, variant) = (schedule.time[i] - stage - i64::from(own > row), schedule.variant[i]);
-            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
-            if own == row {
-                homeless.push(i);
-                continue;
-            }
-            let to = state.table.row(time);
-            let unit = state.table.free(to, op, variant)?;
-            state.table.put(to, i, op, variant, unit);
-        }
-        for i in homeless {
-            state.put_near(i, state.schedule.time[i])?;
-        }
-        state.count_all();
-        Some(state)
-    }
-
-    /// The same with one more row, behind the one in which most is broken.
-    pub fn wider(&self) -> State<'a> {
-        let (all, ii) = (self.all, self.schedule.ii);
-        let mut broken = vec![0i64; ii as usize];
-        for (side, limit) in all.limits.iter().enumerate() {
-            let live = &self.live[side * ii as usize..(side + 1) * ii as usize];
-            broken.iter_mut().zip(live).for_each(|(b, &l)| *b += (i64::from(l) - limit).max(0));
-        }
-        for (i, time) in self.schedule.time.iter().enumerate() {
-            broken[(time % ii) as usize] += self.faults_at(i);
-        }
-        let branch = self.schedule.time.last().map_or(0, |t| t % ii);
-        let row = (0..branch.max(1)).max_by_key(|&r| (broken[r as usize], -r)).unwrap_or(0);
-        let mut state = State::empty(all, ii + 1, self.schedule.stages);
-        for (i, op) in all.ops.ops.iter().enumerate() {
-            let (stage, own) = (self.schedule.time[i] / ii, self.schedule.time[i] % ii);
-            let (time, variant) = (self.schedule.time[i] + stage + i64::from(own > row), self.schedule.variant[i]);
-            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
-            let to = state.table.row(time);
-            let unit = state.table.free(to, op, variant).flatten();
-            state.table.put(to, i, op, variant, unit);
-        }
-        state.count_all();
-        state
-    }
-
-    /// A schedule of other operations of the same loop: what is in both stands where it stood.
-    /// `None` where there is no place for an operation.
-    pub fn carried(all: Loop<'a>, schedule: &Schedule, old: &Ops) -> Option<State<'a>> {
-        let stood = old.origins.iter().zip(schedule.time.iter().zip(&schedule.variant));
-        let stood: BTreeMap<Origin, (i64, InstrId)> =
-            stood.filter(|o| *o.0 != Origin::Own).map(|(&o, (&t, &v))| (o, (t, v))).collect();
-        let mut state = State::empty(all, schedule.ii, schedule.stages);
-        let (mut homeless, mut copies) = (Vec::new(), Vec::new());
-        for (i, op) in all.ops.ops.iter().enumerate() {
-            let Some(&(time, variant)) = stood.get(&all.ops.origins[i]) else {
-                copies.push(i);
-                continue;
-            };
-            (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
-            let row = state.table.row(time);
-            match op.variants.contains(&variant).then(|| state.table.free(row, op, variant)).flatten() {
-                Some(unit) => state.table.put(row, i, op, variant, unit),
-                None => homeless.push(i),
-            }
-        }
-        for i in homeless {
-            state.put_near(i, state.schedule.time[i])?;
-        }
-        for i in copies {
-            let read = |r: &(usize, i64)| state.schedule.time[r.0] + r.1 * schedule.ii;
-            let first = all.near.readers[i].iter().map(read).min().unwrap_or(0);
-            let at = (first - latency(all.ops, i)).clamp(0, schedule.stages * schedule.ii - 1);
-            state.put_near(i, at)?;
-        }
-        state.count_all();
-        Some(state)
-    }
-
-    /// A schedule in which every operation stands in proportion to the longest way from it to
-    /// the end of its iteration, which takes so many cycles. Where stages leave more, those
-    /// that one unit has to do are placed first. `None` where units are too few for that.
-    pub fn stretched(all: Loop<'a>, branch: i64, ii: i64, stages: i64, length: i64) -> Option<State<'a>> {
-        let n = all.ops.ops.len();
-        let mut state = State::empty(all, ii, stages);
-        let way = ways(all);
-        let chain = way.iter().max().copied().unwrap_or(0).max(1);
-        let last = length.min(stages * ii) - 2;
-        let wish = |i: usize| if i + 1 == n { branch } else { last - way[i] * last / chain };
-        // What only the next iteration reads stands behind its readers, when they do.
-        let next = |i: usize| all.near.readers[i].iter().all(|r| r.1 > 0) && all.ops.initial.contains_key(&i);
-        let units = |i: usize| all.ops.ops[i].variants.iter().fold(0, |m, v| m | all.sides.units[usize::from(v.0)]);
-        let choice = |i: usize| length < stages * ii && units(i).count_ones() > 1;
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by_key(|&i| (i + 1 != n, next(i), choice(i), wish(i)));
-        for i in order {
-            let readers = all.near.readers[i].iter().filter(|r| r.0 != i).map(|r| state.schedule.time[r.0] + 1);
-            let at = if next(i) { readers.max().unwrap_or(last) } else { wish(i) };
-            state.put_near(i, at)?;
-        }
-        state.count_all();
-        Some(state)
-    }
-
-    /// An operation gets the place nearest to a cycle.
-    fn put_near(&mut self, i: usize, at: i64) -> Option<()> {
-        let (ops, ii) = (self.all.ops, self.schedule.ii);
-        let op = &ops.ops[i];
-        let branch = i + 1 == ops.ops.len();
-        let cycles = 0..self.schedule.stages * ii;
-        let around = (0..if branch { 1 } else { ii }).flat_map(|by| [at - by, at + by]).filter(|t| cycles.contains(t));
-        for t in around {
-            let row = self.table.row(t);
-            if self.table.count[row] >= self.table.width() {
-                continue;
-            }
-            let found = self.table.best(row, op);
-            let found = found.or_else(|| shuffle(&mut self.table, ops, &mut self.schedule.variant, row, i));
-            if let Some((v, unit)) = found {
-                (self.schedule.time[i], self.schedule.variant[i]) = (t, v);
-                self.table.put(row, i, op, v, unit);
-                return Some(());
-            }
-        }
-        None
     }
 
     fn count_all(&mut self) {
@@ -356,9 +246,14 @@ impl<'a> State<'a> {
         self.heat + FAULT * self.faults
     }
 
+    /// The operations, with the sides that they have now.
+    pub fn ops(&self) -> &Ops {
+        &self.ops
+    }
+
     /// The schedule, where nothing is broken.
     pub fn finish(&self) -> Option<&Schedule> {
-        let whole = self.left() == 0 && keeps_orders(self.all.ops, self.schedule.ii, &self.schedule.time);
+        let whole = self.left() == 0 && keeps_orders(&self.ops, self.schedule.ii, &self.schedule.time);
         whole.then_some(&self.schedule)
     }
 
@@ -416,7 +311,7 @@ impl<'a> State<'a> {
         let rows = &mut self.live[side * ii..(side + 1) * ii];
         let first = row(cycles.0, ii as i64) as usize;
         let last = first + (cycles.1 - cycles.0) as usize;
-        let limit = self.all.limits[side] as i32;
+        let limit = self.limits[side] as i32;
         let (mut excess, mut heat) = (0, 0);
         let mut each = |rows: &mut [i32]| {
             for row in rows {
@@ -443,7 +338,7 @@ impl<'a> State<'a> {
         let look = LOOK.max(self.values.len() / 2) as u64;
         let mut dice = Dice(mix(seed, moves + part.start));
         let mut warm_now = warm(warmth, part.start, moves);
-        let first = part.start;
+        let (first, sided) = (part.start, self.all.sided());
         for k in part.clone() {
             if self.left() == 0 {
                 return k - first;
@@ -457,7 +352,12 @@ impl<'a> State<'a> {
             // Zeros at the end of a random number: each one more is half as likely.
             let chance = dice.roll();
             let drawn = i64::from(chance.trailing_zeros()) * PARTS + (chance >> 56) as i64;
-            self.step(&mut dice, drawn * warm_now / (PARTS * PARTS));
+            let allowed = drawn * warm_now / (PARTS * PARTS);
+            if sided && dice.below(SIDED) == 0 {
+                self.change_sides(&mut dice, allowed);
+            } else {
+                self.step(&mut dice, allowed);
+            }
         }
         part.end - first
     }
@@ -465,14 +365,14 @@ impl<'a> State<'a> {
     /// See what is broken.
     fn look(&mut self) {
         let rows = 0..self.schedule.ii as usize;
-        let all = (0..self.all.limits.len()).flat_map(|side| rows.clone().map(move |row| (side, row)));
+        let all = (0..self.limits.len()).flat_map(|side| rows.clone().map(move |row| (side, row)));
         self.crowded = all.filter(|&(side, row)| self.crowds(side, row)).collect();
         self.broken = (0..self.values.len()).filter(|&i| self.faults_at(i) > 0).collect();
     }
 
     /// Has a row of a side more values than registers?
     fn crowds(&self, side: usize, row: usize) -> bool {
-        i64::from(self.live[side * self.schedule.ii as usize + row]) > self.all.limits[side]
+        i64::from(self.live[side * self.schedule.ii as usize + row]) > self.limits[side]
     }
 
     /// The cycles that its neighbours leave an operation.
@@ -599,7 +499,6 @@ impl<'a> State<'a> {
     /// Move an operation, by itself or in exchange for another, if that costs no more than is
     /// allowed.
     fn go(&mut self, i: usize, to: i64, allowed: i64, first: usize) {
-        let op = &self.all.ops.ops[i];
         let (now, old) = (self.schedule.time[i], self.schedule.variant[i]);
         let ii = self.schedule.ii;
         let (row, new) = (row(now, ii) as usize, row(to, ii) as usize);
@@ -609,6 +508,7 @@ impl<'a> State<'a> {
             return;
         }
         let alone = self.table.count[new] < self.table.width();
+        let op = &self.ops.ops[i];
         if let Some((v, unit)) = alone.then(|| self.table.best(new, op)).flatten() {
             self.table.take(row, i, op, old);
             self.table.put(new, i, op, v, unit);
@@ -628,7 +528,7 @@ impl<'a> State<'a> {
     /// Operation `i`, which counts in the new one of two rows already, takes the place of
     /// `other` there, which goes to the row that was left.
     fn exchange(&mut self, i: usize, other: usize, rows: (usize, usize), most: i64) -> bool {
-        let (op, its) = (&self.all.ops.ops[i], &self.all.ops.ops[other]);
+        let (op, its) = (&self.ops.ops[i], &self.ops.ops[other]);
         let (old, was) = (self.schedule.variant[i], self.schedule.variant[other]);
         let ii = self.schedule.ii;
         let from = self.schedule.time[other];
@@ -638,6 +538,7 @@ impl<'a> State<'a> {
             return false;
         }
         let Some(undo) = self.transfer(other, from + by, most) else { return false };
+        let (op, its) = (&self.ops.ops[i], &self.ops.ops[other]);
         self.table.take(rows.0, i, op, old);
         self.table.take(rows.1, other, its, was);
         if let Some((v, unit)) = self.table.best(rows.1, op)
@@ -705,31 +606,13 @@ fn warm(warmth: Warmth, k: u64, moves: u64) -> i64 {
     ((PARTS + now % PARTS) << (now / PARTS)).max(1)
 }
 
-/// The longest way from each operation to the end of its iteration.
-fn ways(all: Loop<'_>) -> Vec<i64> {
-    let n = all.ops.ops.len();
-    let mut way = vec![0i64; n];
-    loop {
-        let mut longer = false;
-        for i in (0..n).rev() {
-            let after = all.near.after[i].iter().filter(|e| e.distance == 0);
-            let own = after.map(|e| way[e.other] + e.cycles).max().unwrap_or(0);
-            longer |= own > way[i];
-            way[i] = way[i].max(own);
-        }
-        if !longer {
-            return way;
-        }
-    }
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::{Loop, State, warm};
     use crate::vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::modulo::Schedule;
-    use crate::vliw::kernel::place::{At, Sides, settle};
+    use crate::vliw::kernel::place::{At, Ops, Sides, settle};
     use crate::vliw::kernel::relieve::Neighbours;
     use ciphermill_machine::{InstrId, Machine, Reg};
     use std::path::Path;
@@ -765,6 +648,7 @@ pub(super) mod tests {
     }
 
     /// A loop on the C6201 with all chains on the first side, two units of which add a constant.
+    /// Nothing may leave it.
     pub fn on_one_side<T>(
         (chains, links): (usize, usize),
         registers: i64,
@@ -775,10 +659,20 @@ pub(super) mod tests {
         let sides = Sides::new(&m, &free);
         let body = body(&m, chains, links);
         let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
-        let ops = settle(&body, &sides, &at).unwrap();
+        let mut ops = settle(&body, &sides, &at).unwrap();
+        ops.cross_stall = 1;
         let near = Neighbours::of(&ops);
-        let limits = vec![registers; sides.files.len()];
-        run(&body, &free, &at, Loop { sides: &sides, ops: &ops, near: &near, apart: false, limits: &limits })
+        // One more for the value from outside.
+        let pool = vec![registers + 1; sides.files.len()];
+        run(&body, &free, &at, Loop { sides: &sides, ops: &ops, near: &near, apart: false, pool: &pool })
+    }
+
+    /// The same, and everything may go to the other side, which has the same units.
+    pub fn on_two_sides<T>(shape: (usize, usize), registers: i64, run: impl FnOnce(Loop<'_>) -> T) -> T {
+        on_one_side(shape, registers, |_, _, _, all| {
+            let ops = Ops { cross_stall: 0, ..all.ops.clone() };
+            run(all.settled(&ops))
+        })
     }
 
     /// What comes of a fresh start.

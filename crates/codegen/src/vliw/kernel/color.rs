@@ -125,6 +125,11 @@ fn outside(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule) -> Vec<(VReg, usiz
     out
 }
 
+/// Registers of each side.
+pub fn pool(sides: &Sides<'_>) -> Vec<i64> {
+    sides.pool.iter().map(|pool| pool.len() as i64).collect()
+}
+
 /// Registers of each side that values from outside leave; fewer than none where they are too many.
 pub fn left(sides: &Sides<'_>, ops: &Ops) -> Vec<i64> {
     let mut seen = BTreeSet::new();

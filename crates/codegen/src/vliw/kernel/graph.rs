@@ -210,6 +210,21 @@ pub fn resources(sides: &Sides<'_>, ops: &Ops) -> i64 {
 }
 
 fn resource_bound<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>) -> i64 {
+    let mut most = 1;
+    let issue = bound_to(sides, variants, |work, units| most = most.max(work.div_ceil(units)));
+    most.max(issue.div_ceil(u64::from(sides.machine.issue.width.max(1)))) as i64
+}
+
+/// Operations for which the units that they cannot leave have no cycle at an II.
+pub fn without_units<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>, ii: i64) -> u64 {
+    let mut most = 0;
+    bound_to(sides, variants, |work, units| most = most.max(work.saturating_sub(units * ii as u64)));
+    most
+}
+
+/// For every set of units, the operations that cannot leave them and the number of the
+/// units; and the number of all operations.
+fn bound_to<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>, mut each: impl FnMut(u64, u64)) -> u64 {
     let machine = sides.machine;
     let of = |list: &[InstrId]| list.iter().fold(0u64, |m, v| m | sides.units[usize::from(v.0)]);
     // `(units, operations that cannot leave them)`; there are few different sets.
@@ -234,11 +249,8 @@ fn resource_bound<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [Ins
     let capacity = |set: u64| -> u64 {
         machine.units.iter().enumerate().filter(|(u, _)| set >> (*u).min(63) & 1 == 1).map(|(_, x)| u64::from(x.count)).sum()
     };
-    let bound = |set: u64| {
-        let work = counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>();
-        work.div_ceil(capacity(set).max(1))
-    };
-    let issue = counts.iter().map(|c| c.1).sum::<u64>();
-    let most = unions.into_iter().map(bound).max().unwrap_or(1);
-    most.max(issue.div_ceil(u64::from(machine.issue.width.max(1)))).max(1) as i64
+    for set in unions {
+        each(counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>(), capacity(set).max(1));
+    }
+    counts.iter().map(|c| c.1).sum()
 }

@@ -2,22 +2,26 @@
 //!
 //! Rows taken out of a schedule one after the other lead to one from which no row can be taken
 //! any more, and the closer its iterations stand, the sooner. So a short schedule is first tried
-//! to be made from nothing: at an II not far from the least, an iteration spread over half as
-//! many cycles again as its longest chain of dependences takes, in as many stages as that needs.
-//! There every operation has somewhere to go. What is broken when all is cold is mended by rows
-//! put in where most is broken. The first II that works is taken; what is still there to be
-//! gained by other divisions between the sides, a walk finds afterwards ([`super::redivide`]).
+//! to be made from nothing: at an II well below it, an iteration spread over half as many
+//! cycles again as its longest chain of dependences takes, in as many stages as that needs.
+//! There every operation has somewhere to go; before, operations change sides until units have
+//! cycles enough ([`level`]). What is broken when all is cold is mended by rows put in where most
+//! is broken. From where a start lands another is tried, as long as that is far from the least;
+//! nearer to it rows are taken out one by one ([`super::squeeze`]).
 
-use super::anneal::{Loop, State, Warmth};
+use super::anneal::{Loop, State, Warmth, level};
 use super::modulo::mix;
-use super::squeeze::{Finished, LARGE, PATIENT, finished, together};
-use super::{Found, Loops, stages};
+use super::squeeze::{Finished, PATIENT, finished, together};
+use super::{Found, Loops, color, stages};
 use ciphermill_machine::Reg;
 
-/// IIs that are tried, in hundredths of the way from the least to the best so far; and for a
-/// loop so large that a start takes as long as several of others.
-const PARTS: [i64; 4] = [20, 35, 50, 70];
-const PART: [i64; 1] = [40];
+/// IIs that are tried, in hundredths of the way from the least to the best so far: the second
+/// where no start at the first lands.
+const PARTS: [i64; 2] = [65, 80];
+/// Starts one after the other, each below the one before, and by how many hundredths of the
+/// least an II has to be longer for a start below it to be worth its time.
+const TIMES: usize = 3;
+const AGAIN: i64 = 20;
 /// Cycles of an iteration, in hundredths of its longest chain, and at least in hundredths of
 /// the II.
 const LENGTH: (i64, i64) = (155, 190);
@@ -25,9 +29,7 @@ const LENGTH: (i64, i64) = (155, 190);
 const START: (u64, u64) = (1_200, 1_600_000);
 const ROW: (u64, u64) = (150, 200_000);
 /// Rows are put in until that has taken so many times the moves of a start, one of them its own.
-const MENDING: u64 = 3;
-/// Moves after which no more is tried.
-const MOST: u64 = 4_000_000;
+const MENDING: u64 = 2;
 /// How warm a fresh start is, and one that holds but for little.
 const WARM: Warmth = (30, 2);
 const COOL: Warmth = (12, 1);
@@ -57,7 +59,10 @@ impl Leap<'_> {
     fn run(&self) -> (Option<Finished>, u64) {
         let n = self.all.ops.ops.len() as u64;
         let stages = (self.length + self.ii - 1) / self.ii;
-        let Some(mut state) = State::stretched(self.all, self.branch, self.ii, stages, self.length) else {
+        let mut ops = self.all.ops.clone();
+        level(&self.all, &mut ops, self.ii, self.seed);
+        let all = self.all.settled(&ops);
+        let Some(mut state) = State::stretched(all, self.branch, self.ii, stages, self.length) else {
             return (None, 0);
         };
         let moves = self.moves;
@@ -84,45 +89,58 @@ impl Leap<'_> {
 }
 
 impl Loops<'_> {
-    /// Shorten a kernel by a fresh start; whether that was possible.
+    /// Shorten a kernel by fresh starts; whether that was possible.
     pub(super) fn leap(&self, found: &mut Found) -> bool {
+        let mut landed = false;
+        for part in PARTS {
+            for _ in 0..TIMES {
+                let leapt = self.leap_to(found, part, landed);
+                landed |= leapt;
+                if !leapt {
+                    break;
+                }
+            }
+            if landed {
+                break;
+            }
+        }
+        landed
+    }
+
+    /// Shorten a kernel by a fresh start at an II that is so many hundredths of the way from
+    /// the least to its own; whether that was possible. Not where it is short enough to be
+    /// shortened row by row, unless it has been so all along.
+    fn leap_to(&self, found: &mut Found, part: i64, again: bool) -> bool {
         let best = &found.kernel;
         let (known, ops) = (best.schedule.ii, &best.ops);
-        let Some(room) = self.room(&found.body, ops).filter(|room| room.first < known) else { return false };
-        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, limits: &room.limits };
+        let Some(room) = self.room(&found.body, ops) else { return false };
+        let pool = color::pool(self.sides);
+        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, pool: &pool };
+        let least = self.least(found, &room, all);
+        let ii = least + (known - least) * part / 100;
         let chain = room.plan.orders.chain(ops);
+        let length = (chain * LENGTH.0 / 100).max(ii * LENGTH.1 / 100);
+        if ii >= known || again && 100 * known < (100 + AGAIN) * least || length > stages(self.sides.machine) * ii {
+            return false;
+        }
         // The branch stands as many cycles before the end of the first stage.
         let before = known - best.schedule.time.last().copied().unwrap_or(0);
-        let parts = if ops.ops.len() as u64 > LARGE { &PART[..] } else { &PARTS[..] };
-        let mut iis: Vec<i64> = parts.iter().map(|part| room.first + (known - room.first) * part / 100).collect();
-        iis.dedup();
         let allocatable = &self.registers.allocatable;
         let times = if self.patient { PATIENT } else { 1 };
         let moves = times * (START.0 * ops.ops.len() as u64).min(START.1);
-        let mut taken = 0;
-        for ii in iis {
-            let length = (chain * LENGTH.0 / 100).max(ii * LENGTH.1 / 100);
-            if length > stages(self.sides.machine) * ii || taken > times * MOST {
-                continue;
-            }
-            let leaps =
-                SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed, moves });
-            let landed = together(&leaps, Leap::run);
-            taken += landed.iter().map(|l| l.1).max().unwrap_or(0);
-            let shortest = landed.into_iter().filter_map(|l| l.0).min_by_key(|f| f.0.ii);
-            if let Some((schedule, registers)) = shortest {
-                (found.kernel.schedule, found.kernel.registers) = (schedule, registers);
-                found.annealed = true;
-                return true;
-            }
-        }
-        false
+        let leaps = SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed, moves });
+        let landed = together(&leaps, |leap| leap.run().0);
+        let shortest = landed.into_iter().flatten().min_by_key(|f| f.schedule.ii);
+        shortest.is_some_and(|shorter| {
+            found.replace(shorter);
+            true
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Leap;
+    use super::{Finished, Leap};
     use crate::vliw::kernel::anneal::tests::on_one_side;
     use crate::vliw::kernel::modulo::keeps_orders;
 
@@ -141,8 +159,8 @@ mod tests {
                 moves: 50_000,
             };
             let (found, taken) = leap.run();
-            let shape = found.map(|(schedule, _)| {
-                assert!(keeps_orders(all.ops, schedule.ii, &schedule.time));
+            let shape = found.map(|Finished { schedule, ops, .. }| {
+                assert!(keeps_orders(&ops, schedule.ii, &schedule.time));
                 (schedule.ii, schedule.stages)
             });
             (shape, taken)

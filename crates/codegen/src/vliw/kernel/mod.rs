@@ -91,6 +91,9 @@ const TRIALS: usize = 100_000;
 /// instructions gets what was found until then.
 const WORK: i64 = 4_500_000;
 const QUICK: i64 = 4_000_000;
+/// The same for a thorough search where there are several sides: what it finds is annealed,
+/// and that matters more.
+const DIVIDED: i64 = 2_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
 
@@ -235,7 +238,12 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
     let Asked { body, sides, registers, kept, effort } = asked;
     let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
-    let loops = Loops { sides, registers, patient: effort.patient, work: Cell::new(if thorough { WORK } else { QUICK }) };
+    let work = match (thorough, sides.files.len()) {
+        (true, 2..) => DIVIDED,
+        (true, _) => WORK,
+        (false, _) => QUICK,
+    };
+    let loops = Loops { sides, registers, patient: effort.patient, work: Cell::new(work) };
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
@@ -419,10 +427,11 @@ impl Loops<'_> {
             return None;
         }
         let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
+        let shortest = i64::from(delay) + 2;
         let plan = Plan::new(self.sides, ops, apart(ops, res_mii));
         let rec_mii = plan.orders.rec_mii(ops);
-        let first = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        Some(Room { res_mii, rec_mii, first, limits, plan, near: Neighbours::of(ops) })
+        let first = res_mii.max(rec_mii).max(shortest);
+        Some(Room { res_mii, rec_mii, shortest, first, limits, plan, near: Neighbours::of(ops) })
     }
 
     /// The first II at which schedule and registers work out.
@@ -486,7 +495,9 @@ impl Loops<'_> {
 struct Room {
     res_mii: i64,
     rec_mii: i64,
-    /// The least II.
+    /// The least II that the branch allows.
+    shortest: i64,
+    /// The least II of this division.
     first: i64,
     /// Registers of each side that values from outside leave.
     limits: Vec<i64>,

@@ -156,6 +156,17 @@ pub struct Ops {
 }
 
 impl Ops {
+    /// The sides of so many nodes of a body.
+    pub fn at(&self, nodes: usize) -> Vec<At> {
+        let mut at = vec![At { unit: 0, result: 0 }; nodes];
+        for (op, origin) in self.ops.iter().zip(&self.origins) {
+            if let Origin::Node(n) = origin {
+                at[*n] = op.at;
+            }
+        }
+        at
+    }
+
     /// Cycles by which a result is read later than it lands, so that the
     /// machine does not wait for it.
     pub fn crossing(&self, reader: usize, operand: usize) -> i64 {
@@ -177,6 +188,19 @@ fn fitting(sides: &Sides<'_>, inst: &VInst, at: At, side: &dyn Fn(usize) -> Opti
     let all = &sides.machine.variants[usize::from(inst.instr.0)];
     let fits = |v: &InstrId| sides.of_variant(*v) == at.unit && wrong(sides, inst, *v, side).next().is_none();
     all.iter().copied().filter(fits).collect()
+}
+
+/// Variants of an operation that read and write where they should, with all sides as they
+/// are now.
+pub fn fit(sides: &Sides<'_>, ops: &Ops, i: usize) -> SmallVec<[InstrId; 8]> {
+    let op = &ops.ops[i];
+    let side = |o: usize| {
+        if op.writes.is_some_and(|w| w.0 == o) {
+            return Some(op.at.result);
+        }
+        op.reads.iter().find(|r| r.0 == o).map(|r| ops.side(r.1, op.at.unit))
+    };
+    fitting(sides, &op.inst, op.at, &side)
 }
 
 /// Operands that a variant wants on another side: `(operand, side)`.

@@ -5,15 +5,16 @@
 //! has a schedule that can be found from nothing. Here a schedule stands all the while: a few
 //! nodes go to another side, everything else stays in its cycle, and what that breaks is annealed
 //! ([`super::anneal`]); then a row is taken out, if that can be mended. So the division follows
-//! the schedule, and the schedule the division.
+//! the schedule, and the schedule the division. Operations change sides while they are annealed,
+//! too, but only here copies between the sides come and go.
 
 use super::anneal::{Loop, State, Warmth};
 use super::body::Body;
 use super::color;
 use super::graph::{Orders, res_mii};
-use super::modulo::{Schedule, mix};
+use super::modulo::mix;
 use super::partition;
-use super::place::{At, Ops, Sides, settle};
+use super::place::{At, Sides, settle};
 use super::relieve::Neighbours;
 use super::squeeze::{Finished, by_breakage, finished};
 use ciphermill_machine::Reg;
@@ -37,7 +38,6 @@ const COOL: Warmth = (12, 1);
 #[derive(Clone)]
 pub struct Standing {
     pub at: Vec<At>,
-    pub ops: Ops,
     pub found: Finished,
 }
 
@@ -59,8 +59,9 @@ impl Walk<'_> {
     pub fn run(&self, mut best: Standing) -> Standing {
         let nodes = self.body.nodes.len();
         let (mut taken, mut k) = (0, 0);
-        let mut price = (res_mii(self.sides, &best.ops), best.ops.ops.len());
-        while taken < self.moves && best.found.0.ii > self.least {
+        let pool = color::pool(self.sides);
+        let mut price = (res_mii(self.sides, &best.found.ops), best.found.ops.ops.len());
+        while taken < self.moves && best.found.schedule.ii > self.least {
             k += 1;
             taken += SETTLING * nodes as u64;
             let mut new = best.at.clone();
@@ -70,7 +71,7 @@ impl Walk<'_> {
             }
             let Ok(ops) = settle(self.body, self.sides, &new) else { continue };
             let next = (res_mii(self.sides, &ops), ops.ops.len());
-            if next > price && !(next.0 + ROOM < best.found.0.ii && next.1 <= price.1 + 1) {
+            if next > price && !(next.0 + ROOM < best.found.schedule.ii && next.1 <= price.1 + 1) {
                 continue;
             }
             taken += CARRYING * nodes as u64;
@@ -79,8 +80,8 @@ impl Walk<'_> {
                 continue;
             }
             let near = Neighbours::of(&ops);
-            let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, limits: &limits };
-            let Some(mut state) = State::carried(all, &best.found.0, &best.ops) else { continue };
+            let all = Loop { sides: self.sides, ops: &ops, near: &near, apart: self.apart, pool: &pool };
+            let Some(mut state) = State::carried(all, &best.found.schedule, &best.found.ops) else { continue };
             let moves = MENDING * nodes as u64;
             let mut from = 0;
             let hopeless = HOPELESS.iter().any(|&(part, broken)| {
@@ -94,21 +95,22 @@ impl Walk<'_> {
             }
             let Some(mut found) = finished(all, &state, self.allocatable) else { continue };
             let least = next.0.max(Orders::of(&ops).rec_mii(&ops)).max(self.least);
-            while found.0.ii > least && taken < self.moves {
-                let Some(shorter) = self.shorter(all, &found.0, mix(self.seed, k), &mut taken) else { break };
+            while found.schedule.ii > least && taken < self.moves {
+                let Some(shorter) = self.shorter(all, &found, mix(self.seed, k), &mut taken) else { break };
                 found = shorter;
             }
-            price = next;
-            best = Standing { at: new, ops: ops.clone(), found };
+            price = (res_mii(self.sides, &found.ops), found.ops.ops.len());
+            best = Standing { at: found.ops.at(nodes), found };
         }
         best
     }
 
     /// A schedule of one cycle less.
-    fn shorter(&self, all: Loop<'_>, from: &Schedule, seed: u64, taken: &mut u64) -> Option<Finished> {
-        let rows = by_breakage(all, from);
+    fn shorter(&self, all: Loop<'_>, from: &Finished, seed: u64, taken: &mut u64) -> Option<Finished> {
+        let all = all.settled(&from.ops);
+        let rows = by_breakage(all, &from.schedule);
         rows.iter().take(ROWS.0).find_map(|&row| {
-            let mut state = State::without(all, from, row)?;
+            let mut state = State::without(all, &from.schedule, row)?;
             *taken += state.anneal(ROWS.1, COOL, mix(seed, row as u64));
             finished(all, &state, self.allocatable)
         })
@@ -117,7 +119,7 @@ impl Walk<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Standing, Walk, finished};
+    use super::{Finished, Standing, Walk, finished};
     use crate::vliw::kernel::anneal::State;
     use crate::vliw::kernel::anneal::tests::on_one_side;
     use crate::vliw::kernel::modulo::keeps_orders;
@@ -129,10 +131,10 @@ mod tests {
             let mut state = State::stretched(all, 15, 21, 2, 42).unwrap();
             state.anneal(50_000, (30, 2), 1);
             let found = finished(all, &state, allocatable).unwrap();
-            let start = Standing { at: at.to_vec(), ops: all.ops.clone(), found };
+            let start = Standing { at: at.to_vec(), found };
             let walk = |moves| Walk { body, sides: all.sides, allocatable, apart: false, least: 11, seed: 1, moves };
-            assert_eq!(walk(0).run(start.clone()).found.0.ii, 21);
-            let Standing { at, ops, found: (schedule, _) } = walk(400_000).run(start);
+            assert_eq!(walk(0).run(start.clone()).found.schedule.ii, 21);
+            let Standing { at, found: Finished { schedule, ops, .. } } = walk(400_000).run(start);
             assert!((11..14).contains(&schedule.ii), "{} rows", schedule.ii);
             assert!(keeps_orders(&ops, schedule.ii, &schedule.time));
             assert!(at.iter().filter(|a| a.unit == 1).count() > 10);

@@ -2,19 +2,20 @@
 //!
 //! Fresh starts far below the best schedule so far come first ([`super::leap`]). Where none
 //! lands, and while forms of a loop are compared, an iteration is spread over a few cycles more
-//! than that schedule has, which is easily annealed ([`super::anneal`]); then row after row is
-//! taken out of what comes of it, as long as what breaks can be annealed, too. From the shortest
-//! schedule so found walks lead to other divisions between the sides ([`super::redivide`]).
-//! Nothing is said here of how a schedule is annealed.
+//! than that schedule has, which is easily annealed ([`super::anneal`]). Then row after row is
+//! taken out, also of what a fresh start came to, as long as what breaks can be annealed. From
+//! the shortest schedule so found walks lead to other divisions between the sides
+//! ([`super::redivide`]). Nothing is said here of how a schedule is annealed.
 //!
 //! Several descents, and several walks, do not depend on each other and are made at the same
 //! time, on as many threads as there are; what they find does not depend on that.
 
-use super::anneal::{Loop, State, Warmth};
-use super::graph::{Orders, kept, lower};
+use super::anneal::{Loop, State, Warmth, level};
+use super::graph::{kept, lower, res_mii};
 use super::modulo::{Schedule, mix};
+use super::place::Ops;
 use super::redivide::{Standing, Walk};
-use super::{Found, Kernel, Loops, color, stages};
+use super::{Found, Kernel, Loops, Room, color, stages};
 use ciphermill_machine::Reg;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -33,27 +34,36 @@ const TIMES: u64 = 8;
 /// What is little; in large loops a 32nd of the operations is.
 const LITTLE: i64 = 40;
 /// Rows that are taken out at one II, those first that break least, and moves for each.
-const ROWS: [(usize, u64); 3] = [(5, 8_000), (3, 50_000), (3, 200_000)];
+const ROWS: [(usize, u64); 4] = [(5, 8_000), (3, 50_000), (3, 200_000), (2, 600_000)];
 /// Moves of a descent for each operation, and at most: while forms of a loop are compared, and
 /// for the one that is taken. A loop of fewer operations than `FULL` takes fewer for each, as
 /// there are fewer cycles for it to stand in.
 const FULL: u64 = 400;
 const HASTY: (u64, u64) = (1_500, 1_000_000);
 const THOROUGH: (u64, u64) = (2_000, 2_000_000);
+/// Of descents from what these, or fresh starts, have found.
+const FURTHER: (u64, u64) = (10_000, 4_000_000);
+/// Moves after which a schedule has to hold when its division has changed.
+const LEVELLED: u64 = 300_000;
 /// And of a walk from division to division.
-const WALK: (u64, u64) = (16_000, 5_000_000);
+const WALK: (u64, u64) = (16_000, 2_500_000);
 /// So many times as long where minutes may pass.
 pub(super) const PATIENT: u64 = 10;
-/// Loops of more operations get one fresh start less, and half as long a walk.
-pub(super) const LARGE: u64 = 2_000;
+/// Loops of more operations get half as many moves in the end.
+const LARGE: u64 = 1_000;
 /// How warm schedules are that hold but for one row, and those that are fresh.
 const COOL: Warmth = (12, 1);
 const WARM: (i64, i64, i64) = (30, 16, 2);
-/// An iteration that is by less than this part longer than its longest chain gains little.
-const NEAR: i64 = 8;
+/// An II that is by less than this part longer than the longest way round gains little.
+const NEAR: i64 = 12;
 
-/// A schedule and its registers.
-pub(super) type Finished = (Schedule, color::Assignment);
+/// A schedule, its registers, and the operations with the sides that they have in it.
+#[derive(Clone)]
+pub(super) struct Finished {
+    pub schedule: Schedule,
+    pub registers: color::Assignment,
+    pub ops: Ops,
+}
 
 /// A descent: how it begins, and the moves that it may take.
 struct Descent<'a> {
@@ -74,16 +84,33 @@ impl Descent<'_> {
     fn run(&self) -> Option<Finished> {
         let mut taken = 0;
         let mut found = if self.known {
-            (self.best.schedule.clone(), self.best.registers.clone())
+            let Kernel { schedule, registers, ops, .. } = self.best.clone();
+            let best = Finished { schedule, registers, ops };
+            self.levelled(&best, &mut taken).unwrap_or(best)
         } else {
             let ii = self.best.schedule.ii;
             LONGER.iter().find_map(|part| self.fresh(ii + ii / part + 1, &mut taken))?
         };
-        while found.0.ii > self.least && taken < self.moves {
-            let Some(next) = self.less(&found.0, &mut taken) else { break };
+        while found.schedule.ii > self.least && taken < self.moves {
+            let Some(next) = self.less(&found, &mut taken) else { break };
             found = next;
         }
         Some(found)
+    }
+
+    /// A schedule of as many cycles whose division leaves units free for shorter ones, where
+    /// its own does not.
+    fn levelled(&self, from: &Finished, taken: &mut u64) -> Option<Finished> {
+        let wanted = (self.least + from.schedule.ii) / 2;
+        if !self.all.sided() || res_mii(self.all.sides, &from.ops) <= wanted {
+            return None;
+        }
+        let mut ops = from.ops.clone();
+        level(&self.all, &mut ops, wanted, self.seed);
+        let all = self.all.settled(&ops);
+        let mut state = State::carried(all, &from.schedule, &from.ops)?;
+        *taken += state.anneal(LEVELLED.min(self.moves), COOL, self.seed);
+        finished(all, &state, self.allocatable)
     }
 
     /// A schedule of so many cycles from a fresh start.
@@ -107,13 +134,14 @@ impl Descent<'_> {
     }
 
     /// A schedule of one cycle less.
-    fn less(&self, from: &Schedule, taken: &mut u64) -> Option<Finished> {
-        let rows = by_breakage(self.all, from);
+    fn less(&self, from: &Finished, taken: &mut u64) -> Option<Finished> {
+        let all = self.all.settled(&from.ops);
+        let rows = by_breakage(all, &from.schedule);
         for (count, moves) in ROWS {
             for &row in rows.iter().take(count) {
-                let Some(mut state) = State::without(self.all, from, row) else { continue };
+                let Some(mut state) = State::without(all, &from.schedule, row) else { continue };
                 *taken += state.anneal(moves.min(self.moves), COOL, mix(self.seed, moves + row as u64));
-                let found = finished(self.all, &state, self.allocatable);
+                let found = finished(all, &state, self.allocatable);
                 if found.is_some() || *taken >= self.moves {
                     return found;
                 }
@@ -129,20 +157,33 @@ impl Loops<'_> {
         let Kernel { ops, schedule, .. } = &found.kernel;
         let (ii, own, n) = (schedule.ii, schedule.stages, ops.ops.len() as u64);
         let each = if thorough { THOROUGH } else { HASTY };
-        let chain = Orders::of(ops).chain(ops);
-        let near = own == 1 && ii < chain + chain / NEAR;
+        // Where values or accesses to memory go round that long, little is to be gained.
+        let near = lower(self.sides, &found.body).is_ok_and(|(_, rec_mii)| ii <= rec_mii + rec_mii / NEAR);
         let leapt = thorough && !near && self.leap(found);
         // A loop so large that a start takes all there is waits until it is chosen.
         if !near && !leapt && FRESH * n <= each.1 {
             let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
             self.descend(found, moves, |least| match thorough {
                 false => (least..=stages(self.sides.machine).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
-                true if n > LARGE => vec![(own, true, 7), (own, false, 8)],
-                true => vec![(own, true, 7), (own, false, 8), (own, false, 9)],
+                true => vec![(own, true, 7), (own, false, 8)],
             });
         }
         if thorough {
+            if !near {
+                let times = if self.patient { PATIENT } else { 1 };
+                let most = if n > LARGE { FURTHER.1 / 2 } else { FURTHER.1 };
+                let moves = (FURTHER.0 * n).min(most) * times;
+                self.descend(found, moves, |_| vec![(own, true, 7), (own, true, 8)]);
+            }
             self.walk(found);
+        }
+    }
+
+    /// No schedule is shorter; where operations may change sides, whatever the division.
+    pub(super) fn least(&self, found: &Found, room: &Room, all: Loop<'_>) -> i64 {
+        match lower(self.sides, &found.body) {
+            Ok((res_mii, rec_mii)) if all.sided() => room.first.min(res_mii.max(rec_mii).max(room.shortest)),
+            _ => room.first,
         }
     }
 
@@ -151,17 +192,20 @@ impl Loops<'_> {
     fn descend(&self, found: &mut Found, moves: u64, ways: impl Fn(i64) -> Vec<(i64, bool, u64)>) {
         let best = &found.kernel;
         let (ii, ops) = (best.schedule.ii, &best.ops);
-        let Some(room) = self.room(&found.body, ops).filter(|room| room.first < ii) else { return };
-        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, limits: &room.limits };
-        let (allocatable, first) = (&self.registers.allocatable, room.first);
+        let Some(room) = self.room(&found.body, ops) else { return };
+        let pool = color::pool(self.sides);
+        let all = Loop { sides: self.sides, ops, near: &room.near, apart: room.plan.apart, pool: &pool };
+        let (allocatable, first) = (&self.registers.allocatable, self.least(found, &room, all));
+        if first >= ii {
+            return;
+        }
         let least = (room.plan.orders.chain(ops) / (first + first / LONGER[0]) + 1).max(1);
         let descent =
             |(stages, known, seed)| Descent { all, allocatable, least: first, best, known, stages, seed, moves };
         let descents: Vec<Descent<'_>> = ways(least).into_iter().map(descent).collect();
-        let shortest = together(&descents, Descent::run).into_iter().flatten().min_by_key(|f| f.0.ii);
-        if let Some((schedule, registers)) = shortest.filter(|f| f.0.ii < ii) {
-            (found.kernel.schedule, found.kernel.registers) = (schedule, registers);
-            found.annealed = true;
+        let shortest = together(&descents, Descent::run).into_iter().flatten().min_by_key(|f| f.schedule.ii);
+        if let Some(shorter) = shortest.filter(|f| f.schedule.ii < ii) {
+            found.replace(shorter);
         }
     }
 
@@ -170,24 +214,29 @@ impl Loops<'_> {
         let Found { kernel, body, at, .. } = &*found;
         let Some(room) = self.room(body, &kernel.ops) else { return };
         let Ok((res_mii, rec_mii)) = lower(self.sides, body) else { return };
-        let delay = self.sides.machine.instrs[usize::from(body.skip.0)].delay_slots;
-        let least = res_mii.max(rec_mii).max(i64::from(delay) + 2);
-        let registers = (kernel.schedule.clone(), kernel.registers.clone());
-        let start = Standing { at: at.clone(), ops: kernel.ops.clone(), found: registers };
+        let least = res_mii.max(rec_mii).max(room.shortest);
+        let Kernel { schedule, registers, ops, .. } = kernel.clone();
+        let start = Standing { at: at.clone(), found: Finished { schedule, registers, ops } };
         let (sides, allocatable, apart) = (self.sides, &self.registers.allocatable[..], room.plan.apart);
         let n = kernel.ops.ops.len() as u64;
         let most = if n > LARGE { WALK.1 / 2 } else { WALK.1 };
         let times = if self.patient { PATIENT } else { 1 };
         let moves = (WALK.0 * n * n.min(FULL) / FULL).min(most) * times;
         let walks = [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves });
-        let shortest = together(&walks, |walk| walk.run(start.clone())).into_iter().min_by_key(|s| s.found.0.ii);
-        if let Some(Standing { at, ops, found: (schedule, registers) }) = shortest
-            && schedule.ii < kernel.schedule.ii
-        {
-            found.kernel = Kernel { schedule, registers, ops, ..found.kernel.clone() };
-            found.at = at;
-            found.annealed = true;
+        let shortest = together(&walks, |walk| walk.run(start.clone())).into_iter().min_by_key(|s| s.found.schedule.ii);
+        if let Some(shorter) = shortest.filter(|s| s.found.schedule.ii < kernel.schedule.ii) {
+            found.replace(shorter.found);
         }
+    }
+}
+
+impl Found {
+    /// A schedule of the same body that is shorter.
+    pub(super) fn replace(&mut self, shorter: Finished) {
+        let Finished { schedule, registers, ops } = shorter;
+        self.at = ops.at(self.body.nodes.len());
+        self.kernel = Kernel { schedule, registers, ops, ..self.kernel.clone() };
+        self.annealed = true;
     }
 }
 
@@ -207,8 +256,8 @@ pub(super) fn finished(all: Loop<'_>, state: &State<'_>, allocatable: &[Reg]) ->
     let mut schedule = schedule.clone();
     // The last stages may have been left empty.
     schedule.stages = schedule.time.iter().max().map_or(1, |t| t / schedule.ii + 1);
-    let registers = color::color(all.sides, all.ops, &schedule, allocatable).ok()?;
-    Some((schedule, registers))
+    let registers = color::color(all.sides, state.ops(), &schedule, allocatable).ok()?;
+    Some(Finished { schedule, registers, ops: state.ops().clone() })
 }
 
 /// The rows of a schedule before the branch's, those first whose loss breaks least.
