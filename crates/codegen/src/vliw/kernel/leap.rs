@@ -91,25 +91,15 @@ impl Leap<'_> {
 impl Loops<'_> {
     /// Shorten a kernel by fresh starts; whether that was possible.
     pub(super) fn leap(&self, found: &mut Found) -> bool {
-        let mut landed = false;
-        for part in PARTS {
-            for _ in 0..TIMES {
-                let leapt = self.leap_to(found, part, landed);
-                landed |= leapt;
-                if !leapt {
-                    break;
-                }
-            }
-            if landed {
-                break;
-            }
-        }
-        landed
+        PARTS.into_iter().any(|part| {
+            let times = (0..TIMES).take_while(|times| self.leap_to(found, part, *times > 0)).count();
+            times > 0
+        })
     }
 
     /// Shorten a kernel by a fresh start at an II that is so many hundredths of the way from
-    /// the least to its own; whether that was possible. Not where it is short enough to be
-    /// shortened row by row, unless it has been so all along.
+    /// the least to its own; whether that was possible. Not `again` where it is short enough
+    /// now to be shortened row by row.
     fn leap_to(&self, found: &mut Found, part: i64, again: bool) -> bool {
         let best = &found.kernel;
         let (known, ops) = (best.schedule.ii, &best.ops);
@@ -131,10 +121,9 @@ impl Loops<'_> {
         let leaps = SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed, moves });
         let landed = together(&leaps, |leap| leap.run().0);
         let shortest = landed.into_iter().flatten().min_by_key(|f| f.schedule.ii);
-        shortest.is_some_and(|shorter| {
-            found.replace(shorter);
-            true
-        })
+        let Some(shorter) = shortest else { return false };
+        found.replace(shorter);
+        true
     }
 }
 

@@ -122,9 +122,9 @@ impl<'a> State<'a> {
         let next = |i: usize| all.near.readers[i].iter().all(|r| r.1 > 0) && all.ops.initial.contains_key(&i);
         let units = |i: usize| all.ops.ops[i].variants.iter().fold(0, |m, v| m | all.sides.units[usize::from(v.0)]);
         let choice = |i: usize| length < stages * ii && units(i).count_ones() > 1;
-        let free = |i: usize| length < stages * ii && all.ops.ops[i].inst.mem.is_none();
+        let no_access = |i: usize| length < stages * ii && all.ops.ops[i].inst.mem.is_none();
         let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by_key(|&i| Reverse((i + 1 != n, next(i), free(i), choice(i), wish(i))));
+        order.sort_by_key(|&i| Reverse((i + 1 != n, next(i), no_access(i), choice(i), wish(i))));
         let (mut dice, mut pushed) = (Dice(0), 0);
         while let Some(i) = order.pop() {
             let readers = all.near.readers[i].iter().filter(|r| r.0 != i).map(|r| state.schedule.time[r.0] + 1);
@@ -142,8 +142,8 @@ impl<'a> State<'a> {
         Some(state)
     }
 
-    /// An operation gets the place of another, so far from a cycle, or farther where none that
-    /// is tried there gives way. The other, which has no place now.
+    /// An operation gets the place of another, at most so far from a cycle, or farther where
+    /// none that is tried can give way. Returns the other, which has no place now.
     fn push(&mut self, dice: &mut Dice, i: usize, wish: i64, far: i64) -> Option<usize> {
         let (ii, last) = (self.schedule.ii, self.values.len() - 1);
         for k in 0..ii {
@@ -210,4 +210,3 @@ fn ways(all: Loop<'_>) -> Vec<i64> {
         }
     }
 }
-
