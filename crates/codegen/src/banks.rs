@@ -126,6 +126,7 @@ pub(crate) fn constant_tables(func: &Func, module: &Module) -> BTreeMap<u64, (u6
             continue;
         }
         let Some((first, last)) = extent(func, &masks, addr, m.offset, m.bytes) else { continue };
+        let (first, last) = (u64::from(first), u64::from(last));
         let inside = |d: &&ciphermill_ir::DataSegment| {
             let start = u64::from(d.addr);
             d.readonly && start <= first && last < start + d.bytes.len() as u64

@@ -18,7 +18,7 @@ use crate::lookups::Lookups;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Template};
 use crate::provenance::{self, Root};
-use crate::vcode::{Inverse, MemRef, VBlock, VFunc, VInst, VKind, VOp, VReg};
+use crate::vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
 use crate::wanted;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{
@@ -85,7 +85,7 @@ pub fn select(
         roots: provenance::roots(func, memory.buffers),
         readonly: memory.readonly,
         banks: memory.banks.as_ref(),
-        masks: (!memory.readonly.is_empty()).then(|| Masks::new(func)),
+        masks: Masks::new(func),
         uses: use_counts(func),
         home,
         index,
@@ -144,7 +144,7 @@ struct Selector<'a> {
     readonly: &'a [Range<u32>],
     banks: Option<&'a Analysis<'a>>,
     /// None where nothing is read-only.
-    masks: Option<Masks>,
+    masks: Masks,
     uses: HashMap<Value, u32>,
     home: HashMap<Inst, Block>,
     index: HashMap<Block, u32>,
@@ -552,18 +552,17 @@ impl Selector<'_> {
             Some(c) => (None, i64::from((c as u32).wrapping_add(m.offset))),
             None => (Some(addr), offset),
         };
-        let buffer = match self.roots[addr] {
-            Root::Pointer(i) if m.space == Space::Linear => Some(i),
-            _ => None,
+        let object = match self.roots[addr] {
+            Root::Pointer(i) if m.space == Space::Linear => Object::Buffer(i),
+            Root::Int => Object::Own,
+            _ => Object::Anything,
         };
-        let within = |masks: &Masks| {
-            let (first, last) = provenance::extent(self.func, masks, addr, m.offset, m.bytes)?;
-            Some(self.readonly.iter().any(|r| u64::from(r.start) <= first && last < u64::from(r.end)))
-        };
-        let constant =
-            !store && m.space == Space::Linear && self.masks.as_ref().and_then(within).unwrap_or(false);
+        let linear = m.space == Space::Linear;
+        let span = linear.then(|| provenance::extent(self.func, &self.masks, addr, m.offset, m.bytes)).flatten();
+        let within = |&(first, last): &(u32, u32)| self.readonly.iter().any(|r| r.start <= first && last < r.end);
+        let constant = !store && span.as_ref().is_some_and(within);
         let banks = self.banks.map_or(0, |banks| banks.touched(self.func, m, addr));
-        MemRef { space: m.space, store, base, offset, bytes: m.bytes, buffer, constant, banks }
+        MemRef { space: m.space, store, base, offset, bytes: m.bytes, object, span, constant, banks }
     }
 
     fn operand(&mut self, v: Value) -> VOp {
@@ -618,7 +617,7 @@ impl Selector<'_> {
     /// on the stack.
     fn return_slot(&self, store: bool) -> Option<MemRef> {
         let bytes = self.machine.word_bits / 8;
-        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, buffer: None, constant: false, banks: 0 };
+        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, object: Object::Own, span: None, constant: false, banks: 0 };
         self.machine.abi.return_address.is_none().then_some(slot)
     }
 

@@ -27,6 +27,16 @@ pub enum VOp {
     Func(u32),
 }
 
+/// Whose bytes an access touches, as far as callers promise it ([`crate::provenance`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Object {
+    Anything,
+    /// The buffer that this parameter points to, which no other access touches.
+    Buffer(u8),
+    /// None of these buffers: a table, a local array.
+    Own,
+}
+
 /// What an access touches, for telling accesses apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemRef {
@@ -37,8 +47,9 @@ pub struct MemRef {
     pub base: Option<Value>,
     pub offset: i64,
     pub bytes: u8,
-    /// The parameter whose buffer it lies in, where that is promised.
-    pub buffer: Option<u8>,
+    pub object: Object,
+    /// First and last byte that it may touch, where these are known.
+    pub span: Option<(u32, u32)>,
     /// In data that is never written.
     pub constant: bool,
     /// Banks of memory it may touch; none where the machine has none.
@@ -49,8 +60,13 @@ impl MemRef {
     /// Can the two never touch the same byte, whatever their addresses are
     /// when they happen?
     pub fn apart_always(&self, other: &MemRef) -> bool {
-        let buffers = matches!((self.buffer, other.buffer), (Some(a), Some(b)) if a != b);
-        self.space != other.space || buffers || self.constant || other.constant
+        let objects = match (self.object, other.object) {
+            (Object::Buffer(a), Object::Buffer(b)) => a != b,
+            (Object::Buffer(_), Object::Own) | (Object::Own, Object::Buffer(_)) => true,
+            _ => false,
+        };
+        let spans = matches!((self.span, other.span), (Some(a), Some(b)) if a.1 < b.0 || b.1 < a.0);
+        self.space != other.space || objects || spans || self.constant || other.constant
     }
 
     /// May the two touch the same byte, one of them writing? Both belong to

@@ -14,7 +14,9 @@
 //! a block parameter or selection whose every source is based on `p`. A value
 //! that the parameters have gone into in any other way (a difference of two
 //! pointers, a pointer that has been masked) is based on nothing in particular
-//! and may be anywhere. The data flow is solved optimistically: a pointer that
+//! and may be anywhere. Once a listed parameter has been stored, something
+//! loaded may be it (globals of compiled C hold the stack pointer and nothing
+//! else). The data flow is solved optimistically: a pointer that
 //! a loop moves along is based on what it started from.
 //!
 //! The promise holds for calls from outside. A function that the module itself
@@ -23,7 +25,7 @@
 
 use crate::Options;
 use crate::dce::reachable_functions;
-use ciphermill_ir::{BinOp, Cfg, Func, FuncId, Module, Op, Value};
+use ciphermill_ir::{BinOp, Cfg, Func, FuncId, InstData, Module, Op, Value};
 use cranelift_entity::SecondaryMap;
 
 /// The promises that hold, by function.
@@ -114,6 +116,8 @@ enum Base {
     Unseen,
     /// No parameter of a list has gone into it.
     Data,
+    /// Nor into this, unless one has been stored where it was loaded.
+    Loaded,
     Param(u16),
 }
 
@@ -123,6 +127,7 @@ impl Base {
         match (self, other) {
             (Base::Unseen, x) | (x, Base::Unseen) => x,
             (x, y) if x == y => x,
+            (Base::Data | Base::Loaded, Base::Data | Base::Loaded) => Base::Loaded,
             _ => Base::Unknown,
         }
     }
@@ -131,6 +136,8 @@ impl Base {
         match (self, other) {
             (Base::Unseen, _) | (_, Base::Unseen) => Base::Unseen,
             (Base::Data, x) | (x, Base::Data) => x,
+            // Nobody adds two pointers.
+            (Base::Loaded, x) | (x, Base::Loaded) => x,
             _ => Base::Unknown,
         }
     }
@@ -140,6 +147,7 @@ impl Base {
         match (self, other) {
             (Base::Unseen, _) | (_, Base::Unseen) => Base::Unseen,
             (Base::Data, Base::Data) => Base::Data,
+            (Base::Data | Base::Loaded, Base::Data | Base::Loaded) => Base::Loaded,
             _ => Base::Unknown,
         }
     }
@@ -190,7 +198,27 @@ fn solve(func: &Func, groups: &[Vec<usize>]) -> SecondaryMap<Value, Base> {
             break;
         }
     }
+    if !stores_pointer(func, &cfg, &of) {
+        for v in func.values.keys() {
+            if of[v] == Base::Loaded {
+                of[v] = Base::Data;
+            }
+        }
+    }
     of
+}
+
+/// May a listed parameter be in memory once the function has run?
+fn stores_pointer(func: &Func, cfg: &Cfg, of: &SecondaryMap<Value, Base>) -> bool {
+    let pointer = |&v: &Value| matches!(of[func.resolve(v)], Base::Param(_) | Base::Unknown);
+    cfg.rpo.iter().flat_map(|&b| &func.blocks[b].insts).any(|&inst| {
+        let InstData { op, args, .. } = &func.insts[inst];
+        match op {
+            Op::Store(_) => args[1..].iter().any(pointer),
+            Op::Call(_) | Op::CallPtr(_) => args.iter().any(pointer),
+            _ => false,
+        }
+    })
 }
 
 fn transfer(func: &Func, of: &SecondaryMap<Value, Base>, op: Op, args: &[Value]) -> Base {
@@ -199,14 +227,13 @@ fn transfer(func: &Func, of: &SecondaryMap<Value, Base>, op: Op, args: &[Value])
         Op::Bin(BinOp::Add) => arg(0).plus(arg(1)),
         // A pointer less a number; a number less a pointer is no address.
         Op::Bin(BinOp::Sub) => match (arg(0), arg(1)) {
-            (x, Base::Data) => x,
+            (x, y @ (Base::Data | Base::Loaded)) => x.plus(y),
             (x, y) => x.mixed(y),
         },
         Op::Select if arg(0) == Base::Unseen => Base::Unseen,
         Op::Select => arg(1).either(arg(2)),
-        // What is stored somewhere may be a pointer, but nothing says to what;
-        // alone it is not an address of the interface's, so it may be anywhere.
-        Op::Load(_) | Op::GlobalGet(_) => Base::Data,
+        Op::Load(_) => Base::Loaded,
+        Op::GlobalGet(_) => Base::Data,
         Op::Call(_) | Op::CallPtr(_) => Base::Unknown,
         _ => (0..args.len()).fold(Base::Data, |all, i| all.mixed(arg(i))),
     }

@@ -637,6 +637,7 @@ pub(super) mod tests {
         let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
         nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
         Body {
+            before: vec![],
             nodes,
             initial: Default::default(),
             live_out: vec![],

@@ -45,6 +45,8 @@ pub struct Node {
 /// The loop.
 #[derive(Clone, Debug)]
 pub struct Body {
+    /// What runs before the loop.
+    pub before: Vec<VInst>,
     pub nodes: Vec<Node>,
     /// For a node whose result the next iteration reads: its value before the
     /// first iteration.
@@ -201,6 +203,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     live_out.sort_unstable();
     let Some(memory) = memory(&nodes) else { return Err("too many of its accesses to memory wait for others") };
     Ok(Body {
+        before: Vec::new(),
         nodes,
         initial,
         live_out,
@@ -288,7 +291,7 @@ pub fn opposite(machine: &Machine, branch: InstrId) -> Option<InstrId> {
 /// Orders between accesses that may touch the same bytes. Addresses are
 /// values of this function, so within an iteration two of one base compare by
 /// their offsets; from one iteration to the next nothing is known but that
-/// different memories are apart.
+/// different memories, buffers and known addresses are apart.
 fn memory(nodes: &[Node]) -> Option<Vec<(usize, usize, u32, u32)>> {
     let mut out = Vec::new();
     let accesses: Vec<(usize, MemRef)> = nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.mem?))).collect();

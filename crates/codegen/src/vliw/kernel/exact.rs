@@ -48,16 +48,17 @@ impl Exchange {
         registers: &Registers,
     ) -> Result<Kernel, CompileError> {
         let answer = self.answers.get(self.problems.len()).cloned().unwrap_or_default();
-        let free = (sides.files.len() > 1).then(|| free(body, sides));
+        let stages = super::stages(sides.machine, kernel.schedule.stages - 1);
+        let free = (sides.files.len() > 1).then(|| free(body, sides, stages));
         let ops = match (&answer.division, &free) {
             (Some(division), Some((_, ways))) => settle(body, sides, &sides_of(body, sides, ways, division)?)?,
             _ => kernel.ops.clone(),
         };
-        let (divided, ways) = divided(&ops, sides);
+        let (divided, ways) = divided(&ops, sides, stages);
         let found = kernel.schedule.ii;
         kernel.least = i64::from(answer.least);
         if let Some(answer) = &answer.schedule
-            && let Some(schedule) = taken(&ops, sides, &ways, answer)?
+            && let Some(schedule) = taken(&ops, sides, &ways, answer, stages)?
             && let Ok(registers) = color::color(sides, &ops, &schedule, &registers.allocatable)
         {
             kernel = Kernel { ops, schedule, registers, ..kernel };
@@ -137,15 +138,15 @@ fn ways(
 /// The name under which the issue width is a resource.
 const ISSUE: &str = "issue";
 
-/// A problem without nodes.
-fn empty(sides: &Sides<'_>) -> Problem {
+/// A problem without nodes, whose iterations have so many stages at the most.
+fn empty(sides: &Sides<'_>, stages: i64) -> Problem {
     let machine = sides.machine;
     let mut resources: BTreeMap<String, u32> =
         machine.units.iter().map(|u| (u.name.clone(), u32::from(u.count.max(u.shared)))).collect();
     resources.insert(ISSUE.to_owned(), u32::from(machine.issue.width));
     let files = sides.files.iter().zip(&sides.pool);
     let files = files.map(|(&f, pool)| (machine.files[f].name.clone(), pool.len() as u32)).collect();
-    Problem { stages: super::stages(machine), resources, files, outside: 0, nodes: Vec::new(), edges: Vec::new() }
+    Problem { stages, resources, files, outside: 0, nodes: Vec::new(), edges: Vec::new() }
 }
 
 /// Numbers for values from outside, in the order in which they are met.
@@ -170,8 +171,8 @@ fn before_end(machine: &Machine, branch: InstrId) -> i64 {
 }
 
 /// The loop with its work divided as it is.
-fn divided(ops: &Ops, sides: &Sides<'_>) -> (Problem, Vec<Ways>) {
-    let mut problem = empty(sides);
+fn divided(ops: &Ops, sides: &Sides<'_>, stages: i64) -> (Problem, Vec<Ways>) {
+    let mut problem = empty(sides, stages);
     let (mut all, mut outside) = (Vec::new(), Outside::default());
     for (i, op) in ops.ops.iter().enumerate() {
         let stands = |_: InstrId, choice: &[usize], result: Option<usize>| {
@@ -196,9 +197,9 @@ fn divided(ops: &Ops, sides: &Sides<'_>) -> (Problem, Vec<Ways>) {
 
 /// The loop with nothing said of where its work is done. Behind the nodes of
 /// the body stand the copies of their values.
-fn free(body: &Body, sides: &Sides<'_>) -> (Problem, Vec<Ways>) {
+fn free(body: &Body, sides: &Sides<'_>, stages: i64) -> (Problem, Vec<Ways>) {
     let machine = sides.machine;
-    let mut problem = empty(sides);
+    let mut problem = empty(sides, stages);
     let (mut all, mut outside) = (Vec::new(), Outside::default());
     let values: Vec<usize> = (0..body.nodes.len()).filter(|&i| body.nodes[i].writes.is_some()).collect();
     let copy = |p: usize| values.binary_search(&p).map(|k| body.nodes.len() + k);
@@ -256,6 +257,7 @@ fn taken(
     sides: &Sides<'_>,
     ways: &[Ways],
     answer: &exact::Schedule,
+    most_stages: i64,
 ) -> Result<Option<Schedule>, CompileError> {
     let n = ops.ops.len();
     if answer.time.len() != n || answer.alternative.len() != n || answer.ii == 0 {
@@ -274,7 +276,7 @@ fn taken(
         table.put(row, i, op, variant[i], unit);
     }
     let stages = answer.time.iter().max().map_or(1, |t| t / ii + 1);
-    let fits = answer.time.iter().all(|&t| t >= 0) && stages <= super::stages(sides.machine);
+    let fits = answer.time.iter().all(|&t| t >= 0) && stages <= most_stages;
     let schedule = Schedule { ii, time: answer.time.clone(), variant, stages };
     Ok((fits && keeps_orders(ops, ii, &schedule.time)).then_some(schedule))
 }

@@ -110,7 +110,7 @@ impl Loops<'_> {
         let ii = least + (known - least) * part / 100;
         let chain = room.plan.orders.chain(ops);
         let length = (chain * LENGTH.0 / 100).max(ii * LENGTH.1 / 100);
-        if ii >= known || again && 100 * known < (100 + AGAIN) * least || length > stages(self.sides.machine) * ii {
+        if ii >= known || again && 100 * known < (100 + AGAIN) * least || length > stages(self.sides.machine, length / ii) * ii {
             return false;
         }
         // The branch stands as many cycles before the end of the first stage.

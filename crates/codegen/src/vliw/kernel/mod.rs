@@ -4,8 +4,8 @@
 //! body -> partition -> place -> modulo -> relieve -> color -> emit
 //! ```
 //!
-//! A loop of one block ([`body`]) is divided between the clusters
-//! ([`partition`], [`place`]), scheduled at the least initiation interval that
+//! A loop of one block ([`body`]), without what is the same in every iteration and read far
+//! apart in it ([`invariant`]), is divided between the clusters ([`partition`], [`place`]), scheduled at the least initiation interval that
 //! units, dependences and registers allow ([`graph`], [`modulo`] with its
 //! [`table`], [`relieve`], [`color`]), made shorter where that can be (by
 //! annealing, [`squeeze`], [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out
@@ -25,6 +25,7 @@ pub mod color;
 pub mod emit;
 pub mod exact;
 pub mod graph;
+mod invariant;
 mod leap;
 mod memo;
 pub mod modulo;
@@ -55,8 +56,9 @@ use place::{At, Ops, Sides};
 use relieve::Neighbours;
 use std::cell::{Cell, OnceCell};
 
-/// Stages that an iteration may have on a machine whose pipeline is exposed.
-const STAGES: i64 = 4;
+/// Stages that an iteration may have on a machine whose pipeline is exposed, and where its
+/// longest chain of dependences asks for more.
+const STAGES: (i64, i64) = (4, 8);
 /// And where the hardware waits for operands, and a result's register is taken all the
 /// while.
 const INTERLOCKED: i64 = 2;
@@ -181,7 +183,13 @@ pub fn pipeline(
             Err(_) => continue,
         };
         let memo = memo.get_or_init(|| Memo::new(machine));
-        let found = narrower::pipeline(&body, &sides, registers, kept(&kernels), effort, memo)?;
+        let bound = graph::lower(&sides, &body)?;
+        let hoisted = invariant::hoist(&body, bound.0.max(bound.1)).filter(|_| machine.abi.rotation.is_none());
+        let search = |body: &Body| narrower::pipeline(body, &sides, registers, kept(&kernels), effort, memo);
+        let mut found = hoisted.map_or(Ok(None), |body| search(&body))?;
+        if found.is_none() {
+            found = search(&body)?;
+        }
         let Some((mut kernel, own)) = found else { continue };
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
@@ -280,9 +288,9 @@ struct Loops<'a> {
     work: Cell<i64>,
 }
 
-/// Stages that an iteration may have.
-pub(crate) fn stages(machine: &Machine) -> i64 {
-    if machine.issue.interlock { INTERLOCKED } else { STAGES }
+/// Stages that an iteration may have that needs so many at the least.
+pub(crate) fn stages(machine: &Machine, least: i64) -> i64 {
+    if machine.issue.interlock { INTERLOCKED } else { (least + 1).clamp(STAGES.0, STAGES.1) }
 }
 
 /// Are so many stages worth a try? More than two are for chains that leave one less
@@ -440,9 +448,9 @@ impl Loops<'_> {
         let chain = room.plan.orders.chain(ops);
         let last = (room.first + chain + ops.ops.len() as i64).min(to);
         let mut all: Vec<(i64, Policy)> = (0..TRIED).flat_map(|s| POLICIES.map(|p| (s, p))).collect();
-        let most_stages = stages(self.sides.machine);
         let mut at = |ii: i64| {
             let least = ((chain + ii - 1) / ii).max(1);
+            let most_stages = stages(self.sides.machine, least);
             let one = |&(more, policy): &(i64, Policy)| {
                 let stages = least + more;
                 if stages > most_stages { None } else { self.attempt(body, ops, &room, ii, policy, stages) }
@@ -550,7 +558,7 @@ fn search<T>(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<T>) -> Opt
 /// The loop's block becomes one instruction and a jump.
 fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index: usize, registers: &Registers, machine: &Machine) {
     let mut inst = VInst::new(VKind::Kernel, registers.nop, &[VOp::Imm(index as i64)], 0);
-    let mut before = Vec::new();
+    let mut before = body.before.clone();
     // The same value in several registers: a copy for each but the first.
     let mut seen = std::collections::BTreeSet::new();
     let mut copies: Vec<(VReg, VReg)> = Vec::new();

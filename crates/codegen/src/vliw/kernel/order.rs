@@ -201,6 +201,7 @@ mod tests {
             mem: None,
         };
         Body {
+            before: vec![],
             nodes: sources.iter().map(node).collect(),
             initial: Default::default(),
             live_out: vec![],

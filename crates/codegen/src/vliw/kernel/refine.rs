@@ -59,7 +59,6 @@ impl Loops<'_> {
     /// `patience` of them without success.
     fn refine(&self, found: &mut Found, left: &mut usize, patience: usize) -> Result<(), CompileError> {
         let n = found.body.nodes.len();
-        let most_stages = stages(self.sides.machine);
         let patience = (patience / n.max(1)).min(FRUITLESS);
         let (mut k, mut until) = (0, patience as u64);
         while k < until && *left >= n {
@@ -93,7 +92,7 @@ impl Loops<'_> {
             let own = found.kernel.schedule.stages;
             let chain = room.plan.orders.chain(&ops);
             let stages = match k % 10 {
-                0 if own < most_stages && useful(own + 1, found.kernel.schedule.ii, chain) => own + 1,
+                0 if own < stages(self.sides.machine, own) && useful(own + 1, found.kernel.schedule.ii, chain) => own + 1,
                 5 => (own - 1).max(1),
                 _ => own,
             };

@@ -7,7 +7,7 @@
 
 use super::body::{Body, From, Node};
 use crate::frame::access_operands;
-use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
+use crate::vcode::{MemRef, Object, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
 use ciphermill_program::Role;
@@ -175,7 +175,8 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
         base: None,
         offset,
         bytes: machine.word_bits / 8,
-        buffer: None,
+        object: Object::Own,
+        span: None,
         constant: false,
         banks: 0,
     });
@@ -204,6 +205,7 @@ mod tests {
         let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
         let node = |inst: VInst, reads, writes| Node { mem: inst.mem, inst, reads, writes, tied: false };
         Body {
+            before: vec![],
             nodes: vec![
                 node(load, vec![(0, From::Node(1, 1))], Some((2, 5))),
                 node(add, vec![(1, From::Node(1, 1))], Some((2, 1))),

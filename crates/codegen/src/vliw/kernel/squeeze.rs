@@ -164,7 +164,7 @@ impl Loops<'_> {
         if !near && !leapt && FRESH * n <= each.1 {
             let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
             self.descend(found, moves, |least| match thorough {
-                false => (least..=stages(self.sides.machine).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
+                false => (least..=stages(self.sides.machine, least).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
                 true => vec![(own, true, 7), (own, false, 8)],
             });
         }
