@@ -195,7 +195,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             vfunc = best_order(vfunc, tables, &registers, options.level)?;
         }
         let allocated = allocated(&vfunc, tables, &registers, options.level, true)?;
-        let kept: usize = kernels.iter().map(|k| k.kept.len()).sum();
+        let kept: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
         let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);

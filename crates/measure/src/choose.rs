@@ -19,7 +19,7 @@ use crate::smallest;
 use crate::trips::trips;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
-use ciphermill_program::Program;
+use ciphermill_program::{PipelinedLoop, Program};
 use std::sync::Arc;
 use std::thread::Builder;
 
@@ -113,8 +113,8 @@ pub fn choose(
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
-        let gain = if effort == Effort::Unrefined { gain(&chosen) } else { 0.0 };
-        Ok((cycles(&chosen)? - gain, chosen))
+        let cycles = cycles(&chosen)?;
+        Ok((if effort == Effort::Unrefined { expected(cycles, &chosen) } else { cycles }, chosen))
     };
     let first = if divided { Effort::Quick } else { Effort::Full };
     let mut forms = Vec::new();
@@ -134,7 +134,10 @@ pub fn choose(
         throughput = several;
         forms.extend(several.then_some(Some((jams[0], true))));
     }
-    let mut best = least(together(&forms, first, attempt)?);
+    let (plain, straight): (Vec<Tried>, Vec<Tried>) =
+        together(&forms, first, attempt)?.into_iter().partition(|t| !t.1.form.unrolled);
+    let finally = |(cycles, form): Tried| (if divided { expected(cycles, &form) } else { cycles }, form);
+    let mut best = least(plain.into_iter().chain(least(straight)).map(finally));
     // What pays for the first number of blocks is kept for the others.
     throughput &= best.as_ref().is_some_and(|b| b.1.form.throughput);
     let others = others.into_iter().map(|jam| Some((jam, throughput)));
@@ -154,12 +157,13 @@ pub fn choose(
 /// Steady-state cycles of a form, or what they are expected to become, and the form.
 type Tried = (f64, Chosen);
 
-/// Cycles a block by which all effort is expected to shorten a form that was made hastily: half
-/// the way to the bound of its longest loop, and less where several blocks make that longer.
-fn gain(form: &Chosen) -> f64 {
+/// Cycles a block that are expected of a form with all effort, which was made hastily: shorter by
+/// half the way to the bound of its longest loop, and by less where several blocks make that
+/// longer.
+fn expected(cycles: f64, form: &Chosen) -> f64 {
+    let left = |l: &PipelinedLoop| f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
     let longest = form.program.loops.iter().max_by_key(|l| l.ii);
-    let left = longest.map_or(0, |l| l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
-    f64::from(left) / f64::from(2 * form.jam * form.jam)
+    longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * form.jam * l.ii)))
 }
 
 /// The form with the fewest cycles, the first of those that are equal.

@@ -638,6 +638,7 @@ pub(super) mod tests {
         nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
         Body {
             before: vec![],
+            parked: 0,
             nodes,
             initial: Default::default(),
             live_out: vec![],

@@ -47,6 +47,8 @@ pub struct Node {
 pub struct Body {
     /// What runs before the loop.
     pub before: Vec<VInst>,
+    /// Words of the frame that its nodes keep values in.
+    pub parked: usize,
     pub nodes: Vec<Node>,
     /// For a node whose result the next iteration reads: its value before the
     /// first iteration.
@@ -204,6 +206,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     let Some(memory) = memory(&nodes) else { return Err("too many of its accesses to memory wait for others") };
     Ok(Body {
         before: Vec::new(),
+        parked: 0,
         nodes,
         initial,
         live_out,

@@ -134,6 +134,7 @@ mod tests {
         nodes[7].reads.push((2, From::Node(1, 0)));
         Body {
             before: vec![],
+            parked: 0,
             nodes,
             initial: Default::default(),
             live_out: vec![(1, VReg(11)), (7, VReg(17))],

@@ -4,13 +4,14 @@
 //! body -> partition -> place -> modulo -> relieve -> color -> emit
 //! ```
 //!
-//! A loop of one block ([`body`]), without what is the same in every iteration and read far
-//! apart in it ([`invariant`]), is divided between the clusters ([`partition`], [`place`]), scheduled at the least initiation interval that
-//! units, dependences and registers allow ([`graph`], [`modulo`] with its
-//! [`table`], [`relieve`], [`color`]), made shorter where that can be (by
-//! annealing, [`squeeze`], [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out
-//! as prologue, kernel and epilogue ([`emit`]). All that happens before register allocation: the whole loop then becomes one pseudo-instruction
-//! that takes its values in certain registers, gives back others, and destroys
+//! A loop of one block ([`body`]), without what is the same in every iteration and read far apart
+//! in it ([`invariant`]), is divided between the clusters ([`partition`], [`place`]), scheduled at
+//! the least initiation interval that units, dependences and registers allow ([`graph`], [`modulo`]
+//! with its [`table`], [`relieve`], [`color`]; where values are too many for that, with some in the
+//! frame, [`park`]), made shorter where that can be (by annealing, [`squeeze`], [`leap`] and
+//! [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel and epilogue
+//! ([`emit`]). All that happens before register allocation: the whole loop then becomes one
+//! pseudo-instruction that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
 //! Nothing is promised here that is not checked elsewhere: the schedule's
@@ -31,6 +32,7 @@ mod memo;
 pub mod modulo;
 mod narrower;
 pub mod order;
+mod park;
 pub mod partition;
 pub mod place;
 mod redivide;
@@ -131,6 +133,8 @@ pub struct Kernel {
     /// Values that are in the frame while the loop runs, and the offsets of
     /// their words from the stack pointer.
     pub kept: Vec<(VReg, i64)>,
+    /// Words of the frame, these and others.
+    pub words: usize,
     /// Lower bounds of the II that hold for any division between the sides.
     pub res_mii: i64,
     pub rec_mii: i64,
@@ -211,7 +215,7 @@ struct Asked<'a> {
     body: &'a Body,
     sides: &'a Sides<'a>,
     registers: &'a Registers,
-    /// Values that the loops before it keep in the frame.
+    /// Words of the frame that the loops before it use.
     kept: usize,
     effort: Effort,
 }
@@ -231,9 +235,9 @@ fn shortest(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Ker
     Ok(Some(better.unwrap_or_else(|| (kernel, body.clone()))))
 }
 
-/// Values that the loops so far keep in the frame.
+/// Words of the frame that the loops so far use.
 fn kept(kernels: &[Kernel]) -> usize {
-    kernels.iter().map(|k| k.kept.len()).sum()
+    kernels.iter().map(|k| k.words).sum()
 }
 
 /// A loop by the registers of its parameters, which are its own.
@@ -259,7 +263,7 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
         loops.shorten(&mut all)?;
     }
     let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
-    Ok(found.map(|f| (Kernel { res_mii, rec_mii, kept: f.kept, ..f.kernel }, f.body)))
+    Ok(found.map(|f| (Kernel { res_mii, rec_mii, words: f.kept.len() + f.body.parked, kept: f.kept, ..f.kernel }, f.body)))
 }
 
 /// A kernel, and the division between sides that it was found with.
@@ -330,6 +334,9 @@ impl Loops<'_> {
                 }
                 all.extend(next);
             }
+        }
+        if all.is_empty() {
+            all.extend(self.parked(body, kept, bound)?);
         }
         if thorough && sides.files.len() > 1 {
             all.sort_by_key(|f| f.kernel.schedule.ii);
@@ -479,7 +486,7 @@ impl Loops<'_> {
                     let ops = ops.clone();
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), res_mii, rec_mii, rotating: None, least: 0, held: 0 });
+                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0 });
                 }
                 Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
                 Err(short) => {

@@ -202,6 +202,7 @@ mod tests {
         };
         Body {
             before: vec![],
+            parked: 0,
             nodes: sources.iter().map(node).collect(),
             initial: Default::default(),
             live_out: vec![],

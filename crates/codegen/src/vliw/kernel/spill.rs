@@ -140,7 +140,7 @@ fn one(body: &Body, machine: &Machine, outside: VReg, induction: Option<usize>, 
 }
 
 /// A load from a word of the frame, or a store of a value to it.
-fn access(machine: &Machine, instr: InstrId, offset: i64, value: Option<From>) -> Option<Node> {
+pub fn access(machine: &Machine, instr: InstrId, offset: i64, value: Option<From>) -> Option<Node> {
     let desc = &machine.instrs[usize::from(instr.0)];
     let inst = instruction(machine, instr, offset, VReg(0))?;
     let reads = value.map(|from| Some((access_operands(&desc.semantics)?.0?, from)));
@@ -206,6 +206,7 @@ mod tests {
         let node = |inst: VInst, reads, writes| Node { mem: inst.mem, inst, reads, writes, tied: false };
         Body {
             before: vec![],
+            parked: 0,
             nodes: vec![
                 node(load, vec![(0, From::Node(1, 1))], Some((2, 5))),
                 node(add, vec![(1, From::Node(1, 1))], Some((2, 1))),

@@ -141,6 +141,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         skip: body.skip,
         loop_depth: body.loop_depth,
         kept: Vec::new(),
+        words: 0,
         res_mii,
         rec_mii,
         least: 0,
