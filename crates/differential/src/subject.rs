@@ -178,11 +178,18 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
         jam: 2,
         inline_budget: 200,
         profile: ciphermill_opt::loop_sites(module).into_iter().flat_map(guess).collect(),
+        steady: steady(module),
         keep_loads: true,
         promote: true,
         if_convert: 12,
         only: Vec::new(),
     }
+}
+
+/// Every condition, taken to be true or false as it falls out.
+fn steady(module: &Module) -> Vec<ciphermill_opt::Steady> {
+    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].loc));
+    insts.map(|loc| ciphermill_opt::Steady { loc, holds: loc % 3 != 0 }).collect()
 }
 
 /// Run what has become of the source on the interpreter.

@@ -16,7 +16,7 @@ use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::shared;
 use crate::smallest;
-use crate::trips::trips;
+use crate::trips::seen;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
 use ciphermill_program::{PipelinedLoop, Program};
@@ -86,11 +86,11 @@ pub fn choose(
         return small.unwrap_or_else(|| plainly(None, Effort::Full));
     }
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
-    let profile = shared::TRIPS.get(turns, || trips(module, interface, work, unit))?;
-    let rounds = profile.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
+    let seen = shared::SEEN.get(turns, || seen(module, interface, work, unit))?;
+    let rounds = seen.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let ctx_bytes = interface.ctx_bytes;
     let unrolled = |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
-        let form = Form { driver, jam, ctx_bytes, throughput, profile: &profile };
+        let form = Form { driver, jam, ctx_bytes, throughput, seen: &seen };
         let how = How { form: Some(&form), lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
         Ok(Chosen { program, jam, unroll: rounds, form: FormOf { unrolled: true, jam, throughput }, context_at })

@@ -5,7 +5,8 @@ use crate::request::{MachineRequest, Request};
 use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
-use ciphermill_opt::{LoopTrips, Unroll};
+use crate::trips::Seen;
+use ciphermill_opt::Unroll;
 use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
 use std::sync::Arc;
@@ -60,8 +61,8 @@ pub struct Form<'a> {
     pub ctx_bytes: u32,
     /// Instructions are chosen for few slots, not for short chains.
     pub throughput: bool,
-    /// Trip counts of its inner loops.
-    pub profile: &'a [LoopTrips],
+    /// What a run showed of its loops and conditions.
+    pub seen: &'a Seen,
 }
 
 /// Instructions that an unrolled loop, or a function inlined into it, may come
@@ -166,7 +167,8 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
         inline_budget: UNROLL_BUDGET,
-        profile: form.profile.to_vec(),
+        profile: form.seen.trips.clone(),
+        steady: form.seen.steady.clone(),
         keep_loads: true,
         promote: true,
         if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },

@@ -7,7 +7,7 @@
 //! nothing depends on whether one is found.
 
 use ciphermill_ir::Module;
-use ciphermill_opt::LoopTrips;
+use crate::trips::Seen;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,7 +76,7 @@ pub struct Judged {
 }
 
 pub static OPTIMISED: Kept<Module> = Kept::new(24);
-pub static TRIPS: Kept<Vec<LoopTrips>> = Kept::new(64);
+pub static SEEN: Kept<Seen> = Kept::new(64);
 pub static JUDGED: Kept<Judged> = Kept::new(48);
 
 /// Larger memories are not kept.

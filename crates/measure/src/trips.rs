@@ -10,22 +10,29 @@ use crate::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Call, Plan, Work};
 use ciphermill_interp::{Edges, Interp};
-use ciphermill_ir::{Block, Cfg, Dominators, FuncId, Loops, Module};
-use ciphermill_opt::{LoopSite, LoopTrips, loop_sites};
-use std::collections::HashSet;
+use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, FuncId, Loops, Module, Op, Target, Terminator};
+use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
+use std::collections::{BTreeMap, HashSet};
 
-/// Loops of rounds and their trip counts, by a run on messages of one block
-/// and of three. Empty when the module stops before its end: whoever runs it
+/// What a run shows of loops and conditions.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub trips: Vec<LoopTrips>,
+    pub steady: Vec<Steady>,
+}
+
+/// Loops of rounds and their trip counts, and steady conditions, by a run on messages of one
+/// block and of three. Empty when the module stops before its end: whoever runs it
 /// next finds out why.
 ///
 /// # Errors
 /// When the plan cannot be made.
-pub fn trips(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Vec<LoopTrips>, MeasureError> {
+pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Seen, MeasureError> {
     let mut runs = Vec::new();
     for blocks in [1, 3] {
         match edges(module, &Plan::new(interface, work, blocks * unit)?) {
             Some(edges) => runs.push(edges),
-            None => return Ok(Vec::new()),
+            None => return Ok(Seen::default()),
         }
     }
     let of = |site: &LoopSite| -> Option<LoopTrips> {
@@ -34,7 +41,38 @@ pub fn trips(module: &Module, interface: &Interface, work: Work, unit: u32) -> R
         let trips = *counts.first()?;
         counts.iter().all(|&c| c == trips).then_some(LoopTrips { first: site.first, last: site.last, trips })
     };
-    Ok(loop_sites(module).iter().filter_map(of).collect())
+    let trips = loop_sites(module).iter().filter_map(of).collect();
+    Ok(Seen { trips, steady: steady(module, &runs) })
+}
+
+/// Conditions of branches that were always true or always false.
+fn steady(module: &Module, runs: &[Edges]) -> Vec<Steady> {
+    let mut seen: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+    for (id, func) in module.funcs.iter() {
+        for &block in &func.layout {
+            let Terminator::Branch { cond, then, els } = &func.blocks[block].term else { continue };
+            let went = |to: &Target| runs.iter().any(|edges| edges.contains_key(&(id, block, to.block)));
+            let (mut truth, mut cond) = ([went(els), went(then)], func.resolve(*cond));
+            if then.block == els.block {
+                continue;
+            }
+            while let Some(data) = func.def_inst(cond).map(|inst| &func.insts[inst]) {
+                let known = seen.entry(data.loc).or_default();
+                *known = [known[0] | truth[0], known[1] | truth[1]];
+                // What is compared with zero is true where this is not.
+                let (Op::Cmp(CmpOp::Eq), [x, y]) = (data.op, &data.args[..]) else { break };
+                if func.as_const(*y) != Some(0) {
+                    break;
+                }
+                truth.reverse();
+                cond = func.resolve(*x);
+            }
+        }
+    }
+    let steady = |(&loc, truth): (&u32, &[bool; 2])| {
+        (loc != 0 && truth[0] != truth[1]).then_some(Steady { loc, holds: truth[1] })
+    };
+    seen.iter().filter_map(steady).collect()
 }
 
 /// Run a plan's calls, the measured ones with their edges counted.
@@ -84,7 +122,7 @@ mod tests {
     use crate::request::{Blocks, Direction};
 
     #[test]
-    fn rounds_are_told_from_blocks() {
+    fn rounds_are_told_from_blocks_and_steady_conditions_from_others() {
         // The key set-up puts the number of rounds, 5, into the context.
         let wasm = wat::parse_str(
             r#"(module
@@ -98,6 +136,7 @@ mod tests {
                 (loop $blocks
                     (local.set $x (i32.load (local.get $in)))
                     (local.set $r (i32.load (local.get $ctx)))
+                    (if (i32.eqz (local.get $r)) (then (local.set $x (i32.const 0))))
                     (loop $rounds
                         (local.set $x (i32.rotl (local.get $x) (local.get $r)))
                         (br_if $rounds (local.tee $r (i32.sub (local.get $r) (i32.const 1)))))
@@ -109,7 +148,9 @@ mod tests {
         .unwrap();
         let (module, interface, _) = open(&wasm).unwrap();
         let work = Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0 };
-        let found = trips(&module, &interface, work, 4).unwrap();
-        assert_eq!(found.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
+        let found = seen(&module, &interface, work, 4).unwrap();
+        assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
+        // Their number was never zero: what is loaded was true, its comparison false.
+        assert_eq!(found.steady.iter().map(|s| s.holds).collect::<Vec<_>>(), [true, false]);
     }
 }

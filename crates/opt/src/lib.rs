@@ -54,7 +54,7 @@ mod unroll;
 
 use ciphermill_ir::Module;
 use std::fmt;
-pub use unroll::options::{LoopTrips, Unroll};
+pub use unroll::options::{LoopTrips, Steady, Unroll};
 pub use unroll::sites::{LoopSite, loop_sites};
 
 /// What the optimiser may do and for which kind of machine.

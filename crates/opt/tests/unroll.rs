@@ -4,7 +4,7 @@
 mod support;
 
 use ciphermill_ir::{BinOp, Cfg, Dominators, Func, Loops, Module, Op};
-use ciphermill_opt::{LoopTrips, Options, Unroll, loop_sites, optimise, run_pass};
+use ciphermill_opt::{LoopTrips, Options, Steady, Unroll, loop_sites, optimise, run_pass};
 use support::same;
 use support::text::{count, func, module};
 
@@ -243,6 +243,52 @@ fn a_profile_of_other_loops_changes_nothing() {
     let mut after = before.clone();
     let options = with(Unroll { profile: elsewhere, ..Unroll::default() });
     assert!(!run_pass(&mut after, &options, "specialise"));
+}
+
+/// `f(ctx, in, out, blocks)`: to each word of `in` three is added, twice, where the first word
+/// of the context is 4, and seven where it is not.
+const ASKING: &str = "(module (memory 1) (data (i32.const 4) \"\\04\")
+    (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (result i32)
+      (local $x i32)
+      (loop $blocks
+        (local.set $x (i32.load (local.get $in)))
+        (if (i32.ne (i32.load (local.get $ctx)) (i32.const 4))
+          (then (local.set $x (i32.add (local.get $x) (i32.const 7))))
+          (else (local.set $x (i32.add (local.get $x) (i32.const 3)))))
+        (local.set $x (i32.rotl (local.get $x) (i32.const 5)))
+        (if (i32.ne (i32.load (local.get $ctx)) (i32.const 4))
+          (then (local.set $x (i32.mul (local.get $x) (i32.const 7))))
+          (else (local.set $x (i32.add (local.get $x) (i32.const 3)))))
+        (i32.store (local.get $out) (local.get $x))
+        (local.set $in (i32.add (local.get $in) (i32.const 4)))
+        (local.set $out (i32.add (local.get $out) (i32.const 4)))
+        (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+      (local.get $x)))";
+
+#[test]
+fn a_condition_that_was_always_the_same_is_asked_before_the_loop() {
+    let before = module(ASKING);
+    let all = func(&before, "f").layout.iter().flat_map(|&b| &func(&before, "f").blocks[b].insts);
+    let asked = all.map(|&i| &func(&before, "f").insts[i]).find(|i| matches!(i.op, Op::Cmp(_))).expect("it asks");
+    let seen = |holds| Unroll { full_budget: 300, steady: vec![Steady { loc: asked.loc, holds }], ..Unroll::default() };
+    let sizes = |module: &Module| {
+        let mut sizes = loops(func(module, "f"));
+        sizes.sort_unstable();
+        sizes
+    };
+    let alone = sizes(&optimised(&before, &disjoint(Unroll::default())));
+    let [original] = alone[..] else { panic!("{alone:?}") };
+    for (holds, multiplications) in [(true, 2), (false, 1)] {
+        // One version without branches, of both questions, and the loop as it was.
+        let after = optimised(&before, &disjoint(seen(holds)));
+        assert_eq!(sizes(&after), [1, original], "{}", func(&after, "f"));
+        assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), multiplications);
+        let arguments: Vec<Vec<u64>> = [0, 4, 64].iter().map(|&ctx| vec![ctx, 128, 256, 3]).collect();
+        same(&before, &after, false, &arguments, "asked before");
+    }
+    // What is stored may be what is asked for; and a loop too large is not written twice.
+    assert_eq!(sizes(&optimised(&before, &with(seen(true)))), alone);
+    assert_eq!(sizes(&optimised(&before, &disjoint(Unroll { full_budget: 20, ..seen(true) }))), alone);
 }
 
 #[test]

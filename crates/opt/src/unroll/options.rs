@@ -18,6 +18,9 @@ pub struct Unroll {
     /// What is known about the trip counts of loops from a run. Loops that
     /// these name are written once more for each count, see `specialise.rs`.
     pub profile: Vec<LoopTrips>,
+    /// What is known from a run about conditions. Loops in which one of these does not change
+    /// are written once more for it, see `specialise.rs`.
+    pub steady: Vec<Steady>,
     /// `licm` leaves loads where they are.
     pub keep_loads: bool,
     /// Places in memory that a loop of one block reads and writes at the same
@@ -34,15 +37,24 @@ pub struct Unroll {
 impl Unroll {
     /// Is anything asked for?
     pub fn is_active(&self) -> bool {
-        let Unroll { full_budget, jam, inline_budget, profile, keep_loads, promote, if_convert, only: _ } = self;
+        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, only: _ } = self;
         *full_budget > 0
             || *jam > 1
             || *inline_budget > 0
             || !profile.is_empty()
+            || !steady.is_empty()
             || *keep_loads
             || *promote
             || *if_convert > 0
     }
+}
+
+/// A condition that was always true, or always false.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Steady {
+    /// Offset in the WebAssembly module of the instruction that gives it.
+    pub loc: u32,
+    pub holds: bool,
 }
 
 /// How often a loop iterates each time it is entered.

@@ -15,6 +15,12 @@
 //! complete unrolling; the original stays for every other value. So a wrong or
 //! stale profile costs code, never correctness.
 //!
+//! **Conditions.** Whether a cipher's key is a long one stands there, too, and what it asks in
+//! every round is the same for all blocks. A condition that does not change in a loop and that
+//! was always true in the run, or always false ([`super::options::Steady`]), is a root like a
+//! count's: in the copy it is what it was, and so is every other value there that is computed
+//! in the same way. The original, for when it is not, is not looked at again.
+//!
 //! **The root in front.** It may be computed inside the loop that is copied.
 //! It is computed again in front, where that is the same: arithmetic on values
 //! from outside, and loads from an address that does not change, if nothing in
@@ -29,11 +35,12 @@
 
 use super::copy::{self, Copy};
 use super::counted::{Bound, Counted, Test};
-use super::graph::Graph;
+use super::graph::{Graph, size};
 use super::options::LoopTrips;
 use super::{repair, trips};
 use crate::Options;
 use crate::alias::{Aliases, Place};
+use ciphermill_ir::bits;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{BinOp, Block, CmpOp, Func, Module, Op, Space, Target, Terminator, Type, Value};
 
@@ -43,18 +50,26 @@ const DEPTH: u32 = 8;
 const MAX_VERSIONS: usize = 64;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
-    if options.unroll.profile.is_empty() {
+    if options.unroll.profile.is_empty() && options.unroll.steady.is_empty() {
         return false;
     }
     let mut aliases = Aliases::with_promises(module, options);
     super::for_each_chosen(module, options, |_, id, func| {
         let mut done: Vec<(Block, Value, u64)> = Vec::new();
+        // Blocks of originals: where other counts are not looked for, and other conditions.
+        let (mut uncounted, mut unasked): (Vec<Block>, Vec<Block>) = Default::default();
         while done.len() < MAX_VERSIONS {
             let graph = Graph::new(func);
             aliases.enter(id, func);
             let pass = Pass { aliases: &aliases, graph: &graph, options };
-            let Some(version) = pass.find(func, &done) else { break };
-            done.push((graph.data(version.id).header, version.root, version.c));
+            let counted = pass.find(func, &done, &uncounted);
+            let Some(version) = counted.or_else(|| pass.steady(func, &unasked)) else { break };
+            let data = graph.data(version.id);
+            done.push((data.header, version.root, version.c));
+            unasked.extend(&data.blocks);
+            if version.steady {
+                uncounted.extend(&data.blocks);
+            }
             pass.write(func, &version);
         }
         !done.is_empty()
@@ -74,6 +89,10 @@ struct Version {
     id: LoopId,
     root: Value,
     c: u64,
+    /// Other values of the loop that are the root.
+    also: Vec<Value>,
+    /// The original is not to be copied again.
+    steady: bool,
 }
 
 struct Pass<'a> {
@@ -83,20 +102,54 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn find(&self, func: &Func, done: &[(Block, Value, u64)]) -> Option<Version> {
+    fn find(&self, func: &Func, done: &[(Block, Value, u64)], uncounted: &[Block]) -> Option<Version> {
         let profile = &self.options.unroll.profile;
-        for id in self.graph.loops.loops.keys() {
+        for id in self.graph.loops.loops.keys().filter(|&id| !uncounted.contains(&self.graph.data(id).header)) {
             for counted in Counted::of(func, self.graph, id) {
                 for entry in entries(profile, func.insts[counted.stepper].loc) {
                     let Some((root, c)) = self.solve(func, id, &counted, entry.trips) else { continue };
                     let Some(widest) = self.widest(func, id, root) else { continue };
                     if !done.contains(&(self.graph.data(widest).header, root, c)) {
-                        return Some(Version { id: widest, root, c });
+                        return Some(Version { id: widest, root, c, also: Vec::new(), steady: false });
                     }
                 }
             }
         }
         None
+    }
+
+    /// A loop with a condition that does not change in it and was always the same.
+    fn steady(&self, func: &Func, unasked: &[Block]) -> Option<Version> {
+        let known = &self.options.unroll.steady;
+        let likely = |b: &&Block| !known.is_empty() && !unasked.contains(b) && self.graph.loops.innermost(**b).is_some();
+        func.layout.iter().filter(likely).find_map(|&block| {
+            let Terminator::Branch { cond, .. } = &func.blocks[block].term else { return None };
+            let root = func.resolve(*cond);
+            let loc = func.insts[func.def_inst(root)?].loc;
+            let holds = known.iter().find(|s| s.loc == loc)?.holds;
+            // Anything but zero is true, and only one of these can be put in its place.
+            if func.as_const(root).is_some() || holds && bits::possible(func, root) > 1 {
+                return None;
+            }
+            let id = self.widest(func, self.graph.loops.innermost(block)?, root)?;
+            let blocks = &self.graph.data(id).blocks;
+            if 2 * size(func, blocks) > self.options.unroll.full_budget {
+                return None;
+            }
+            let results = blocks.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
+            let equal = |v: &Value| *v != root && self.equal(func, *v, root, DEPTH) && self.movable(func, id, *v, DEPTH);
+            let also = results.copied().filter(equal).collect();
+            Some(Version { id, root, c: u64::from(holds), also, steady: true })
+        })
+    }
+
+    /// Are two values computed in the same way?
+    fn equal(&self, func: &Func, a: Value, b: Value, depth: u32) -> bool {
+        let (a, b) = (func.resolve(a), func.resolve(b));
+        let (Some(i), Some(j)) = (func.def_inst(a), func.def_inst(b)) else { return a == b };
+        let (i, j) = (&func.insts[i], &func.insts[j]);
+        let args = || i.args.iter().zip(&j.args).all(|(&a, &b)| self.equal(func, a, b, depth - 1));
+        a == b || depth > 0 && i.op == j.op && i.results.len() == 1 && i.args.len() == j.args.len() && args()
     }
 
     /// The root of a loop's count, and its value for the count wanted.
@@ -183,6 +236,7 @@ impl Pass<'_> {
         let originals = &self.graph.data(version.id).blocks;
         let copy = copy::blocks(func, originals);
         let own = copy.value(func, version.root);
+        let also: Vec<Value> = version.also.iter().map(|&v| copy.value(func, v)).collect();
         let outside = self.hanging_on(func, version, originals);
         let mut rebuilt = Copy::default();
         rebuilt.values.insert(version.root, c);
@@ -192,6 +246,7 @@ impl Pass<'_> {
         for &block in originals {
             let block = copy.block(block);
             repair::substitute(func, block, own, c);
+            also.iter().for_each(|&v| repair::substitute(func, block, v, c));
             for &v in &outside {
                 let new = rebuilt.value(func, v);
                 repair::substitute(func, block, v, new);
