@@ -25,6 +25,9 @@ use std::thread::Builder;
 
 /// Blocks that are tried together when the user does not say how many.
 const JAMS: [u32; 2] = [1, 2];
+/// Forms that take so many times as long as another where neither was searched for long may be
+/// the better one in the end.
+const CLOSE: f64 = 1.5;
 /// Bytes of stack for a thread in which a form is made: as much as a process begins with.
 const STACK: usize = 8 << 20;
 /// Most blocks that can be asked for.
@@ -107,9 +110,9 @@ pub fn choose(
     }
     // Where work is to be divided between clusters, a search for how takes longer
     // than everything else: forms of one block at a time are compared without one.
-    // Several blocks gain too much by it for that: they are compared with the best of
-    // one block by what a search finds at once, and by how far that is from the bound. Only the
-    // last form is made with all effort.
+    // Several blocks gain too much by it for that, and straight blocks too much more than loops
+    // over rounds: these are compared by what a search finds at once, and by how far that is
+    // from the bound. Only the last form is made with all effort.
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
@@ -136,21 +139,26 @@ pub fn choose(
     }
     let (plain, straight): (Vec<Tried>, Vec<Tried>) =
         together(&forms, first, attempt)?.into_iter().partition(|t| !t.1.form.unrolled);
-    let finally = |(cycles, form): Tried| (if divided { expected(cycles, &form) } else { cycles }, form);
-    let mut best = least(plain.into_iter().chain(least(straight)).map(finally));
+    let straight = least(straight);
     // What pays for the first number of blocks is kept for the others.
-    throughput &= best.as_ref().is_some_and(|b| b.1.form.throughput);
+    throughput &= straight.as_ref().is_some_and(|b| b.1.form.throughput);
     let others = others.into_iter().map(|jam| Some((jam, throughput)));
-    let form_of = |tried: Tried| Some(tried.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
-    if others.len() > 0 {
-        let first = if divided { best.take().map(form_of) } else { None };
-        let forms: Vec<_> = first.into_iter().chain(others).collect();
-        let then = if divided { Effort::Unrefined } else { Effort::Full };
-        best = least(best.into_iter().chain(together(&forms, then, attempt)?));
-    }
+    let mut best: Vec<Tried> = plain.into_iter().chain(straight).collect();
     if divided {
-        best = best.map(|b| attempt(form_of(b), Effort::Full)).transpose()?;
+        // A loop over rounds and a straight block come to within a factor of each other by chance.
+        let shortest = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
+        best.retain(|b| b.0 <= CLOSE * shortest);
+        let form_of = |tried: Tried| Some(tried.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+        let mut forms: Vec<_> = best.into_iter().map(form_of).chain(others).collect();
+        if forms.len() > 1 {
+            forms = least(together(&forms, Effort::Unrefined, attempt)?).map(form_of).into_iter().collect();
+        }
+        best = forms.into_iter().map(|form| attempt(form, Effort::Full)).collect::<Result<_, _>>()?;
+    } else {
+        let forms: Vec<_> = others.collect();
+        best.extend(together(&forms, Effort::Full, attempt)?);
     }
+    let best = least(best);
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }
 
