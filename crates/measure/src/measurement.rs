@@ -194,7 +194,8 @@ pub struct Loop {
     pub stages: u32,
     pub proved_optimal: bool,
     /// No schedule is known to be possible below this II: the larger of the two
-    /// bounds, or what an exact scheduler proved. The gap to `ii` is open.
+    /// bounds, or what ways round and units need together, or what an exact
+    /// scheduler proved. The gap to `ii` is open.
     pub least: u32,
 }
 

@@ -151,8 +151,8 @@ pub struct PipelinedLoop {
     pub rec_mii: u32,
     /// Iterations under way at once.
     pub stages: u32,
-    /// An exact scheduler found that there is no schedule below this II; 0 when
-    /// none was asked.
+    /// There is no schedule below this II, because of what ways round and units
+    /// need together or by an exact scheduler's proof; 0 when neither was asked.
     pub least: u32,
     /// Hundredths of the registers that have values, the mean of all cycles, in the register
     /// file where they are most; 0 where nobody counted.

@@ -56,7 +56,7 @@ impl Exchange {
         };
         let (divided, ways) = divided(&ops, sides, stages);
         let found = kernel.schedule.ii;
-        kernel.least = i64::from(answer.least);
+        kernel.least = kernel.least.max(i64::from(answer.least));
         if let Some(answer) = &answer.schedule
             && let Some(schedule) = taken(&ops, sides, &ways, answer, stages)?
             && let Ok(registers) = color::color(sides, &ops, &schedule, &registers.allocatable)
@@ -65,7 +65,7 @@ impl Exchange {
         }
         let machine = sides.machine;
         let delay = i64::from(machine.instrs[usize::from(kernel.skip.0)].delay_slots);
-        let first = kernel.res_mii.max(kernel.rec_mii).max(delay + 2);
+        let first = kernel.res_mii.max(kernel.rec_mii).max(kernel.least).max(delay + 2);
         let free = free.map(|f| f.0);
         self.problems.push(LoopProblem { func: 0, ii: found as u32, first: first as u32, divided, free });
         Ok(kernel)

@@ -222,14 +222,18 @@ pub fn without_units<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [
     most
 }
 
+/// The units that some of these run on, a bit for each.
+pub fn units_of(sides: &Sides<'_>, variants: &[InstrId]) -> u64 {
+    variants.iter().fold(0, |m, v| m | sides.units[usize::from(v.0)])
+}
+
 /// For every set of units, the operations that cannot leave them and the number of the
 /// units; and the number of all operations.
 fn bound_to<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>, mut each: impl FnMut(u64, u64)) -> u64 {
     let machine = sides.machine;
-    let of = |list: &[InstrId]| list.iter().fold(0u64, |m, v| m | sides.units[usize::from(v.0)]);
     // `(units, operations that cannot leave them)`; there are few different sets.
     let mut counts: Vec<(u64, u64)> = Vec::new();
-    for set in variants.map(of).filter(|m| *m != 0) {
+    for set in variants.map(|list| units_of(sides, list)).filter(|m| *m != 0) {
         match counts.iter_mut().find(|c| c.0 == set) {
             Some(c) => c.1 += 1,
             None => counts.push((set, 1)),

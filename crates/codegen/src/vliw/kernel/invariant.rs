@@ -35,7 +35,11 @@ pub fn hoist(body: &Body, bound: i64) -> Option<Body> {
     apart.iter().take(MOST).for_each(|s| hoisted[s.1] = true);
     for i in (0..n).rev() {
         if hoisted[i] {
-            body.nodes[i].reads.iter().for_each(|r| if let From::Node(p, _) = r.1 { hoisted[p] = true });
+            body.nodes[i].reads.iter().for_each(|r| {
+                if let From::Node(p, _) = r.1 {
+                    hoisted[p] = true
+                }
+            });
         }
     }
     hoisted.contains(&true).then(|| without(body, &hoisted))

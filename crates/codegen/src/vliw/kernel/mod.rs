@@ -38,6 +38,7 @@ pub mod place;
 mod redivide;
 mod refine;
 mod relieve;
+mod relaxed;
 pub mod rotating;
 mod rounds;
 pub mod spill;
@@ -141,7 +142,8 @@ pub struct Kernel {
     /// Where registers rotate: the names of its values. `registers` is then what
     /// they have outside the loop.
     pub rotating: Option<rotating::Names>,
-    /// No schedule is shorter: an exact scheduler's word, 0 without one.
+    /// No schedule is shorter, by ways round and units together or an exact scheduler's word; 0
+    /// without.
     pub least: i64,
     /// Hundredths of the fullest side's registers that have values.
     pub held: u32,
@@ -189,12 +191,22 @@ pub fn pipeline(
         let memo = memo.get_or_init(|| Memo::new(machine));
         let bound = graph::lower(&sides, &body)?;
         let hoisted = invariant::hoist(&body, bound.0.max(bound.1)).filter(|_| machine.abi.rotation.is_none());
-        let search = |body: &Body| narrower::pipeline(body, &sides, registers, kept(&kernels), effort, memo);
-        let mut found = hoisted.map_or(Ok(None), |body| search(&body))?;
-        if found.is_none() {
-            found = search(&body)?;
+        let mut found = None;
+        for body in hoisted.into_iter().chain([body]) {
+            let kernel = narrower::pipeline(&body, &sides, registers, kept(&kernels), effort, memo)?;
+            if let Some((kernel, own)) = kernel {
+                found = Some((kernel, own, body));
+                break;
+            }
         }
-        let Some((mut kernel, own)) = found else { continue };
+        let Some((mut kernel, own, body)) = found else { continue };
+        if effort.thorough && !effort.unrefined {
+            kernel.least = relaxed::bound(&sides, &body, (kernel.res_mii, kernel.rec_mii))?.unwrap_or(0);
+            if kernel.least > kernel.schedule.ii {
+                let (least, ii) = (kernel.least, kernel.schedule.ii);
+                return Err(CompileError::Internal(format!("{}: a loop has an interval of {ii} below its bound of {least}", func.name)));
+            }
+        }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }

@@ -42,7 +42,8 @@ impl Loops<'_> {
         let sides = self.sides;
         let machine = sides.machine;
         let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
-        let spread = |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
+        let spread =
+            |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
         let sorted: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
         self.charge(order::TRIALS as usize * body.nodes.len());
         let body = order::frugal(body, &sorted);

@@ -30,7 +30,7 @@ impl Orders {
     }
 
     /// Those between `n` operations.
-    fn of(n: usize, edges: Vec<Edge>) -> Orders {
+    pub(super) fn of(n: usize, edges: Vec<Edge>) -> Orders {
         let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
         for e in &edges {
             preds[e.second].push(*e);
