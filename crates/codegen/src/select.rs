@@ -143,7 +143,7 @@ struct Selector<'a> {
     roots: SecondaryMap<Value, Root>,
     readonly: &'a [Range<u32>],
     banks: Option<&'a Analysis<'a>>,
-    /// None where nothing is read-only.
+    /// Bits that values may have.
     masks: Masks,
     uses: HashMap<Value, u32>,
     home: HashMap<Inst, Block>,
