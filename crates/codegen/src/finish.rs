@@ -15,7 +15,7 @@ use crate::facts::Facts;
 use crate::frame::Frame;
 use crate::schedule;
 use crate::spills::{Memory, Part};
-use crate::vcode::{MemRef, Object, VFunc, VInst, VKind, VOp};
+use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
@@ -192,7 +192,7 @@ impl Finish<'_> {
         p.inst.instr = form.instr;
         p.inst.space = Space::Stack;
         let bytes = self.machine.word_bits / 8;
-        p.mem = Some(MemRef { space: Space::Stack, store: false, base: None, offset, bytes, object: Object::Own, span: None, constant: false, banks: 0 });
+        p.mem = Some(MemRef::own(Space::Stack, false, offset, bytes));
         Ok(p)
     }
 

@@ -11,7 +11,7 @@ use crate::allocate::{Allocated, Place};
 use crate::constants::{Expansion, recipe};
 use crate::finish::PInst;
 use crate::matcher::Matcher;
-use crate::vcode::{MemRef, Object, VKind, VOp};
+use crate::vcode::{MemRef, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
@@ -156,7 +156,7 @@ impl<'a> Frame<'a> {
             })
             .collect();
         let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
-        let mem = MemRef { space: Space::Stack, store, base: None, offset, bytes: self.machine.word_bits / 8, object: Object::Own, span: None, constant: false, banks: 0 };
+        let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
     }

@@ -617,7 +617,7 @@ impl Selector<'_> {
     /// on the stack.
     fn return_slot(&self, store: bool) -> Option<MemRef> {
         let bytes = self.machine.word_bits / 8;
-        let slot = MemRef { space: Space::Stack, store, base: None, offset: 0, bytes, object: Object::Own, span: None, constant: false, banks: 0 };
+        let slot = MemRef::own(Space::Stack, store, 0, bytes);
         self.machine.abi.return_address.is_none().then_some(slot)
     }
 

@@ -57,6 +57,12 @@ pub struct MemRef {
 }
 
 impl MemRef {
+    /// An access of the function's own at an absolute address, or on the stack relative to the
+    /// stack pointer, of which nothing else is known.
+    pub fn own(space: Space, store: bool, offset: i64, bytes: u8) -> MemRef {
+        MemRef { space, store, base: None, offset, bytes, object: Object::Own, span: None, constant: false, banks: 0 }
+    }
+
     /// Can the two never touch the same byte, whatever their addresses are
     /// when they happen?
     pub fn apart_always(&self, other: &MemRef) -> bool {

@@ -2,7 +2,7 @@
 
 use ciphermill_codegen::check::check;
 use ciphermill_codegen::schedule::{Node, Pressure, order, order_with};
-use ciphermill_codegen::vcode::{MemRef, Object};
+use ciphermill_codegen::vcode::MemRef;
 use ciphermill_ir::Space;
 
 fn node(reads: &[u32], writes: &[(u32, u32)]) -> Node {
@@ -10,7 +10,7 @@ fn node(reads: &[u32], writes: &[(u32, u32)]) -> Node {
 }
 
 fn access(store: bool, offset: i64, reads: &[u32], writes: &[(u32, u32)]) -> Node {
-    let mem = MemRef { space: Space::Linear, store, base: None, offset, bytes: 4, object: Object::Own, span: None, constant: false, banks: 0 };
+    let mem = MemRef::own(Space::Linear, store, offset, 4);
     Node { mem: Some(mem), ..node(reads, writes) }
 }
 

@@ -636,17 +636,7 @@ pub(super) mod tests {
         }
         let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
         nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
-        Body {
-            before: vec![],
-            parked: 0,
-            nodes,
-            initial: Default::default(),
-            live_out: vec![],
-            skip: named("b"),
-            exit: (0, vec![]),
-            loop_depth: 1,
-            memory: vec![],
-        }
+        Body::of(nodes, named("b"))
     }
 
     /// A loop on the C6201 with all chains on the first side, two units of which add a constant.

@@ -66,6 +66,24 @@ pub struct Body {
     pub memory: Vec<(usize, usize, u32, u32)>,
 }
 
+#[cfg(test)]
+impl Body {
+    /// A loop of these nodes from which nothing goes round or out, for tests.
+    pub fn of(nodes: Vec<Node>, skip: InstrId) -> Body {
+        Body {
+            before: vec![],
+            parked: 0,
+            nodes,
+            initial: BTreeMap::new(),
+            live_out: vec![],
+            skip,
+            exit: (0, vec![]),
+            loop_depth: 1,
+            memory: vec![],
+        }
+    }
+}
+
 /// Blocks of a candidate.
 pub struct Candidate {
     pub header: u32,

@@ -230,7 +230,6 @@ pub fn units_of(sides: &Sides<'_>, variants: &[InstrId]) -> u64 {
 /// For every set of units, the operations that cannot leave them and the number of the
 /// units; and the number of all operations.
 fn bound_to<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>, mut each: impl FnMut(u64, u64)) -> u64 {
-    let machine = sides.machine;
     // `(units, operations that cannot leave them)`; there are few different sets.
     let mut counts: Vec<(u64, u64)> = Vec::new();
     for set in variants.map(|list| units_of(sides, list)).filter(|m| *m != 0) {
@@ -241,20 +240,28 @@ fn bound_to<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>
     }
     counts.sort_unstable();
     let sets: Vec<u64> = counts.iter().map(|c| c.0).collect();
+    for set in unions(sets) {
+        each(counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>(), capacity(sides, set).max(1));
+    }
+    counts.iter().map(|c| c.1).sum()
+}
+
+/// All unions of some sets of units, a bit for each; of very many sets, these alone.
+pub fn unions(sets: Vec<u64>) -> Vec<u64> {
     let mut unions = sets.clone();
     if sets.len() <= 14 {
-        for &s in &sets {
+        for s in sets {
             let more: Vec<u64> = unions.iter().map(|u| u | s).collect();
             unions.extend(more);
             unions.sort_unstable();
             unions.dedup();
         }
     }
-    let capacity = |set: u64| -> u64 {
-        machine.units.iter().enumerate().filter(|(u, _)| set >> (*u).min(63) & 1 == 1).map(|(_, x)| u64::from(x.count)).sum()
-    };
-    for set in unions {
-        each(counts.iter().filter(|m| m.0 & !set == 0).map(|m| m.1).sum::<u64>(), capacity(set).max(1));
-    }
-    counts.iter().map(|c| c.1).sum()
+    unions
+}
+
+/// The number of units in a set.
+pub fn capacity(sides: &Sides<'_>, set: u64) -> u64 {
+    let inside = |u: usize| set >> u.min(63) & 1 == 1;
+    sides.machine.units.iter().enumerate().filter(|(u, _)| inside(*u)).map(|(_, x)| u64::from(x.count)).sum()
 }

@@ -104,7 +104,7 @@ fn made(node: &Node) -> Option<VReg> {
 #[cfg(test)]
 mod tests {
     use super::hoist;
-    use crate::vcode::{MemRef, Object, VInst, VKind, VOp, VReg};
+    use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_ir::Space;
     use ciphermill_machine::InstrId;
@@ -121,32 +121,13 @@ mod tests {
         };
         let mut nodes = vec![node(10, vec![From::Outside(VReg(1))]), node(11, vec![From::Node(0, 0)])];
         nodes.push(node(12, vec![From::Node(1, 0), From::Outside(VReg(2))]));
-        nodes[2].mem = Some(MemRef {
-            space: Space::Linear,
-            store: false,
-            base: None,
-            offset: 0,
-            bytes: 4,
-            object: Object::Own,
-            span: None,
-            constant: false,
-            banks: 0,
-        });
+        nodes[2].mem = Some(MemRef::own(Space::Linear, false, 0, 4));
         for i in 3..8 {
             nodes.push(node(10 + i, vec![From::Node(i as usize - 1, 0)]));
         }
         nodes[7].reads.push((2, From::Node(1, 0)));
-        Body {
-            before: vec![],
-            parked: 0,
-            nodes,
-            initial: Default::default(),
-            live_out: vec![(1, VReg(11)), (7, VReg(17))],
-            skip: InstrId(0),
-            exit: (0, vec![]),
-            loop_depth: 1,
-            memory: vec![(2, 2, 1, 1)],
-        }
+        let live_out = vec![(1, VReg(11)), (7, VReg(17))];
+        Body { live_out, memory: vec![(2, 2, 1, 1)], ..Body::of(nodes, InstrId(0)) }
     }
 
     #[test]

@@ -189,8 +189,13 @@ pub fn pipeline(
             Err(_) => continue,
         };
         let memo = memo.get_or_init(|| Memo::new(machine));
-        let bound = graph::lower(&sides, &body)?;
-        let hoisted = invariant::hoist(&body, bound.0.max(bound.1)).filter(|_| machine.abi.rotation.is_none());
+        let hoisted = match machine.abi.rotation {
+            None => {
+                let (res_mii, rec_mii) = graph::lower(&sides, &body)?;
+                invariant::hoist(&body, res_mii.max(rec_mii))
+            }
+            Some(_) => None,
+        };
         let mut found = None;
         for body in hoisted.into_iter().chain([body]) {
             let kernel = narrower::pipeline(&body, &sides, registers, kept(&kernels), effort, memo)?;

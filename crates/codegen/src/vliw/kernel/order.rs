@@ -200,17 +200,7 @@ mod tests {
             tied: false,
             mem: None,
         };
-        Body {
-            before: vec![],
-            parked: 0,
-            nodes: sources.iter().map(node).collect(),
-            initial: Default::default(),
-            live_out: vec![],
-            skip: InstrId(0),
-            exit: (0, vec![]),
-            loop_depth: 1,
-            memory: vec![],
-        }
+        Body::of(sources.iter().map(node).collect(), InstrId(0))
     }
 
     fn alive(body: &Body) -> usize {

@@ -290,7 +290,7 @@ fn sources(node: &Node) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::park;
-    use crate::vcode::{MemRef, Object, VInst, VKind, VReg};
+    use crate::vcode::{MemRef, VInst, VKind, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::place::{At, Sides};
     use ciphermill_ir::Space;
@@ -315,34 +315,14 @@ mod tests {
         for first in (0..times).map(|k| 5 * k) {
             for _ in 0..3 {
                 let mut load = node("ldw", &[From::Outside(VReg(0))], true);
-                load.mem = Some(MemRef {
-                    space: Space::Linear,
-                    store: false,
-                    base: None,
-                    offset: 0,
-                    bytes: 4,
-                    object: Object::Own,
-                    span: None,
-                    constant: false,
-                    banks: 0,
-                });
+                load.mem = Some(MemRef::own(Space::Linear, false, 0, 4));
                 nodes.push(load);
             }
             nodes.push(node("add", &[From::Node(first + 2, 0), From::Node(first + 1, 0)], true));
             nodes.push(node("add", &[From::Node(first + 3, 0), From::Node(first, 0)], true));
         }
         nodes.push(node("b", &[], false));
-        Body {
-            before: vec![],
-            parked: 0,
-            nodes,
-            initial: Default::default(),
-            live_out: vec![],
-            skip: named("b"),
-            exit: (0, vec![]),
-            loop_depth: 1,
-            memory: vec![(0, 1, 0, 1)],
-        }
+        Body { memory: vec![(0, 1, 0, 1)], ..Body::of(nodes, named("b")) }
     }
 
     /// Names of the instructions, the orders, and the words.

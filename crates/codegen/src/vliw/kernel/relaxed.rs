@@ -20,7 +20,7 @@
 //! units that are held for several cycles, and operations that are far away.
 
 use super::body::Body;
-use super::graph::{one_side, units_of};
+use super::graph::{capacity, one_side, unions, units_of};
 use super::place::Sides;
 use super::rounds::{Edge, Orders};
 use crate::CompileError;
@@ -66,7 +66,7 @@ pub fn bound(sides: &Sides<'_>, body: &Body, (res_mii, rec_mii): (i64, i64)) -> 
         .collect();
     let crowds = crowds(sides, &masks, rec_mii);
     let iterations = (MOST / n.max(1)).clamp(1, ITERATIONS);
-    let round = Round { orders: &orders, crowds: &crowds, iterations };
+    let Some(round) = Round::new(&orders, &crowds, iterations) else { return Ok(None) };
     Ok(round.starts().into_iter().filter_map(|x| round.least(x)).max())
 }
 
@@ -75,26 +75,17 @@ fn crowds(sides: &Sides<'_>, masks: &[u64], rec_mii: i64) -> Vec<Crowd> {
     let mut sets: Vec<u64> = masks.iter().copied().filter(|m| *m != 0).collect();
     sets.sort_unstable();
     sets.dedup();
-    let mut unions = sets.clone();
-    if sets.len() <= 10 {
-        for s in sets {
-            unions.extend(unions.clone().iter().map(|u| u | s));
-            unions.sort_unstable();
-            unions.dedup();
-        }
-    }
-    let units = &sides.machine.units;
-    let number = |set: u64| {
-        units.iter().enumerate().filter(|(u, _)| set >> (*u).min(63) & 1 == 1).map(|x| usize::from(x.1.count)).sum()
+    let of = |set: u64| Crowd {
+        units: capacity(sides, set) as usize,
+        members: masks.iter().map(|&m| m != 0 && m & !set == 0).collect(),
     };
-    let of = |set: u64| Crowd { units: number(set), members: masks.iter().map(|&m| m != 0 && m & !set == 0).collect() };
     let width = usize::from(sides.machine.issue.width.max(1));
     let all = Crowd { units: width, members: masks.iter().map(|m| *m != 0).collect() };
     let crowded = |c: &Crowd| {
         let members = c.members.iter().filter(|m| **m).count();
         c.units > 0 && 4 * members >= rec_mii.max(1) as usize * c.units
     };
-    unions.into_iter().map(of).chain([all]).filter(crowded).collect()
+    unions(sets).into_iter().map(of).chain([all]).filter(crowded).collect()
 }
 
 /// A loop's ways round.
@@ -102,9 +93,31 @@ struct Round<'a> {
     orders: &'a Orders,
     crowds: &'a [Crowd],
     iterations: usize,
+    /// Operations of all iterations, numbered iteration by iteration, each behind what it waits
+    /// for.
+    sorted: Vec<usize>,
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
+    /// None where the operations of an iteration wait for each other.
+    fn new(orders: &'a Orders, crowds: &'a [Crowd], iterations: usize) -> Option<Round<'a>> {
+        let n = orders.preds.len();
+        let mut left: Vec<usize> = orders.preds.iter().map(|p| p.iter().filter(|e| e.distance == 0).count()).collect();
+        let mut ready: Vec<usize> = (0..n).rev().filter(|&i| left[i] == 0).collect();
+        let mut one = Vec::with_capacity(n);
+        while let Some(i) = ready.pop() {
+            one.push(i);
+            for e in orders.succs[i].iter().filter(|e| e.distance == 0) {
+                left[e.second] -= 1;
+                if left[e.second] == 0 {
+                    ready.push(e.second);
+                }
+            }
+        }
+        let sorted = (0..=iterations).flat_map(|t| one.iter().map(move |i| t * n + i)).collect();
+        (one.len() == n).then_some(Round { orders, crowds, iterations, sorted })
+    }
+
     /// Operations whose results go round, those first from which the way round is longest.
     fn starts(&self) -> Vec<usize> {
         let mut firsts: Vec<usize> = self.orders.edges.iter().filter(|e| e.distance > 0).map(|e| e.first).collect();
@@ -119,37 +132,15 @@ impl Round<'_> {
         self.orders.preds.len()
     }
 
-    /// Operations of all iterations in an order in which each comes behind what it waits for,
-    /// `(iteration, operation)`, numbered iteration by iteration; none where there is no such
-    /// order.
-    fn sorted(&self) -> Option<Vec<usize>> {
-        let n = self.n();
-        let mut left: Vec<usize> =
-            self.orders.preds.iter().map(|p| p.iter().filter(|e| e.distance == 0).count()).collect();
-        let mut ready: Vec<usize> = (0..n).rev().filter(|&i| left[i] == 0).collect();
-        let mut one = Vec::with_capacity(n);
-        while let Some(i) = ready.pop() {
-            one.push(i);
-            for e in self.orders.succs[i].iter().filter(|e| e.distance == 0) {
-                left[e.second] -= 1;
-                if left[e.second] == 0 {
-                    ready.push(e.second);
-                }
-            }
-        }
-        (one.len() == n).then(|| (0..=self.iterations).flat_map(|t| one.iter().map(move |i| t * n + i)).collect())
-    }
-
     /// The number of the operation that an order comes from, of an iteration's.
     fn before(&self, e: &Edge, at: usize) -> Option<usize> {
         (at / self.n()).checked_sub(usize::try_from(e.distance).ok()?).map(|t| t * self.n() + e.first)
     }
 
     /// The longest way from an operation to each that also leads back to it in the last iteration,
-    /// the length of that, and the order of all.
-    fn heads(&self, x: usize) -> Option<(Vec<Option<i64>>, i64, Vec<usize>)> {
-        let n = self.n();
-        let sorted = self.sorted()?;
+    /// and the length of that.
+    fn heads(&self, x: usize) -> Option<(Vec<Option<i64>>, i64)> {
+        let (n, sorted) = (self.n(), &self.sorted);
         let last = self.iterations * n + x;
         let mut leads = vec![false; sorted.len()];
         leads[last] = true;
@@ -167,13 +158,13 @@ impl Round<'_> {
             heads[v] = ways.max();
         }
         let length = heads[last]?;
-        Some((heads, length, sorted))
+        Some((heads, length))
     }
 
     /// The least II by the way from an operation back to it, iterations later.
     fn least(&self, x: usize) -> Option<i64> {
-        let n = self.n();
-        let (mut heads, _, sorted) = self.heads(x)?;
+        let (n, sorted) = (self.n(), &self.sorted);
+        let (mut heads, _) = self.heads(x)?;
         let mut place = vec![0; sorted.len()];
         sorted.iter().enumerate().for_each(|(k, &v)| place[v] = k);
         let mut tails: Vec<Option<i64>> = vec![None; sorted.len()];
@@ -274,7 +265,7 @@ mod tests {
         edges.push(edge(9, 0, 1));
         let orders = Orders::of(10, edges);
         let crowds = [Crowd { units, members: (0..10).map(|i| (1..9).contains(&i)).collect() }];
-        Round { orders: &orders, crowds: &crowds, iterations }.least(x)
+        Round::new(&orders, &crowds, iterations)?.least(x)
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use super::body::{Body, From, Node};
 use crate::frame::access_operands;
-use crate::vcode::{MemRef, Object, VInst, VKind, VOp, VReg};
+use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
 use ciphermill_program::Role;
@@ -169,17 +169,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
     }
     let mut inst = VInst::new(VKind::Normal, instr, &ops, 0);
     inst.role = Role::Overhead;
-    inst.mem = Some(MemRef {
-        space: Space::Stack,
-        store: desc.kind == InstrKind::Store,
-        base: None,
-        offset,
-        bytes: machine.word_bits / 8,
-        object: Object::Own,
-        span: None,
-        constant: false,
-        banks: 0,
-    });
+    inst.mem = Some(MemRef::own(Space::Stack, desc.kind == InstrKind::Store, offset, machine.word_bits / 8));
     Some(inst)
 }
 
@@ -204,21 +194,13 @@ mod tests {
         let add = VInst::new(VKind::Normal, named("add_imm"), &[VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(2))], 0);
         let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
         let node = |inst: VInst, reads, writes| Node { mem: inst.mem, inst, reads, writes, tied: false };
-        Body {
-            before: vec![],
-            parked: 0,
-            nodes: vec![
-                node(load, vec![(0, From::Node(1, 1))], Some((2, 5))),
-                node(add, vec![(1, From::Node(1, 1))], Some((2, 1))),
-                node(branch, vec![], None),
-            ],
-            initial: [(1, VReg(0))].into_iter().collect(),
-            live_out: vec![(1, VReg(2))],
-            skip: named("b"),
-            exit: (0, vec![]),
-            loop_depth: 1,
-            memory: vec![],
-        }
+        let nodes = vec![
+            node(load, vec![(0, From::Node(1, 1))], Some((2, 5))),
+            node(add, vec![(1, From::Node(1, 1))], Some((2, 1))),
+            node(branch, vec![], None),
+        ];
+        let initial = [(1, VReg(0))].into_iter().collect();
+        Body { initial, live_out: vec![(1, VReg(2))], ..Body::of(nodes, named("b")) }
     }
 
     #[test]
