@@ -189,7 +189,7 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
 /// Every condition, taken to be true or false as it falls out.
 fn steady(module: &Module) -> Vec<ciphermill_opt::Steady> {
     let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].loc));
-    insts.map(|loc| ciphermill_opt::Steady { loc, holds: loc % 3 != 0 }).collect()
+    insts.map(|loc| ciphermill_opt::Steady { loc, value: loc % 3 }).collect()
 }
 
 /// Run what has become of the source on the interpreter.

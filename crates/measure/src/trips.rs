@@ -10,9 +10,9 @@ use crate::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Call, Plan, Work};
 use ciphermill_interp::{Edges, Interp};
-use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, FuncId, Loops, Module, Op, Target, Terminator};
+use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What a run shows of loops and conditions.
 #[derive(Debug, Default)]
@@ -45,34 +45,50 @@ pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Re
     Ok(Seen { trips, steady: steady(module, &runs) })
 }
 
-/// Conditions of branches that were always true or always false.
+/// Conditions of branches that were always true or always false, and what switches always hung on.
 fn steady(module: &Module, runs: &[Edges]) -> Vec<Steady> {
-    let mut seen: BTreeMap<u32, [bool; 2]> = BTreeMap::new();
+    // The values that each was seen to have; none where that cannot be told.
+    let mut seen: BTreeMap<u32, BTreeSet<Option<u32>>> = BTreeMap::new();
     for (id, func) in module.funcs.iter() {
         for &block in &func.layout {
-            let Terminator::Branch { cond, then, els } = &func.blocks[block].term else { continue };
-            let went = |to: &Target| runs.iter().any(|edges| edges.contains_key(&(id, block, to.block)));
-            let (mut truth, mut cond) = ([went(els), went(then)], func.resolve(*cond));
-            if then.block == els.block {
-                continue;
-            }
-            while let Some(data) = func.def_inst(cond).map(|inst| &func.insts[inst]) {
-                let known = seen.entry(data.loc).or_default();
-                *known = [known[0] | truth[0], known[1] | truth[1]];
-                // What is compared with zero is true where this is not.
-                let (Op::Cmp(CmpOp::Eq), [x, y]) = (data.op, &data.args[..]) else { break };
-                if func.as_const(*y) != Some(0) {
-                    break;
+            let went = |to: Block| runs.iter().any(|edges| edges.contains_key(&(id, block, to)));
+            match &func.blocks[block].term {
+                Terminator::Branch { cond, then, els } if then.block != els.block => {
+                    let truth = [went(els.block), went(then.block)];
+                    asked(func, func.resolve(*cond), truth, &mut seen);
                 }
-                truth.reverse();
-                cond = func.resolve(*x);
+                Terminator::Switch { index, targets, default } => {
+                    let Some(inst) = func.def_inst(func.resolve(*index)) else { continue };
+                    let known = seen.entry(func.insts[inst].loc).or_default();
+                    for to in targets.iter().chain([default]).map(|t| t.block).filter(|&to| went(to)) {
+                        let mut ways = (0..).zip(targets).filter(|(_, t)| t.block == to).map(|(i, _)| i);
+                        let way = ways.next().filter(|_| default.block != to && ways.next().is_none());
+                        known.insert(way);
+                    }
+                }
+                _ => {}
             }
         }
     }
-    let steady = |(&loc, truth): (&u32, &[bool; 2])| {
-        (loc != 0 && truth[0] != truth[1]).then_some(Steady { loc, holds: truth[1] })
+    let steady = |(&loc, values): (&u32, &BTreeSet<Option<u32>>)| {
+        let value = (*values.first()?)?;
+        (loc != 0 && values.len() == 1).then_some(Steady { loc, value })
     };
     seen.iter().filter_map(steady).collect()
+}
+
+/// Note what a branch shows of its condition, and of what that compares with zero.
+fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut BTreeMap<u32, BTreeSet<Option<u32>>>) {
+    while let Some(data) = func.def_inst(cond).map(|inst| &func.insts[inst]) {
+        seen.entry(data.loc).or_default().extend((0..2).filter(|&i| truth[i as usize]).map(Some));
+        // What is compared with zero is true where this is not.
+        let (Op::Cmp(CmpOp::Eq), [x, y]) = (data.op, &data.args[..]) else { break };
+        if func.as_const(*y) != Some(0) {
+            break;
+        }
+        truth.reverse();
+        cond = func.resolve(*x);
+    }
 }
 
 /// Run a plan's calls, the measured ones with their edges counted.
@@ -151,6 +167,6 @@ mod tests {
         let found = seen(&module, &interface, work, 4).unwrap();
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
         // Their number was never zero: what is loaded was true, its comparison false.
-        assert_eq!(found.steady.iter().map(|s| s.holds).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(found.steady.iter().map(|s| s.value).collect::<Vec<_>>(), [1, 0]);
     }
 }

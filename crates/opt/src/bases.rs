@@ -92,6 +92,11 @@ pub(crate) struct Bases {
 }
 
 impl Bases {
+    /// Is it an address in a buffer of a list?
+    pub(crate) fn in_buffer(&self, a: Value) -> bool {
+        !self.groups.is_empty() && matches!(self.of[a], Base::Param(_))
+    }
+
     /// Do the two addresses lie in different buffers for certain?
     pub(crate) fn disjoint(&self, a: Value, b: Value) -> bool {
         if self.groups.is_empty() {

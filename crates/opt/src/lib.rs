@@ -22,10 +22,10 @@
 //! level 1   simplify_cfg fold gvn dce (until nothing changes)
 //!           lower64, and the same again; dead functions
 //! level 2   level 1's passes, inline, the same again, lower64, then rounds of
-//!           simplify_cfg fold gvn globals address loads licm dce;
+//!           present simplify_cfg fold gvn globals address loads licm dce;
 //!           then, with [`Options::unroll`], distances specialise; rounds of
-//!           if_convert full_unroll rom and all of the above; promote, jam, and
-//!           the above again; dead functions
+//!           if_convert full_unroll rom and all of the above; rotate, promote, jam,
+//!           and the above again; dead functions
 //! ```
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
@@ -47,6 +47,7 @@ mod inline;
 mod licm;
 mod loads;
 mod lower64;
+mod present;
 mod promote;
 mod rom;
 mod simplify_cfg;
@@ -84,6 +85,9 @@ pub struct Options {
     /// bytes from where the parameter points can be read and written. Lets
     /// accesses that may not happen be made all the same.
     pub buffer_bytes: Vec<(String, usize, u32)>,
+    /// No buffer of those that never overlap contains address 0, nor does anything computed from
+    /// its address come round to it.
+    pub no_buffer_at_zero: bool,
     /// Functions up to so many instructions are inlined at every call; larger ones
     /// where they are called once.
     pub inline_up_to: u32,
@@ -105,6 +109,7 @@ impl Default for Options {
             disable: Vec::new(),
             disjoint_params: Vec::new(),
             buffer_bytes: Vec::new(),
+            no_buffer_at_zero: false,
             inline_up_to: INLINE_UP_TO,
             unroll: Unroll::default(),
         }
@@ -167,6 +172,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "gvn", run: gvn::run },
     Pass { name: "dce", run: dce::run },
     Pass { name: "inline", run: inline::run },
+    Pass { name: "present", run: present::run },
     Pass { name: "globals", run: globals::run },
     Pass { name: "address", run: address::run },
     Pass { name: "loads", run: loads::run },
@@ -176,6 +182,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "distances", run: unroll::distances::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
+    Pass { name: "rotate", run: unroll::rotate::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
     Pass { name: "dead_functions", run: dce::dead_functions },
@@ -185,7 +192,7 @@ pub const PASSES: &[Pass] = &[
 const MAX_ROUNDS: usize = 6;
 
 const SCALAR: &[&str] = &["simplify_cfg", "fold", "gvn", "dce"];
-const MEMORY: &[&str] = &["simplify_cfg", "fold", "gvn", "globals", "address", "loads", "licm", "dce"];
+const MEMORY: &[&str] = &["present", "simplify_cfg", "fold", "gvn", "globals", "address", "loads", "licm", "dce"];
 
 /// Optimise a module in place.
 ///
@@ -256,7 +263,7 @@ fn unrolled(module: &mut Module, options: &Options) {
         }
         clean_up(module);
     }
-    for name in ["promote", "jam"] {
+    for name in ["rotate", "promote", "jam"] {
         if run_pass(module, options, name) {
             clean_up(module);
         }

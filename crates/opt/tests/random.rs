@@ -51,12 +51,12 @@ fn unrollings() -> Vec<Unroll> {
         profile: vec![all(2), all(4), all(5)],
         promote: true,
         if_convert: 8,
-        steady: vec![Steady { loc: 0, holds: true }],
+        steady: vec![Steady { loc: 0, value: 1 }],
         ..Unroll::default()
     };
     vec![
         Unroll { jam: 3, promote: true, keep_loads: true, ..Unroll::default() },
-        Unroll { full_budget: 300, if_convert: 3, steady: vec![Steady { loc: 0, holds: false }], ..Unroll::default() },
+        Unroll { full_budget: 300, if_convert: 3, steady: vec![Steady { loc: 0, value: 0 }], ..Unroll::default() },
         Unroll { full_budget: 40, jam: 2, ..most.clone() },
         most,
     ]

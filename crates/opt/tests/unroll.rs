@@ -270,7 +270,7 @@ fn a_condition_that_was_always_the_same_is_asked_before_the_loop() {
     let before = module(ASKING);
     let all = func(&before, "f").layout.iter().flat_map(|&b| &func(&before, "f").blocks[b].insts);
     let asked = all.map(|&i| &func(&before, "f").insts[i]).find(|i| matches!(i.op, Op::Cmp(_))).expect("it asks");
-    let seen = |holds| Unroll { full_budget: 300, steady: vec![Steady { loc: asked.loc, holds }], ..Unroll::default() };
+    let seen = |value| Unroll { full_budget: 300, steady: vec![Steady { loc: asked.loc, value }], ..Unroll::default() };
     let sizes = |module: &Module| {
         let mut sizes = loops(func(module, "f"));
         sizes.sort_unstable();
@@ -278,17 +278,128 @@ fn a_condition_that_was_always_the_same_is_asked_before_the_loop() {
     };
     let alone = sizes(&optimised(&before, &disjoint(Unroll::default())));
     let [original] = alone[..] else { panic!("{alone:?}") };
-    for (holds, multiplications) in [(true, 2), (false, 1)] {
+    for (value, multiplications) in [(1, 2), (0, 1)] {
         // One version without branches, of both questions, and the loop as it was.
-        let after = optimised(&before, &disjoint(seen(holds)));
+        let after = optimised(&before, &disjoint(seen(value)));
         assert_eq!(sizes(&after), [1, original], "{}", func(&after, "f"));
         assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), multiplications);
         let arguments: Vec<Vec<u64>> = [0, 4, 64].iter().map(|&ctx| vec![ctx, 128, 256, 3]).collect();
         same(&before, &after, false, &arguments, "asked before");
     }
     // What is stored may be what is asked for; and a loop too large is not written twice.
-    assert_eq!(sizes(&optimised(&before, &with(seen(true)))), alone);
-    assert_eq!(sizes(&optimised(&before, &disjoint(Unroll { full_budget: 20, ..seen(true) }))), alone);
+    assert_eq!(sizes(&optimised(&before, &with(seen(1)))), alone);
+    assert_eq!(sizes(&optimised(&before, &disjoint(Unroll { full_budget: 20, ..seen(1) }))), alone);
+}
+
+/// Squares and adds until a key, of unknown length, is used up.
+const LEFT_BETWEEN: &str = "(module (memory 1)
+  (func (export \"f\") (param $x i32) (param $n i32) (result i32)
+    (local $y i32)
+    (block $out (loop $rounds
+      (local.set $y (i32.rotl (i32.mul (local.get $x) (local.get $x)) (i32.const 3)))
+      (br_if $out (i32.eqz (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+      (local.set $x (i32.add (local.get $y) (local.get $n)))
+      (br $rounds)))
+    (i32.xor (local.get $y) (local.get $x))))";
+
+#[test]
+fn a_loop_that_is_left_between_its_blocks_becomes_one_block() {
+    let before = module(LEFT_BETWEEN);
+    assert_eq!(loops(func(&optimised(&before, &with(Unroll { keep_loads: true, ..Unroll::default() })), "f")), [2]);
+    let after = optimised(&before, &with(Unroll { full_budget: 300, ..Unroll::default() }));
+    assert_eq!(loops(func(&after, "f")), [1], "{}", func(&after, "f"));
+    assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), 2);
+    same(&before, &after, false, &[vec![7, 1], vec![7, 2], vec![7, 9]], "turned");
+    // What is too large stays.
+    let after = optimised(&before, &with(Unroll { full_budget: 2, ..Unroll::default() }));
+    assert_eq!(loops(func(&after, "f")), [2]);
+}
+
+/// Rotates words, unless a buffer is not there.
+const CAREFUL: &str = "(module (memory 1)
+  (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (result i32)
+    (loop $blocks
+      (block $skip
+        (br_if $skip (i32.eqz (local.get $in)))
+        (br_if $skip (i32.eq (i32.const 0) (local.get $out)))
+        (i32.store (local.get $out) (i32.rotl (i32.load (local.get $in)) (i32.load (local.get $ctx)))))
+      (local.set $in (i32.add (local.get $in) (i32.const 4)))
+      (local.set $out (i32.add (local.get $out) (i32.const 4)))
+      (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $in)))";
+
+#[test]
+fn a_buffer_that_is_promised_is_there() {
+    let before = module(CAREFUL);
+    let unroll = || Unroll { keep_loads: true, ..Unroll::default() };
+    assert!(loops(func(&optimised(&before, &disjoint(unroll())), "f"))[0] > 1);
+    let promised = Options { no_buffer_at_zero: true, ..disjoint(unroll()) };
+    let after = optimised(&before, &promised);
+    assert_eq!(loops(func(&after, "f")), [1], "{}", func(&after, "f"));
+    same(&before, &after, false, &[vec![64, 128, 256, 3]], "no questions");
+}
+
+/// Which of three things is done to a block is said by the context.
+const CHOOSING: &str = "(module (memory 1)
+  (data (i32.const 0) \"\\0b\\00\\00\\00\\0c\\00\\00\\00\\0d\\00\\00\\00\\0e\\00\\00\\00\")
+  (func (export \"f\") (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (result i32)
+    (local $x i32)
+    (loop $blocks
+      (local.set $x (i32.load (local.get $in)))
+      (block $done (block $two (block $one (block $none
+        (br_table $none $one $two $done (i32.sub (i32.load (local.get $ctx)) (i32.const 11))))
+        (local.set $x (i32.mul (local.get $x) (i32.const 7))) (br $done))
+        (local.set $x (i32.add (local.get $x) (i32.const 3))) (br $done))
+        (local.set $x (i32.rotl (local.get $x) (i32.const 3))))
+      (i32.store (local.get $out) (local.get $x))
+      (local.set $in (i32.add (local.get $in) (i32.const 4)))
+      (local.set $out (i32.add (local.get $out) (i32.const 4)))
+      (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (local.get $x)))";
+
+#[test]
+fn a_switch_that_always_went_the_same_way_is_asked_before_the_loop() {
+    let before = module(CHOOSING);
+    let source = func(&before, "f");
+    let is_index = |i: &&ciphermill_ir::InstData| matches!(i.op, Op::Bin(BinOp::Sub));
+    let loc = source.insts.values().find(is_index).expect("what it hangs on").loc;
+    for (value, multiplications) in [(0, 2), (1, 1), (2, 1)] {
+        let steady = vec![Steady { loc, value }];
+        let after = optimised(&before, &disjoint(Unroll { full_budget: 300, steady, ..Unroll::default() }));
+        let sizes = loops(func(&after, "f"));
+        assert!(sizes.len() == 2 && sizes.contains(&1), "{sizes:?}\n{}", func(&after, "f"));
+        assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), multiplications);
+        let arguments: Vec<Vec<u64>> = [0, 4, 8, 12].iter().map(|&ctx| vec![ctx, 128, 256, 3]).collect();
+        same(&before, &after, false, &arguments, "chosen before");
+    }
+}
+
+/// Five turns, six, five; between them something is done, and all lead to one header.
+const ONE_HEADER: &str = "(module
+  (func (export \"f\") (param $x i32) (result i32)
+    (local $i i32) (local $n i32)
+    (local.set $i (i32.const 5))
+    (local.set $n (i32.const 3))
+    (loop $head
+      (local.set $x (i32.rotl (i32.mul (local.get $x) (i32.const 77)) (local.get $i)))
+      (br_if $head (local.tee $i (i32.sub (local.get $i) (i32.const 1))))
+      (if (local.tee $n (i32.sub (local.get $n) (i32.const 1)))
+        (then
+          (local.set $i (select (i32.const 6) (i32.const 5) (i32.eq (local.get $n) (i32.const 2))))
+          (local.set $x (i32.add (local.get $x) (i32.const 99)))
+          (br $head))))
+    (local.get $x)))";
+
+#[test]
+fn two_loops_of_one_header_are_told_apart() {
+    let before = module(ONE_HEADER);
+    let after = optimised(&before, &with(Unroll { full_budget: 400, ..Unroll::default() }));
+    assert_eq!(loops(func(&after, "f")), [0; 0]);
+    assert_eq!(count(func(&after, "f"), |op| op == Op::Bin(BinOp::Mul)), 16);
+    same(&before, &after, false, &[vec![1], vec![0xdead_beef]], "unrolled from both sides");
+    // As one loop it has no count, and what is too large stays as it was.
+    let after = optimised(&before, &with(Unroll { full_budget: 20, ..Unroll::default() }));
+    assert_eq!(loops(func(&after, "f")).len(), 1);
 }
 
 #[test]

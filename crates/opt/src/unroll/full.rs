@@ -10,10 +10,12 @@
 //!
 //! Inner loops come first. Once an outer loop is unrolled, counts of its inner
 //! loops that hung on the outer counter are constants as well: the caller
-//! folds and asks again, so nests collapse from both sides.
+//! folds and asks again, so nests collapse from both sides. Nests of one header are told apart
+//! first ([`nests`]).
 
 use super::copy::{self, Copy};
 use super::graph::{Graph, size};
+use super::nests;
 use super::repair;
 use super::trips::{self, Trips};
 use crate::{Options, edit};
@@ -27,6 +29,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 
 fn run_func(func: &mut Func, budget: u32) -> bool {
     let mut changed = false;
+    nests::separate(func, budget);
     // Each turn of this takes away a loop, unless that has inner loops, whose
     // copies are then more loops; the budget bounds those.
     loop {

@@ -12,6 +12,7 @@
 //!   known but expected (the number of rounds by key size), behind a test;
 //! * `full_unroll` replaces a loop of a constant number of turns by copies of
 //!   its body;
+//! * `rotate` turns a loop of two blocks that is left between them into one of one block;
 //! * `jam` lets `k` turns of an outermost loop stand in one, with the original
 //!   loop behind it for what is left over; inner loops still there are fused.
 //!
@@ -31,9 +32,11 @@ pub(crate) mod distances;
 pub(crate) mod full;
 pub(crate) mod graph;
 pub(crate) mod jam;
+mod nests;
 pub mod options;
 mod partial;
 mod repair;
+pub(crate) mod rotate;
 pub mod sites;
 pub(crate) mod specialise;
 mod trips;

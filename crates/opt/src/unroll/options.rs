@@ -49,12 +49,13 @@ impl Unroll {
     }
 }
 
-/// A condition that was always true, or always false.
+/// What a branch or a switch hangs on, where that was always the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Steady {
     /// Offset in the WebAssembly module of the instruction that gives it.
     pub loc: u32,
-    pub holds: bool,
+    /// Its value; of a condition, 1 for anything but zero.
+    pub value: u32,
 }
 
 /// How often a loop iterates each time it is entered.

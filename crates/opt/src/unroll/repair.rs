@@ -14,7 +14,7 @@ use ciphermill_ir::{Block, Cfg, Func, Value};
 use cranelift_entity::SecondaryMap;
 use std::collections::HashMap;
 
-/// A value of a loop, and the blocks outside that use it.
+/// A value of a loop, or of other blocks, and the blocks outside that use it.
 pub(crate) struct Escape {
     value: Value,
     /// Where it is defined.
@@ -25,12 +25,17 @@ pub(crate) struct Escape {
 /// The values of a loop that are used outside. To be asked before any edge is
 /// changed.
 pub(crate) fn escapes(func: &Func, graph: &Graph, id: LoopId) -> Vec<Escape> {
+    escapes_of(func, graph, |b| graph.loops.contains(id, b))
+}
+
+/// The same of some blocks.
+pub(crate) fn escapes_of(func: &Func, graph: &Graph, inside: impl Fn(Block) -> bool) -> Vec<Escape> {
     let mut found: Vec<Escape> = Vec::new();
     let mut at: SecondaryMap<Value, Option<u32>> = SecondaryMap::new();
-    for &user in graph.cfg.rpo.iter().filter(|&&b| !graph.loops.contains(id, b)) {
+    for &user in graph.cfg.rpo.iter().filter(|&&b| !inside(b)) {
         let mut note = |v: Value| {
             let v = func.resolve(v);
-            let Some(home) = graph.home(v).filter(|&b| graph.loops.contains(id, b)) else { return };
+            let Some(home) = graph.home(v).filter(|&b| inside(b)) else { return };
             let i = *at[v].get_or_insert_with(|| {
                 found.push(Escape { value: v, home, users: Vec::new() });
                 found.len() as u32 - 1

@@ -17,9 +17,10 @@
 //!
 //! **Conditions.** Whether a cipher's key is a long one stands there, too, and what it asks in
 //! every round is the same for all blocks. A condition that does not change in a loop and that
-//! was always true in the run, or always false ([`super::options::Steady`]), is a root like a
-//! count's: in the copy it is what it was, and so is every other value there that is computed
-//! in the same way. The original, for when it is not, is not looked at again.
+//! was always true in the run, or always false, or what a switch hangs on and that was always
+//! the same ([`super::options::Steady`]), is a root like a count's: in the copy it is what it
+//! was, and so is every other value there that is computed in the same way. The original, for
+//! when it is not, is not looked at again.
 //!
 //! **The root in front.** It may be computed inside the loop that is copied.
 //! It is computed again in front, where that is the same: arithmetic on values
@@ -118,17 +119,20 @@ impl Pass<'_> {
         None
     }
 
-    /// A loop with a condition that does not change in it and was always the same.
+    /// A loop with a condition, or a switch, that does not change in it and was always the same.
     fn steady(&self, func: &Func, unasked: &[Block]) -> Option<Version> {
         let known = &self.options.unroll.steady;
         let likely = |b: &&Block| !known.is_empty() && !unasked.contains(b) && self.graph.loops.innermost(**b).is_some();
         func.layout.iter().filter(likely).find_map(|&block| {
-            let Terminator::Branch { cond, .. } = &func.blocks[block].term else { return None };
-            let root = func.resolve(*cond);
+            let (root, is_condition) = match &func.blocks[block].term {
+                Terminator::Branch { cond, .. } => (func.resolve(*cond), true),
+                Terminator::Switch { index, .. } => (func.resolve(*index), false),
+                _ => return None,
+            };
             let loc = func.insts[func.def_inst(root)?].loc;
-            let holds = known.iter().find(|s| s.loc == loc)?.holds;
+            let value = known.iter().find(|s| s.loc == loc)?.value;
             // Anything but zero is true, and only one of these can be put in its place.
-            if func.as_const(root).is_some() || holds && bits::possible(func, root) > 1 {
+            if func.as_const(root).is_some() || is_condition && value != 0 && bits::possible(func, root) > 1 {
                 return None;
             }
             let id = self.widest(func, self.graph.loops.innermost(block)?, root)?;
@@ -139,7 +143,7 @@ impl Pass<'_> {
             let results = blocks.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
             let equal = |v: &Value| *v != root && self.equal(func, *v, root, DEPTH) && self.movable(func, id, *v, DEPTH);
             let also = results.copied().filter(equal).collect();
-            Some(Version { id, root, c: u64::from(holds), also, steady: true })
+            Some(Version { id, root, c: u64::from(if is_condition { value.min(1) } else { value }), also, steady: true })
         })
     }
 

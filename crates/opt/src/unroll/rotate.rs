@@ -1,0 +1,55 @@
+//! Loops that are left by their middle, turned until they are left at their end.
+//!
+//! `for (;;) { a; if (done) break; b; }` is two blocks, and what works on loops of one block,
+//! places in memory kept in values and software pipelines, has no use for it. Written
+//! `a; while (!done) { b; a; }` it is one, at the price of a second `a`:
+//!
+//! ```text
+//! A: ..  branch done ? out : B          A': ..  branch done ? out : B
+//! B: ..  jump A                   ->    B: ..  A: ..  branch done ? out : B
+//! ```
+//!
+//! Loops that are to be unrolled completely have been by now.
+
+use super::copy;
+use super::graph::{Graph, size};
+use super::repair;
+use crate::Options;
+use ciphermill_ir::cfg::LoopId;
+use ciphermill_ir::{Block, Func, Module, Terminator};
+
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    let budget = options.unroll.full_budget;
+    budget > 0 && super::for_each_chosen(module, options, |_, _, func| {
+        let mut changed = false;
+        // A loop that has been turned is left at its end, so this ends.
+        loop {
+            let graph = Graph::new(func);
+            let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id, budget)?)));
+            let Some((id, header)) = found else { return changed };
+            turn(func, &graph, id, header);
+            changed = true;
+        }
+    })
+}
+
+/// The header of a loop of two blocks that is left between them, and there alone.
+fn middle(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Block> {
+    let data = graph.data(id);
+    let [a, b] = data.blocks[..] else { return None };
+    let other = if a == data.header { b } else { a };
+    let header = data.header;
+    let Terminator::Branch { then, els, .. } = &func.blocks[header].term else { return None };
+    let between = (then.block == other) != (els.block == other) && then.block != header && els.block != header;
+    let back = matches!(&func.blocks[other].term, Terminator::Jump(to) if to.block == header);
+    (between && back && size(func, &[header]) <= budget).then_some(header)
+}
+
+fn turn(func: &mut Func, graph: &Graph, id: LoopId, header: Block) {
+    let escapes = repair::escapes_of(func, graph, |b| b == header);
+    let layout_end = func.layout.len();
+    let copy = copy::blocks(func, &[header]);
+    copy::redirect(func, &graph.entries(id), copy.block(header));
+    copy::place_before(func, layout_end, header);
+    repair::rejoin(func, &escapes, |v, home| vec![copy.definition(v, home), (home, v)]);
+}
