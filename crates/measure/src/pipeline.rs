@@ -65,11 +65,13 @@ pub struct Form<'a> {
     pub seen: &'a Seen,
 }
 
-/// Instructions that an unrolled loop, or a function inlined into it, may come
-/// to.
+/// Instructions that an unrolled loop may come to.
 const UNROLL_BUDGET: u32 = 4000;
+/// And a function that is inlined: much of one may go where it is told by a constant what to do,
+/// to encrypt or to decrypt.
+const INLINE_BUDGET: u32 = 12_000;
 /// Instructions of a branch that become selections.
-const IF_CONVERT: u32 = 16;
+const IF_CONVERT: u32 = 24;
 /// The same where registers rotate: a loop without branches gets a pipeline of as many
 /// stages as its chain needs, which is worth more than the side not taken.
 const IF_CONVERT_ROTATING: u32 = 32;
@@ -166,7 +168,7 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
     let unroll = form.map_or(Unroll::default(), |form| Unroll {
         full_budget: UNROLL_BUDGET,
         jam: form.jam,
-        inline_budget: UNROLL_BUDGET,
+        inline_budget: INLINE_BUDGET,
         profile: form.seen.trips.clone(),
         steady: form.seen.steady.clone(),
         keep_loads: true,
@@ -174,7 +176,8 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },
         only: vec![form.driver.to_owned()],
     });
-    // The context, what is read and what is written never overlap.
+    // The context, what is read and what is written never overlap, and stand behind the module's
+    // own memory.
     let apart = |form: &Form<'_>| (form.driver.to_owned(), vec![0, 1, 2]);
     let context = |form: &Form<'_>| (form.driver.to_owned(), 0, form.ctx_bytes);
     ciphermill_opt::Options {
@@ -191,6 +194,7 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         },
         disjoint_params: form.map(apart).into_iter().collect(),
         buffer_bytes: form.map(context).into_iter().collect(),
+        no_buffer_at_zero: form.is_some(),
         unroll,
         ..plain
     }
