@@ -9,17 +9,21 @@
 //! Phys. 90, 1990; how much is drawn anew for each move, about as in simulated annealing),
 //! until nothing is broken.
 //!
-//! How a schedule begins is in [`begin`], how operations change sides on the way in [`sides`].
+//! How a schedule begins is in [`begin`], how operations change sides on the way in [`sides`];
+//! values that only some of the registers can hold are counted a second time, by [`certain`].
 //! Intervals and stages stay as they are; what comes out is checked once more.
 
 mod begin;
+mod certain;
 mod sides;
 
+use super::body::From;
 use super::graph::kept;
 use super::modulo::{Schedule, keeps_orders, mix};
 use super::place::{Ops, Sides};
 use super::relieve::Neighbours;
 use super::table::Table;
+use certain::Certain;
 use ciphermill_machine::InstrId;
 use sides::Outside;
 pub use sides::level;
@@ -108,6 +112,8 @@ struct Value {
     /// Is it there before the loop, or read behind it?
     initial: bool,
     behind: bool,
+    /// Can only certain registers hold it, so many that these have to be counted?
+    certain: bool,
 }
 
 /// A schedule that is being annealed.
@@ -128,21 +134,23 @@ pub struct State<'a> {
     /// iterations, and where they begin.
     readers: Vec<(u32, i32)>,
     reading: Vec<u32>,
-    /// Values alive, side by side, row by row.
+    /// Values alive, side by side, row by row; and of each side those that only certain
+    /// registers can hold, where these are counted.
     live: Vec<i32>,
     /// Cycles in which values are alive.
     arcs: Vec<Arc>,
-    /// The same of each side's values: the value, the row of the first cycle, and how many.
+    /// The same of the values that are counted together: the value, the row of the first cycle,
+    /// and how many.
     spans: Vec<Vec<(u32, i32, i32)>>,
-    /// Where a value is among those of its side.
-    among: Vec<u32>,
+    /// Where a value is among those of its side, and among those of certain registers.
+    among: Vec<[u32; 2]>,
     /// Sides and rows that had too many when that was last looked at.
     crowded: Vec<(usize, usize)>,
     /// Operations with orders that failed then.
     broken: Vec<usize>,
     /// Values from outside.
     outside: Outside,
-    /// Registers of each side that these leave.
+    /// Registers of each side that these leave; and the certain ones.
     limits: Vec<i64>,
     /// Values beyond the limits, over all rows.
     excess: i64,
@@ -158,16 +166,19 @@ impl<'a> State<'a> {
         let near = all.near;
         let n = ops.ops.len();
         let mut values: Vec<Value> = vec![Value::default(); n];
-        let (mut spans, mut among) = (vec![Vec::new(); all.pool.len()], vec![0; n]);
+        let certain = Certain::of(all.sides, ops);
+        let counted = all.pool.len() + certain.limits.len();
+        let (mut spans, mut among) = (vec![Vec::new(); counted], vec![[0; 2]; n]);
         let mut orders: Vec<Vec<Order>> = vec![Vec::new(); n];
         let mut touched = vec![SmallVec::new(); n];
         for i in 0..n {
             let side = ops.ops[i].writes.map(|_| ops.ops[i].at.result);
-            if let Some(side) = side {
-                among[i] = spans[side].len() as u32;
-                spans[side].push((i as u32, 0, 0));
+            let initial = ops.initial.contains_key(&i);
+            values[i] = Value { side, kept: kept(ops, i), initial, behind: false, certain: certain.holds(i) };
+            for (k, place) in places(values[i], all.pool.len()).into_iter().enumerate() {
+                among[i][k] = spans[place].len() as u32;
+                spans[place].push((i as u32, 0, 0));
             }
-            values[i] = Value { side, kept: kept(ops, i), initial: ops.initial.contains_key(&i), behind: false };
             let mut order = |first: usize, second: usize, cycles: i64| {
                 orders[first].push(Order { other: second as u32, sign: 1, cycles: cycles as i32 });
                 orders[second].push(Order { other: first as u32, sign: -1, cycles: cycles as i32 });
@@ -176,6 +187,11 @@ impl<'a> State<'a> {
             // No value may be there when its successor comes.
             for &(p, d) in near.reads[i].iter().filter(|r| r.0 != i) {
                 order(i, p, d * ii - kept(ops, p) - ii + 1);
+            }
+            // Nor what has come into its register since.
+            if let Some((root, since)) = root(ops, i) {
+                let read = near.readers[i].iter().filter(|r| r.0 != root);
+                read.for_each(|&(r, d)| order(r, root, (d + since) * ii - kept(ops, root) - ii + 1));
             }
             let list: &mut SmallVec<[u32; 4]> = &mut touched[i];
             list.extend(near.reads[i].iter().map(|r| r.0 as u32));
@@ -188,6 +204,8 @@ impl<'a> State<'a> {
         let read = |r: &(usize, i64)| (r.0 as u32, (r.1 * ii) as i32);
         let readers: Vec<Vec<(u32, i32)>> = near.readers.iter().map(|l| l.iter().map(read).collect()).collect();
         let outside = Outside::of(ops, all.pool.len());
+        let left = all.pool.iter().enumerate().map(|(side, pool)| pool - outside.on(side));
+        let limits = left.chain(certain.limits).collect();
         State {
             all,
             ops: ops.clone(),
@@ -199,13 +217,13 @@ impl<'a> State<'a> {
             readers: readers.concat(),
             touched,
             values,
-            live: vec![0; ii as usize * all.pool.len()],
+            live: vec![0; ii as usize * counted],
             arcs: vec![(0, 0); n],
             spans,
             among,
             crowded: Vec::new(),
             broken: Vec::new(),
-            limits: all.pool.iter().enumerate().map(|(side, pool)| pool - outside.on(side)).collect(),
+            limits,
             outside,
             excess: 0,
             heat: 0,
@@ -283,12 +301,22 @@ impl<'a> State<'a> {
 
     /// A value is alive in these cycles, and no longer in those so far.
     fn live_in(&mut self, i: usize, new: Arc) {
-        let old = self.arcs[i];
-        let Some(side) = self.values[i].side.filter(|_| old != new) else { return };
+        let (old, value) = (self.arcs[i], self.values[i]);
+        let Some(side) = value.side.filter(|_| old != new) else { return };
         self.arcs[i] = new;
-        let row = row(new.0, self.schedule.ii);
-        self.spans[side][self.among[i] as usize] = (i as u32, row as i32, new.1 as i32);
+        let span = (i as u32, row(new.0, self.schedule.ii) as i32, new.1 as i32);
+        self.spans[side][self.among[i][0] as usize] = span;
         let (old, new) = ((old.0, old.0 + old.1), (new.0, new.0 + new.1));
+        self.changes(side, old, new);
+        if value.certain {
+            let place = self.all.pool.len() + side;
+            self.spans[place][self.among[i][1] as usize] = span;
+            self.changes(place, old, new);
+        }
+    }
+
+    /// A value of a side is alive from one cycle to another, and no longer where it was.
+    fn changes(&mut self, side: usize, old: (i64, i64), new: (i64, i64)) {
         // Only what differs changes.
         let overlap = (old.0.max(new.0), old.1.min(new.1));
         if overlap.0 >= overlap.1 {
@@ -556,6 +584,32 @@ impl<'a> State<'a> {
         self.undo(other, &undo);
         false
     }
+}
+
+/// Where a value is counted: on its side, and among those of certain registers.
+fn places(value: Value, sides: usize) -> SmallVec<[usize; 2]> {
+    let certain = value.side.filter(|_| value.certain).map(|side| sides + side);
+    value.side.into_iter().chain(certain).collect()
+}
+
+/// The first value of those that share a register with an operation's result, and the
+/// iterations that it came before it; none where the result shares none.
+fn root(ops: &Ops, i: usize) -> Option<(usize, i64)> {
+    let before = |i: usize| {
+        let op = &ops.ops[i];
+        let own = op.reads.iter().find(|r| op.tied && op.writes.is_some_and(|w| w.0 == r.0))?;
+        match own.1 {
+            From::Node(p, d) if p != i => Some((p, i64::from(d))),
+            _ => None,
+        }
+    };
+    let (mut at, mut since) = before(i)?;
+    // As many at most as there are operations: ties that go round are no registers'.
+    for _ in 0..ops.ops.len() {
+        let Some((p, d)) = before(at) else { break };
+        (at, since) = (p, since + d);
+    }
+    Some((at, since))
 }
 
 /// Where each list begins when all are one, and where the last ends.

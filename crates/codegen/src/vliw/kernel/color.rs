@@ -5,7 +5,8 @@
 //! another shares its register, so both arcs belong to one *web*. Webs whose
 //! arcs do not touch may share a register. Greedy colouring in the order of
 //! starts is optimal on a line; a circle is cut open at each cycle in turn
-//! until one cut succeeds.
+//! until one cut succeeds. Where none does, a web for which no register is left
+//! takes that of a few others, if each of these finds one.
 
 use super::body::From;
 use super::circle::Circle;
@@ -17,8 +18,12 @@ use crate::vcode::VReg;
 use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places at which the circle is cut open before colouring is given up.
+/// Places at which the circle is cut open before colouring is given up; and before it is, where
+/// webs give way to others.
 const CUTS: usize = 24;
+const CUTS_AGAIN: usize = 6;
+/// So many webs give way to one at most.
+const GIVE_WAY: usize = 4;
 
 /// Registers for everything in a kernel.
 #[derive(Clone, Debug, Default)]
@@ -60,14 +65,21 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
     // Certain registers first, then values from outside, then the rest.
     let mut rows: Rows = vec![None; machine.regs.len()];
     let invariants = outside(sides, ops, schedule);
-    let mut certain: Vec<&Web> = webs.iter().filter(|w| w.only.is_some()).collect();
-    certain.sort_by_key(|w| w.arcs.first().copied());
-    for web in certain {
-        let list = web.only.as_deref().unwrap_or_default();
-        let fits = |r: &&Reg| sides.pool[web.side].contains(r) && !busy.contains(r) && free(&rows, **r, web);
-        let Some(&r) = list.iter().find(fits) else { return Err(Short { side: web.side, by: 1, rows: Vec::new() }) };
-        take(&mut rows, r, web, ii);
-        web.members.iter().for_each(|&m| out.result[m] = Some(r));
+    let mut certain: BTreeMap<(usize, &[Reg]), Vec<&Web>> = BTreeMap::new();
+    for web in &webs {
+        if let Some(list) = &web.only {
+            certain.entry((web.side, list)).or_default().push(web);
+        }
+    }
+    for ((side, list), mine) in certain {
+        let pool: Vec<Reg> = list.iter().copied().filter(|r| sides.pool[side].contains(r)).collect();
+        let live = crowd(&mine, ii);
+        let all = Asked { webs: &mine, pool: &pool, allocatable, before: &rows, ii };
+        let Some(found) = all.color(&live) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
+        for (web, r) in mine.iter().zip(found) {
+            take(&mut rows, r, web, ii);
+            web.members.iter().for_each(|&m| out.result[m] = Some(r));
+        }
     }
     for (v, side, only) in invariants {
         // From the back: registers that only the kernel can use stay for it.
@@ -90,13 +102,8 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
             let over = |(c, n): (usize, &usize)| Some((c, (n + taken[c]).checked_sub(pool.len() + 1)? as i64 + 1));
             return Err(Short { side, by: most - pool.len(), rows: live.iter().enumerate().filter_map(over).collect() });
         }
-        // Where the fewest values lie across the cut, colouring is nearest to
-        // that of a line.
-        let mut cuts: Vec<usize> = (0..live.len()).collect();
-        cuts.sort_by_key(|&c| (live[c], c));
-        let mut cuts = cuts.into_iter().take(CUTS);
-        let found = cuts.find_map(|cut| open_at(&mine, &pool, allocatable, &rows, ii, cut as i64));
-        let Some(found) = found else { return Err(Short { side, by: 1, rows: Vec::new() }) };
+        let all = Asked { webs: &mine, pool: &pool, allocatable, before: &rows, ii };
+        let Some(found) = all.color(&live) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
         for (web, r) in mine.iter().zip(found) {
             web.members.iter().for_each(|&m| out.result[m] = Some(r));
         }
@@ -269,34 +276,131 @@ fn take(rows: &mut Rows, r: Reg, web: &Web, ii: i64) {
     web.arcs.iter().for_each(|&(start, len)| row.fill(start, len));
 }
 
-/// Colour in order of starts, the circle cut open at a cycle: webs that lie
-/// across the cut first. Of the registers that are free the one that has been
-/// so for the shortest time is taken.
-fn open_at(
-    webs: &[&Web],
-    pool: &[Reg],
-    allocatable: &[Reg],
-    before: &Rows,
+/// Webs that share some registers.
+struct Asked<'a> {
+    webs: &'a [&'a Web],
+    pool: &'a [Reg],
+    /// Those that values may come and go in.
+    allocatable: &'a [Reg],
+    /// What is taken already.
+    before: &'a Rows,
     ii: i64,
-    cut: i64,
-) -> Option<Vec<Reg>> {
-    let mut rows = before.clone();
-    let known: Vec<bool> = pool.iter().map(|r| allocatable.contains(r)).collect();
-    let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
-    let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
-    let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
-    let mut order: Vec<usize> = (0..webs.len()).collect();
-    order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
-    let mut out = vec![None; webs.len()];
-    for i in order {
-        let web = webs[i];
-        let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
-        let idle = |r: Reg| rows[usize::from(r.0)].as_ref().map_or(ii, |row| row.idle_before(from));
-        let all = pool.iter().copied().zip(known.iter().copied());
-        let fits = |x: &(Reg, bool)| (!web.interface || x.1) && free(&rows, x.0, web);
-        let r = all.filter(fits).min_by_key(|&(r, known)| (idle(r), known, r.0))?.0;
-        take(&mut rows, r, web, ii);
-        out[i] = Some(r);
+}
+
+impl Asked<'_> {
+    /// A register for each web; so many are alive in each cycle.
+    fn color(&self, live: &[usize]) -> Option<Vec<Reg>> {
+        // Where the fewest values lie across the cut, colouring is nearest to
+        // that of a line.
+        let mut cuts: Vec<usize> = (0..live.len()).collect();
+        cuts.sort_by_key(|&c| (live[c], c));
+        let open = |n: usize, give_way: bool| {
+            cuts.iter().take(n).find_map(|&cut| self.open_at(cut as i64, give_way))
+        };
+        open(CUTS, false).or_else(|| open(CUTS_AGAIN, true))
     }
-    out.into_iter().collect()
+
+    /// Colour in order of starts, the circle cut open at a cycle: webs that lie
+    /// across the cut first. Of the registers that are free the one that has been
+    /// so for the shortest time is taken.
+    fn open_at(&self, cut: i64, give_way: bool) -> Option<Vec<Reg>> {
+        let Asked { webs, ii, .. } = *self;
+        let mut rows = self.before.clone();
+        let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
+        let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
+        let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
+        let mut order: Vec<usize> = (0..webs.len()).collect();
+        order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
+        let mut out = vec![None; webs.len()];
+        for i in order {
+            let web = webs[i];
+            let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
+            match self.shortest_idle(&rows, web, from) {
+                Some(r) => {
+                    take(&mut rows, r, web, ii);
+                    out[i] = Some(r);
+                }
+                None if give_way => (rows, out) = self.make_way(i, &rows, &out)?,
+                None => return None,
+            }
+        }
+        out.into_iter().collect()
+    }
+
+    /// Of the registers that are free for a web the one that has been so for the shortest time.
+    fn shortest_idle(&self, rows: &Rows, web: &Web, from: i64) -> Option<Reg> {
+        let idle = |r: Reg| rows[usize::from(r.0)].as_ref().map_or(self.ii, |row| row.idle_before(from));
+        let all = self.pool.iter().map(|&r| (r, self.allocatable.contains(&r)));
+        let fits = |x: &(Reg, bool)| (!web.interface || x.1) && free(rows, x.0, web);
+        Some(all.filter(fits).min_by_key(|&(r, known)| (idle(r), known, r.0))?.0)
+    }
+
+    /// A web for which no register is free takes one from a few others, each of which then finds
+    /// another.
+    fn make_way(&self, i: usize, rows: &Rows, out: &[Option<Reg>]) -> Option<(Rows, Vec<Option<Reg>>)> {
+        let web = self.webs[i];
+        let mut own = Circle::new(self.ii);
+        web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
+        let meets = |j: usize| self.webs[j].arcs.iter().any(|&(start, len)| !own.empty(start, len));
+        self.pool.iter().filter(|r| !web.interface || self.allocatable.contains(r)).find_map(|&r| {
+            let holders = (0..out.len()).filter(|&j| out[j] == Some(r));
+            let (gone, stay): (Vec<usize>, Vec<usize>) = holders.partition(|&j| meets(j));
+            let (mut rows, mut out) = (rows.clone(), out.to_vec());
+            rows[usize::from(r.0)].clone_from(&self.before[usize::from(r.0)]);
+            if gone.len() > GIVE_WAY || !free(&rows, r, web) {
+                return None;
+            }
+            for j in stay.into_iter().chain([i]) {
+                take(&mut rows, r, self.webs[j], self.ii);
+                out[j] = Some(r);
+            }
+            for j in gone {
+                let from = self.webs[j].arcs.first().map_or(0, |a| a.0);
+                let other = self.shortest_idle(&rows, self.webs[j], from)?;
+                take(&mut rows, other, self.webs[j], self.ii);
+                out[j] = Some(other);
+            }
+            Some((rows, out))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, Circle, Web};
+    use ciphermill_machine::Reg;
+
+    fn web(arcs: &[(i64, i64)]) -> Web {
+        Web { side: 0, arcs: arcs.to_vec(), interface: false, only: None, members: Vec::new() }
+    }
+
+    /// Two registers on a circle of eight cycles, the first taken in cycle 7 and the second in 5
+    /// and 6, and what a colouring makes of it that is cut open at cycle 0.
+    fn opened(webs: &[Web], allocatable: &[Reg], give_way: bool) -> Option<Vec<Reg>> {
+        let mut before = vec![None, None];
+        for (row, arc) in before.iter_mut().zip([(7, 1), (5, 2)]) {
+            row.get_or_insert_with(|| Circle::new(8)).fill(arc.0, arc.1);
+        }
+        let webs: Vec<&Web> = webs.iter().collect();
+        let pool = [Reg(0), Reg(1)];
+        Asked { webs: &webs, pool: &pool, allocatable, before: &before, ii: 8 }.open_at(0, give_way)
+    }
+
+    #[test]
+    fn a_web_gives_way_to_one_that_has_no_other_register() {
+        // The first takes what has been free for the shortest time, all that the second can have.
+        let webs = [web(&[(0, 4)]), web(&[(3, 3)])];
+        assert_eq!(opened(&webs, &[], false), None);
+        assert_eq!(opened(&webs, &[], true), Some(vec![Reg(1), Reg(0)]));
+        // Not where it can have no other itself.
+        let crowded = [web(&[(0, 4)]), web(&[(3, 3)]), web(&[(0, 2)])];
+        assert_eq!(opened(&crowded, &[], true), None);
+    }
+
+    #[test]
+    fn what_is_known_outside_gives_way_only_to_where_it_may_be() {
+        let webs = [Web { interface: true, ..web(&[(0, 4)]) }, web(&[(3, 3)])];
+        assert_eq!(opened(&webs, &[Reg(0), Reg(1)], true), Some(vec![Reg(1), Reg(0)]));
+        assert_eq!(opened(&webs, &[Reg(0)], true), None);
+    }
 }

@@ -6,7 +6,7 @@
 //! or no longer. Only what needs no copy that is not there already can move so: copies come
 //! and go between schedules ([`super::super::redivide`]).
 
-use super::{Dice, Loop, NEAR, State, dearer, row};
+use super::{Dice, Loop, NEAR, State, dearer, places, row};
 use crate::vcode::VReg;
 use crate::vliw::kernel::body::From;
 use crate::vliw::kernel::graph::without_units;
@@ -249,17 +249,21 @@ impl State<'_> {
                 self.limit(to.unit, -taken);
                 room &= self.limits[to.unit] >= LEAST;
             }
-            if let Some(side) = self.values[i].side.filter(|s| *s != to.result) {
-                let arc = self.arcs[i];
+            if self.values[i].side.is_some_and(|s| s != to.result) {
+                let (arc, sides) = (self.arcs[i], self.all.pool.len());
                 self.live_in(i, (0, 0));
-                let at = self.among[i] as usize;
-                self.spans[side].swap_remove(at);
-                if let Some(moved) = self.spans[side].get(at) {
-                    self.among[moved.0 as usize] = at as u32;
-                }
-                self.among[i] = self.spans[to.result].len() as u32;
-                self.spans[to.result].push((i as u32, 0, 0));
+                let old = places(self.values[i], sides);
                 self.values[i].side = Some(to.result);
+                let new = places(self.values[i], sides);
+                for (k, (old, new)) in old.into_iter().zip(new).enumerate() {
+                    let at = self.among[i][k] as usize;
+                    self.spans[old].swap_remove(at);
+                    if let Some(moved) = self.spans[old].get(at) {
+                        self.among[moved.0 as usize][k] = at as u32;
+                    }
+                    self.among[i][k] = self.spans[new].len() as u32;
+                    self.spans[new].push((i as u32, 0, 0));
+                }
                 self.live_in(i, arc);
             }
         }
