@@ -15,16 +15,17 @@ use super::squeeze::{Finished, PATIENT, finished, together};
 use super::{Found, Loops, color, stages};
 use ciphermill_machine::Reg;
 
-/// IIs that are tried, in hundredths of the way from the least to the best so far: the second
-/// where no start at the first lands.
-const PARTS: [i64; 2] = [65, 80];
+/// Starts that are tried, the next where none lands: at an II that is so many hundredths of the
+/// way from the least to the best so far, with an iteration of so many hundredths of its longest
+/// chain, and at least of so many of the II. A shorter one has less room, and fewer values.
+const WAYS: [(i64, (i64, i64)); 5] = [(65, LONG), (80, LONG), (65, MIDDLING), (80, MIDDLING), (80, SHORT)];
+const LONG: (i64, i64) = (155, 190);
+const MIDDLING: (i64, i64) = (130, 150);
+const SHORT: (i64, i64) = (108, 120);
 /// Starts one after the other, each below the one before, and by how many hundredths of the
-/// least an II has to be longer for a start below it to be worth its time.
+/// least an II has to be longer for these, and for shorter iterations, to be worth their time.
 const TIMES: usize = 3;
-const AGAIN: i64 = 20;
-/// Cycles of an iteration, in hundredths of its longest chain, and at least in hundredths of
-/// the II.
-const LENGTH: (i64, i64) = (155, 190);
+const FAR: i64 = 20;
 /// Moves for each operation and at most: for a start, and for a row that is put in.
 const START: (u64, u64) = (1_200, 1_600_000);
 const ROW: (u64, u64) = (150, 200_000);
@@ -91,16 +92,16 @@ impl Leap<'_> {
 impl Loops<'_> {
     /// Shorten a kernel by fresh starts; whether that was possible.
     pub(super) fn leap(&self, found: &mut Found) -> bool {
-        PARTS.into_iter().any(|part| {
-            let times = (0..TIMES).take_while(|times| self.leap_to(found, part, *times > 0)).count();
+        WAYS.into_iter().any(|way| {
+            let far = way.1 != LONG;
+            let times = (0..TIMES).take_while(|times| self.leap_to(found, way, far || *times > 0)).count();
             times > 0
         })
     }
 
-    /// Shorten a kernel by a fresh start at an II that is so many hundredths of the way from
-    /// the least to its own; whether that was possible. Not `again` where it is short enough
-    /// now to be shortened row by row.
-    fn leap_to(&self, found: &mut Found, part: i64, again: bool) -> bool {
+    /// Shorten a kernel by a fresh start in one of the [`WAYS`]; whether that was possible. Only
+    /// from `far` where it could be shortened row by row otherwise.
+    fn leap_to(&self, found: &mut Found, (part, length): (i64, (i64, i64)), far: bool) -> bool {
         let best = &found.kernel;
         let (known, ops) = (best.schedule.ii, &best.ops);
         let Some(room) = self.room(&found.body, ops) else { return false };
@@ -109,8 +110,8 @@ impl Loops<'_> {
         let least = self.least(found, &room, all);
         let ii = least + (known - least) * part / 100;
         let chain = room.plan.orders.chain(ops);
-        let length = (chain * LENGTH.0 / 100).max(ii * LENGTH.1 / 100);
-        if ii >= known || again && 100 * known < (100 + AGAIN) * least || length > stages(self.sides.machine, length / ii) * ii {
+        let length = (chain * length.0 / 100).max(ii * length.1 / 100);
+        if ii >= known || far && 100 * known < (100 + FAR) * least || length > stages(self.sides.machine, length / ii) * ii {
             return false;
         }
         // The branch stands as many cycles before the end of the first stage.

@@ -336,7 +336,7 @@ impl Loops<'_> {
         let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
         let mut all: Vec<Found> = first.into_iter().collect();
         if thorough && self.work.get() > 0 && to > bound * 21 / 20 && body.nodes.len() > LARGE {
-            let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
+            let offset = self.word(kept);
             let part: Vec<usize> = partition::apart(body, sides).iter().map(|a| a.result).collect();
             self.charge(order::TRIALS as usize * body.nodes.len());
             let ordered = order::frugal(body, &part);
@@ -352,8 +352,16 @@ impl Loops<'_> {
                 all.extend(next);
             }
         }
-        if all.is_empty() {
-            all.extend(self.parked(body, kept, bound)?);
+        match all.iter().min_by_key(|f| f.kernel.schedule.ii) {
+            None => all.extend(self.parked(body, kept, bound)?),
+            Some(shortest) if thorough && self.burdened(shortest, bound) => {
+                let ii = shortest.kernel.schedule.ii;
+                let lighter = self.lighter(body, kept)?;
+                if let Some(lighter) = lighter.filter(|l| l.kernel.schedule.ii <= ii + ii / 8) {
+                    all = vec![lighter];
+                }
+            }
+            Some(_) => {}
         }
         if thorough && sides.files.len() > 1 {
             all.sort_by_key(|f| f.kernel.schedule.ii);

@@ -6,6 +6,9 @@
 //! last goes to a word of the frame, to come back before its next reader (Belady, 1966). A
 //! value that follows from values outside the loop alone is made again instead.
 //!
+//! Where values from outside the loop leave hardly a register, those read in the fewest places are
+//! in the frame from the beginning ([`spill::surplus`]).
+//!
 //! Its store stands before the operation that needs the register: nothing else would bring a
 //! schedule that is made from the end backwards to put it there. A word is used again, where
 //! loads and stores reach no more of them, once the value in it has been read for the last time,
@@ -14,16 +17,20 @@
 use super::body::{Body, From, Node};
 use super::graph::Orders;
 use super::place::{self, At, Sides};
-use super::spill::access;
+use super::spill::{self, access};
 use super::{Found, Loops, color, order, partition};
 use crate::CompileError;
-use ciphermill_machine::{InstrId, Machine};
+use crate::vcode::VReg;
+use ciphermill_machine::{InstrId, Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Operations that schedulers may look at.
 const WORK: i64 = 3_000_000;
 /// Hundredths of the registers that values may take, one after the other.
 const ROOM: [usize; 4] = [100, 85, 70, 55];
+/// And those from outside of the registers of one side, since all sides may read them: more
+/// where the frame does not hold the rest.
+const OUTSIDE: [usize; 3] = [50, 75, 90];
 
 impl Loops<'_> {
     /// A kernel of a body that has none with all its values in registers; `kept` words of the
@@ -38,10 +45,54 @@ impl Loops<'_> {
         found
     }
 
+    /// Do values from outside take half of a side's registers, and is the interval far from what
+    /// it may come down to?
+    pub(super) fn burdened(&self, found: &Found, bound: i64) -> bool {
+        let left = color::left(self.sides, &found.kernel.ops);
+        let half = |(left, pool): (&i64, &Vec<Reg>)| 2 * left < pool.len() as i64;
+        2 * found.kernel.schedule.ii > 3 * bound && left.iter().zip(&self.sides.pool).any(half)
+    }
+
+    /// A kernel of a body without those values from outside that are read in the fewest places;
+    /// `kept` words of the frame are taken.
+    ///
+    /// # Errors
+    /// When some operation has no variant.
+    pub(super) fn lighter(&self, body: &Body, kept: usize) -> Result<Option<Found>, CompileError> {
+        let left = self.work.replace(WORK);
+        let mut found = None;
+        if let Some((body, own)) = self.without_surplus(body, kept) {
+            self.divide(&body, &own, false, i64::MAX, &mut found)?;
+        }
+        self.work.set(left);
+        Ok(found)
+    }
+
+    /// The body without those values from outside that are read in the fewest places, and the
+    /// words that these have in the frame; none where they take few registers.
+    fn without_surplus(&self, body: &Body, kept: usize) -> Option<(Body, Vec<(VReg, i64)>)> {
+        let one = self.sides.pool.iter().map(Vec::len).min()?;
+        OUTSIDE.iter().find_map(|part| {
+            let surplus = spill::surplus(body, one * part / 100);
+            if surplus.is_empty() { None } else { spill::spill(body, self.sides.machine, &surplus, self.word(kept)) }
+        })
+    }
+
+    /// The offset of a word of the frame from the stack pointer.
+    pub(super) fn word(&self, word: usize) -> i64 {
+        let machine = self.sides.machine;
+        i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64
+    }
+
     fn with_room(&self, body: &Body, kept: usize, bound: i64) -> Result<Option<Found>, CompileError> {
         let sides = self.sides;
-        let machine = sides.machine;
-        let offset = i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * kept as i64;
+        let lighter = self.without_surplus(body, kept);
+        let mut found = None;
+        let (body, own) = lighter.as_ref().map_or((body, &[][..]), |(body, own)| (body, own));
+        if !own.is_empty() {
+            self.divide(body, own, false, i64::MAX, &mut found)?;
+        }
+        let offset = self.word(kept + own.len());
         let spread =
             |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
         let sorted: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
@@ -51,15 +102,14 @@ impl Loops<'_> {
         let ops = place::settle(&body, sides, &at)?;
         let mut free: Vec<usize> = color::left(sides, &ops).iter().map(|&l| l.max(0) as usize).collect();
         body.initial.keys().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
-        let mut found = None;
         // Where iterations overlap they share the registers; which side has what is settled later.
         let together = (Orders::of(&ops).chain(&ops) + bound / 2) / bound;
-        if together > 1 {
+        if together > 1 && found.is_none() {
             let mut room = vec![0; free.len()];
             room[0] = free.iter().sum::<usize>() * 9 / (8 * together as usize);
             let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
             if let Some((parked, _)) = park(&body, &anywhere, sides, &room, offset) {
-                self.divide(&parked, &[], false, i64::MAX, &mut found)?;
+                self.divide(&parked, own, false, i64::MAX, &mut found)?;
             }
         }
         for part in ROOM {
@@ -68,7 +118,7 @@ impl Loops<'_> {
             }
             let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
             if let Some((parked, at)) = park(&body, &at, sides, &room, offset) {
-                self.try_at(&parked, &at, &[], &[], i64::MAX, &mut found)?;
+                self.try_at(&parked, &at, &[], own, i64::MAX, &mut found)?;
             }
         }
         Ok(found)

@@ -11,7 +11,7 @@ use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
 use ciphermill_program::Role;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Readers that stand no farther behind the first one share its reload.
 const NEAR: usize = 16;
@@ -57,6 +57,20 @@ pub fn candidates(body: &Body, machine: &Machine) -> Vec<Vec<Spilled>> {
     out.dedup();
     out.retain(|list| !list.is_empty());
     out
+}
+
+/// Values from outside beyond so many: those that the fewest nodes read.
+pub fn surplus(body: &Body, registers: usize) -> Vec<Spilled> {
+    let mut readers: BTreeMap<VReg, usize> = BTreeMap::new();
+    for (_, from) in body.nodes.iter().flat_map(|n| &n.reads) {
+        if let From::Outside(v) = from {
+            *readers.entry(*v).or_default() += 1;
+        }
+    }
+    let mut values: Vec<(usize, VReg)> = readers.into_iter().map(|(v, n)| (n, v)).collect();
+    values.sort_unstable();
+    values.truncate(values.len().saturating_sub(registers));
+    values.into_iter().map(|(_, v)| Spilled::Outside(v)).collect()
 }
 
 /// Is a node a function of its own last result and values from outside?
@@ -175,7 +189,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Spilled, candidates, instruction, spill};
+    use super::{Spilled, candidates, instruction, spill, surplus};
     use crate::vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_machine::{InstrId, Machine};
@@ -222,5 +236,15 @@ mod tests {
         assert_eq!(spilled.memory, [(0, 3, 0, 0), (3, 0, 1, 1)]);
         // Out of the load's reach.
         assert!(spill(&body, &m, &[Spilled::Induction(1)], 4096).is_none());
+    }
+
+    #[test]
+    fn of_values_from_outside_those_read_seldom_are_too_many() {
+        let m = machine();
+        let mut body = body(&m);
+        body.nodes[0].reads = vec![(0, From::Outside(VReg(7))), (1, From::Outside(VReg(8)))];
+        body.nodes[1].reads = vec![(1, From::Outside(VReg(8))), (2, From::Outside(VReg(6)))];
+        assert!(surplus(&body, 3).is_empty());
+        assert_eq!(surplus(&body, 1), [Spilled::Outside(VReg(6)), Spilled::Outside(VReg(7))]);
     }
 }
