@@ -117,7 +117,7 @@ pub fn choose(
     let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
         let cycles = cycles(&chosen)?;
-        Ok((if effort == Effort::Unrefined { expected(cycles, &chosen) } else { cycles }, chosen))
+        Ok((if effort == Effort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
     let first = if divided { Effort::Quick } else { Effort::Full };
     let mut forms = Vec::new();
@@ -166,11 +166,12 @@ pub fn choose(
 type Tried = (f64, Chosen);
 
 /// Cycles a block that are expected of a form with all effort, which was made hastily: shorter by
-/// half the way to the bound of its longest loop, and by less where several blocks make that
-/// longer.
-fn expected(cycles: f64, form: &Chosen) -> f64 {
+/// half the way to the bound of the driver's longest loop, and by less where several blocks make
+/// that longer.
+fn expected(cycles: f64, form: &Chosen, driver: &str) -> f64 {
     let left = |l: &PipelinedLoop| f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
-    let longest = form.program.loops.iter().max_by_key(|l| l.ii);
+    let driver = form.program.export(driver);
+    let longest = form.program.loops.iter().filter(|l| Some(l.func) == driver).max_by_key(|l| l.ii);
     longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * form.jam * l.ii)))
 }
 
