@@ -10,20 +10,19 @@
 //! until nothing is broken.
 //!
 //! How a schedule begins is in [`begin`], how operations change sides on the way in [`sides`];
-//! values that only some of the registers can hold are counted a second time, by [`certain`].
+//! values that only some of the registers can hold are counted a second time, by [`super::certain`].
 //! Intervals and stages stay as they are; what comes out is checked once more.
 
 mod begin;
-mod certain;
 mod sides;
 
 use super::body::From;
+use super::certain::Certain;
 use super::graph::kept;
 use super::modulo::{Schedule, keeps_orders, mix};
 use super::place::{Ops, Sides};
 use super::relieve::Neighbours;
 use super::table::Table;
-use certain::Certain;
 use ciphermill_machine::InstrId;
 use sides::Outside;
 pub use sides::level;

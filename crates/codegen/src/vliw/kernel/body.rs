@@ -49,6 +49,9 @@ pub struct Body {
     pub before: Vec<VInst>,
     /// Words of the frame that its nodes keep values in.
     pub parked: usize,
+    /// Values that are in the frame when the loop ends, and the offsets of their words from the
+    /// stack pointer.
+    pub restored: Vec<(VReg, i64)>,
     pub nodes: Vec<Node>,
     /// For a node whose result the next iteration reads: its value before the
     /// first iteration.
@@ -73,6 +76,7 @@ impl Body {
         Body {
             before: vec![],
             parked: 0,
+            restored: vec![],
             nodes,
             initial: BTreeMap::new(),
             live_out: vec![],
@@ -225,6 +229,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     Ok(Body {
         before: Vec::new(),
         parked: 0,
+        restored: Vec::new(),
         nodes,
         initial,
         live_out,

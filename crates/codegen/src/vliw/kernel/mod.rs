@@ -7,10 +7,10 @@
 //! A loop of one block ([`body`]), without what is the same in every iteration and read far apart
 //! in it ([`invariant`]), is divided between the clusters ([`partition`], [`place`]), scheduled at
 //! the least initiation interval that units, dependences and registers allow ([`graph`], [`modulo`]
-//! with its [`table`], [`relieve`], [`color`]; where values are too many for that, with some in the
-//! frame, [`park`]), made shorter where that can be (by annealing, [`squeeze`], [`leap`] and
-//! [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel and epilogue
-//! ([`emit`]). All that happens before register allocation: the whole loop then becomes one
+//! with its [`table`], [`certain`], [`relieve`], [`color`]; where values are too many for that, with
+//! some in the frame, [`park`]), made shorter where that can be (by annealing, [`squeeze`],
+//! [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel
+//! and epilogue ([`emit`]). All that happens before register allocation: the whole loop then becomes one
 //! pseudo-instruction that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
@@ -21,6 +21,7 @@
 
 mod anneal;
 pub mod body;
+mod certain;
 mod circle;
 pub mod color;
 pub mod emit;
@@ -615,18 +616,23 @@ fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index:
         }
     }
     let mut exit = body.exit.clone();
-    for &(n, v) in &kernel.ops.live_out {
-        let Some(r) = kernel.registers.result[n] else { continue };
-        // What the last iteration began with is a value of its own behind the
-        // loop: its name stands for what the first began with.
-        let mut out = v;
-        if func.blocks[c.header as usize].params.contains(&v) {
-            out = VReg(vregs);
-            vregs += 1;
-            rename(func, c, &mut exit, v, out);
+    // What the last iteration began with is a value of its own behind the
+    // loop: its name stands for what the first began with.
+    let mut behind = |v: VReg| {
+        if !func.blocks[c.header as usize].params.contains(&v) {
+            return v;
         }
-        inst.fixed_defs.push((out, r));
+        let out = VReg(vregs);
+        vregs += 1;
+        rename(func, c, &mut exit, v, out);
+        out
+    };
+    for &(n, v) in &kernel.ops.live_out {
+        if let Some(r) = kernel.registers.result[n] {
+            inst.fixed_defs.push((behind(v), r));
+        }
     }
+    let restored: Vec<(VReg, i64)> = body.restored.iter().map(|&(v, offset)| (behind(v), offset)).collect();
     func.vregs = vregs;
     for &(v, offset) in &kernel.kept {
         before.extend(spill::instruction(machine, machine.abi.ops.store, offset, v));
@@ -640,6 +646,9 @@ fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index:
     let mut jump = VInst::new(VKind::Jump, registers.jump, &[], 0);
     jump.ops = [VOp::Block(exit.0)].into_iter().collect();
     before.push(inst);
+    for (v, offset) in restored {
+        before.extend(spill::instruction(machine, machine.abi.ops.load, offset, v));
+    }
     before.push(jump);
     header.insts = before;
     header.inverse = None;

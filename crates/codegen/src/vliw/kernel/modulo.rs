@@ -19,6 +19,9 @@
 //! last reader, ahead of the cycles between: where loads queue for a unit, the
 //! registers that the queue keeps busy are then known, not guessed.
 //!
+//! Values that only a few registers of a side can hold are counted by themselves, too
+//! ([`Certain`]), like those of a further side.
+//!
 //! Inductions (`p = p + 16`), which depend on nothing but themselves, are set
 //! last, where their readers leave room. A value the next iteration reads must
 //! have landed by then, and no value may live longer than II cycles, since its
@@ -27,6 +30,7 @@
 mod future;
 mod inductions;
 
+use super::certain::Certain;
 use super::body::From;
 use super::graph::{Orders, kept, latency};
 use super::place::{Op, Ops, Sides};
@@ -123,9 +127,12 @@ const PATIENCE: i64 = 100;
 const STEPS: usize = 32;
 
 /// A value while it is being followed backwards.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Life {
     side: usize,
+    /// Where it is counted: on its side, and behind all sides where only certain registers
+    /// can hold it.
+    kinds: SmallVec<[usize; 2]>,
     /// Last cycle it is read or held.
     last: i64,
     open: bool,
@@ -151,6 +158,7 @@ pub struct Plan {
     /// Operations that must stand before each.
     waiting: Vec<usize>,
     demand: Arc<[f64]>,
+    certain: Certain,
     /// Cycles that an iteration takes at least.
     chain: i64,
 }
@@ -179,7 +187,7 @@ impl Plan {
         for (i, list) in before.iter().enumerate() {
             list.iter().for_each(|&p| behind[p].push(i));
         }
-        Plan { orders, rank, apart, sources, readers, before, behind, waiting, demand: demand(sides, ops), chain }
+        Plan { orders, rank, apart, sources, readers, before, behind, waiting, demand: demand(sides, ops), certain: Certain::of(sides, ops), chain }
     }
 }
 
@@ -206,7 +214,7 @@ fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
 }
 
 /// Try to schedule at an II and in so many stages, with at most so many
-/// registers on each side; of each side some are taken already in certain rows (`bias`,
+/// registers on each side; of each side some are taken already in some rows (`bias`,
 /// empty for none). The last operation is the branch back: it stands in
 /// the first stage, so that its delay slots end with it. What is left of `work`,
 /// in operations that are looked at, grows less; with none left nothing is found.
@@ -247,9 +255,9 @@ struct Attempt<'a> {
     time: Vec<Option<i64>>,
     variant: Vec<InstrId>,
     lives: Vec<Life>,
-    /// Registers of values whose operations stand, by side and row.
+    /// Registers of values whose operations stand, by kind (as [`Life::kinds`]) and row.
     occupied: Vec<Vec<i64>>,
-    /// Values whose readers stand and whose operations do not, by side.
+    /// Values whose readers stand and whose operations do not, by kind.
     alive: Vec<i64>,
     limit: Vec<i64>,
     policy: Policy,
@@ -257,14 +265,14 @@ struct Attempt<'a> {
     carried: Vec<bool>,
     /// The latest cycle that readers and memory leave for an operation.
     late: Vec<i64>,
-    /// Values that would become alive with each operation, side by side.
+    /// Values that would become alive with each operation, kind by kind.
     fresh: Vec<i64>,
     /// Successors that do not stand yet.
     waiting: Vec<usize>,
     ready: Vec<usize>,
     /// Where each operation is among those ready.
     place: Vec<usize>,
-    /// How many that are ready would end a value, on each side, in the cycle
+    /// How many that are ready would end a value, of each kind, in the cycle
     /// given; none while that has to be counted anew.
     ends: Vec<i64>,
     counted: Option<i64>,
@@ -292,13 +300,16 @@ impl<'a> Attempt<'a> {
         let lazy = &plan.orders.lazy;
         let back = n.checked_sub(1)?;
         let mut lives = vec![Life::default(); n];
+        let files = sides.files.len();
         for (i, op) in ops.ops.iter().enumerate() {
             lives[i].side = op.at.result;
+            lives[i].kinds.push(op.at.result);
+            lives[i].kinds.extend(plan.certain.holds(i).then_some(files + op.at.result));
         }
-        let count = sides.files.len();
+        let count = files + plan.certain.limits.len();
         let mut fresh = vec![0; n * count];
         for (i, list) in plan.sources.iter().enumerate() {
-            list.iter().for_each(|&p| fresh[i * count + lives[p].side] += 1);
+            list.iter().flat_map(|&p| &lives[p].kinds).for_each(|k| fresh[i * count + k] += 1);
         }
         let waiting = plan.waiting.clone();
         let mut a = Attempt {
@@ -310,9 +321,9 @@ impl<'a> Attempt<'a> {
             time: vec![None; n],
             variant: vec![InstrId(0); n],
             lives,
-            occupied: vec![vec![0; ii as usize]; sides.files.len()],
-            alive: vec![0; sides.files.len()],
-            limit: registers.to_vec(),
+            occupied: vec![vec![0; ii as usize]; count],
+            alive: vec![0; count],
+            limit: registers.iter().chain(&plan.certain.limits).copied().collect(),
             policy,
             carried: vec![false; n],
             late: vec![-1; n],
@@ -322,7 +333,7 @@ impl<'a> Attempt<'a> {
             ends: vec![0; count],
             counted: None,
             waiting,
-            token: vec![n; sides.files.len()],
+            token: vec![n; files],
             future: None,
             lowest: -(stages * ii),
             left: lazy.iter().filter(|l| !**l).count() - 1,
@@ -334,7 +345,7 @@ impl<'a> Attempt<'a> {
         }
         // Inductions hold a register throughout.
         for i in (0..n).filter(|i| lazy[*i] && !plan.orders.parting.contains(i)) {
-            a.limit[ops.ops[i].at.result] -= 1;
+            a.lives[i].kinds.iter().for_each(|&kind| a.limit[kind] -= 1);
         }
         let hold = (0..n).map(|i| latency(ops, i)).max().unwrap_or(1);
         ops.live_out.iter().filter(|l| !lazy[l.0]).for_each(|&(i, _)| a.open(i, hold - 1));
@@ -350,9 +361,11 @@ impl<'a> Attempt<'a> {
         if !life.open {
             life.open = true;
             life.last = t;
-            self.alive[life.side] += 1;
-            let (count, side) = (self.alive.len(), life.side);
-            self.plan.readers[i].iter().for_each(|r| self.fresh[r * count + side] -= 1);
+            let count = self.alive.len();
+            for &kind in &life.kinds {
+                self.alive[kind] += 1;
+                self.plan.readers[i].iter().for_each(|r| self.fresh[r * count + kind] -= 1);
+            }
             self.counted = None;
         }
         life.last = life.last.max(t);
@@ -455,8 +468,8 @@ impl<'a> Attempt<'a> {
         Some(())
     }
 
-    fn occupied(&self, side: usize, t: i64) -> i64 {
-        self.occupied[side][t.rem_euclid(self.ii) as usize]
+    fn occupied(&self, kind: usize, t: i64) -> i64 {
+        self.occupied[kind][t.rem_euclid(self.ii) as usize]
     }
 
     /// Is it the last operation of its side in the order of the program?
@@ -467,9 +480,9 @@ impl<'a> Attempt<'a> {
         i + 1 >= self.token[side]
     }
 
-    /// How many values of a side more are alive when an operation stands.
-    fn gain(&self, i: usize, side: usize) -> i64 {
-        self.fresh[i * self.alive.len() + side] - i64::from(self.lives[i].open && self.lives[i].side == side)
+    /// How many values of a kind more are alive when an operation stands.
+    fn gain(&self, i: usize, kind: usize) -> i64 {
+        self.fresh[i * self.alive.len() + kind] - i64::from(self.lives[i].open && self.lives[i].kinds.contains(&kind))
     }
 
     /// Would an operation at cycle `t` need more registers than there are?
@@ -486,39 +499,39 @@ impl<'a> Attempt<'a> {
         }
         let reserve = if policy.reserve == 0 || self.last(i) { 0 } else { policy.reserve };
         let reserve = if self.lowest < -self.ii && t >= -self.ii { reserve.max(policy.keep) } else { reserve };
-        (0..self.alive.len()).any(|side| {
-            let gain = self.gain(i, side);
+        (0..self.alive.len()).any(|kind| {
+            let gain = self.gain(i, kind);
             if gain <= 0 {
                 return false;
             }
-            let occupied = (0..=policy.ahead).map(|c| self.occupied(side, t - c)).max().unwrap_or(0);
-            let excess = occupied + self.alive[side] + gain - (self.limit[side] - reserve);
+            let occupied = (0..=policy.ahead).map(|c| self.occupied(kind, t - c)).max().unwrap_or(0);
+            let reserve = if kind < self.token.len() { reserve } else { 0 };
+            let excess = occupied + self.alive[kind] + gain - (self.limit[kind] - reserve);
             if excess <= 0 || excess > policy.hope {
                 return excess > 0;
             }
-            let own = self.place[i] != usize::MAX && self.ends(i, t) == Some(side);
-            excess > self.ending(side, t) - i64::from(own)
+            let own = self.place[i] != usize::MAX && self.ends(i, t) && self.lives[i].kinds.contains(&kind);
+            excess > self.ending(kind, t) - i64::from(own)
         })
     }
 
-    /// The side of the value that an operation which may stand in a cycle ends.
-    fn ends(&self, i: usize, t: i64) -> Option<usize> {
-        let life = self.lives[i];
-        (self.late[i] >= t && life.open).then_some(life.side)
+    /// Would an operation, if it stood in a cycle, end a value?
+    fn ends(&self, i: usize, t: i64) -> bool {
+        self.late[i] >= t && self.lives[i].open
     }
 
-    /// How many that are ready would end a value of a side in a cycle.
-    fn ending(&mut self, side: usize, t: i64) -> i64 {
+    /// How many that are ready would end a value of a kind in a cycle.
+    fn ending(&mut self, kind: usize, t: i64) -> i64 {
         if self.counted != Some(t) {
             self.counted = Some(t);
             self.ends.fill(0);
             for k in 0..self.ready.len() {
-                if let Some(s) = self.ends(self.ready[k], t) {
-                    self.ends[s] += 1;
+                if self.ends(self.ready[k], t) {
+                    self.lives[self.ready[k]].kinds.iter().for_each(|&kind| self.ends[kind] += 1);
                 }
             }
         }
-        self.ends[side]
+        self.ends[kind]
     }
 
     /// Place an operation at a cycle if units are free, with those that make
@@ -573,23 +586,21 @@ impl<'a> Attempt<'a> {
     fn sources(&mut self, i: usize, t: i64) -> Option<Vec<(usize, i64, InstrId)>> {
         let ops = self.ops;
         let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
-        let mut crowd: Vec<(usize, i64, i64)> = Vec::new();
+        let mut crowd: Vec<(SmallVec<[usize; 2]>, i64, i64)> = Vec::new();
         for p in self.with(i).collect::<SmallVec<[usize; 4]>>() {
             let mine = self.plan.orders.edges.preds[i].iter().filter(|e| e.0 == p);
             let late = mine.map(|e| t - e.1).fold(self.late[p], i64::min);
-            let side = self.lives[p].side;
+            let kinds = self.lives[p].kinds.clone();
             let first = self.lowest.max(late - self.ii + 1).max(late - self.policy.wait.unwrap_or(self.ii));
             let slot = (first..=late).rev().find_map(|s| Some((s, self.table.slot(s, &ops.ops[p])?)));
             // While it waits, what is alive now is taken to be alive still.
-            let alive = self.alive[side] + self.gain(i, side) - 1;
             let lax = self.policy.wait.is_none();
-            let fits = slot.filter(|&(s, _)| {
-                lax || {
-                    let more = |c: i64| crowd.iter().filter(|x| x.0 == side && (x.1..x.2).contains(&c)).count() as i64;
-                    let room = |c: i64| self.occupied(side, c) + more(c) + alive < self.limit[side];
-                    (s + kept(ops, p)..t).all(room)
-                }
-            });
+            let room = |kind: usize, s: i64| {
+                let alive = self.alive[kind] + self.gain(i, kind) - 1;
+                let more = |c: i64| crowd.iter().filter(|x| x.0.contains(&kind) && (x.1..x.2).contains(&c)).count() as i64;
+                (s + kept(ops, p)..t).all(|c| self.occupied(kind, c) + more(c) + alive < self.limit[kind])
+            };
+            let fits = slot.filter(|&(s, _)| lax || kinds.iter().all(|&kind| room(kind, s)));
             let Some((s, (v, unit))) = fits else {
                 if lax {
                     continue;
@@ -599,7 +610,7 @@ impl<'a> Attempt<'a> {
                 }
                 return None;
             };
-            crowd.push((side, s + kept(ops, p), t));
+            crowd.push((kinds, s + kept(ops, p), t));
             self.table.put(self.table.row(s), p, &ops.ops[p], v, unit);
             done.push((p, s, v));
         }
@@ -619,24 +630,26 @@ impl<'a> Attempt<'a> {
         self.left -= 1;
         self.stands(i);
         // Its own value, seen backwards, ends where it lands.
-        let life = self.lives[i];
+        let life = &self.lives[i];
         if life.open {
             let landing = t + kept(ops, i);
             if life.last - landing >= ii && !ops.initial.contains_key(&i) {
                 return None;
             }
-            self.alive[life.side] -= 1;
-            let (mut row, occupied) = (landing.rem_euclid(ii) as usize, &mut self.occupied[life.side]);
-            for _ in landing..=life.last {
-                occupied[row] += 1;
-                row = if row + 1 == occupied.len() { 0 } else { row + 1 };
+            for &kind in &life.kinds {
+                self.alive[kind] -= 1;
+                let (mut row, occupied) = (landing.rem_euclid(ii) as usize, &mut self.occupied[kind]);
+                for _ in landing..=life.last {
+                    occupied[row] += 1;
+                    row = if row + 1 == occupied.len() { 0 } else { row + 1 };
+                }
             }
         }
         for r in &op.reads {
             match r.1 {
                 From::Node(p, 0) => self.open(p, t),
                 From::Node(p, _) if !self.plan.orders.lazy[p] && !self.carried[p] => {
-                    self.alive[self.lives[p].side] += 1;
+                    self.lives[p].kinds.iter().for_each(|&kind| self.alive[kind] += 1);
                     self.carried[p] = true;
                 }
                 _ => {}

@@ -7,7 +7,9 @@
 //! value that follows from values outside the loop alone is made again instead.
 //!
 //! Where values from outside the loop leave hardly a register, those read in the fewest places are
-//! in the frame from the beginning ([`spill::surplus`]).
+//! in the frame from the beginning ([`spill::surplus`]); and where values that are carried round,
+//! or wanted behind the loop, take more than half of those registers, so are some of these
+//! ([`spill::held`]).
 //!
 //! Its store stands before the operation that needs the register: nothing else would bring a
 //! schedule that is made from the end backwards to put it there. A word is used again, where
@@ -92,16 +94,32 @@ impl Loops<'_> {
         if !own.is_empty() {
             self.divide(body, own, false, i64::MAX, &mut found)?;
         }
-        let offset = self.word(kept + own.len());
         let spread =
             |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
+        let left: i64 = color::left(sides, &place::settle(body, sides, &spread(body))?).iter().sum();
+        let held = spill::held(body, left.max(0) as usize / 2);
+        let fewer = if held.is_empty() { None } else { spill::spill(body, sides.machine, &held, self.word(kept + own.len())) };
+        let mut own = own.to_vec();
+        let body = match &fewer {
+            Some((fewer, words)) => {
+                own.extend(words);
+                fewer
+            }
+            None => body,
+        };
+        let own = &own[..];
+        if fewer.is_some() && found.is_none() {
+            self.divide(body, own, false, i64::MAX, &mut found)?;
+        }
+        let offset = self.word(kept + own.len() + body.parked);
         let sorted: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
         self.charge(order::TRIALS as usize * body.nodes.len());
         let body = order::frugal(body, &sorted);
         let at = spread(&body);
         let ops = place::settle(&body, sides, &at)?;
         let mut free: Vec<usize> = color::left(sides, &ops).iter().map(|&l| l.max(0) as usize).collect();
-        body.initial.keys().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+        let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
+        held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
         // Where iterations overlap they share the registers; which side has what is settled later.
         let together = (Orders::of(&ops).chain(&ops) + bound / 2) / bound;
         if together > 1 && found.is_none() {
@@ -314,7 +332,7 @@ impl<'a> Parking<'a> {
         }
         self.out.initial = body.initial.iter().map(|(&i, &v)| (index[i], v)).collect();
         self.out.live_out = body.live_out.iter().map(|&(i, v)| (index[i], v)).collect();
-        self.out.parked = self.words.len();
+        self.out.parked = body.parked + self.words.len();
         for stays in &self.words {
             for (k, Stay { store, loads }) in stays.iter().enumerate() {
                 let (next, distance) = stays.get(k + 1).map_or((&stays[0], 1), |next| (next, 0));
@@ -393,17 +411,17 @@ mod tests {
         assert_eq!((names.as_str(), orders, words), ("ldw ldw ldw add add b", vec![(0, 1, 0, 1)], 0));
         // The first goes before the third comes, and is back for the second sum.
         let (names, orders, words) = parked(1, 2, 0).unwrap();
-        assert_eq!((names.as_str(), words), ("ldw ldw stw ldw add ldw add b", 1));
+        assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add b", 1));
         assert_eq!(orders, [(2, 3, 0, 0), (2, 5, 1, 0), (5, 2, 0, 1), (0, 1, 0, 1)]);
     }
 
     #[test]
     fn a_word_is_used_again_where_no_other_is_in_reach() {
-        assert_eq!(parked(2, 2, 120).unwrap().2, 2);
-        let (names, orders, words) = parked(2, 2, 124).unwrap();
-        assert_eq!((names.as_str(), words), ("ldw ldw stw ldw add ldw add ldw ldw stw ldw add ldw add b", 1));
+        assert_eq!(parked(2, 2, 131_064).unwrap().2, 2);
+        let (names, orders, words) = parked(2, 2, 131_068).unwrap();
+        assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add ldw ldw stw_far ldw add ldw_far add b", 1));
         let stays = [(2, 5, 1, 0), (5, 9, 0, 0), (9, 12, 1, 0), (12, 2, 0, 1)];
         assert_eq!(orders, [&[(2, 3, 0, 0), (9, 10, 0, 0)], &stays[..], &[(0, 1, 0, 1)]].concat());
-        assert!(parked(2, 2, 128).is_none());
+        assert!(parked(2, 2, 131_072).is_none());
     }
 }

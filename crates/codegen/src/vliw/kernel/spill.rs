@@ -3,7 +3,8 @@
 //! A pointer that the loop reads twice in an iteration occupies a register
 //! throughout. In the frame it occupies one only from a reload to the readers
 //! that follow soon after. An induction is loaded where it is read, and stored
-//! when it has advanced.
+//! when it has advanced. So is any other value that is carried round, once its last reader has
+//! what it was; and one that is wanted behind the loop is loaded again there.
 
 use super::body::{Body, From, Node};
 use crate::frame::access_operands;
@@ -23,6 +24,8 @@ pub enum Spilled {
     Outside(VReg),
     /// A node that is a function of its own last result.
     Induction(usize),
+    /// Any node whose result the next iteration reads, or what comes behind the loop.
+    Held(usize),
 }
 
 /// Inductions that are addresses, then values from outside that are addresses
@@ -73,6 +76,17 @@ pub fn surplus(body: &Body, registers: usize) -> Vec<Spilled> {
     values.into_iter().map(|(_, v)| Spilled::Outside(v)).collect()
 }
 
+/// Values that are carried round or wanted behind the loop, beyond so many, but for those that no
+/// more than themselves and values from outside make: those that the fewest nodes read.
+pub fn held(body: &Body, most: usize) -> Vec<Spilled> {
+    let readers = |p: usize| body.nodes.iter().flat_map(|n| &n.reads).filter(|r| r.1 == From::Node(p, 1)).count();
+    let all: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
+    let mut values: Vec<(usize, usize)> = all.iter().filter(|&&p| !own(body, p)).map(|&p| (readers(p), p)).collect();
+    values.sort_unstable();
+    values.truncate(all.len().saturating_sub(most));
+    values.into_iter().map(|(_, p)| Spilled::Held(p)).collect()
+}
+
 /// Is a node a function of its own last result and values from outside?
 fn own(body: &Body, p: usize) -> bool {
     let known = |r: &(usize, From)| matches!(r.1, From::Outside(_)) || r.1 == From::Node(p, 1);
@@ -89,29 +103,55 @@ pub fn spill(body: &Body, machine: &Machine, values: &[Spilled], offset: i64) ->
     for (k, &value) in values.iter().enumerate() {
         let offset = offset + k as i64 * i64::from(machine.word_bits / 8);
         let (initial, store) = match value {
-            Spilled::Outside(v) => (v, None),
+            Spilled::Outside(v) => (Some(v), None),
             // Nodes are numbered anew with each value: found by its register.
-            Spilled::Induction(p) => {
-                let v = *body.initial.get(&p)?;
-                (v, out.initial.iter().find(|x| *x.1 == v).map(|x| *x.0))
-            }
+            Spilled::Induction(p) | Spilled::Held(p) => match body.initial.get(&p) {
+                Some(v) => (Some(*v), out.initial.iter().find(|x| x.1 == v).map(|x| *x.0)),
+                None => {
+                    let v = body.live_out.iter().find(|l| l.0 == p)?.1;
+                    (None, out.live_out.iter().find(|l| l.1 == v).map(|l| l.0))
+                }
+            },
         };
+        let held = matches!(value, Spilled::Held(_));
+        let behind = |p: usize| if held { last_reader(&out, p).max(p) } else { p };
+        let store = store.map(|node| Stored { node, behind: behind(node), restored: held });
         out = one(&out, machine, initial, store, offset)?;
-        before.push((initial, offset));
+        match initial {
+            Some(v) => before.push((v, offset)),
+            None => out.parked += 1,
+        }
     }
     Some((out, before))
 }
 
-fn one(body: &Body, machine: &Machine, outside: VReg, induction: Option<usize>, offset: i64) -> Option<Body> {
-    let meant = match induction {
-        Some(p) => From::Node(p, 1),
-        None => From::Outside(outside),
+/// The last node that reads what another made in the iteration before.
+fn last_reader(body: &Body, p: usize) -> usize {
+    let reads = |n: &Node| n.reads.iter().any(|r| r.1 == From::Node(p, 1));
+    body.nodes.iter().rposition(reads).unwrap_or(p)
+}
+
+/// A node whose result is stored in each iteration.
+#[derive(Clone, Copy)]
+struct Stored {
+    node: usize,
+    /// Its store stands behind this one.
+    behind: usize,
+    /// Is it loaded again behind the loop? Otherwise it is in a register there.
+    restored: bool,
+}
+
+/// The body with a value from outside or that of a node in memory.
+fn one(body: &Body, machine: &Machine, outside: Option<VReg>, stored: Option<Stored>, offset: i64) -> Option<Body> {
+    let meant = match stored {
+        Some(s) => From::Node(s.node, 1),
+        None => From::Outside(outside?),
     };
     let mut out = Body { nodes: Vec::new(), ..body.clone() };
     let mut index = Vec::with_capacity(body.nodes.len());
     let mut loads: Vec<usize> = Vec::new();
     let mut since = 0;
-    let mut stored = None;
+    let mut store = None;
     // Reads of the iteration before: node, place, node of the body.
     let mut later = Vec::new();
     for (i, node) in body.nodes.iter().enumerate() {
@@ -133,18 +173,21 @@ fn one(body: &Body, machine: &Machine, outside: VReg, induction: Option<usize>, 
             }
         }
         out.nodes.push(node);
-        if Some(i) == induction {
-            stored = Some(at + 1);
-            out.nodes.push(access(machine, machine.abi.ops.store, offset, Some(From::Node(at, 0)))?);
+        if let Some(s) = stored.filter(|s| s.behind == i) {
+            store = Some(at + 1);
+            out.nodes.push(access(machine, machine.abi.ops.store, offset, Some(From::Node(index[s.node], 0)))?);
         }
     }
     for (n, k, p) in later {
         out.nodes[n].reads[k].1 = From::Node(index[p], 1);
     }
-    out.initial = body.initial.iter().filter(|x| Some(*x.0) != induction).map(|(&n, &v)| (index[n], v)).collect();
-    out.live_out = body.live_out.iter().map(|&(n, v)| (index[n], v)).collect();
+    let here = |n: usize| stored.is_some_and(|s| s.node == n);
+    let restored = |n: usize| stored.is_some_and(|s| s.node == n && s.restored);
+    out.initial = body.initial.iter().filter(|x| !here(*x.0)).map(|(&n, &v)| (index[n], v)).collect();
+    out.live_out = body.live_out.iter().filter(|x| !restored(x.0)).map(|&(n, v)| (index[n], v)).collect();
+    out.restored.extend(body.live_out.iter().filter(|x| restored(x.0)).map(|x| (x.1, offset)));
     out.memory = body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)).collect();
-    if let Some(s) = stored {
+    if let Some(s) = store {
         for &l in &loads {
             out.memory.push((l, s, 0, 0));
             out.memory.push((s, l, 1, 1));
@@ -189,7 +232,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Spilled, candidates, instruction, spill, surplus};
+    use super::{Spilled, candidates, held, instruction, spill, surplus};
     use crate::vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_machine::{InstrId, Machine};
@@ -235,7 +278,49 @@ mod tests {
         assert_eq!(spilled.live_out, [(2, VReg(2))]);
         assert_eq!(spilled.memory, [(0, 3, 0, 0), (3, 0, 1, 1)]);
         // Out of the load's reach.
-        assert!(spill(&body, &m, &[Spilled::Induction(1)], 4096).is_none());
+        assert!(spill(&body, &m, &[Spilled::Induction(1)], 131_072).is_none());
+    }
+
+    /// `x = y; y = x + 4`, the two changing places, where `y` is wanted behind the loop: `x` is
+    /// read before it is made anew, and `y` is made from it.
+    #[test]
+    fn a_value_that_is_carried_round_or_wanted_behind_the_loop_waits_in_the_frame() {
+        let m = machine();
+        let mut body = body(&m);
+        // The load reads the sum of the iteration before, and the sum what was loaded before.
+        body.nodes[0].reads = vec![(0, From::Node(1, 1))];
+        body.nodes[1].reads = vec![(1, From::Node(0, 1))];
+        body.initial = [(0, VReg(3)), (1, VReg(0))].into_iter().collect();
+        assert_eq!(held(&body, 2), []);
+        assert_eq!(held(&body, 0), [Spilled::Held(0), Spilled::Held(1)]);
+        let (spilled, before) = spill(&body, &m, &held(&body, 0), 8).unwrap();
+        assert_eq!(before, [(VReg(3), 8), (VReg(0), 12)]);
+        let (load, store) = (m.abi.ops.load, m.abi.ops.store);
+        let (own, add) = (body.nodes[0].inst.instr, body.nodes[1].inst.instr);
+        let instrs: Vec<InstrId> = spilled.nodes.iter().map(|n| n.inst.instr).collect();
+        // Each store stands behind the last reader of what the word held before.
+        assert_eq!(instrs, [load, own, load, add, store, store, body.nodes[2].inst.instr]);
+        assert_eq!(spilled.nodes[1].reads, [(0, From::Node(0, 0))]);
+        assert_eq!(spilled.nodes[3].reads, [(1, From::Node(2, 0))]);
+        let stored: Vec<From> = spilled.nodes[4..6].iter().map(|n| n.reads[0].1).collect();
+        assert_eq!(stored, [From::Node(3, 0), From::Node(1, 0)]);
+        assert!(spilled.initial.is_empty() && spilled.live_out.is_empty());
+        assert_eq!(spilled.restored, [(VReg(2), 12)]);
+        // A load of the old value comes before its store, and the next load behind that.
+        let orders = [(2, 5, 0, 0), (5, 2, 1, 1), (0, 4, 0, 0), (4, 0, 1, 1)];
+        assert_eq!(spilled.memory, orders);
+    }
+
+    #[test]
+    fn what_only_leaves_the_loop_is_stored_and_has_no_word_before() {
+        let m = machine();
+        let mut body = body(&m);
+        body.live_out = vec![(0, VReg(1)), (1, VReg(2))];
+        assert_eq!(held(&body, 1), [Spilled::Held(0)]);
+        let (spilled, before) = spill(&body, &m, &[Spilled::Held(0)], 8).unwrap();
+        assert_eq!((before, spilled.parked), (vec![], 1));
+        assert_eq!(spilled.nodes[1].inst.instr, m.abi.ops.store);
+        assert_eq!((spilled.restored, spilled.live_out), (vec![(VReg(1), 8)], vec![(2, VReg(2))]));
     }
 
     #[test]

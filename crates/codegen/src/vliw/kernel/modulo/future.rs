@@ -21,7 +21,7 @@ const AHEAD: i64 = 5;
 /// Operations that one of them may be placed ahead of.
 const FARTHEST: usize = 300;
 
-/// For each side how many values will be alive when the operations from a number on
+/// For each kind how many values will be alive when the operations from a number on
 /// stand, and those placed ahead of their turn.
 pub struct Future {
     alive: Vec<Vec<i64>>,
@@ -41,12 +41,13 @@ impl Future {
         let mut now = a.alive.clone();
         for m in (0..=n).rev() {
             if m < n && a.time[m].is_none() && !a.plan.orders.lazy[m] {
-                now[a.lives[m].side] -= i64::from(open[m]);
+                let mut change = |p: usize, by: i64| a.lives[p].kinds.iter().for_each(|&kind| now[kind] += by);
+                change(m, -i64::from(open[m]));
                 for &p in &a.plan.sources[m] {
-                    now[a.lives[p].side] += i64::from(!std::mem::replace(&mut open[p], true));
+                    change(p, i64::from(!std::mem::replace(&mut open[p], true)));
                 }
                 for &p in &a.plan.before[m] {
-                    now[a.lives[p].side] += i64::from(!std::mem::replace(&mut carried[p], true));
+                    change(p, i64::from(!std::mem::replace(&mut carried[p], true)));
                 }
             }
             now.iter().zip(&mut alive).for_each(|(now, alive)| alive[m] = *now);
@@ -64,24 +65,25 @@ impl Future {
         }
     }
 
-    /// The values that operations change which are placed ahead of their turn: the side,
+    /// The values that operations change which are placed ahead of their turn: the kind,
     /// by how much, and the operation at whose turn that would have come.
     fn changes(a: &Attempt<'_>, placed: &[usize]) -> Changes {
         let last = |list: &[usize]| list.iter().copied().filter(|&r| a.time[r].is_none()).max();
         let mut out = Changes::new();
+        let mut change = |p: usize, by: i64, turn: usize| out.extend(a.lives[p].kinds.iter().map(|&kind| (kind, by, turn)));
         let mut opened: SmallVec<[usize; 8]> = SmallVec::new();
         for &i in placed {
             if a.lives[i].open || opened.contains(&i) {
-                out.push((a.lives[i].side, -1, i));
+                change(i, -1, i);
             }
             for &p in &a.plan.sources[i] {
                 if !a.lives[p].open && !opened.contains(&p) {
                     opened.push(p);
-                    out.extend(last(&a.plan.readers[p]).map(|turn| (a.lives[p].side, 1, turn)));
+                    last(&a.plan.readers[p]).into_iter().for_each(|turn| change(p, 1, turn));
                 }
             }
             for &p in a.plan.before[i].iter().filter(|p| !a.carried[**p]) {
-                out.extend(last(&a.plan.behind[p]).map(|turn| (a.lives[p].side, 1, turn)));
+                last(&a.plan.behind[p]).into_iter().for_each(|turn| change(p, 1, turn));
             }
         }
         out
@@ -94,31 +96,31 @@ impl Future {
         placed.push(i);
         placed.extend(a.with(i));
         let changes = Future::changes(a, &placed);
-        (0..a.alive.len()).any(|side| {
-            let of_side = || changes.iter().filter(|c| c.0 == side);
-            let gain: i64 = of_side().map(|c| c.1).sum();
-            let limit = a.limit[side] - keep;
-            let taken = (0..=AHEAD).map(|c| a.occupied(side, t - c)).max().unwrap_or(0);
-            if gain > 0 && a.alive[side] + gain + taken > limit {
+        (0..a.alive.len()).any(|kind| {
+            let of_kind = || changes.iter().filter(|c| c.0 == kind);
+            let gain: i64 = of_kind().map(|c| c.1).sum();
+            let limit = a.limit[kind] - if kind < a.token.len() { keep } else { 0 };
+            let taken = (0..=AHEAD).map(|c| a.occupied(kind, t - c)).max().unwrap_or(0);
+            if gain > 0 && a.alive[kind] + gain + taken > limit {
                 return true;
             }
-            let Some(first) = of_side().filter(|c| c.1 > 0).map(|c| c.2 + 1).min() else { return false };
+            let Some(first) = of_kind().filter(|c| c.1 > 0).map(|c| c.2 + 1).min() else { return false };
             if self.top.saturating_sub(first) > FARTHEST {
                 return true;
             }
             self.steps.set(self.steps.get() + self.top.saturating_sub(first));
             (first..self.top).any(|m| {
-                let more: i64 = of_side().filter(|c| c.2 < m).map(|c| c.1).sum();
-                more > 0 && self.alive[side][m] + more + taken > limit
+                let more: i64 = of_kind().filter(|c| c.2 < m).map(|c| c.1).sum();
+                more > 0 && self.alive[kind][m] + more + taken > limit
             })
         })
     }
 
     /// An operation is about to stand.
     pub fn place(&mut self, a: &Attempt<'_>, i: usize) {
-        for (side, by, turn) in Future::changes(a, &[i]) {
+        for (kind, by, turn) in Future::changes(a, &[i]) {
             let from = (turn + 1).min(self.top);
-            self.alive[side][from..self.top].iter_mut().for_each(|n| *n += by);
+            self.alive[kind][from..self.top].iter_mut().for_each(|n| *n += by);
         }
         self.lower(a, i);
     }

@@ -6,8 +6,8 @@
 //! of these registers they are counted twice: with all the values of their side, and by
 //! themselves.
 
-use super::From;
-use crate::vliw::kernel::place::{Ops, Sides};
+use super::body::From;
+use super::place::{Ops, Sides};
 use ciphermill_machine::Reg;
 use std::collections::BTreeSet;
 
@@ -65,10 +65,11 @@ mod tests {
     use crate::vliw::kernel::anneal::{Loop, State};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::color;
-    use crate::vliw::kernel::modulo::keeps_orders;
+    use crate::vliw::kernel::modulo::{self, Plan, Policy, keeps_orders};
     use crate::vliw::kernel::place::{At, Ops, Sides, settle};
     use crate::vliw::kernel::relieve::Neighbours;
     use ciphermill_machine::{InstrId, Machine, Reg};
+    use std::cell::Cell;
     use std::path::Path;
 
     fn machine() -> Machine {
@@ -115,6 +116,25 @@ mod tests {
         // A1 and A2; B0 to B2.
         assert_eq!(many.limits, [2, 3]);
         assert!(many.holds(0) && !many.holds(1));
+    }
+
+    #[test]
+    fn what_is_scheduled_can_be_coloured_as_often_as_not() {
+        let m = machine();
+        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
+        let sides = Sides::new(&m, &free);
+        let ops = conditions(&m, &sides, 8);
+        let plan = Plan::new(&sides, &ops, false);
+        let schedules: Vec<_> = (1..=20)
+            .filter_map(|seed| {
+                let policy = Policy { slack: 0, ..Policy::any(seed) };
+                modulo::schedule(&sides, &ops, &plan, 12, policy, &color::pool(&sides), 2, &[], &Cell::new(100_000))
+            })
+            .collect();
+        assert!(schedules.len() >= 10, "{} of 20", schedules.len());
+        // None can where these values are not counted.
+        let coloured = schedules.iter().filter(|s| color::color(&sides, &ops, s, &free).is_ok()).count();
+        assert!(2 * coloured >= schedules.len(), "{coloured} of {}", schedules.len());
     }
 
     #[test]
