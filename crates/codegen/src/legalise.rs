@@ -386,6 +386,16 @@ impl Legaliser<'_> {
         if let Some(c) = self.evaluate(e, binds) {
             return self.make(Op::Const(c), &[], loc, depth);
         }
+        if self.is_zero(e, binds, lets) {
+            return self.make(Op::Const(0), &[], loc, depth);
+        }
+        if let Expr::Bin { op: BinOp::Add | BinOp::Or | BinOp::Xor, a, b, .. } = e {
+            for (part, other) in [(a, b), (b, a)] {
+                if self.is_zero(part, binds, lets) {
+                    return self.build(other, binds, lets, loc, depth);
+                }
+            }
+        }
         if let Some((pat, leaves)) = whole::cover(e, self.matcher) {
             let mut values = Vec::with_capacity(leaves.len());
             for (operand, leaf) in leaves {
@@ -417,6 +427,30 @@ impl Legaliser<'_> {
         };
         let args = args.into_iter().map(|a| self.build(a, binds, lets, loc, depth)).collect::<Result<Vec<_>, _>>()?;
         self.make(op, &args, loc, depth)
+    }
+
+    /// Has a rule's expression no bits, as the upper half of a word that is known to be
+    /// a half, and what that is multiplied with?
+    fn is_zero(&self, e: &Expr, binds: &Binds, lets: &[Value]) -> bool {
+        let zero = |e: &Expr| self.is_zero(e, binds, lets);
+        let value = |e: &Expr| match e {
+            Expr::Operand(i) => match binds[*i] {
+                Some(Bind::Val(v)) => Some(v),
+                _ => None,
+            },
+            Expr::Temp(i) => lets.get(*i).copied(),
+            _ => None,
+        };
+        match e {
+            Expr::Bin { op: BinOp::ShrU, a, b, .. } => {
+                let beyond = |v: Value, by: u64| by < u64::from(self.bits) && bits::possible(self.func, v) >> by == 0;
+                value(a).zip(self.evaluate(b, binds)).is_some_and(|(v, by)| beyond(v, by)) || zero(a)
+            }
+            Expr::Bin { op: BinOp::Mul | BinOp::And, a, b, .. } => zero(a) || zero(b),
+            Expr::Bin { op: BinOp::Add | BinOp::Or | BinOp::Xor, a, b, .. } => zero(a) && zero(b),
+            Expr::Bin { op: BinOp::Shl, a, .. } => zero(a),
+            _ => false,
+        }
     }
 
     /// The nodes of an instruction's pattern, for the selector to find whole.

@@ -97,6 +97,13 @@ fn a_square_takes_two_products_and_the_amount_no_mask() {
 }
 
 #[test]
+fn a_product_with_half_a_word_takes_two_products() {
+    let body = r#"(func (export "f") (param i32 i32) (result i32)
+        (i32.mul (i32.and (local.get 0) (i32.const 65535)) (local.get 1)))"#;
+    check("half-product", "c6201", &[], &[], body);
+}
+
+#[test]
 fn a_term_is_added_to_half_a_rotate_where_one_unit_shifts() {
     // The sum waits for the first shift only; the C64x has an instruction for the rotate.
     let sum = r#"(func (export "f") (param i32 i32) (result i32)
