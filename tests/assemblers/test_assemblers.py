@@ -47,10 +47,20 @@ TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
         riscv("_zkne_zknd_zbkb", "rv32,zkne=true,zknd=true,zbkb=true"),
     ),
     "rv64": ("rv64", (), riscv("", "rv64", 64)),
+    "rv64-zb": (
+        "rv64",
+        ("zba_rv64", "zbb_rv64", "zbkb_rv64"),
+        riscv("_zba_zbb_zbkb", "rv64,zba=true,zbb=true,zbkb=true", 64),
+    ),
+    "rv64-zk": (
+        "rv64",
+        ("zkne_rv64", "zknd_rv64", "zbkb_rv64"),
+        riscv("_zkne_zknd_zbkb", "rv64,zkne=true,zknd=true,zbkb=true", 64),
+    ),
     "zen5": ("zen5", (), X86_64),
 }
 #: Targets that differ from others for these ciphers only.
-ONLY = {"rv32-zk": {"rijndael"}}
+ONLY = {"rv32-zk": {"rijndael"}, "rv64-zk": {"rijndael"}}
 
 
 #: Targets whose programs the host may run itself.

@@ -11,7 +11,8 @@
 //! upper half. Two things want a value without its sign: such a shift otherwise, and addresses
 //! of the system area and of code, which are above 2 GB. Addresses in linear
 //! memory are taken as they are: one of 2 GB or more is far outside it either
-//! way.
+//! way. So is one that is the sum of a value without and a value with a sign, which
+//! therefore needs no extension where it is nothing else.
 
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, InstData, MemAccess, Module, Op, Space, Type, UnOp, Value, ops};
@@ -43,6 +44,8 @@ struct Widener<'a> {
     masks: Masks,
     /// Bits of each value that are looked at.
     demanded: HashMap<Value, u64>,
+    /// Values that are addresses in linear memory and nothing else.
+    addresses: HashSet<Value>,
     out: Vec<Inst>,
     loc: u32,
 }
@@ -51,7 +54,8 @@ impl Widener<'_> {
     fn new(func: &mut Func) -> Widener<'_> {
         let (masks, demanded) = (Masks::new(func), demanded(func));
         let narrow = func.values.iter().filter(|(_, v)| v.ty == Type::I32).map(|(v, _)| v).collect();
-        Widener { func, narrow, masks, demanded, out: Vec::new(), loc: 0 }
+        let addresses = addresses(func);
+        Widener { func, narrow, masks, demanded, addresses, out: Vec::new(), loc: 0 }
     }
 
     fn run(mut self) {
@@ -106,10 +110,16 @@ impl Widener<'_> {
         if self.possible(v) < SIGN {
             return v;
         }
-        // A sign just extended is cut off again.
-        let extended = self.func.def_inst(v).map(|i| &self.func.insts[i]).filter(|d| d.op == Op::Un(UnOp::SExt32));
-        let word = extended.map_or(v, |d| self.func.resolve(d.args[0]));
+        let word = self.cut(v).unwrap_or(v);
         self.bin_const(BinOp::And, word, LOW)
+    }
+
+    /// What a value was before its sign was extended, where that took an instruction of its own.
+    fn cut(&self, v: Value) -> Option<Value> {
+        let data = |v: Value| self.func.def_inst(v).map(|i| &self.func.insts[i]);
+        let word = self.func.resolve(data(v).filter(|d| d.op == Op::Un(UnOp::SExt32))?.args[0]);
+        let with_it = |op: BinOp| matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl);
+        (!data(word).is_some_and(|d| matches!(d.op, Op::Bin(op) if with_it(op)))).then_some(word)
     }
 
     fn inst(&mut self, inst: Inst) {
@@ -158,6 +168,9 @@ impl Widener<'_> {
             BinOp::And | BinOp::Or | BinOp::Xor => self.out.push(inst),
             BinOp::Add if below(self.possible(a).checked_add(self.possible(b))) => self.out.push(inst),
             BinOp::Mul if below(self.possible(a).checked_mul(self.possible(b))) => self.out.push(inst),
+            BinOp::Add if self.addresses.contains(&self.func.result(inst)) && self.possible(a).min(self.possible(b)) < SIGN => {
+                self.out.push(inst);
+            }
             BinOp::Add | BinOp::Sub | BinOp::Mul => self.extended(inst, op, a, b),
             BinOp::Shl => {
                 let by = self.amount(b);
@@ -284,6 +297,26 @@ impl Widener<'_> {
             }
         }
     }
+}
+
+/// Values that are addresses in linear memory and nothing else.
+fn addresses(func: &Func) -> HashSet<Value> {
+    let (mut out, mut others) = (HashSet::new(), HashSet::new());
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            let data = &func.insts[inst];
+            for (n, &v) in data.args.iter().enumerate() {
+                let linear = matches!(data.op, Op::Load(m) | Op::Store(m) if m.space == Space::Linear);
+                let list = if linear && n == 0 { &mut out } else { &mut others };
+                list.insert(func.resolve(v));
+            }
+        }
+        func.blocks[block].term.for_each_value(|v| {
+            others.insert(func.resolve(v));
+        });
+    }
+    out.retain(|v| !others.contains(v));
+    out
 }
 
 /// The bits of each value that anything looks at: the least solution, so a value

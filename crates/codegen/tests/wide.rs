@@ -108,6 +108,45 @@ fn what_nobody_looks_at_is_left_as_it_is() {
     }
 }
 
+/// An address is the sum that the program forms, whatever its sign; a sum that is also something
+/// else has its sign extended.
+#[test]
+fn a_sum_that_is_only_an_address_has_no_sign() {
+    let data = [1u8, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0];
+    let of = |also: &str| {
+        format!(
+            "(func (export \"f\") (param i32 i32) (result i32) (local i32)
+               (local.set 2 (i32.add (local.get 0) (i32.shl (i32.and (local.get 1) (i32.const 3)) (i32.const 2))))
+               (i32.add (i32.load (local.get 2)) {also}))"
+        )
+    };
+    for (with, sum) in [(&[][..], "add"), (&["zba_rv64"], "sh2add_uw")] {
+        let alone = program(with, &data, &of("(i32.const 5)"));
+        let print = ciphermill_program::asm::print(&alone);
+        assert_eq!((count(&alone, sum), count(&alone, "addw")), (1, 0), "{print}");
+        assert_eq!(result(&alone, &[u64::from(TABLE), 0xffff_ffff_ffff_ffff]), 5, "beyond the data are zeros");
+        assert_eq!(result(&alone, &[u64::from(TABLE), 2]), 8);
+        let twice = program(with, &data, &of("(local.get 2)"));
+        assert_eq!(count(&twice, "addw"), 2, "{}", ciphermill_program::asm::print(&twice));
+        assert_eq!(result(&twice, &[u64::from(TABLE), 1]), u64::from(TABLE) + 6);
+    }
+}
+
+/// Both shifts of a rotate, or the instruction that is one, read the value as it is.
+#[test]
+fn a_rotate_reads_a_sum_once() {
+    let body = "(func (export \"f\") (param i32 i32) (result i32)
+                  (i32.rotl (i32.add (local.get 0) (local.get 1)) (i32.const 7)))";
+    for (with, instructions) in [(&[][..], &["addw", "slliw", "srliw", "or"][..]), (&["zbb_rv64"], &["addw", "roriw"])] {
+        let made = program(with, &[], body);
+        let print = ciphermill_program::asm::print(&made);
+        for name in instructions {
+            assert_eq!(count(&made, name), 1, "{name}:\n{print}");
+        }
+        assert_eq!(result(&made, &[0x7000_0001, 0x1000_0000]), i64::from(0x8000_0001u32.rotate_left(7) as i32) as u64);
+    }
+}
+
 /// A table of a machine, as bytes.
 fn table(name: &str) -> Vec<u8> {
     let m = machine(&["aes_v4"]);

@@ -165,7 +165,10 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
         let machine = head(&merged.tree, "machine").and_then(|m| m.get("word_bits")).and_then(Node::as_int);
         if bits.as_int() != machine {
             let error = format!("extension `{name}` is for words of {} bits", bits.as_int().unwrap_or(0));
-            return Err(bits.place.error(error));
+            let other = machine.unwrap_or(0);
+            return Err(bits.place.error(error).mend(format!(
+                "take one for words of {other} bits, as `zbb_rv64` is on rv64 what `zbb` is on rv32"
+            )));
         }
     }
     if merged.extensions.contains(&name) {
