@@ -244,16 +244,19 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
 }
 
 impl Allocated {
-    /// What the allocation adds to the code: loads and stores, moves, operands in
-    /// memory, each as often as its loops turn, taken to be eight times.
-    pub fn cost(&self, func: &VFunc) -> u64 {
-        let weigh = |step: &Step| match step {
+    /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
+    /// operands in memory, each as often as its loops turn, taken to be eight times.
+    pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
+        let weigh = |(step, block): (&Step, &crate::vcode::VBlock)| match step {
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
             Step::Move { .. } => 3,
-            Step::Inst(_, places) => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+            Step::Inst(i, places) => match places[..] {
+                [Place::Reg(a), Place::Reg(b)] if block.insts[*i].instr == mov => 2 * u64::from(a != b),
+                _ => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+            },
         };
         let block = |(steps, b): (&Vec<Step>, &crate::vcode::VBlock)| {
-            steps.iter().map(weigh).sum::<u64>() * 8u64.pow(u32::from(b.loop_depth).min(6))
+            steps.iter().map(|step| weigh((step, b))).sum::<u64>() * 8u64.pow(u32::from(b.loop_depth).min(6))
         };
         self.blocks.iter().zip(&func.blocks).map(block).sum()
     }

@@ -19,6 +19,7 @@ pub mod addressing;
 pub mod align;
 pub mod aligned;
 pub mod allocate;
+pub mod apart;
 pub mod banks;
 pub mod branches;
 mod carried;
@@ -249,13 +250,14 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
 /// most of.
 fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<VFunc, CompileError> {
     let (m, facts, most) = (&*tables.machine, &tables.facts, registers.allocatable.len());
-    let weighed = |f: VFunc| allocated(&f, tables, registers, level, false).map(|a| (a.cost(&f), f));
+    let weighed = |f: VFunc| allocated(&f, tables, registers, level, false).map(|a| (a.cost(&f, registers.mov.0), f));
     let others = order::others(&func, m, facts, most)?;
     let ways = std::iter::once(func).chain(others);
     let mut tried = ways.map(weighed).collect::<Result<Vec<_>, _>>()?;
     tried.sort_by_key(|t| t.0);
     let cuts = |t: &(u64, VFunc)| [false, true].map(|incoming| cut::cut(&t.1, m, facts, most, incoming));
-    let pieces: Vec<VFunc> = tried.iter().take(CUT).flat_map(cuts).flatten().collect();
+    let mut pieces: Vec<VFunc> = tried.iter().take(CUT).flat_map(cuts).flatten().collect();
+    pieces.extend(tried.iter().take(CUT).filter_map(|t| apart::apart(&t.1, m, facts)));
     tried.extend(pieces.into_iter().map(weighed).collect::<Result<Vec<_>, _>>()?);
     let best = tried.into_iter().min_by_key(|t| t.0);
     best.map(|t| t.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
