@@ -5,9 +5,9 @@
 compiles every variant of every cipher natively with gcc -O2 and clang -O2,
 runs it on two message lengths, checks each ciphertext against the reference
 interpreter's, and takes the difference of the instruction counts per block.
-The same two lengths go through ``ciphermill`` on ``rv32``. The result is
-``docs/native-comparison.md``. With names of ciphers only those are measured,
-and the tables are printed instead.
+The same two lengths go through ``ciphermill`` on a machine with the same
+instruction set. The result is ``docs/native-comparison.md``. With names of
+ciphers only those are measured, and the tables are printed instead.
 """
 
 from __future__ import annotations
@@ -91,13 +91,13 @@ class Work:
         stream = _core.keystream(self.module.wasm, key, iv, length)
         return bytes(a ^ b for a, b in zip(message, stream, strict=True))
 
-    def ours(self) -> Cost:
-        """As ``ciphermill run --on rv32`` measures it."""
+    def ours(self, machine: str) -> Cost:
+        """As ``ciphermill run --on`` the machine measures it."""
         counts = []
         for length in self.lengths():
-            measured = engine.measure(self.module, "rv32", engine.Options(bytes=length))
+            measured = engine.measure(self.module, machine, engine.Options(bytes=length))
             if not measured.verified:
-                raise ToolError(f"{self.name}: our own code is wrong: {measured.failure}")
+                raise ToolError(f"{self.name} on {machine}: our own code is wrong: {measured.failure}")
             counts.append(measured.instructions)
         return Cost(self.per_block(counts), measured.code_bytes)
 
@@ -157,10 +157,11 @@ def works(names: list[str]) -> list[Work]:
     return found
 
 
-def measure(target: Target, todo: list[tuple[Work, Cost]], scratch: Path) -> list[Row]:
+def measure(target: Target, todo: list[Work], scratch: Path) -> list[Row]:
     bench = Bench(target, scratch)
     rows = []
-    for work, ours in todo:
+    for work in todo:
+        ours = work.ours(target.machine)
         row = Row(work.module.cipher.name, work.module.variant.name, ours)
         for compiler in target.compilers():
             row.native[compiler] = bench.measure(work, compiler)
@@ -201,7 +202,7 @@ def document(results: dict[str, list[Row]], lacking: dict[str, str]) -> str:
         if target.name in lacking:
             parts.append(f"Not measured: {lacking[target.name]}.\n")
         elif target.name in results:
-            parts.append(f"{target.versions()}.\n\n{table(results[target.name])}")
+            parts.append(f"Ours: `{target.machine}`; {target.versions()}.\n\n{table(results[target.name])}")
     return "".join(parts)
 
 
@@ -216,7 +217,7 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="ciphermill-native-") as folder:
             scratch = Path(folder)
-            todo = [(work, work.ours()) for work in works(chosen.cipher)]
+            todo = works(chosen.cipher)
             for target in targets:
                 if reason := target.missing(scratch):
                     lacking[target.name] = reason

@@ -42,6 +42,8 @@ class Target:
 
     name: str
     title: str
+    #: Ours that is measured beside it.
+    machine: str
     start: str
     gcc: tuple[str, ...]
     #: Without the command itself, which is always ziglang's.
@@ -107,6 +109,7 @@ TARGETS = (
     Target(
         name="rv32",
         title="RV32IM",
+        machine="rv32",
         start="start_riscv32.s",
         gcc=("riscv64-linux-gnu-gcc", "-march=rv32im", "-mabi=ilp32"),
         clang=("-target", "riscv32-freestanding-none", "-mcpu=generic_rv32+m", "-mrelax"),
@@ -117,9 +120,10 @@ TARGETS = (
     Target(
         name="x86-64",
         title="x86-64",
+        machine="zen5",
         start="start_x86_64.s",
-        gcc=("gcc", "-m64"),
-        clang=("-target", "x86_64-linux-musl"),
+        gcc=("gcc", "-m64", "-mgeneral-regs-only"),
+        clang=("-target", "x86_64-linux-musl", "-mgeneral-regs-only"),
         counter=callgrind,
         counter_command="valgrind",
         packages="gcc, valgrind",
@@ -127,9 +131,10 @@ TARGETS = (
     Target(
         name="m32",
         title="32-bit x86",
+        machine="core2",
         start="start_i386.s",
-        gcc=("gcc", "-m32"),
-        clang=("-target", "x86-linux-musl"),
+        gcc=("gcc", "-m32", "-mgeneral-regs-only"),
+        clang=("-target", "x86-linux-musl", "-mgeneral-regs-only"),
         counter=callgrind,
         counter_command="valgrind",
         packages="gcc, valgrind",

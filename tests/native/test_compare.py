@@ -119,7 +119,7 @@ def test_a_wrong_ciphertext_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_ours_is_the_slope_that_run_reports() -> None:
     work = compare.Work(engine.module(manifest.find("chacha20"), "r8"))
-    cost = work.ours()
+    cost = work.ours("rv32")
     counts = [engine.measure(work.module, "rv32", engine.Options(bytes=64 * n)).instructions for n in (3, 4)]
     assert cost.instructions == counts[1] - counts[0]
 
@@ -144,7 +144,7 @@ def test_qemu_counts_as_many_of_ours_as_the_simulator(tmp_path: Path, cipher: st
         calls.call(work.driver, context, message, out, amount, output=(out, length))
         assert program.run(calls) == [work.expected(length)]
         counts.append(counting.qemu_riscv32(tmp_path / "program", []).instructions)
-    assert work.per_block(counts) == work.ours().instructions
+    assert work.per_block(counts) == work.ours("rv32").instructions
 
 
 def test_the_buffers_are_those_of_the_tool() -> None:
