@@ -149,11 +149,11 @@ impl Encodings {
             _ => None,
         };
         let found = match value {
-            Expr::FlagsLogic { a } => match &**a {
+            Expr::FlagsLogic { a, .. } => match &**a {
                 Expr::Bin { op: BinOp::And, a, b, .. } => reg(a).filter(|r| reg(b) == Some(*r)),
                 _ => None,
             },
-            Expr::FlagsSub { a, b } => match **b {
+            Expr::FlagsSub { a, b, .. } => match **b {
                 Expr::Imm(i) if inst.operands.get(i) == Some(&Operand::Imm(0)) => reg(a),
                 Expr::Operand(_) if reg(b).is_some_and(|r| self.machine.regs[usize::from(r.0)].zero) => reg(a),
                 _ => None,
@@ -165,7 +165,6 @@ impl Encodings {
 
     /// Does it put a value into `reg` and set the zero flag by that value?
     fn sets_zero(&self, inst: &Inst, reg: Reg, flags: Reg) -> bool {
-        let word = self.machine.word_bits;
         let mut values = (None, None);
         let mut lets: HashMap<usize, &Expr> = HashMap::new();
         for s in self.semantics(inst) {
@@ -179,13 +178,20 @@ impl Encodings {
             }
         }
         let (Some(value), Some(set)) = values else { return false };
-        let same = |a: &Expr, b: &Expr, op: BinOp| {
-            matches!(value, Expr::Bin { op: o, bits, a: x, b: y } if *o == op && *bits == word && **x == *a && **y == *b)
+        let same = |width: u8, a: &Expr, b: &Expr, op: BinOp| {
+            matches!(value, Expr::Bin { op: o, bits, a: x, b: y } if *o == op && *bits == width && **x == *a && **y == *b)
         };
         match set {
-            Expr::FlagsLogic { a } => **a == *value,
-            Expr::FlagsAdd { a, b } => same(a, b, BinOp::Add),
-            Expr::FlagsSub { a, b } => same(a, b, BinOp::Sub),
+            Expr::FlagsLogic { bits, a } => {
+                let made = match value {
+                    Expr::Temp(t) => lets.get(t).copied().unwrap_or(value),
+                    other => other,
+                };
+                let whole = *bits == self.machine.word_bits || matches!(made, Expr::Bin { bits: b, .. } if b <= bits);
+                whole && **a == *value
+            }
+            Expr::FlagsAdd { bits, a, b } => same(*bits, a, b, BinOp::Add),
+            Expr::FlagsSub { bits, a, b } => same(*bits, a, b, BinOp::Sub),
             _ => false,
         }
     }

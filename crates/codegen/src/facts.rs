@@ -120,11 +120,11 @@ fn fixed(instr: &Instr) -> Fixed {
 fn reads(e: &Expr, out: &mut Vec<Reg>) {
     match e {
         Expr::Fixed(r) => out.push(*r),
-        Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+        Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
             reads(a, out);
             reads(b, out);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a } => reads(a, out),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => reads(a, out),
         Expr::MatVec { first, rows, a } => {
             out.extend((0..u16::from(*rows)).map(|i| Reg(first.0 + i)));
             reads(a, out);

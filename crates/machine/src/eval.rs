@@ -71,9 +71,9 @@ pub fn eval(e: &Expr, word: u8, env: &dyn Env) -> Option<u64> {
             let bit = |i: u8| Some(u64::from((env.fixed(Reg(first.0 + u16::from(i)))? & a).count_ones() & 1) << i);
             (0..*rows).try_fold(0, |sum, i| Some(sum | bit(i)?))?
         }
-        Expr::FlagsSub { a, b } => flags_sub(go(a)?, go(b)?, word),
-        Expr::FlagsAdd { a, b } => flags_add(go(a)?, go(b)?, word),
-        Expr::FlagsLogic { a } => flags_logic(go(a)?, word),
+        Expr::FlagsSub { bits, a, b } => flags_sub(go(a)?, go(b)?, *bits),
+        Expr::FlagsAdd { bits, a, b } => flags_add(go(a)?, go(b)?, *bits),
+        Expr::FlagsLogic { bits, a } => flags_logic(go(a)?, *bits),
         Expr::FlagsTest { op, flags } => u64::from(flags_test(*op, go(flags)?)),
     };
     Some(value & m)

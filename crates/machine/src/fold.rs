@@ -90,7 +90,7 @@ impl Expr {
     pub fn children(&self, mut f: impl FnMut(&Expr)) {
         match self {
             Expr::Operand(_) | Expr::Imm(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}
-            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
                 f(a);
                 f(b);
             }
@@ -98,7 +98,7 @@ impl Expr {
             | Expr::Slice { a, .. }
             | Expr::Linear { a, .. }
             | Expr::MatVec { a, .. }
-            | Expr::FlagsLogic { a } => f(a),
+            | Expr::FlagsLogic { a, .. } => f(a),
             Expr::FlagsTest { flags, .. } => f(flags),
             Expr::Load { addr, .. } => f(addr),
             Expr::Table { index, .. } => f(index),
@@ -126,9 +126,9 @@ impl Expr {
             Expr::Table { table, index } => Expr::Table { table: *table, index: boxed(index) },
             Expr::Linear { matrix, a } => Expr::Linear { matrix: matrix.clone(), a: boxed(a) },
             Expr::MatVec { first, rows, a } => Expr::MatVec { first: *first, rows: *rows, a: boxed(a) },
-            Expr::FlagsSub { a, b } => Expr::FlagsSub { a: boxed(a), b: boxed(b) },
-            Expr::FlagsAdd { a, b } => Expr::FlagsAdd { a: boxed(a), b: boxed(b) },
-            Expr::FlagsLogic { a } => Expr::FlagsLogic { a: boxed(a) },
+            Expr::FlagsSub { bits, a, b } => Expr::FlagsSub { bits: *bits, a: boxed(a), b: boxed(b) },
+            Expr::FlagsAdd { bits, a, b } => Expr::FlagsAdd { bits: *bits, a: boxed(a), b: boxed(b) },
+            Expr::FlagsLogic { bits, a } => Expr::FlagsLogic { bits: *bits, a: boxed(a) },
             Expr::FlagsTest { op, flags } => Expr::FlagsTest { op: *op, flags: boxed(flags) },
         }
     }

@@ -78,23 +78,26 @@ pub fn build(name: &str, args: Vec<Expr>, scope: &Scope, span: Range<usize>) -> 
             None => fold::slice(a, 0, bits, word),
         });
     }
-    match (name, count) {
-        ("flags_sub" | "flags_add", _) => {
-            let [a, b] = <[Expr; 2]>::try_from(args).map_err(|_| wrong(2))?;
-            let (a, b) = (Box::new(a), Box::new(b));
-            return Ok(if name == "flags_sub" { Expr::FlagsSub { a, b } } else { Expr::FlagsAdd { a, b } });
-        }
-        ("flags_logic", _) => {
-            let [a] = <[Expr; 1]>::try_from(args).map_err(|_| wrong(1))?;
-            return Ok(Expr::FlagsLogic { a: Box::new(a) });
-        }
-        _ => {}
-    }
     let (base, bits) = split_width(name, word);
     let Some(bits) = bits else {
         return Err(SemError::new(span, format!("`{name}`: no such width on a machine of {word} bits"))
             .mend("widths are 8, 16, 32, 64"));
     };
+    if base.starts_with("flags_") && bits < 32 {
+        return Err(SemError::new(span, format!("`{name}`: condition bits are those of 32 or 64 bits")));
+    }
+    match base {
+        "flags_sub" | "flags_add" => {
+            let [a, b] = <[Expr; 2]>::try_from(args).map_err(|_| wrong(2))?;
+            let (a, b) = (Box::new(a), Box::new(b));
+            return Ok(if base == "flags_sub" { Expr::FlagsSub { bits, a, b } } else { Expr::FlagsAdd { bits, a, b } });
+        }
+        "flags_logic" => {
+            let [a] = <[Expr; 1]>::try_from(args).map_err(|_| wrong(1))?;
+            return Ok(Expr::FlagsLogic { bits, a: Box::new(a) });
+        }
+        _ => {}
+    }
     if let Some(&(_, op)) = BIN_NAMES.iter().find(|(n, _)| *n == base) {
         let [a, b] = <[Expr; 2]>::try_from(args).map_err(|_| wrong(2))?;
         return Ok(fold::bin(op, bits, a, b));

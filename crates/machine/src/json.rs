@@ -26,6 +26,11 @@ impl Machine {
         Names { word: self.word_bits, operands, regs: &self.regs, tables: &self.tables }
     }
 
+    /// Does it compute in 32 bits, with zeros above, where its words have 64?
+    pub fn computes_narrow(&self) -> bool {
+        self.word_bits == 64 && self.narrow == Narrow::Zero
+    }
+
     /// An instruction by name.
     pub fn instr_named(&self, name: &str) -> Option<InstrId> {
         self.instrs.iter().position(|i| i.name == name).map(|i| InstrId(i as u16))
@@ -114,6 +119,7 @@ impl Machine {
             "title": self.title,
             "description": self.description,
             "word_bits": self.word_bits,
+            "narrow": match self.narrow { Narrow::Signed => "signed", Narrow::Zero => "zero" },
             "endian": match self.endian { Endian::Little => "little", Endian::Big => "big" },
             "clock_mhz": self.clock_mhz,
             "extensions": self.extensions,

@@ -75,6 +75,7 @@ static HEAD: &[Key] = &[
     may("inherits", Kind::Text, "machine whose file this one changes key by key"),
     may("without", Kind::Texts, "instructions, compounds or extensions of the parent to leave out, or units (`units.alu`)"),
     need("word_bits", Kind::Int(32, 64), "width of a word: 32 or 64"),
+    may("narrow", Kind::OneOf(&["signed", "zero"]), "what a word of 64 bits has above a value of 32: its sign (the default), or zeros, where instructions compute in 32 bits"),
     need("endian", Kind::OneOf(&["little", "big"]), "order of the bytes of a word in memory"),
     need("clock_mhz", Kind::Number(0.001, 1e6), "clock in MHz, for rates"),
 ];

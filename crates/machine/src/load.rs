@@ -83,6 +83,9 @@ pub fn load(request: &Request) -> Result<Machine, FileError> {
     merged.tree = crate::modes::expand(&tree, &merged.removed)?;
     let mut machine = crate::build::machine(&merged)?;
     machine.rules = crate::rules::parse(&request.rules, machine.word_bits)?;
+    if machine.computes_narrow() {
+        machine.narrow_rules = crate::rules::parse(&request.rules, 32)?;
+    }
     machine.hash = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
     Ok(machine)
 }

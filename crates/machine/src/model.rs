@@ -26,6 +26,15 @@ pub enum Endian {
     Big,
 }
 
+/// What a word of 64 bits has above a value of 32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Narrow {
+    /// Its sign: arithmetic of 32 bits is that of words, and the sign of its result.
+    Signed,
+    /// Zeros: there are instructions that compute in 32 bits (`add32`).
+    Zero,
+}
+
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub name: String,
@@ -33,6 +42,7 @@ pub struct Machine {
     pub description: String,
     /// 32 or 64.
     pub word_bits: u8,
+    pub narrow: Narrow,
     pub endian: Endian,
     pub clock_mhz: f64,
     pub files: Vec<RegFile>,
@@ -45,6 +55,8 @@ pub struct Machine {
     pub variants: Vec<Vec<InstrId>>,
     pub compounds: Vec<Compound>,
     pub rules: Vec<Rule>,
+    /// The rules for 32 bits, where [`Machine::computes_narrow`].
+    pub narrow_rules: Vec<Rule>,
     /// Constant tables named in semantics.
     pub tables: Vec<Table>,
     /// Matrices over GF(2) named in semantics.

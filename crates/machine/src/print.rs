@@ -127,9 +127,9 @@ fn print(e: &Expr, names: Names) -> (String, u8) {
             }
         },
         Expr::MatVec { first, a, .. } => (format!("matvec({}, {})", register(usize::from(first.0), names), open(a)), 10),
-        Expr::FlagsSub { a, b } => (format!("flags_sub({}, {})", open(a), open(b)), 10),
-        Expr::FlagsAdd { a, b } => (format!("flags_add({}, {})", open(a), open(b)), 10),
-        Expr::FlagsLogic { a } => (format!("flags_logic({})", open(a)), 10),
+        Expr::FlagsSub { bits, a, b } => (format!("{}({}, {})", with_width("flags_sub", *bits, word), open(a), open(b)), 10),
+        Expr::FlagsAdd { bits, a, b } => (format!("{}({}, {})", with_width("flags_add", *bits, word), open(a), open(b)), 10),
+        Expr::FlagsLogic { bits, a } => (format!("{}({})", with_width("flags_logic", *bits, word), open(a)), 10),
         Expr::FlagsTest { op, flags } => (format!("{}({})", cmp_name(*op), open(flags)), 10),
     }
 }

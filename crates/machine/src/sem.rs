@@ -51,13 +51,13 @@ pub enum Expr {
     /// `matvec(r, a)`: bit i is the parity of register `first + i` and `a`;
     /// there are as many `rows` as a word has bits.
     MatVec { first: crate::Reg, rows: u8, a: Box<Expr> },
-    /// The four condition bits of `a - b` in the word: bit 3 N, bit 2 Z,
+    /// The four condition bits of `a - b` in `bits` (32 or 64; the word by default): bit 3 N, bit 2 Z,
     /// bit 1 V, bit 0 C (C set when a borrow occurred: `a < b` unsigned).
-    FlagsSub { a: Box<Expr>, b: Box<Expr> },
+    FlagsSub { bits: u8, a: Box<Expr>, b: Box<Expr> },
     /// The condition bits of `a + b`: C is the carry out.
-    FlagsAdd { a: Box<Expr>, b: Box<Expr> },
+    FlagsAdd { bits: u8, a: Box<Expr>, b: Box<Expr> },
     /// The condition bits of a logical result: V = C = 0.
-    FlagsLogic { a: Box<Expr> },
+    FlagsLogic { bits: u8, a: Box<Expr> },
     /// 1 when the condition bits say that a comparison `a op b` held, given
     /// `flags = FlagsSub(a, b)`.
     FlagsTest { op: CmpOp, flags: Box<Expr> },

@@ -115,6 +115,11 @@ fn functions_compute() {
     assert_eq!(value("rotl32(a << 32 | a, 4)", 64), 0x9abc_def8);
     assert_eq!(value("lts32(a, b) + 2 * lts(zext32(a), b)", 64), 1);
     assert_eq!(value("leu(flags_sub(b, c)) + 2 * geu(flags_sub(b, c))", 32), 2);
+    // a is negative in 32 bits, and what is above them does not count.
+    assert_eq!(value("lts(flags_sub32(a, b)) + 2 * lts(flags_sub(a, b))", 64), 1);
+    assert_eq!(value("eq(flags_sub32(a + (b << 32), a)) + 2 * eq(flags_sub(a + (b << 32), a))", 64), 1);
+    assert_eq!(value("flags_add32(a, a) | flags_logic32(a) << 4", 64), 0b1000_0011);
+    assert_eq!(value("flags_logic32(c << 32)", 64), 0b0100);
 }
 
 #[test]

@@ -418,13 +418,13 @@ impl<'a> Decomposer<'a> {
             Expr::Un { a, .. }
             | Expr::Slice { a, .. }
             | Expr::Linear { a, .. }
-            | Expr::FlagsLogic { a }
+            | Expr::FlagsLogic { a, .. }
             | Expr::Table { index: a, .. }
             | Expr::FlagsTest { flags: a, .. } => {
                 out = self.reads(w, a);
                 out.work = true;
             }
-            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
                 for e in [a, b] {
                     let read = self.reads(w, e);
                     out.join(&read);

@@ -127,20 +127,20 @@ impl Blaster<'_> {
                 }
                 out
             }
-            Expr::FlagsSub { a, b } => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
+            Expr::FlagsSub { bits, a, b } => {
+                let (a, b) = (self.low(a, *bits)?, self.low(b, *bits)?);
                 let (r, carry) = self.sub(&a, &b);
                 let overflow = self.overflow(&a, &b, &r, true);
                 self.flags(&r, overflow, !carry)
             }
-            Expr::FlagsAdd { a, b } => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
+            Expr::FlagsAdd { bits, a, b } => {
+                let (a, b) = (self.low(a, *bits)?, self.low(b, *bits)?);
                 let (r, carry) = self.add(&a, &b, FALSE);
                 let overflow = self.overflow(&a, &b, &r, false);
                 self.flags(&r, overflow, carry)
             }
-            Expr::FlagsLogic { a } => {
-                let a = self.expr(a)?;
+            Expr::FlagsLogic { bits, a } => {
+                let a = self.low(a, *bits)?;
                 self.flags(&a, FALSE, FALSE)
             }
             Expr::FlagsTest { op, flags } => {
@@ -198,6 +198,13 @@ impl Blaster<'_> {
     fn sub(&mut self, a: &[Lit], b: &[Lit]) -> (Bits, Lit) {
         let inverse: Bits = b.iter().map(|&x| !x).collect();
         self.add(a, &inverse, TRUE)
+    }
+
+    /// The low bits of a word.
+    fn low(&mut self, e: &Expr, bits: u8) -> Result<Bits, Refusal> {
+        let mut value = self.expr(e)?;
+        value.resize(usize::from(bits), FALSE);
+        Ok(value)
     }
 
     fn overflow(&mut self, a: &[Lit], b: &[Lit], r: &[Lit], sub: bool) -> Lit {

@@ -171,18 +171,14 @@ impl Writer<'_> {
                 let a = self.expr(a)?;
                 self.matvec(*first, *rows, a)?
             }
-            Expr::FlagsSub { a, b } => {
+            Expr::FlagsSub { bits, a, b } | Expr::FlagsAdd { bits, a, b } => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
-                self.flags(a, b, true)
+                self.flags(*bits, a, b, matches!(e, Expr::FlagsSub { .. }))
             }
-            Expr::FlagsAdd { a, b } => {
-                let (a, b) = (self.expr(a)?, self.expr(b)?);
-                self.flags(a, b, false)
-            }
-            Expr::FlagsLogic { a } => {
+            Expr::FlagsLogic { bits, a } => {
                 let a = self.expr(a)?;
-                let r = self.whole(a, word).show();
-                Value::text(format!("{{{r}[{}], ~|{r}, 2'b0}}", word - 1), 4)
+                let r = self.whole(a, *bits).show();
+                Value::text(format!("{{{r}[{}], ~|{r}, 2'b0}}", bits - 1), 4)
             }
             Expr::FlagsTest { op, flags } => {
                 let flags = self.expr(flags)?;
@@ -348,11 +344,10 @@ impl Writer<'_> {
         Value::text(text, 1)
     }
 
-    fn flags(&mut self, a: Value, b: Value, sub: bool) -> Value {
-        let word = self.word();
-        let (a, b) = (self.whole(a, word), self.whole(b, word));
+    fn flags(&mut self, bits: u8, a: Value, b: Value, sub: bool) -> Value {
+        let (a, b) = (self.whole(a, bits), self.whole(b, bits));
         let sign = if sub { "-" } else { "+" };
-        let r = self.wire(word, &format!("{} {sign} {}", a.show(), b.show()));
+        let r = self.wire(bits, &format!("{} {sign} {}", a.show(), b.show()));
         let (ra, rb, rr) = (top(&a), top(&b), top(&r));
         let overflow =
             if sub { format!("({ra} ^ {rb}) & ({ra} ^ {rr})") } else { format!("~({ra} ^ {rb}) & ({ra} ^ {rr})") };

@@ -488,11 +488,11 @@ impl<'a> Flattener<'a> {
                 self.emit(Op::Data, 0, u16::from(*rows), 0);
                 Ok(v)
             }
-            Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+            Expr::FlagsSub { bits, a, b } | Expr::FlagsAdd { bits, a, b } => {
                 let sub = matches!(e, Expr::FlagsSub { .. });
                 let (a, b) = (self.expr(cx, a)?, self.expr(cx, b)?);
                 let (a, b) = (self.slot(a)?, self.slot(b)?);
-                let op = match (sub, word) {
+                let op = match (sub, *bits) {
                     (true, 64) => Op::FlagsSub64,
                     (true, _) => Op::FlagsSub32,
                     (false, 64) => Op::FlagsAdd64,
@@ -500,10 +500,10 @@ impl<'a> Flattener<'a> {
                 };
                 self.make(op, a, b, 4)
             }
-            Expr::FlagsLogic { a } => {
+            Expr::FlagsLogic { bits, a } => {
                 let a = self.expr(cx, a)?;
                 let a = self.slot(a)?;
-                self.make(if word == 64 { Op::FlagsLogic64 } else { Op::FlagsLogic32 }, a, 0, 4)
+                self.make(if *bits == 64 { Op::FlagsLogic64 } else { Op::FlagsLogic32 }, a, 0, 4)
             }
             Expr::FlagsTest { op, flags } => {
                 let f = self.expr(cx, flags)?;

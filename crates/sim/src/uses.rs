@@ -37,11 +37,11 @@ pub fn reads(inst: &Inst, e: &Expr, f: &mut impl FnMut(Reg)) {
         }
         Expr::Fixed(r) => f(*r),
         Expr::Imm(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}
-        Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => {
+        Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
             reads(inst, a, f);
             reads(inst, b, f);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a } => reads(inst, a, f),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => reads(inst, a, f),
         Expr::MatVec { first, rows, a } => {
             (0..u16::from(*rows)).for_each(|i| f(Reg(first.0 + i)));
             reads(inst, a, f);
@@ -103,12 +103,12 @@ pub fn may_stop(e: &Expr) -> bool {
     match e {
         Expr::Load { .. } => true,
         Expr::Bin { op, a, b, .. } => op.may_trap() || may_stop(a) || may_stop(b),
-        Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b } | Expr::FlagsAdd { a, b } => may_stop(a) || may_stop(b),
+        Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => may_stop(a) || may_stop(b),
         Expr::Un { a, .. }
         | Expr::Slice { a, .. }
         | Expr::Linear { a, .. }
         | Expr::MatVec { a, .. }
-        | Expr::FlagsLogic { a } => may_stop(a),
+        | Expr::FlagsLogic { a, .. } => may_stop(a),
         Expr::Select { cond, then, els } => may_stop(cond) || may_stop(then) || may_stop(els),
         Expr::Table { index, .. } => may_stop(index),
         Expr::FlagsTest { flags, .. } => may_stop(flags),
