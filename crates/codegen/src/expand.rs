@@ -70,7 +70,7 @@ pub struct AddressFacts {
 pub fn expand(func: &mut Func, cx: &Context<'_>, facts: &AddressFacts) {
     let blocks = func.layout.clone();
     func.layout.clear();
-    let mut ex = Expander { func, cx, facts, cur: blocks[0], cache: HashMap::new(), traps: Vec::new() };
+    let mut ex = Expander { ty: Type::I32, func, cx, facts, cur: blocks[0], cache: HashMap::new(), traps: Vec::new() };
     for block in blocks {
         ex.start(block);
         let insts = std::mem::take(&mut ex.func.blocks[block].insts);
@@ -86,6 +86,8 @@ pub fn expand(func: &mut Func, cx: &Context<'_>, facts: &AddressFacts) {
 }
 
 struct Expander<'a> {
+    /// Of what is computed, where the machine computes in 32 bits and in 64.
+    ty: Type,
     func: &'a mut Func,
     cx: &'a Context<'a>,
     facts: &'a AddressFacts,
@@ -113,7 +115,8 @@ impl Expander<'_> {
         if let Some(&v) = self.cache.get(&key) {
             return v;
         }
-        let v = self.func.append1(self.cur, op, args, self.word(), loc);
+        let ty = if self.cx.machine.computes_narrow() && matches!(op, Op::Cmp(_)) { Type::I32 } else { self.word() };
+        let v = self.func.append1(self.cur, op, args, ty, loc);
         if op.is_pure() {
             self.cache.insert(key, v);
         }
@@ -121,7 +124,7 @@ impl Expander<'_> {
     }
 
     fn word(&self) -> Type {
-        Type::of_word(u32::from(self.cx.machine.word_bits))
+        if self.cx.machine.computes_narrow() { self.ty } else { Type::of_word(u32::from(self.cx.machine.word_bits)) }
     }
 
     fn konst(&mut self, c: u32) -> Value {
@@ -152,6 +155,11 @@ impl Expander<'_> {
     fn inst(&mut self, inst: Inst) {
         let data = self.func.insts[inst].clone();
         let args: Vec<Value> = data.args.iter().map(|&v| self.func.resolve(v)).collect();
+        self.ty = match (data.op, data.results.first()) {
+            // What is made for these is their addresses.
+            (Op::Load(_) | Op::Store(_), _) | (_, None) => Type::I32,
+            (_, Some(&v)) => self.func.ty(v),
+        };
         match data.op {
             Op::Bin(op) if op.may_trap() => self.division(inst, op, &args, data.loc),
             Op::Select => {
@@ -161,6 +169,9 @@ impl Expander<'_> {
             }
             Op::Load(m) => {
                 let v = self.load(m, args[0], data.loc);
+                if self.cx.machine.computes_narrow() {
+                    self.func.values[v].ty = self.func.ty(data.results[0]);
+                }
                 self.func.replace(data.results[0], v);
             }
             Op::Store(m) => self.store(m, args[0], args[1], data.loc),
@@ -425,6 +436,7 @@ impl Expander<'_> {
     }
 
     fn term(&mut self, term: Terminator) {
+        self.ty = Type::I32;
         let mut term = term;
         term.map_values(|v| self.func.resolve(v));
         if let Terminator::Switch { index, targets, default } = term {

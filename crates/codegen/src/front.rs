@@ -6,12 +6,21 @@ use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, pin_globals, promises, reserve_overflow, shape, widen,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, widen,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use std::collections::HashMap;
+
+/// Give values of 32 bits the form that they have in a machine's words.
+pub fn words(module: &mut Module, machine: &Machine) {
+    if machine.computes_narrow() {
+        narrow::narrow(module);
+    } else if machine.word_bits == 64 {
+        widen::widen(module);
+    }
+}
 
 /// A module on its way to a machine.
 pub struct Front<'a> {
@@ -38,9 +47,7 @@ impl<'a> Front<'a> {
     pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Front<'a> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
-        if machine.word_bits == 64 {
-            widen::widen(&mut module);
-        }
+        words(&mut module, machine);
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
         let mut configured = configure::Configured::default();
@@ -116,6 +123,7 @@ impl<'a> Front<'a> {
         let convention = shape::Convention {
             arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
             word: Type::of_word(u32::from(m.word_bits)),
+            narrow: m.computes_narrow(),
             result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
             overflow: self.overflow,
         };
@@ -128,7 +136,9 @@ impl<'a> Front<'a> {
             halves::spread(&mut func, m, self.matcher);
             halves::scale(&mut func, self.matcher);
         }
-        masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
+        if !m.computes_narrow() {
+            masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
+        }
         if !options.strict_traps && addressing::three_terms(self.matcher) {
             addressing::spread(&mut func);
         }

@@ -27,7 +27,7 @@ use crate::align::use_counts;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Pat, fits};
 use crate::wanted;
-use ciphermill_ir::{BinOp, Block, bits, Func, Inst, MemAccess, Op, Terminator, TrapCode, Type, Value};
+use ciphermill_ir::{BinOp, Block, bits, Func, Inst, InstData, MemAccess, Op, Terminator, TrapCode, Type, Value};
 use ciphermill_machine::eval::{Env, eval};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
@@ -44,8 +44,8 @@ const MAX_DEPTH: u32 = 24;
 /// [`CompileError::NoInstruction`] names the operation that neither an
 /// instruction nor a rule covers.
 pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughput: bool) -> Result<(), CompileError> {
-    let chosen = |r| prepare(r, machine.word_bits, matcher).filter(|p| throughput || !p.rule.throughput);
-    let rules = machine.rules.iter().map(chosen).collect();
+    let rules = [(&machine.rules, machine.word_bits), (&machine.narrow_rules, 32)]
+        .map(|(list, bits)| prepared(list, bits, matcher, throughput));
     let units = |op| units(machine, matcher, op, false);
     let sum_is_wider = units(BinOp::Add) > units(BinOp::Or)
         || crate::addressing::adds_scaled(matcher);
@@ -89,6 +89,11 @@ struct Prepared<'a> {
     vars: Vec<Operand>,
 }
 
+fn prepared<'a>(rules: &'a [Rule], bits: u8, matcher: &Matcher, throughput: bool) -> Vec<Option<Prepared<'a>>> {
+    let chosen = |r| prepare(r, bits, matcher).filter(|p| throughput || !p.rule.throughput);
+    rules.iter().map(chosen).collect()
+}
+
 /// None for a rule that means nothing on this machine.
 fn prepare<'a>(rule: &'a Rule, word: u8, matcher: &Matcher) -> Option<Prepared<'a>> {
     let from = crate::pattern::expression(&rule.from, word)?;
@@ -115,7 +120,8 @@ struct Legaliser<'a> {
     /// Uses of the values that there were before.
     uses: HashMap<Value, u32>,
     matcher: &'a Matcher,
-    rules: Vec<Option<Prepared<'a>>>,
+    /// For words, and for 32 bits where the machine computes in those, too.
+    rules: [Vec<Option<Prepared<'a>>>; 2],
     /// More units add than or, or an addition scales on the way.
     sum_is_wider: bool,
     adds_scaled: bool,
@@ -125,6 +131,7 @@ struct Legaliser<'a> {
     booleans: HashSet<Value>,
     /// Rules being applied, outermost first.
     active: Vec<usize>,
+    /// Of the operation at hand.
     bits: u32,
     /// Registers that values may be in.
     registers: usize,
@@ -132,7 +139,7 @@ struct Legaliser<'a> {
     far: HashMap<Value, HashSet<u32>>,
 }
 
-impl Legaliser<'_> {
+impl<'a> Legaliser<'a> {
     fn resolve_args(&mut self, inst: Inst) {
         for i in 0..self.func.insts[inst].args.len() {
             let v = self.func.resolve(self.func.insts[inst].args[i]);
@@ -142,7 +149,18 @@ impl Legaliser<'_> {
 
     fn inst(&mut self, inst: Inst, depth: u32) -> Result<(), CompileError> {
         self.resolve_args(inst);
+        let before = self.bits;
         let data = self.func.insts[inst].clone();
+        self.bits = match data.op {
+            Op::Load(_) | Op::Store(_) if self.matcher.narrow() => 32,
+            op => self.matcher.width(self.func, op, &data.args, data.results.first().copied()),
+        };
+        let done = self.legal(inst, &data, depth);
+        self.bits = before;
+        done
+    }
+
+    fn legal(&mut self, inst: Inst, data: &InstData, depth: u32) -> Result<(), CompileError> {
         match data.op {
             Op::Load(m) | Op::Store(m) => {
                 let (addr, m) = self.displacement(m, data.args[0], data.op, depth)?;
@@ -207,10 +225,19 @@ impl Legaliser<'_> {
         Type::of_word(self.bits)
     }
 
+    /// The type of an operation made for the one at hand.
+    fn result(&self, op: Op) -> Type {
+        if self.matcher.narrow() && matches!(op, Op::Cmp(_)) { Type::I32 } else { self.word() }
+    }
+
+    fn rules(&self) -> &[Option<Prepared<'a>>] {
+        &self.rules[usize::from(self.matcher.narrow() && self.bits == 32)]
+    }
+
     /// Is one such operation enough for a block? Not of those that cut 32 bits out
     /// of a wider word: the instructions behind them do it for nothing.
     fn is_shared(&self, op: Op, args: &[Value]) -> bool {
-        let cuts = self.bits == 64 && op == Op::Bin(BinOp::And) && self.func.as_const(args[1]) == Some(u64::from(u32::MAX));
+        let cuts = self.bits == 64 && !self.matcher.narrow() && op == Op::Bin(BinOp::And) && self.func.as_const(args[1]) == Some(u64::from(u32::MAX));
         op.is_pure() && !cuts
     }
 
@@ -257,7 +284,7 @@ impl Legaliser<'_> {
             return Ok(None);
         }
         let once = |v: Value| self.uses.get(&v) == Some(&1);
-        let Some((pat, binds)) = whole::taking_in(self.func, self.matcher, op, args, &once) else { return Ok(None) };
+        let Some((pat, binds)) = whole::taking_in(self.func, self.matcher, self.bits, op, args, &once) else { return Ok(None) };
         let mut leaves = Vec::with_capacity(binds.len());
         for (operand, bind) in binds {
             let value = match bind {
@@ -288,7 +315,7 @@ impl Legaliser<'_> {
         };
         let digits = non_adjacent(c, self.bits);
         // A rule that multiplies to spare the shifters means it.
-        let meant = |&i: &usize| self.rules[i].as_ref().is_some_and(|p| p.rule.throughput);
+        let meant = |&i: &usize| self.rules().get(i).and_then(Option::as_ref).is_some_and(|p| p.rule.throughput);
         if self.active.iter().any(meant) {
             return Ok(None);
         }
@@ -321,7 +348,7 @@ impl Legaliser<'_> {
         let costs = self.matcher.candidates(op).iter().map(|&i| &self.matcher.templates[i]);
         let fitting = costs.filter(|t| match op {
             Op::Bin(b) => matches!(&t.action, Action::Value(_, Pat::Bin(p, x, _)) if *p == b && matches!(**x, Pat::Reg(_))),
-            _ => self.matcher.value(self.func, t, op, args, &|_| false).is_some(),
+            _ => self.matcher.value(self.func, t, self.bits, op, args, &|_| false).is_some(),
         });
         fitting.map(|t| t.cost).min().unwrap_or(1 << 16)
     }
@@ -335,7 +362,7 @@ impl Legaliser<'_> {
         self.matcher
             .candidates(op)
             .iter()
-            .any(|&t| self.matcher.value(self.func, &self.matcher.templates[t], op, args, &no_fold).is_some())
+            .any(|&t| self.matcher.value(self.func, &self.matcher.templates[t], self.bits, op, args, &no_fold).is_some())
     }
 
     fn rewrite(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
@@ -351,13 +378,13 @@ impl Legaliser<'_> {
             let masked = self.func.make_inst(Op::Bin(BinOp::And), &[args[0], one], &[self.word()], 0);
             args[0] = self.func.result(masked);
         }
-        for i in 0..self.rules.len() {
+        for i in 0..self.rules().len() {
             if self.active.contains(&i) {
                 continue;
             }
-            let Some(p) = &self.rules[i] else { continue };
-            let Some(binds) = self.matcher.pattern(self.func, &p.from, &p.vars, op, &args) else { continue };
-            let rule = p.rule;
+            let Some(p) = &self.rules()[i] else { continue };
+            let Some(binds) = self.matcher.pattern(self.func, &p.from, &p.vars, self.bits, op, &args) else { continue };
+            let rule: &'a Rule = p.rule;
             if let Some(when) = &rule.when
                 && self.evaluate(when, &binds).is_none_or(|v| v == 0)
             {
@@ -462,10 +489,10 @@ impl Legaliser<'_> {
             Pat::Cmp(op, a, b) => (Op::Cmp(*op), vec![a, b]),
             Pat::Select(c, a, b) => (Op::Select, vec![c, a, b]),
             Pat::Reg(i) | Pat::Imm(i) => return leaves.iter().find(|l| l.0 == *i).expect("every leaf is covered").1,
-            Pat::Load { .. } | Pat::Apply(..) => unreachable!("covers have neither"),
+            Pat::Load { .. } | Pat::Low(_) | Pat::Apply(..) => unreachable!("covers have neither"),
         };
         let args: Vec<Value> = args.into_iter().map(|a| self.as_it_stands(a, leaves, loc)).collect();
-        let inst = self.func.make_inst(op, &args, &[self.word()], loc);
+        let inst = self.func.make_inst(op, &args, &[self.result(op)], loc);
         self.func.blocks[self.cur].insts.push(inst);
         self.func.result(inst)
     }
@@ -482,7 +509,7 @@ impl Legaliser<'_> {
             Some(Fold::Const(c)) => return self.make(Op::Const(c), &[], loc, depth),
             None => {}
         }
-        let inst = self.func.make_inst(op, args, &[self.word()], loc);
+        let inst = self.func.make_inst(op, args, &[self.result(op)], loc);
         self.inst(inst, depth)?;
         let v = self.func.resolve(self.func.result(inst));
         self.cache.insert((op, args.to_vec()), v);

@@ -37,6 +37,7 @@ pub mod legalise;
 pub mod liveness;
 pub mod lookups;
 pub mod masks;
+mod narrow;
 pub mod matcher;
 pub mod nearest;
 pub mod order;
@@ -286,6 +287,10 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
         (
             m.word_bits == 64 && (m.issue.explicit || m.abi.windows.is_some()),
             "word_bits: words of 64 bits are not for bundles or register windows; set word_bits to 32, or issue.width to 1",
+        ),
+        (
+            m.computes_narrow() && !m.memory.unaligned,
+            "narrow: where instructions compute in 32 bits, accesses have to work at any address; set memory.unaligned to true, or narrow to \"signed\"",
         ),
         (
             !m.issue.interlock && m.abi.windows.is_some(),

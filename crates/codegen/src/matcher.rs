@@ -40,8 +40,17 @@ pub struct Matcher {
     /// Register that reads as zero, by register file.
     zero: HashMap<usize, Reg>,
     bits: u32,
+    /// The machine computes in 32 bits, too, and so are its addresses.
+    narrow: bool,
     /// Some multiplication cuts the upper half out of a word.
     takes_upper: bool,
+}
+
+/// A template's operands, and the bits that it computes in.
+#[derive(Clone, Copy)]
+struct Cx<'a> {
+    operands: &'a [Operand],
+    bits: u32,
 }
 
 /// May this value be computed inside a pattern?
@@ -85,7 +94,8 @@ impl Matcher {
             matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if cut(a) || cut(b))
         });
         let bits = u32::from(machine.word_bits);
-        Matcher { templates, by_root, branches, stores, several, joint, zero, bits, takes_upper }
+        let narrow = machine.computes_narrow();
+        Matcher { templates, by_root, branches, stores, several, joint, zero, bits, narrow, takes_upper }
     }
 
     /// A template by its number, those of instructions with several results too.
@@ -104,7 +114,7 @@ impl Matcher {
             match p {
                 Pat::Load { .. } => true,
                 Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => inside(a) || inside(b),
-                Pat::Un(_, a) => inside(a),
+                Pat::Un(_, a) | Pat::Low(a) => inside(a),
                 Pat::Select(c, a, b) => inside(c) || inside(a) || inside(b),
                 _ => false,
             }
@@ -159,24 +169,56 @@ impl Matcher {
             Op::Select => Pat::Select(dummy(), dummy(), dummy()),
             Op::Load(m) => Pat::Load { bytes: m.bytes, signed: m.signed, addr: dummy() },
             Op::Apply(n) => Pat::Apply(n, Vec::new()),
+            Op::Wrap | Op::ZExt => Pat::Low(dummy()),
             _ => return &[],
         };
         self.by_root.get(&std::mem::discriminant(&key)).map_or(&[], |v| v)
     }
 
-    /// Match a value template against an operation and its operands.
+    /// Does the machine compute in 32 bits, too?
+    pub fn narrow(&self) -> bool {
+        self.narrow
+    }
+
+    /// Bits that an operation computes in, where the machine does so in 32 and in 64.
+    pub fn width(&self, func: &Func, op: Op, args: &[Value], result: Option<Value>) -> u32 {
+        if !self.narrow {
+            return self.bits;
+        }
+        match op {
+            // Constants have the type of whoever needed them first.
+            Op::Cmp(_) => {
+                let known = args.iter().filter(|&&v| func.as_const(v).is_none());
+                known.map(|&v| func.ty(v).bits()).max().unwrap_or_else(|| func.ty(args[0]).bits())
+            }
+            Op::Wrap | Op::ZExt => 64,
+            _ => result.map_or(32, |v| func.ty(v).bits()),
+        }
+    }
+
+    /// May the template's operations be those of so many bits?
+    fn computes(&self, t: &Template, bits: u32) -> bool {
+        !self.narrow || t.bits == 0 || u32::from(t.bits) == bits
+    }
+
+    /// Match a value template against an operation of so many bits and its operands.
     ///
     /// A load may be taken in where `fold` says so of its value: whether it can
     /// be made as late as the operation is the caller's to know.
-    pub fn value(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
+    pub fn value(&self, func: &Func, t: &Template, bits: u32, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Value(_, pat) = &t.action else { return None };
+        // What a selection hangs on may have other bits than what it selects.
+        let bits = if op == Op::Select && t.bits != 0 { u32::from(t.bits) } else { bits };
+        if !self.computes(t, bits) {
+            return None;
+        }
         if let Op::Load(m) = op
             && !reaches(t, m)
         {
             return None;
         }
         let mut binds = no_binds(t);
-        self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
     }
 
     /// As [`Matcher::value`], with operands that are bound already.
@@ -184,24 +226,29 @@ impl Matcher {
         &self,
         func: &Func,
         t: &Template,
+        bits: u32,
         op: Op,
         args: &[Value],
         fold: Fold<'_>,
         bound: Option<&Binds>,
     ) -> Option<Binds> {
         let Action::Value(_, pat) = &t.action else { return None };
+        if !self.computes(t, bits) {
+            return None;
+        }
         let mut binds = bound.cloned().unwrap_or_else(|| no_binds(t));
-        self.node(func, pat, op, args, &t.operands, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
     }
 
     /// Match a store template.
     pub fn store(&self, func: &Func, t: &Template, m: MemAccess, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Store { bytes, addr, value } = &t.action else { return None };
         let mut binds = no_binds(t);
+        let bits = if self.narrow && m.bytes < 8 { 32 } else { self.bits };
         let ok = *bytes == m.bytes
             && reaches(t, m)
             && self.address(func, addr, args[0], m.offset, &t.operands, fold, &mut binds)
-            && self.leaf(func, value, args[1], &t.operands, fold, &mut binds);
+            && self.leaf(func, value, args[1], Cx { operands: &t.operands, bits }, fold, &mut binds);
         ok.then_some(binds)
     }
 
@@ -209,20 +256,24 @@ impl Matcher {
     pub fn branch(&self, func: &Func, t: &Template, op: Op, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Branch { cond, .. } = &t.action else { return None };
         let mut binds = no_binds(t);
-        self.node(func, cond, op, args, &t.operands, fold, &mut binds).then_some(binds)
+        let bits = self.width(func, op, args, None);
+        if !self.computes(t, bits) {
+            return None;
+        }
+        self.node(func, cond, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
     }
 
     /// Match any pattern (a rule's left side) with operands of the caller's.
-    pub fn pattern(&self, func: &Func, pat: &Pat, operands: &[Operand], op: Op, args: &[Value]) -> Option<Binds> {
+    pub fn pattern(&self, func: &Func, pat: &Pat, operands: &[Operand], bits: u32, op: Op, args: &[Value]) -> Option<Binds> {
         let mut binds: Binds = SmallVec::from_elem(None, operands.len());
         let fold = |v: Value| func.def_op(v).is_some_and(|o| o.is_pure());
-        self.node(func, pat, op, args, operands, &fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands, bits }, &fold, &mut binds).then_some(binds)
     }
 
-    fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+    fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
         let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
             let before = binds.clone();
-            if self.leaf(func, x, a, operands, fold, binds) && self.leaf(func, y, b, operands, fold, binds) {
+            if self.leaf(func, x, a, cx, fold, binds) && self.leaf(func, y, b, cx, fold, binds) {
                 return true;
             }
             *binds = before;
@@ -240,7 +291,7 @@ impl Matcher {
                 let fold: Fold<'_> = if o == BinOp::Mul { &half } else { fold };
                 let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
                     let before = binds.clone();
-                    if self.leaf(func, x, a, operands, fold, binds) && self.leaf(func, y, b, operands, fold, binds) {
+                    if self.leaf(func, x, a, cx, fold, binds) && self.leaf(func, y, b, cx, fold, binds) {
                         return true;
                     }
                     *binds = before;
@@ -252,32 +303,33 @@ impl Matcher {
                 let symmetric = matches!(o, ciphermill_ir::CmpOp::Eq | ciphermill_ir::CmpOp::Ne);
                 both(x, args[0], y, args[1], binds) || (symmetric && both(x, args[1], y, args[0], binds))
             }
-            (Pat::Un(p, x), Op::Un(o)) if *p == o => self.leaf(func, x, args[0], operands, fold, binds),
+            (Pat::Low(x), Op::Wrap | Op::ZExt) => self.leaf(func, x, args[0], cx, fold, binds),
+            (Pat::Un(p, x), Op::Un(o)) if *p == o => self.leaf(func, x, args[0], cx, fold, binds),
             (Pat::Select(c, x, y), Op::Select) => {
-                self.leaf(func, c, args[0], operands, fold, binds) && both(x, args[1], y, args[2], binds)
+                self.leaf(func, c, args[0], cx, fold, binds) && both(x, args[1], y, args[2], binds)
             }
-            (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < self.bits) => {
-                self.address(func, addr, args[0], m.offset, operands, fold, binds)
+            (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < cx.bits) => {
+                self.address(func, addr, args[0], m.offset, cx.operands, fold, binds)
             }
             (Pat::Apply(n, pats), Op::Apply(m)) => {
-                *n == m && pats.iter().zip(args).all(|(p, &a)| self.leaf(func, p, a, operands, fold, binds))
+                *n == m && pats.iter().zip(args).all(|(p, &a)| self.leaf(func, p, a, cx, fold, binds))
             }
             _ => false,
         }
     }
 
-    fn leaf(&self, func: &Func, pat: &Pat, v: Value, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+    fn leaf(&self, func: &Func, pat: &Pat, v: Value, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
         let v = func.resolve(v);
         let constant = func.as_const(v);
         match pat {
-            Pat::Reg(i) => bind(binds, *i, self.register(operands, *i, v, constant)),
-            Pat::Imm(i) => match constant.and_then(|c| fits(&operands[*i], c, self.bits)) {
+            Pat::Reg(i) => bind(binds, *i, self.register(cx.operands, *i, v, constant)),
+            Pat::Imm(i) => match constant.and_then(|c| fits(&cx.operands[*i], c, cx.bits)) {
                 Some(imm) => bind(binds, *i, Bind::Imm(imm)),
                 None => false,
             },
             Pat::Const(k) => {
                 let constant = constant.or_else(|| complement(func, v));
-                constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(self.bits) == 0)
+                constant.is_some_and(|c| (c ^ k) & ciphermill_ir::ops::mask(cx.bits) == 0)
             }
             _ => {
                 if let Some(c) = constant {
@@ -286,9 +338,9 @@ impl Matcher {
                         && let (Pat::Reg(i), Pat::Const(m)) = (&**r, &**m)
                         && c & !m == 0
                     {
-                        return bind(binds, *i, self.register(operands, *i, v, constant));
+                        return bind(binds, *i, self.register(cx.operands, *i, v, constant));
                     }
-                    return match solve(pat, c, self.bits, operands) {
+                    return match solve(pat, c, cx.bits, cx.operands) {
                         Some((i, imm)) => bind(binds, i, Bind::Imm(imm)),
                         None => false,
                     };
@@ -297,38 +349,44 @@ impl Matcher {
                     Some(inst) if matches!(pat, Pat::Load { .. }) => {
                         let data = &func.insts[inst];
                         let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
-                        let end = operands.len();
+                        let end = cx.operands.len();
                         matches!(data.op, Op::Load(_))
                             && fold(v)
                             && binds.get(end).is_some_and(Option::is_none)
-                            && self.node(func, pat, data.op, &args, operands, fold, binds)
+                            && self.node(func, pat, data.op, &args, cx, fold, binds)
                             && bind(binds, end, Bind::Load(inst))
                     }
-                    Some(inst) if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) => {
+                    Some(inst) if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) && self.alike(func, inst, cx) => {
                         let data = &func.insts[inst];
                         let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
-                        self.node(func, pat, data.op, &args, operands, fold, binds)
-                            || self.within_mask(func, pat, v, operands, binds)
+                        self.node(func, pat, data.op, &args, cx, fold, binds)
+                            || self.within_mask(func, pat, v, cx, binds)
                     }
-                    _ => self.within_mask(func, pat, v, operands, binds),
+                    _ => self.within_mask(func, pat, v, cx, binds),
                 }
             }
         }
     }
 
+    /// Does an operation inside a pattern compute in the pattern's bits?
+    fn alike(&self, func: &Func, inst: Inst, cx: Cx<'_>) -> bool {
+        let data = &func.insts[inst];
+        !self.narrow || self.width(func, data.op, &data.args, data.results.first().copied()) == cx.bits
+    }
+
     /// A value that has no bits beyond a mask is the masked one already. Not so
     /// the upper half of a word where an instruction takes that from the word.
-    fn within_mask(&self, func: &Func, pat: &Pat, v: Value, operands: &[Operand], binds: &mut Binds) -> bool {
+    fn within_mask(&self, func: &Func, pat: &Pat, v: Value, cx: Cx<'_>, binds: &mut Binds) -> bool {
         let Pat::Bin(BinOp::And, x, mask) = pat else { return false };
         let (Pat::Reg(i), Pat::Const(mask)) = (&**x, &**mask) else { return false };
         let upper = func.def_inst(v).is_some_and(|i| {
             let data = &func.insts[i];
-            data.op == Op::Bin(BinOp::ShrU) && func.as_const(data.args[1]) == Some(u64::from(self.bits - mask.count_ones()))
+            data.op == Op::Bin(BinOp::ShrU) && func.as_const(data.args[1]) == Some(u64::from(cx.bits - mask.count_ones()))
         });
         if upper && self.takes_upper {
             return false;
         }
-        bits::possible(func, v) & !mask == 0 && bind(binds, *i, self.register(operands, *i, v, None))
+        bits::possible(func, v) & !mask == 0 && bind(binds, *i, self.register(cx.operands, *i, v, None))
     }
 
     fn register(&self, operands: &[Operand], i: usize, v: Value, constant: Option<u64>) -> Bind {
@@ -344,6 +402,7 @@ impl Matcher {
     /// Match an address pattern with `addr + offset`; `offset` is taken as a
     /// signed number of 32 bits.
     fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
+        let cx = Cx { operands, bits: if self.narrow { 32 } else { self.bits } };
         if let (Pat::Imm(i), Some(c)) = (pat, func.as_const(func.resolve(addr))) {
             let whole = (c as u32).wrapping_add(offset);
             return fits(&operands[*i], u64::from(whole), 32).is_some_and(|imm| bind(binds, *i, Bind::Imm(imm)));
@@ -354,7 +413,7 @@ impl Matcher {
                     && let Some(imm) = fits(&operands[i], u64::from(offset), 32)
                 {
                     let before = binds.clone();
-                    if bind(binds, i, Bind::Imm(imm)) && self.leaf(func, p, addr, operands, fold, binds) {
+                    if bind(binds, i, Bind::Imm(imm)) && self.leaf(func, p, addr, cx, fold, binds) {
                         return true;
                     }
                     *binds = before;
@@ -365,7 +424,7 @@ impl Matcher {
             return false;
         }
         let before = binds.clone();
-        if self.leaf(func, pat, addr, operands, fold, binds) {
+        if self.leaf(func, pat, addr, cx, fold, binds) {
             return true;
         }
         *binds = before;
@@ -375,7 +434,7 @@ impl Matcher {
             && let Some(OperandKind::Reg { file, .. }) = operands.get(i).map(|o| &o.kind)
             && let Some(zero) = self.zero(*file)
         {
-            return bind(binds, i, Bind::Zero(zero)) && self.leaf(func, x, addr, operands, fold, binds);
+            return bind(binds, i, Bind::Zero(zero)) && self.leaf(func, x, addr, cx, fold, binds);
         }
         false
     }

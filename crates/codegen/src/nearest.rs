@@ -115,7 +115,7 @@ fn named(op: Op) -> String {
 fn size(pat: &Pat) -> usize {
     match pat {
         Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => 1 + size(a) + size(b),
-        Pat::Un(_, a) => 1 + size(a),
+        Pat::Un(_, a) | Pat::Low(a) => 1 + size(a),
         Pat::Select(c, a, b) => 1 + size(c) + size(a) + size(b),
         Pat::Load { addr, .. } => 1 + size(addr),
         Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) | Pat::Apply(..) => 0,

@@ -25,12 +25,14 @@ pub enum Pat {
     Cmp(CmpOp, Box<Pat>, Box<Pat>),
     Select(Box<Pat>, Box<Pat>, Box<Pat>),
     Load { bytes: u8, signed: bool, addr: Box<Pat> },
+    /// The lower half of a word, or 32 bits as a word.
+    Low(Box<Pat>),
     /// A function that [`crate::recognise`] found, of these values.
     Apply(u16, Vec<Pat>),
 }
 
 /// What a template brings about.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// The pattern's value in the register operand of this index.
     Value(usize, Pat),
@@ -42,6 +44,8 @@ pub enum Action {
 #[derive(Clone, Debug)]
 pub struct Template {
     pub action: Action,
+    /// Bits that its operations compute in; 0 where that is all the same. On most machines the word's.
+    pub bits: u8,
     pub operands: Vec<Operand>,
     pub parts: Vec<CompoundPart>,
     pub scratch: usize,
@@ -76,39 +80,42 @@ fn operations(p: &Pat) -> usize {
 
 /// All templates of a machine, in the order of its file.
 pub fn templates(machine: &Machine) -> Vec<Template> {
-    let word = machine.word_bits;
     let mut out = Vec::new();
     for (id, instr) in machine.instrs.iter().enumerate() {
         if !instr.selectable || !matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch) {
             continue;
         }
-        let Some(action) = action(&instr.semantics, word) else { continue };
+        let found = actions(machine, &instr.semantics);
         let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
         let unaligned = instr.unaligned || machine.memory.unaligned;
-        let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
         let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
-        let actions = match action {
-            // Who writes an extension need not know how programs are written.
-            Action::Value(dest, p) if added => spelt(dest, p, word),
-            action => vec![action],
-        };
         let cost = cost(machine, &parts);
-        out.extend(actions.into_iter().map(|action| Template { action, operands: instr.operands.clone(), cost, parts: parts.clone(), scratch: 0, unaligned, fixed: vec![], any_old: false, deep }));
+        for (bits, action) in found {
+            let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
+            let actions = match action {
+                // Who writes an extension need not know how programs are written.
+                Action::Value(dest, p) if added => spelt(dest, p, if bits == 0 { machine.word_bits } else { bits }),
+                action => vec![action],
+            };
+            out.extend(actions.into_iter().map(|action| Template { action, bits, operands: instr.operands.clone(), cost, parts: parts.clone(), scratch: 0, unaligned, fixed: vec![], any_old: false, deep }));
+        }
     }
     for compound in &machine.compounds {
-        let Some(action) = action(&compound.semantics, word) else { continue };
-        out.push(Template {
-            action,
-            operands: compound.operands.clone(),
-            cost: cost(machine, &compound.parts),
-            parts: compound.parts.clone(),
-            scratch: compound.scratch,
-            unaligned: machine.memory.unaligned,
-            fixed: vec![],
-            any_old: false,
-            deep: false,
-        });
+        for (bits, action) in actions(machine, &compound.semantics) {
+            out.push(Template {
+                action,
+                bits,
+                operands: compound.operands.clone(),
+                cost: cost(machine, &compound.parts),
+                parts: compound.parts.clone(),
+                scratch: compound.scratch,
+                unaligned: machine.memory.unaligned,
+                fixed: vec![],
+                any_old: false,
+                deep: false,
+            });
+        }
     }
     out
 }
@@ -137,6 +144,7 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
         }];
         let template = |action| Template {
             action,
+            bits: machine.word_bits,
             operands: instr.operands.clone(),
             cost: cost(machine, &parts),
             parts: parts.clone(),
@@ -152,14 +160,14 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
             Action::Value(dest, p) if added => spelt(dest, p, machine.word_bits).into_iter().map(template).collect(),
             action => vec![template(action)],
         };
-        let group: Vec<Vec<Template>> = results(&instr.semantics, machine.word_bits)?.into_iter().map(ways).collect();
+        let group: Vec<Vec<Template>> = results(&instr.semantics, Width::words(machine))?.into_iter().map(ways).collect();
         (group.len() > 1 && !instr.operands.iter().any(overwrites) && crate::several::complete(&group)).then_some(group)
     };
     machine.instrs.iter().enumerate().filter_map(group).collect()
 }
 
 /// The results of semantics that do nothing else than assign operands.
-fn results(semantics: &[Stmt], word: u8) -> Option<Vec<Action>> {
+fn results(semantics: &[Stmt], word: Width) -> Option<Vec<Action>> {
     let mut lets: Vec<Pat> = Vec::new();
     let mut out = Vec::new();
     for stmt in semantics {
@@ -184,7 +192,49 @@ pub(crate) fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
         .sum()
 }
 
-fn action(semantics: &[Stmt], word: u8) -> Option<Action> {
+/// What semantics bring about, with the bits that [`Template::bits`] says.
+fn actions(machine: &Machine, semantics: &[Stmt]) -> Vec<(u8, Action)> {
+    let words = Width::words(machine);
+    let whole = action(semantics, words);
+    if !machine.computes_narrow() {
+        return whole.into_iter().map(|a| (machine.word_bits, a)).collect();
+    }
+    let narrow = action(semantics, Width { bits: 32, ..words });
+    match (whole, narrow) {
+        (Some(a), Some(b)) if a == b => vec![(0, a)],
+        (a, b) => a.map(|a| (machine.word_bits, a)).into_iter().chain(b.map(|b| (32, b))).collect(),
+    }
+}
+
+/// Bits in which a pattern computes.
+#[derive(Clone, Copy)]
+struct Width {
+    bits: u8,
+    /// Of addresses.
+    addresses: u8,
+    word: u8,
+    /// Only the low bits of the expression count.
+    low: bool,
+}
+
+impl Width {
+    fn words(machine: &Machine) -> Width {
+        let word = machine.word_bits;
+        Width { bits: word, addresses: if machine.computes_narrow() { 32 } else { word }, word, low: false }
+    }
+
+    fn of_addresses(self) -> Width {
+        Width { bits: self.addresses, low: false, ..self }
+    }
+
+    /// May an operation of so many bits be taken for one of these? Where only the low bits
+    /// count, one of more may if no higher bit gets into them.
+    fn takes(self, bits: u8, upwards: bool) -> bool {
+        bits == self.bits || self.low && upwards && bits > self.bits
+    }
+}
+
+fn action(semantics: &[Stmt], word: Width) -> Option<Action> {
     let mut lets: Vec<Pat> = Vec::new();
     let mut found = None;
     for stmt in semantics {
@@ -195,7 +245,7 @@ fn action(semantics: &[Stmt], word: u8) -> Option<Action> {
             }
             Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, pat(unguarded(value), &lets, word)?),
             Stmt::Store { bytes, addr, value } => {
-                Action::Store { bytes: *bytes, addr: pat(addr, &lets, word)?, value: pat(value, &lets, word)? }
+                Action::Store { bytes: *bytes, addr: pat(addr, &lets, word.of_addresses())?, value: pat(value, &lets, word)? }
             }
             Stmt::Goto { cond: Some(cond), target: Expr::Imm(label) } => {
                 Action::Branch { cond: pat(cond, &lets, word)?, label: *label }
@@ -231,15 +281,30 @@ fn unguarded(e: &Expr) -> &Expr {
 }
 
 /// The pattern of an expression; None when the selector cannot match it.
-fn pat(e: &Expr, lets: &[Pat], word: u8) -> Option<Pat> {
-    let sub = |e: &Expr| pat(e, lets, word).map(Box::new);
+fn pat(e: &Expr, lets: &[Pat], width: Width) -> Option<Pat> {
+    let word = width.bits;
+    let within = |e: &Expr, low: bool| pat(e, lets, Width { low: low && width.low, ..width }).map(Box::new);
+    let sub = |e: &Expr| within(e, false);
     Some(match e {
         Expr::Operand(i) => Pat::Reg(*i),
         Expr::Imm(i) => Pat::Imm(*i),
         Expr::Temp(i) => lets.get(*i)?.clone(),
         Expr::Const(c) => Pat::Const(*c),
+        Expr::Bin { op: op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor), bits, a, b }
+            if width.takes(*bits, true) =>
+        {
+            Pat::Bin(*op, within(a, true)?, within(b, true)?)
+        }
+        // The amount of such a shift is less than 32: it counts modulo 64.
+        Expr::Bin { op: BinOp::Shl, bits, a, b } if width.takes(*bits, matches!(**b, Expr::Const(0..32) | Expr::Imm(_))) => {
+            Pat::Bin(BinOp::Shl, within(a, true)?, sub(b)?)
+        }
         Expr::Bin { op, bits, a, b } if *bits == word => Pat::Bin(*op, sub(a)?, sub(b)?),
+        Expr::Un { op: op @ (UnOp::SExt8 | UnOp::SExt16), bits, a } if width.takes(*bits, true) => Pat::Un(*op, sub(a)?),
         Expr::Un { op, bits, a } if *bits == word => Pat::Un(*op, sub(a)?),
+        Expr::Slice { a, lo: 0, width: 32 } if width.word == 64 && width.addresses == 32 => {
+            if word == 32 { *pat(a, lets, Width { low: true, ..width }).map(Box::new)? } else { Pat::Low(sub(a)?) }
+        }
         Expr::Cmp { op, bits, a, b } if *bits == word => Pat::Cmp(*op, sub(a)?, sub(b)?),
         Expr::Select { cond, then, els } => Pat::Select(sub(cond)?, sub(then)?, sub(els)?),
         Expr::Slice { a, lo, width } => {
@@ -254,8 +319,10 @@ fn pat(e: &Expr, lets: &[Pat], word: u8) -> Option<Pat> {
                 Pat::Bin(BinOp::And, shifted, Box::new(Pat::Const(mask)))
             }
         }
+        // Its sign would stand above the 32 bits.
+        Expr::Load { signed: true, .. } if word < width.word && !width.low => return None,
         Expr::Load { bytes, signed, addr } => {
-            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: sub(addr)? }
+            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: Box::new(pat(addr, lets, width.of_addresses())?) }
         }
         _ => return None,
     })
@@ -298,5 +365,5 @@ pub fn solve(pat: &Pat, c: u64, bits: u32, operands: &[Operand]) -> Option<(usiz
 
 /// The pattern of a single expression (a rule's left side).
 pub fn expression(e: &Expr, word: u8) -> Option<Pat> {
-    pat(e, &[], word)
+    pat(e, &[], Width { bits: word, addresses: word, word, low: false })
 }

@@ -323,8 +323,9 @@ impl Selector<'_> {
             let fold = |v: Value| this.foldable_at(v, block, at);
             let list = this.matcher.candidates(op);
             let shared = |v: Value| this.computed(v, block) || this.foldable_at(v, block, at);
+            let bits = this.matcher.width(func, op, &args, func.insts[inst].results.first().copied());
             let choice = |t: &Template, args: &[Value]| {
-                this.matcher.value(func, t, op, args, if t.deep { &shared } else { &fold })
+                this.matcher.value(func, t, bits, op, args, if t.deep { &shared } else { &fold })
             };
             let mut found = this.cheapest(list, block, |t| choice(t, &args));
             // Which source is overwritten matters where one of them is.

@@ -91,9 +91,10 @@ impl Search<'_> {
             orders.push(args.iter().rev().copied().collect());
         }
         debug_assert!(!matches!(pat, Pat::Load { .. }));
+        let bits = self.matcher.width(self.func, data.op, &data.args, Some(data.results[0]));
         orders
             .iter()
-            .filter_map(|args| self.matcher.value_with(self.func, t, data.op, args, self.fold, bound))
+            .filter_map(|args| self.matcher.value_with(self.func, t, bits, data.op, args, self.fold, bound))
             .collect()
     }
 
@@ -131,7 +132,7 @@ fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
         }
         Pat::Const(_) => {}
         Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => [a, b].into_iter().for_each(|p| leaves(p, out)),
-        Pat::Un(_, a) | Pat::Load { addr: a, .. } => leaves(a, out),
+        Pat::Un(_, a) | Pat::Low(a) | Pat::Load { addr: a, .. } => leaves(a, out),
         Pat::Select(a, b, c) => [a, b, c].into_iter().for_each(|p| leaves(p, out)),
         Pat::Apply(_, args) => args.iter().for_each(|p| leaves(p, out)),
     }

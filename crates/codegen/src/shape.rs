@@ -17,13 +17,20 @@ use ciphermill_ir::{
 pub struct Convention {
     pub arg_regs: usize,
     pub result_regs: usize,
-    /// What all values are.
+    /// What a slot holds.
     pub word: Type,
+    /// Are some values narrower than that?
+    pub narrow: bool,
     /// Offset of the overflow area in the system area.
     pub overflow: u32,
 }
 
 impl Convention {
+    /// The type of a value that comes from memory.
+    fn of(&self, func: &Func, v: Value) -> Type {
+        if self.narrow { func.ty(v) } else { self.word }
+    }
+
     fn slot(&self, index: usize) -> MemAccess {
         let bytes = self.word.bits() / 8;
         MemAccess { bytes: bytes as u8, signed: false, align: bytes as u8, offset: bytes * index as u32, space: Space::System }
@@ -61,7 +68,8 @@ pub fn pass_in_memory(func: &mut Func, convention: Convention) {
             if !extra.is_empty() {
                 let base = func.append1(block, base_addr, &[], convention.word, loc);
                 for (i, old) in extra.into_iter().enumerate() {
-                    let new = func.append1(block, Op::Load(convention.slot(i)), &[base], convention.word, loc);
+                    let ty = convention.of(func, old);
+                    let new = func.append1(block, Op::Load(convention.slot(i)), &[base], ty, loc);
                     func.replace(old, new);
                 }
             }
@@ -83,7 +91,8 @@ pub fn pass_in_memory(func: &mut Func, convention: Convention) {
         let body = std::mem::take(&mut func.blocks[entry].insts);
         let base = func.append1(entry, base_addr, &[], convention.word, 0);
         for (i, old) in extra.into_iter().enumerate() {
-            let new = func.append1(entry, Op::Load(convention.slot(i)), &[base], convention.word, 0);
+            let ty = convention.of(func, old);
+            let new = func.append1(entry, Op::Load(convention.slot(i)), &[base], ty, 0);
             func.replace(old, new);
         }
         func.blocks[entry].insts.extend(body);

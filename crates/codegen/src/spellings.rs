@@ -73,6 +73,7 @@ fn rewritten(pat: &Pat, rotates: Rotates, word: u8) -> Pat {
             }
         }
         Pat::Un(op, a) => Pat::Un(*op, Box::new(of(a))),
+        Pat::Low(a) => Pat::Low(Box::new(of(a))),
         Pat::Cmp(op, a, b) => Pat::Cmp(*op, Box::new(of(a)), Box::new(of(b))),
         Pat::Select(c, a, b) => Pat::Select(Box::new(of(c)), Box::new(of(a)), Box::new(of(b))),
         Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) | Pat::Load { .. } | Pat::Apply(..) => pat.clone(),

@@ -45,6 +45,9 @@ pub enum Part {
     Displacement,
 }
 
+/// Bytes of a value that has not all of a word, on machines that compute in 32 bits, too.
+const NARROW: u8 = 4;
+
 /// Stands for the value that is in a register here and in memory there.
 const HERE: Expr = Expr::Temp(9999);
 
@@ -66,7 +69,9 @@ impl Memory {
                 }
                 let here = |e: &Expr| (*e == Expr::Operand(k)).then_some(HERE);
                 let text = written(machine, instr, &here);
-                let found = loads.get(&text).and_then(|&b| Some((b, parts(instr, k, &machine.instrs[b])?)));
+                let whole = |b: &usize| loaded_bits(&machine.instrs[*b]) == Some(machine.word_bits) || reads_low(instr, k);
+                let found = loads.get(&text).filter(|b| whole(b));
+                let found = found.and_then(|&b| Some((b, parts(instr, k, &machine.instrs[b])?)));
                 if let Some((b, operands)) = found {
                     forms.insert((InstrId(i as u16), k), Form { instr: InstrId(b as u16), operands });
                 }
@@ -87,7 +92,7 @@ fn based(machine: &Machine, instr: &Instr) -> Option<(usize, usize)> {
         if let Expr::Load { bytes, addr, .. } = e {
             let place = match &**addr {
                 Expr::Bin { op: ciphermill_ir::BinOp::Add, a, b, .. } => match (&**a, &**b) {
-                    (Expr::Operand(a), Expr::Imm(b)) if bytes * 8 == machine.word_bits => Some((*a, *b)),
+                    (Expr::Operand(a), Expr::Imm(b)) if bytes * 8 == machine.word_bits || *bytes == NARROW && machine.computes_narrow() => Some((*a, *b)),
                     _ => None,
                 },
                 _ => None,
@@ -98,6 +103,42 @@ fn based(machine: &Machine, instr: &Instr) -> Option<(usize, usize)> {
     let place = found.pop_first().flatten().filter(|_| found.is_empty())?;
     let wide = matches!(instr.operands[place.1].kind, OperandKind::Imm { min, max, .. } if max - min >= u32::MAX.into());
     (wide && instr.kind == InstrKind::Load).then_some(place)
+}
+
+fn loaded_bits(instr: &Instr) -> Option<u8> {
+    let mut bits = None;
+    ciphermill_machine::for_each_expr(&instr.semantics, &mut |e| {
+        if let Expr::Load { bytes, .. } = e {
+            bits = Some(bytes * 8);
+        }
+    });
+    bits
+}
+
+/// Does the instruction read no more than 32 bits of its operand `k`, so that the low half of
+/// a slot will do?
+fn reads_low(instr: &Instr, k: usize) -> bool {
+    fn low(e: &Expr, k: usize, cut: bool) -> bool {
+        let cut = match e {
+            Expr::Operand(i) => return *i != k || cut,
+            Expr::Bin { bits, .. }
+            | Expr::Un { bits, .. }
+            | Expr::Cmp { bits, .. }
+            | Expr::FlagsSub { bits, .. }
+            | Expr::FlagsAdd { bits, .. }
+            | Expr::FlagsLogic { bits, .. } => *bits <= 8 * NARROW,
+            Expr::Slice { lo, width, .. } => lo + width <= 8 * NARROW,
+            _ => false,
+        };
+        let mut all = true;
+        e.children(|child| all &= low(child, k, cut));
+        all
+    }
+    instr.semantics.iter().all(|s| match s {
+        Stmt::Let { value, .. } | Stmt::Assign { value, .. } => low(value, k, false),
+        Stmt::Store { addr, value, .. } => low(addr, k, false) && low(value, k, false),
+        _ => true,
+    })
 }
 
 /// The semantics of an instruction that loads, with what it loads left open.
@@ -146,9 +187,9 @@ fn replaced(e: &Expr, with: &dyn Fn(&Expr) -> Option<Expr>) -> Expr {
         Expr::Select { cond, then, els } => Expr::Select { cond: sub(cond), then: sub(then), els: sub(els) },
         Expr::Slice { a, lo, width } => Expr::Slice { a: sub(a), lo: *lo, width: *width },
         Expr::Load { bytes, signed, addr } => Expr::Load { bytes: *bytes, signed: *signed, addr: sub(addr) },
-        Expr::FlagsSub { a, b } => Expr::FlagsSub { a: sub(a), b: sub(b) },
-        Expr::FlagsAdd { a, b } => Expr::FlagsAdd { a: sub(a), b: sub(b) },
-        Expr::FlagsLogic { a } => Expr::FlagsLogic { a: sub(a) },
+        Expr::FlagsSub { bits, a, b } => Expr::FlagsSub { bits: *bits, a: sub(a), b: sub(b) },
+        Expr::FlagsAdd { bits, a, b } => Expr::FlagsAdd { bits: *bits, a: sub(a), b: sub(b) },
+        Expr::FlagsLogic { bits, a } => Expr::FlagsLogic { bits: *bits, a: sub(a) },
         Expr::FlagsTest { op, flags } => Expr::FlagsTest { op: *op, flags: sub(flags) },
         other => other.clone(),
     }

@@ -269,7 +269,7 @@ fn on_machine(
     if instantiation.is_none() {
         for call in script {
             let func = simulator.program().export(&call.export).ok_or_else(|| lost(call))?;
-            let args = signed(&call.sig.params, &call.args);
+            let args = if machine.computes_narrow() { call.args.clone() } else { signed(&call.sig.params, &call.args) };
             let outcome = simulator.call(func, &split(&call.sig.params, &args, word_bits));
             outcomes.push(outcome.map(|r| join(&call.sig.results, &r, word_bits)).map_err(end));
         }
@@ -281,8 +281,8 @@ fn lost(call: &Call) -> String {
     format!("the export \"{}\" is gone", call.export)
 }
 
-/// Arguments as compiled code expects them: with the signs of 32-bit values extended,
-/// which machines of 32-bit words never see.
+/// Arguments as compiled code expects them on most machines: with the signs of 32-bit values
+/// extended, which those of 32-bit words never see.
 fn signed(types: &[Type], values: &[u64]) -> Vec<u64> {
     types.iter().zip(values).map(|(ty, &v)| ciphermill_ir::ops::sext(v, ty.bits()) as u64).collect()
 }

@@ -27,6 +27,7 @@ pub(super) fn cover<'e, 'm>(e: &'e Expr, matcher: &'m Matcher) -> Option<(&'m Pa
 pub(super) fn taking_in<'m>(
     func: &Func,
     matcher: &'m Matcher,
+    bits: u32,
     op: Op,
     args: &[Value],
     once: &dyn Fn(Value) -> bool,
@@ -38,7 +39,7 @@ pub(super) fn taking_in<'m>(
         if template.parts.len() != 1 || !plain(pat) || !nested(pat) {
             return None;
         }
-        let binds = matcher.value(func, template, op, args, &fold)?;
+        let binds = matcher.value(func, template, bits, op, args, &fold)?;
         Some((pat, binds.into_iter().enumerate().filter_map(|(i, bind)| Some((i, bind?))).collect()))
     })
 }
@@ -47,7 +48,7 @@ pub(super) fn taking_in<'m>(
 fn nested(pat: &Pat) -> bool {
     let computed = |p: &Pat| !matches!(p, Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_));
     match pat {
-        Pat::Un(_, a) => computed(a),
+        Pat::Un(_, a) | Pat::Low(a) => computed(a),
         Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => computed(a) || computed(b),
         Pat::Select(c, a, b) => computed(c) || computed(a) || computed(b),
         _ => false,
@@ -61,7 +62,7 @@ fn plain(pat: &Pat) -> bool {
         Pat::Un(_, a) => plain(a),
         Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => plain(a) && plain(b),
         Pat::Select(c, a, b) => plain(c) && plain(a) && plain(b),
-        Pat::Load { .. } | Pat::Apply(..) => false,
+        Pat::Load { .. } | Pat::Low(_) | Pat::Apply(..) => false,
     }
 }
 

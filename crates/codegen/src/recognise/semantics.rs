@@ -22,8 +22,9 @@ pub trait Domain {
     /// All of register source `n`.
     fn source(&self, n: usize) -> Self::Value;
     fn constant(&self, c: u64) -> Self::Value;
-    fn binary(&self, op: BinOp, a: &Self::Value, b: &Self::Value) -> Option<Self::Value>;
-    fn unary(&self, op: UnOp, a: &Self::Value) -> Option<Self::Value>;
+    /// In so many bits, with zeros above.
+    fn binary(&self, op: BinOp, bits: u8, a: &Self::Value, b: &Self::Value) -> Option<Self::Value>;
+    fn unary(&self, op: UnOp, bits: u8, a: &Self::Value) -> Option<Self::Value>;
     /// `width` bits from bit `lo` on.
     fn slice(&self, a: &Self::Value, lo: u8, width: u8) -> Option<Self::Value>;
     fn linear(&self, matrix: &BitMatrix, a: &Self::Value) -> Self::Value;
@@ -65,7 +66,7 @@ impl Fixed<'_> {
     /// The operand that is assigned, and what: None unless it is one, and its value is
     /// of the domain.
     pub fn result<D: Domain>(&self, domain: &mut D) -> Option<(usize, D::Value)> {
-        let mut walk = Walk { fixed: self, domain, word: self.word, temps: Vec::new() };
+        let mut walk = Walk { fixed: self, domain, temps: Vec::new() };
         let mut result = None;
         for stmt in &self.instr.semantics {
             match stmt {
@@ -97,6 +98,7 @@ impl Fixed<'_> {
         let parts = vec![CompoundPart { instr: InstrId(self.id as u16), args }];
         Template {
             action: Action::Value(dest, pat),
+            bits: 0,
             operands: self.instr.operands.clone(),
             cost: cost(machine, &parts),
             parts,
@@ -157,8 +159,6 @@ fn register_sources(instr: &Instr) -> Vec<usize> {
 struct Walk<'a, D: Domain> {
     fixed: &'a Fixed<'a>,
     domain: &'a mut D,
-    /// Bits of the machine's words.
-    word: u8,
     temps: Vec<D::Value>,
 }
 
@@ -169,13 +169,13 @@ impl<D: Domain> Walk<'_, D> {
             Expr::Imm(i) => self.domain.constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
             Expr::Temp(i) => self.temps.get(*i)?.clone(),
             Expr::Const(c) => self.domain.constant(*c),
-            Expr::Bin { op, bits, a, b } if *bits == self.word => {
+            Expr::Bin { op, bits, a, b } => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
-                self.domain.binary(*op, &a, &b)?
+                self.domain.binary(*op, *bits, &a, &b)?
             }
-            Expr::Un { op, bits, a } if *bits == self.word => {
+            Expr::Un { op, bits, a } => {
                 let a = self.value(a)?;
-                self.domain.unary(*op, &a)?
+                self.domain.unary(*op, *bits, &a)?
             }
             Expr::Slice { a, lo, width } => {
                 let a = self.value(a)?;

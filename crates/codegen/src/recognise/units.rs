@@ -240,15 +240,18 @@ impl Domain for Forms<'_> {
         Form::constant(c as u32)
     }
 
-    fn binary(&self, op: BinOp, a: &Form, b: &Form) -> Option<Form> {
+    fn binary(&self, op: BinOp, bits: u8, a: &Form, b: &Form) -> Option<Form> {
+        if usize::from(bits) != WORD {
+            return None;
+        }
         match (a.as_const(), b.as_const()) {
             (Some(a), Some(b)) => Some(Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32)),
             _ => Form::bin(op, a, b),
         }
     }
 
-    fn unary(&self, op: UnOp, a: &Form) -> Option<Form> {
-        Form::of(Op::Un(op), &[a])
+    fn unary(&self, op: UnOp, bits: u8, a: &Form) -> Option<Form> {
+        (usize::from(bits) == WORD).then(|| Form::of(Op::Un(op), &[a]))?
     }
 
     fn slice(&self, a: &Form, lo: u8, width: u8) -> Option<Form> {

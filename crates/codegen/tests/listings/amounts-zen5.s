@@ -1,17 +1,17 @@
-movl %ecx, %r8d
+movq %rcx, %r8
 jmp .L0_2
-movl %esi, %edx
-movl %eax, %esi
+movq %rsi, %rdx
+movq %rax, %rsi
 leal (%rsi,%rsi), %eax
 imull %esi, %eax
 leal (%rdx,%rdx), %ecx
 imull %ecx, %edx
 xorl %eax, %edi
-movl %edx, %ecx
+movq %rdx, %rcx
 roll %cl, %edi
 addl (%r8d), %edi
 xorl %edx, %esi
-movl %eax, %ecx
+movq %rax, %rcx
 roll %cl, %esi
 addl %edi, %esi
 xorl %edx, %eax

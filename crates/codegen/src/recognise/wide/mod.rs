@@ -54,25 +54,27 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
     }
     for block in func.layout.clone() {
         // What has been computed in this block already, whole or for a part of it.
-        let mut made: HashMap<(u16, Vec<Value>), Value> = HashMap::new();
+        let mut made: HashMap<(u16, Vec<Value>, Type), Value> = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| values.loads.contains(r));
             if let Some(plan) = results.first().and_then(|r| plans.get(r)) {
                 let loc = func.insts[inst].loc;
+                let ty = func.ty(results[0]);
                 let args: Vec<Value> = plan.sources.iter().map(|&v| shifted(func, block, v, plan.down, loc)).collect();
+                let whole = if plan.low.is_some() { Type::I64 } else { ty };
                 let mut value = *made
-                    .entry((plan.function, args.clone()))
-                    .or_insert_with(|| func.append1(block, Op::Apply(plan.function), &args, Type::I64, loc));
+                    .entry((plan.function, args.clone(), whole))
+                    .or_insert_with(|| func.append1(block, Op::Apply(plan.function), &args, whole, loc));
                 if let Some(turn) = plan.low {
-                    value = low(func, block, value, turn, loc);
+                    value = if ty == Type::I64 { low(func, block, value, turn, loc) } else { narrow(func, block, value, turn, loc) };
                 }
                 if plan.mask != u64::MAX {
                     value = with_constant(func, block, BinOp::And, value, plan.mask, loc);
                 }
                 for &other in &plan.rest {
                     let other = func.resolve(other);
-                    value = func.append1(block, Op::Bin(BinOp::Xor), &[value, other], Type::I64, loc);
+                    value = func.append1(block, Op::Bin(BinOp::Xor), &[value, other], ty, loc);
                 }
                 func.replace(results[0], value);
             } else if !removable || results.iter().any(|r| needed.contains(r)) {
@@ -94,11 +96,18 @@ fn shifted(func: &mut Func, block: Block, v: Value, down: i32, loc: u32) -> Valu
 }
 
 fn with_constant(func: &mut Func, block: Block, op: BinOp, v: Value, constant: u64, loc: u32) -> Value {
-    let constant = func.append1(block, Op::Const(constant), &[], Type::I64, loc);
-    func.append1(block, Op::Bin(op), &[v, constant], Type::I64, loc)
+    let ty = func.ty(v);
+    let constant = func.append1(block, Op::Const(constant & ty.mask()), &[], ty, loc);
+    func.append1(block, Op::Bin(op), &[v, constant], ty, loc)
 }
 
-/// What [`Unit::low`] says, as operations.
+/// What [`Unit::low`] says, where values of 32 bits are computed as such.
+fn narrow(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value {
+    let half = func.append1(block, Op::Wrap, &[word], Type::I32, loc);
+    if turn == 0 { half } else { with_constant(func, block, BinOp::RotR, half, turn.into(), loc) }
+}
+
+/// What [`Unit::low`] says, as operations on words.
 fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value {
     let mut with = |op: BinOp, a: Value, c: u64| with_constant(func, block, op, a, c, loc);
     if turn == 0 {

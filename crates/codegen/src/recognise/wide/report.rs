@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     let (units, _) = units(machine);
     let mut module = module.clone();
-    crate::widen::widen(&mut module);
+    crate::front::words(&mut module, machine);
     let mut all: BTreeMap<(String, String, Option<String>, Option<String>), usize> = BTreeMap::new();
     for func in module.funcs.values() {
         let masks = Masks::new(func);

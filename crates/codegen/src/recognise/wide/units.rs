@@ -18,17 +18,18 @@ pub struct Unit {
     pub sources: usize,
     /// The number of [`ciphermill_ir::Op::Apply`].
     pub function: u16,
-    /// Only the low 32 bits count, rotated to the right by so many, their sign
-    /// extended.
+    /// Only the low 32 bits count, rotated to the right by so many; above them is their sign, or
+    /// zeros where that is how the machine holds 32 bits.
     pub low: Option<u32>,
 }
 
 /// Rotations of 32 bits that are tried.
 const TURNS: [u32; 4] = [0, 8, 16, 24];
 
-/// The low 32 bits of a word, rotated to the right, with their sign extended.
-fn low(word: u64, turn: u32) -> u64 {
-    ops::sext(u64::from((word as u32).rotate_right(turn)), 32) as u64
+/// The low 32 bits of a word, rotated to the right, as the machine holds 32 bits.
+fn low(machine: &Machine, word: u64, turn: u32) -> u64 {
+    let low = u64::from((word as u32).rotate_right(turn));
+    if machine.computes_narrow() { low } else { ops::sext(low, 32) as u64 }
 }
 
 /// All units of a machine, and the templates that compute them: template n is
@@ -44,7 +45,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             templates.push(instr.template(machine, dest, &instr.sources, function, false));
             let unit = Unit { name: instr.instr.name.clone(), sum, sources, function, low: None };
             let halves =
-                TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(w, turn)), low: Some(turn), ..unit.clone() });
+                TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(machine, w, turn)), low: Some(turn), ..unit.clone() });
             units.extend(std::iter::once(unit).chain(halves.into_iter().filter(|u| uses_all(&u.sum))));
         }
     }
@@ -67,12 +68,12 @@ impl Domain for Sums<'_> {
         Sum::constant(c)
     }
 
-    fn binary(&self, op: BinOp, a: &Sum<usize>, b: &Sum<usize>) -> Option<Sum<usize>> {
-        binary(op, a, b)
+    fn binary(&self, op: BinOp, bits: u8, a: &Sum<usize>, b: &Sum<usize>) -> Option<Sum<usize>> {
+        binary(op, bits.into(), a, b)
     }
 
-    fn unary(&self, op: UnOp, a: &Sum<usize>) -> Option<Sum<usize>> {
-        unary(op, a)
+    fn unary(&self, op: UnOp, bits: u8, a: &Sum<usize>) -> Option<Sum<usize>> {
+        unary(op, bits.into(), a)
     }
 
     fn slice(&self, a: &Sum<usize>, lo: u8, width: u8) -> Option<Sum<usize>> {
@@ -90,11 +91,13 @@ impl Domain for Sums<'_> {
     }
 }
 
-/// An operation of two sums, if it is such a sum for certain.
-pub fn binary<S: Copy + PartialEq>(op: BinOp, a: &Sum<S>, b: &Sum<S>) -> Option<Sum<S>> {
+/// An operation of two sums in so many bits, with zeros above, if it is such a sum for certain.
+pub fn binary<S: Copy + PartialEq>(op: BinOp, bits: u32, a: &Sum<S>, b: &Sum<S>) -> Option<Sum<S>> {
     if let (Some(x), Some(y)) = (a.as_constant(), b.as_constant()) {
-        return op.eval(x, y, 64).map(Sum::constant);
+        return op.eval(x, y, bits).map(Sum::constant);
     }
+    let cut = |x: &Sum<S>| if bits < 64 { x.through(|x| x & ops::mask(bits)) } else { x.clone() };
+    let (a, b) = (&cut(a), &cut(b));
     let disjoint = || a.possible() & b.possible() == 0;
     match op {
         BinOp::Xor => a.xor(b),
@@ -107,14 +110,14 @@ pub fn binary<S: Copy + PartialEq>(op: BinOp, a: &Sum<S>, b: &Sum<S>) -> Option<
         // Linear in the word for any amount.
         BinOp::Shl | BinOp::ShrU | BinOp::ShrS | BinOp::RotL | BinOp::RotR => {
             let by = b.as_constant()?;
-            Some(a.through(|x| op.eval(x, by, 64).unwrap_or(0)))
+            Some(a.through(|x| op.eval(x, by, bits).unwrap_or(0)))
         }
         _ => None,
     }
 }
 
 /// The same of one.
-pub fn unary<S: Copy + PartialEq>(op: UnOp, a: &Sum<S>) -> Option<Sum<S>> {
+pub fn unary<S: Copy + PartialEq>(op: UnOp, bits: u32, a: &Sum<S>) -> Option<Sum<S>> {
     let linear = matches!(op, UnOp::Bswap | UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32);
-    linear.then(|| a.through(|x| op.eval(x, 64)))
+    linear.then(|| a.through(|x| op.eval(x, bits)))
 }

@@ -29,8 +29,8 @@ impl Values {
             let i = &func.insts[inst];
             let [result] = i.results[..] else { continue };
             let found = match i.op {
-                Op::Load(m) => out.lookup(func, masks, data, m, i.args[0]),
-                op => out.combined(func, op, &i.args),
+                Op::Load(m) => out.lookup(func, masks, data, m, i.args[0], func.ty(result).mask()),
+                op => out.combined(func, op, func.ty(result).bits(), &i.args),
             };
             if let Some(sum) = found.filter(|s| !s.parts.is_empty()) {
                 if matches!(i.op, Op::Load(_)) {
@@ -47,14 +47,15 @@ impl Values {
         self.of.get(&v)
     }
 
-    fn combined(&self, func: &Func, op: Op, args: &[Value]) -> Option<Sum<Value>> {
+    fn combined(&self, func: &Func, op: Op, bits: u32, args: &[Value]) -> Option<Sum<Value>> {
         let arg = |v: Value| {
             let v = func.resolve(v);
             func.as_const(v).map(Sum::constant).or_else(|| self.of(v).cloned())
         };
         match (op, args) {
-            (Op::Bin(op), &[a, b]) => binary(op, &arg(a)?, &arg(b)?),
-            (Op::Un(op), &[a]) => unary(op, &arg(a)?),
+            (Op::Bin(op), &[a, b]) => binary(op, bits, &arg(a)?, &arg(b)?),
+            (Op::Un(op), &[a]) => unary(op, bits, &arg(a)?),
+            (Op::Wrap | Op::ZExt, &[a]) => Some(lower(&arg(a)?)),
             _ => None,
         }
     }
@@ -67,6 +68,7 @@ impl Values {
         data: &[DataSegment],
         m: MemAccess,
         addr: Value,
+        mask: u64,
     ) -> Option<Sum<Value>> {
         if m.space != Space::Linear {
             return None;
@@ -82,9 +84,14 @@ impl Values {
             let at = usize::try_from(root.checked_add(i)?.checked_sub(u64::from(first.addr))?).ok()?;
             let bytes = first.bytes.get(at..at.checked_add(size)?)?;
             let word = bytes.iter().rev().fold(0, |w, &b| w << 8 | u64::from(b));
-            Some(if m.signed { ops::sext(word, 8 * size as u32) as u64 } else { word })
+            Some(if m.signed { ops::sext(word, 8 * size as u32) as u64 & mask } else { word })
         })
     }
+}
+
+/// The lower half of a word.
+fn lower(sum: &Sum<Value>) -> Sum<Value> {
+    sum.through(|x| x & ops::mask(32))
 }
 
 /// What a value is cut from, if that is a single byte.
@@ -98,7 +105,7 @@ fn cut(func: &Func, masks: &Masks, v: Value) -> Option<Sum<Value>> {
             Op::Bin(BinOp::And | BinOp::Shl | BinOp::ShrU | BinOp::ShrS | BinOp::RotL | BinOp::RotR) => {
                 func.as_const(data.args[1]).is_some()
             }
-            Op::Un(_) => true,
+            Op::Un(_) | Op::Wrap | Op::ZExt => true,
             _ => false,
         };
         if !cuts {
@@ -111,9 +118,11 @@ fn cut(func: &Func, masks: &Masks, v: Value) -> Option<Sum<Value>> {
         let mut sum = Sum::source(chain[from], masks.possible(func, chain[from]));
         for &step in chain[..from].iter().rev() {
             let data = &func.insts[func.def_inst(step)?];
+            let bits = func.ty(step).bits();
             sum = match data.op {
-                Op::Bin(op) => binary(op, &sum, &Sum::constant(func.as_const(data.args[1])?))?,
-                Op::Un(op) => unary(op, &sum)?,
+                Op::Bin(op) => binary(op, bits, &sum, &Sum::constant(func.as_const(data.args[1])?))?,
+                Op::Un(op) => unary(op, bits, &sum)?,
+                Op::Wrap | Op::ZExt => lower(&sum),
                 _ => return None,
             };
         }
