@@ -5,6 +5,7 @@ use crate::search::{Users, outputs, subgraphs, users};
 use crate::text::{self, Written, expressible};
 use crate::{Candidate, Counts, Limits};
 use ciphermill_ir::{BinOp, Func, FuncId, Op, Value};
+use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Blocks that take less of the run than one part in so many are left out.
@@ -24,7 +25,7 @@ struct Place {
     runs: u64,
 }
 
-pub fn candidates(funcs: &[(FuncId, Func)], counts: &Counts, limits: Limits) -> Vec<Candidate> {
+pub fn candidates(funcs: &[(FuncId, Func)], machine: &Machine, counts: &Counts, limits: Limits) -> Vec<Candidate> {
     let of = |id: FuncId, block| counts.get(&(id, block)).copied().unwrap_or(0);
     let work = |id: FuncId, f: &Func| f.layout.iter().map(|&b| of(id, b) * f.blocks[b].insts.len() as u64).sum::<u64>();
     let total: u64 = funcs.iter().map(|(id, f)| work(*id, f)).sum();
@@ -39,7 +40,7 @@ pub fn candidates(funcs: &[(FuncId, Func)], counts: &Counts, limits: Limits) -> 
             let here: Vec<Value> =
                 func.blocks[block].insts.iter().filter(|&&i| expressible(func, i)).map(|&i| func.result(i)).collect();
             for nodes in subgraphs(func, block, &users, &here, limits) {
-                let Some(written) = text::write(func, &outputs(&users, &nodes), &nodes) else { continue };
+                let Some(written) = text::write(func, &outputs(&users, &nodes), &nodes, machine.computes_narrow()) else { continue };
                 let place = Place { func: *id, nodes, written, runs };
                 groups.entry(place.written.skeleton.clone()).or_default().push(place);
             }

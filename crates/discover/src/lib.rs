@@ -75,10 +75,10 @@ pub fn discover(
     limits: Limits,
 ) -> Vec<Candidate> {
     let (one, several): (Vec<_>, Vec<_>) =
-        cones::candidates(funcs, counts, limits).into_iter().partition(|c| c.outputs == 1);
+        cones::candidates(funcs, machine, counts, limits).into_iter().partition(|c| c.outputs == 1);
     let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
     if machine.word_bits == 64 {
-        kinds.push(wide::tables(module, counts));
+        kinds.push(wide::tables(module, machine, counts));
     } else if limits.inputs > 1 {
         kinds.push(maps::tables(module, counts));
     }

@@ -13,24 +13,30 @@ pub fn expressible(func: &Func, inst: Inst) -> bool {
     matches!(word, Type::I32 | Type::I64)
         && data.args.iter().all(|&v| func.ty(v) == word)
         && matches!(data.op, Op::Bin(_) | Op::Un(_) | Op::Cmp(_) | Op::Select)
-        && written(data.op, &["x"; 3]).is_some()
+        && written(data.op, &["x"; 3], false).is_some()
 }
 
-/// An operation of operands that are written out already.
-fn written(op: Op, args: &[&str]) -> Option<String> {
-    let infix = |sign: &str| Some(format!("({} {sign} {})", args[0], args[1]));
-    let call = |name: &str| Some(format!("{name}({})", args.join(", ")));
+/// An operation of operands that are written out already; `half` for one of 32 bits in
+/// words of 64.
+fn written(op: Op, args: &[&str], half: bool) -> Option<String> {
+    let call = |name: &str| Some(format!("{name}{}({})", if half { "32" } else { "" }, args.join(", ")));
+    let infix = |sign: &str, name: &str| match half {
+        true => call(name),
+        false => Some(format!("({} {sign} {})", args[0], args[1])),
+    };
+    let low = |text: Option<String>| text.map(|t| if half { format!("zext32({t})") } else { t });
+    let extended = |name: &str| low(Some(format!("{name}({})", args.join(", "))));
     match op {
         Op::Bin(op) => match op {
-            BinOp::Add => infix("+"),
-            BinOp::Sub => infix("-"),
-            BinOp::Mul => infix("*"),
-            BinOp::And => infix("&"),
-            BinOp::Or => infix("|"),
-            BinOp::Xor => infix("^"),
-            BinOp::Shl => infix("<<"),
-            BinOp::ShrU => infix(">>u"),
-            BinOp::ShrS => infix(">>s"),
+            BinOp::Add => infix("+", "add"),
+            BinOp::Sub => infix("-", "sub"),
+            BinOp::Mul => infix("*", "mul"),
+            BinOp::And => infix("&", "and"),
+            BinOp::Or => infix("|", "or"),
+            BinOp::Xor => infix("^", "xor"),
+            BinOp::Shl => infix("<<", "shl"),
+            BinOp::ShrU => infix(">>u", "shru"),
+            BinOp::ShrS => infix(">>s", "shrs"),
             BinOp::RotL => call("rotl"),
             BinOp::RotR => call("rotr"),
             _ => None,
@@ -39,19 +45,19 @@ fn written(op: Op, args: &[&str]) -> Option<String> {
             UnOp::Clz => call("clz"),
             UnOp::Ctz => call("ctz"),
             UnOp::Popcnt => call("popcnt"),
-            UnOp::SExt8 => call("sext8"),
-            UnOp::SExt16 => call("sext16"),
+            UnOp::SExt8 => extended("sext8"),
+            UnOp::SExt16 => extended("sext16"),
             UnOp::Bswap => call("bswap"),
-            UnOp::SExt32 => call("sext32"),
+            UnOp::SExt32 => extended("sext32"),
         },
-        Op::Cmp(op) => infix(match op {
-            CmpOp::Eq => "==",
-            CmpOp::Ne => "!=",
-            CmpOp::LtU => "<u",
-            CmpOp::LtS => "<s",
-            CmpOp::LeU => "<=u",
-            CmpOp::LeS => "<=s",
-        }),
+        Op::Cmp(op) => match op {
+            CmpOp::Eq => infix("==", "eq"),
+            CmpOp::Ne => infix("!=", "ne"),
+            CmpOp::LtU => infix("<u", "ltu"),
+            CmpOp::LtS => infix("<s", "lts"),
+            CmpOp::LeU => infix("<=u", "leu"),
+            CmpOp::LeS => infix("<=s", "les"),
+        },
         Op::Select => Some(format!("({} ? {} : {})", args[0], args[1], args[2])),
         _ => None,
     }
@@ -88,9 +94,11 @@ pub fn output(n: usize) -> String {
 /// Write out what `outputs` are, of values outside `nodes`: these become `rs1`,
 /// `rs2` and so on, in the order of their first use.
 ///
+/// `narrow` says that words have 64 bits and values of 32 are computed in 32.
+///
 /// What is the same but for the order of operands that may be exchanged reads the same
 /// ([`crate::order`]).
-pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<Written> {
+pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>, narrow: bool) -> Option<Written> {
     let rotates = if nodes.len() > ROTATE { rotates(func, outputs, nodes) } else { HashMap::new() };
     let within: BTreeSet<Value> = rotates.values().flat_map(|r| r.shifts).collect();
     let mut uses: HashMap<Value, usize> = outputs.iter().map(|&v| (v, 1)).collect();
@@ -104,7 +112,7 @@ pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> Option<
         }
     }
     Order::all(func, nodes, &uses)
-        .filter_map(|order| written_out(func, outputs, nodes, &rotates, &uses, order))
+        .filter_map(|order| written_out(func, outputs, nodes, &rotates, &uses, order, narrow))
         .min_by(|a, b| (&a.skeleton, &a.constants).cmp(&(&b.skeleton, &b.constants)))
 }
 
@@ -115,8 +123,10 @@ fn written_out(
     rotates: &HashMap<Value, Rotate>,
     uses: &HashMap<Value, usize>,
     order: Order,
+    narrow: bool,
 ) -> Option<Written> {
     let mut out = Writer {
+        narrow,
         func,
         nodes,
         rotates,
@@ -187,6 +197,7 @@ fn rotates(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>) -> HashMap<V
 }
 
 struct Writer<'a> {
+    narrow: bool,
     func: &'a Func,
     nodes: &'a BTreeSet<Value>,
     rotates: &'a HashMap<Value, Rotate>,
@@ -214,11 +225,12 @@ impl Writer<'_> {
             self.names.insert(v, name.clone());
             return Some(name);
         }
+        let half = self.narrow && self.func.ty(v) == Type::I32;
         let text = match self.rotates.get(&v).map(|r| (r.of, r.left)) {
             Some((of, left)) => {
                 let of = self.value(of)?;
                 self.constants.push(left);
-                format!("rotl({of}, {{{}}})", self.constants.len() - 1)
+                format!("rotl{}({of}, {{{}}})", if half { "32" } else { "" }, self.constants.len() - 1)
             }
             None => {
                 let data = &self.func.insts[self.func.def_inst(v)?];
@@ -227,7 +239,7 @@ impl Writer<'_> {
                     args.reverse();
                 }
                 let args: Vec<String> = args.iter().map(|&a| self.value(a)).collect::<Option<_>>()?;
-                written(op, &args.iter().map(String::as_str).collect::<Vec<_>>())?
+                written(op, &args.iter().map(String::as_str).collect::<Vec<_>>(), half)?
             }
         };
         if self.uses.get(&v).is_none_or(|&n| n < 2) {

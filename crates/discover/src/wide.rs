@@ -10,10 +10,11 @@ use crate::maps::{self, LOOKUP, factored, listed};
 use crate::{Candidate, Counts};
 use ciphermill_codegen::recognise::nibbles;
 use ciphermill_codegen::recognise::wide::values::Values;
-use ciphermill_codegen::widen::widen;
+use ciphermill_codegen::front::words;
 use ciphermill_ir::Module;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::ops::sext;
+use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Entries of 256 or 16 words, and what is done with one.
@@ -26,8 +27,7 @@ struct Found {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Then {
     Nothing,
-    /// Rotated to the left by the byte that was looked up, in so many bits; of 32, the
-    /// sign is extended.
+    /// Rotated to the left by the byte that was looked up, in so many bits.
     Turned(u32),
 }
 
@@ -35,9 +35,10 @@ enum Then {
 type Uses = (BTreeSet<u8>, usize, u64);
 
 /// Candidates for lookups in constant tables.
-pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
+pub fn tables(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candidate> {
     let mut module = module.clone();
-    widen(&mut module);
+    words(&mut module, machine);
+    let narrow = machine.computes_narrow();
     let mut found: BTreeMap<Found, Uses> = BTreeMap::new();
     for (id, func) in &module.funcs {
         let masks = Masks::new(func);
@@ -46,7 +47,7 @@ pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let Some(sum) = values.of(load).filter(|s| runs > 0 && s.parts.len() == 1) else { continue };
             let table: Vec<u64> = sum.parts[0].table.iter().map(|x| x ^ sum.constant).collect();
-            for (kind, position) in kinds(&table, sum.parts[0].byte) {
+            for (kind, position) in kinds(&table, sum.parts[0].byte, narrow) {
                 let uses = found.entry(kind).or_default();
                 uses.0.insert(position);
                 uses.1 += 1;
@@ -56,11 +57,11 @@ pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
     }
     // A rotation that is always by the same is none.
     let of_use = |(kind, uses): &(Found, Uses)| kind.then == Then::Nothing || uses.0.len() > 1;
-    found.into_iter().filter(of_use).map(|(kind, uses)| candidate(&kind, uses)).collect()
+    found.into_iter().filter(of_use).map(|(kind, uses)| candidate(&kind, uses, narrow)).collect()
 }
 
 /// What a table looked up with a byte may be, and the byte or nibble it is looked up with.
-fn kinds(table: &[u64], byte: u8) -> Vec<(Found, u8)> {
+fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(Found, u8)> {
     let Ok(whole) = <&[u64; 256]>::try_from(table) else { return Vec::new() };
     if nibbles::is_of_one(whole) {
         let first = nibbles::first(whole);
@@ -70,7 +71,7 @@ fn kinds(table: &[u64], byte: u8) -> Vec<(Found, u8)> {
     let mut all = vec![(Found { entries: table.to_vec(), then: Then::Nothing }, byte)];
     let by = 8 * u32::from(byte);
     if table.iter().any(|x| x >> 8 != 0) {
-        let words = table.iter().all(|&x| is_short(x)) && byte < 4;
+        let words = table.iter().all(|&x| is_short(x, narrow)) && byte < 4;
         let (bits, back): (u32, Vec<u64>) = match words {
             true => (32, table.iter().map(|&x| u64::from((x as u32).rotate_right(by))).collect()),
             false => (64, table.iter().map(|x| x.rotate_right(by)).collect()),
@@ -80,12 +81,12 @@ fn kinds(table: &[u64], byte: u8) -> Vec<(Found, u8)> {
     all
 }
 
-/// Is a word one of 32 bits with its sign extended?
-fn is_short(word: u64) -> bool {
-    sext(word, 32) as u64 == word
+/// Is a word one of 32 bits, as the machine holds them?
+fn is_short(word: u64, narrow: bool) -> bool {
+    if narrow { word >> 32 == 0 } else { sext(word, 32) as u64 == word }
 }
 
-fn candidate(kind: &Found, (positions, places, saves): Uses) -> Candidate {
+fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Candidate {
     let (width, name) = if kind.entries.len() == 16 { (4u32, "nb") } else { (8, "bs") };
     let immediate = positions.iter().any(|&p| p > 0);
     let log = width.ilog2();
@@ -108,7 +109,7 @@ fn candidate(kind: &Found, (positions, places, saves): Uses) -> Candidate {
         None => {
             let largest = kind.entries.iter().fold(0, |all, x| all | x);
             let bits = [8, 16, 32].into_iter().find(|bits| largest >> bits == 0).unwrap_or(64);
-            if bits == 64 && kind.entries.iter().all(|&x| is_short(x)) {
+            if bits == 64 && kind.entries.iter().all(|&x| is_short(x, false)) {
                 let low: Vec<u64> = kind.entries.iter().map(|x| x & u64::from(u32::MAX)).collect();
                 (format!("sext32(lookup[{index}])"), listed("lookup", 32, &low))
             } else {
@@ -119,6 +120,7 @@ fn candidate(kind: &Found, (positions, places, saves): Uses) -> Candidate {
     let semantics = match kind.then {
         Then::Nothing => format!("rd = {value}"),
         Then::Turned(64) => format!("rd = rotl({value}, {name} << {log})"),
+        Then::Turned(bits) if narrow => format!("rd = rotl{bits}({value}, {name} << {log})"),
         Then::Turned(bits) => format!(
             "let word = {value}; rd = sext{bits}((word << ({name} << {log})) | (word >>u ({bits} - ({name} << {log}))))"
         ),

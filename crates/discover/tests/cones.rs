@@ -28,7 +28,12 @@ fn found_in(module: &Module, inputs: usize, outputs: usize) -> Vec<Candidate> {
     let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
     let blocks = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1)));
     let counts: Counts = blocks.collect();
-    cones::candidates(&funcs, &counts, Limits { inputs, outputs, most: 100 })
+    cones::candidates(&funcs, &machine("rv32"), &counts, Limits { inputs, outputs, most: 100 })
+}
+
+fn machine(name: &str) -> ciphermill_machine::Machine {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    ciphermill_machine::load_from_dir(&root, name, &[], &[], &[]).expect("the machine file is good")
 }
 
 fn semantics(body: &str, inputs: usize) -> Vec<String> {
@@ -135,10 +140,26 @@ fn subgraphs_stay_convex() {
     ciphermill_opt::optimise(&mut module, &ciphermill_opt::Options::default()).expect("the module optimises");
     let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
     let counts: Counts = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1))).collect();
-    let all = cones::candidates(&funcs, &counts, Limits { inputs: 3, outputs: 2, most: 100 });
+    let all = cones::candidates(&funcs, &machine("rv32"), &counts, Limits { inputs: 3, outputs: 2, most: 100 });
     let wrong: Vec<_> = all.iter().filter(|c| c.semantics.contains('+') && c.semantics.contains('*')).collect();
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(all.iter().any(|c| c.semantics == "let part0 = (rs1 + rs2); rd = part0; rd2 = part0 ^ rs1"), "{all:?}");
+}
+
+/// Where words have 64 bits and instructions compute in 32, the semantics say which.
+#[test]
+fn operations_of_32_bits_are_written_as_such_in_wider_words() {
+    let text = "(module (func (export \"f\") (param i32 i32 i64) (result i64)
+        (i64.xor (i64.rotl (local.get 2) (i64.const 9))
+          (i64.extend_i32_u (i32.rotl (i32.add (local.get 0) (local.get 1)) (i32.const 5))))))";
+    let wasm = wat::parse_str(text).expect("the test's module is well formed");
+    let module = ciphermill_load::load(&wasm).expect("the test's module loads");
+    let funcs: Vec<(FuncId, Func)> = module.funcs.iter().map(|(id, f)| (id, f.clone())).collect();
+    let counts: Counts = funcs.iter().flat_map(|(id, f)| f.layout.iter().map(move |&b| ((*id, b), 1))).collect();
+    let all = cones::candidates(&funcs, &machine("x86_64"), &counts, Limits { inputs: 2, outputs: 1, most: 100 });
+    let found: Vec<&str> = all.iter().map(|c| c.semantics.as_str()).collect();
+    assert!(found.contains(&"rd = rotl32(add32(rs1, rs2), 5)"), "{found:?}");
+    assert!(found.contains(&"rd = rotl(rs1, 9) ^ rs2"), "{found:?}");
 }
 
 /// Two programs that differ in which operand of the sums stands first.
