@@ -118,16 +118,20 @@ def test_the_mix_of_threefish_is_one_instruction(cli, monkeypatch, tmp_path):
     assert len(re.findall(r"found \w+, \w+,", listing)) >= 72 * 4
 
 
-def test_a_round_table_on_words_of_64_bits(monkeypatch, tmp_path):
-    """Four tables that are one, rotated by the byte they belong to, are an S-box and a matrix."""
+@pytest.mark.parametrize("machine", ["rv64", "zen5"])
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_a_round_table_on_words_of_64_bits(machine, inputs, monkeypatch, tmp_path):
+    """Four tables that are one, rotated by the byte they belong to, are an S-box and a matrix; what
+    is looked up is added to another word, if there may be one."""
     monkeypatch.setattr(synthesis, "installed", lambda: False)
-    document = found("rijndael", "ttable", on="rv64", tries=1)
+    document = found("rijndael", "ttable", on=machine, tries=1, inputs=inputs)
     best = document["candidates"][document["best"]]
     assert (best["kind"], best["places"]) == ("tables", 16)
-    assert "linear(spread, lookup[(rs1 >>u (bs << 3))[7:0]])" in best["semantics"]
+    assert f"linear(spread, lookup[(rs{inputs} >>u (bs << 3))[7:0]])" in best["semantics"]
+    assert ("rd = rs1 ^ " in best["semantics"]) == (inputs == 2)
     path = tmp_path / "found.toml"
     discover.write(document, path)
-    measured = cm.run("rijndael", "rv64", variant="ttable", with_=str(path))
+    measured = cm.run("rijndael", machine, variant="ttable", with_=str(path))
     assert measured.verified and measured.cycles_per_block == best["cycles_per_block"]
 
 

@@ -78,7 +78,7 @@ pub fn discover(
         cones::candidates(funcs, machine, counts, limits).into_iter().partition(|c| c.outputs == 1);
     let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
     if machine.word_bits == 64 {
-        kinds.push(wide::tables(module, machine, counts));
+        kinds.push(wide::tables(module, machine, counts, limits));
     } else if limits.inputs > 1 {
         kinds.push(maps::tables(module, counts));
     }

@@ -7,21 +7,23 @@
 //! are.
 
 use crate::maps::{self, LOOKUP, factored, listed};
-use crate::{Candidate, Counts};
+use crate::{Candidate, Counts, Limits};
 use ciphermill_codegen::recognise::nibbles;
 use ciphermill_codegen::recognise::wide::values::Values;
 use ciphermill_codegen::front::words;
-use ciphermill_ir::Module;
+use ciphermill_ir::{BinOp, Func, Module, Op, Value};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::ops::sext;
 use ciphermill_machine::Machine;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Entries of 256 or 16 words, and what is done with one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Found {
     entries: Vec<u64>,
     then: Then,
+    /// Another register is added.
+    added: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +37,7 @@ enum Then {
 type Uses = (BTreeSet<u8>, usize, u64);
 
 /// Candidates for lookups in constant tables.
-pub fn tables(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candidate> {
+pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limits) -> Vec<Candidate> {
     let mut module = module.clone();
     words(&mut module, machine);
     let narrow = machine.computes_narrow();
@@ -43,15 +45,22 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candid
     for (id, func) in &module.funcs {
         let masks = Masks::new(func);
         let values = Values::new(func, &masks, &module.data);
+        let sums = summed(func);
         for (block, load) in maps::results(func).filter(|(_, v)| values.loads.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let Some(sum) = values.of(load).filter(|s| runs > 0 && s.parts.len() == 1) else { continue };
             let table: Vec<u64> = sum.parts[0].table.iter().map(|x| x ^ sum.constant).collect();
             for (kind, position) in kinds(&table, sum.parts[0].byte, narrow) {
-                let uses = found.entry(kind).or_default();
+                let uses = found.entry(kind.clone()).or_default();
                 uses.0.insert(position);
                 uses.1 += 1;
                 uses.2 += runs * (LOOKUP - 1);
+                if limits.inputs > 1 && sums.contains(&load) {
+                    let uses = found.entry(Found { added: true, ..kind }).or_default();
+                    uses.0.insert(position);
+                    uses.1 += 1;
+                    uses.2 += runs * LOOKUP;
+                }
             }
         }
     }
@@ -60,15 +69,36 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candid
     found.into_iter().filter(of_use).map(|(kind, uses)| candidate(&kind, uses, narrow)).collect()
 }
 
+/// Values that nothing but one sum over GF(2) reads.
+fn summed(func: &Func) -> HashSet<Value> {
+    let (mut once, mut others) = (HashSet::new(), HashSet::new());
+    for &block in &func.layout {
+        for &inst in &func.blocks[block].insts {
+            let data = &func.insts[inst];
+            for &v in &data.args {
+                let v = func.resolve(v);
+                if data.op != Op::Bin(BinOp::Xor) || !once.insert(v) {
+                    others.insert(v);
+                }
+            }
+        }
+        func.blocks[block].term.for_each_value(|v| {
+            others.insert(func.resolve(v));
+        });
+    }
+    once.retain(|v| !others.contains(v));
+    once
+}
+
 /// What a table looked up with a byte may be, and the byte or nibble it is looked up with.
 fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(Found, u8)> {
     let Ok(whole) = <&[u64; 256]>::try_from(table) else { return Vec::new() };
     if nibbles::is_of_one(whole) {
         let first = nibbles::first(whole);
         let entries = (0..16).map(|x| table[x << first]).collect();
-        return vec![(Found { entries, then: Then::Nothing }, 2 * byte + (first / 4) as u8)];
+        return vec![(Found { entries, then: Then::Nothing, added: false }, 2 * byte + (first / 4) as u8)];
     }
-    let mut all = vec![(Found { entries: table.to_vec(), then: Then::Nothing }, byte)];
+    let mut all = vec![(Found { entries: table.to_vec(), then: Then::Nothing, added: false }, byte)];
     let by = 8 * u32::from(byte);
     if table.iter().any(|x| x >> 8 != 0) {
         let words = table.iter().all(|&x| is_short(x, narrow)) && byte < 4;
@@ -76,7 +106,7 @@ fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(Found, u8)> {
             true => (32, table.iter().map(|&x| u64::from((x as u32).rotate_right(by))).collect()),
             false => (64, table.iter().map(|x| x.rotate_right(by)).collect()),
         };
-        all.push((Found { entries: back, then: Then::Turned(bits) }, byte));
+        all.push((Found { entries: back, then: Then::Turned(bits), added: false }, byte));
     }
     all
 }
@@ -90,9 +120,10 @@ fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Ca
     let (width, name) = if kind.entries.len() == 16 { (4u32, "nb") } else { (8, "bs") };
     let immediate = positions.iter().any(|&p| p > 0);
     let log = width.ilog2();
+    let (from, sum) = if kind.added { ("rs2", "rs1 ^ ") } else { ("rs1", "") };
     let index = match immediate {
-        true => format!("(rs1 >>u ({name} << {log}))[{}:0]", width - 1),
-        false => format!("rs1[{}:0]", width - 1),
+        true => format!("({from} >>u ({name} << {log}))[{}:0]", width - 1),
+        false => format!("{from}[{}:0]", width - 1),
     };
     let short: Option<[u32; 256]> = kind
         .entries
@@ -118,16 +149,16 @@ fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Ca
         }
     };
     let semantics = match kind.then {
-        Then::Nothing => format!("rd = {value}"),
-        Then::Turned(64) => format!("rd = rotl({value}, {name} << {log})"),
-        Then::Turned(bits) if narrow => format!("rd = rotl{bits}({value}, {name} << {log})"),
+        Then::Nothing => format!("rd = {sum}{value}"),
+        Then::Turned(64) => format!("rd = {sum}rotl({value}, {name} << {log})"),
+        Then::Turned(bits) if narrow => format!("rd = {sum}rotl{bits}({value}, {name} << {log})"),
         Then::Turned(bits) => format!(
-            "let word = {value}; rd = sext{bits}((word << ({name} << {log})) | (word >>u ({bits} - ({name} << {log}))))"
+            "let word = {value}; rd = {sum}sext{bits}((word << ({name} << {log})) | (word >>u ({bits} - ({name} << {log}))))"
         ),
     };
     Candidate {
         kind: "tables",
-        registers: ["rd", "rs1"].map(str::to_owned).to_vec(),
+        registers: ["rd", "rs1", "rs2"].iter().take(if kind.added { 3 } else { 2 }).map(|&r| r.to_owned()).collect(),
         outputs: 1,
         immediates: if immediate {
             vec![(name.to_owned(), positions.iter().map(|&p| i64::from(p)).collect())]
@@ -136,7 +167,7 @@ fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Ca
         },
         semantics,
         constants,
-        operations: LOOKUP as usize,
+        operations: LOOKUP as usize + usize::from(kind.added),
         places,
         saves,
     }

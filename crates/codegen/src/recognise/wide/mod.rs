@@ -42,6 +42,17 @@ struct Plan {
     down: i32,
     sources: Vec<Value>,
     rest: Vec<Value>,
+    /// Instead of one instruction: what else is added, and how.
+    chain: Vec<Link>,
+}
+
+/// An instruction that adds to a value.
+#[derive(Clone)]
+struct Link {
+    function: u16,
+    /// Which of its two sources the value is.
+    place: usize,
+    source: Value,
 }
 
 /// Replace what the machine's table and matrix instructions compute.
@@ -62,6 +73,11 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
                 let loc = func.insts[inst].loc;
                 let ty = func.ty(results[0]);
                 let args: Vec<Value> = plan.sources.iter().map(|&v| shifted(func, block, v, plan.down, loc)).collect();
+                if !plan.chain.is_empty() {
+                    let value = linked(func, block, plan, ty, loc);
+                    func.replace(results[0], value);
+                    continue;
+                }
                 let whole = if plan.low.is_some() { Type::I64 } else { ty };
                 let mut value = *made
                     .entry((plan.function, args.clone(), whole))
@@ -83,6 +99,18 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
         }
     }
     func.resolve_all();
+}
+
+/// The value of a chain.
+fn linked(func: &mut Func, block: Block, plan: &Plan, ty: Type, loc: u32) -> Value {
+    let rest: Vec<Value> = plan.rest.iter().map(|&v| func.resolve(v)).collect();
+    let sum = rest.into_iter().reduce(|a, b| func.append1(block, Op::Bin(BinOp::Xor), &[a, b], ty, loc));
+    let start = sum.unwrap_or_else(|| func.append1(block, Op::Const(0), &[], ty, loc));
+    plan.chain.iter().fold(start, |value, link| {
+        let mut args = vec![func.resolve(link.source)];
+        args.insert(link.place, value);
+        func.append1(block, Op::Apply(link.function), &args, ty, loc)
+    })
 }
 
 /// A value shifted down, or up by a negative number.
@@ -123,11 +151,12 @@ fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value
 /// The plans of the values that have one, and all values that are needed.
 fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<Value, Plan>, HashSet<Value>) {
     let mut todo = roots(func, &values.loads);
+    let uses = crate::align::use_counts(func);
     let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
         let Some(inst) = func.def_inst(v).filter(|_| needed.insert(v)) else { continue };
-        match choose(units, sums, values, v) {
+        match choose(units, sums, values, v).or_else(|| chained(units, sums, values, &uses, v)) {
             Some(plan) => {
                 todo.extend(plan.sources.iter().chain(&plan.rest));
                 plans.insert(v, plan);
@@ -138,15 +167,38 @@ fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<V
     (plans, needed)
 }
 
+/// A sum with lookups that nothing else reads: each of them is added by the instruction that
+/// looks up.
+fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u32>, v: Value) -> Option<Plan> {
+    sums.parts(v)?;
+    let adds = |term: Value| {
+        let wanted = values.of(term).filter(|_| values.loads.contains(&term) && uses.get(&term) == Some(&1))?;
+        units.iter().find_map(|unit| {
+            let place = unit.added?;
+            let plan = looked_up(unit, wanted).filter(|plan| plan.down == 0)?;
+            Some(Link { function: unit.function, place, source: plan.sources[0] })
+        })
+    };
+    let (mut chain, mut rest) = (Vec::new(), Vec::new());
+    for term in sums.flatten(v, &mut |_| false) {
+        match adds(term) {
+            Some(link) => chain.push(link),
+            None => rest.push(term),
+        }
+    }
+    let sources = chain.iter().map(|link| link.source).collect();
+    (!chain.is_empty()).then_some(Plan { function: 0, low: None, mask: u64::MAX, down: 0, sources, rest, chain })
+}
+
 fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Plan> {
     let (all, rest) = tables_of(sums, values, v)?;
     if all.parts.len() < LEAST_TABLES {
         return if values.loads.contains(&v) { single(units, &all) } else { None };
     }
     let whole = |unit: &Unit| {
-        Some(Plan { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone() })
+        Some(Plan { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone(), chain: Vec::new() })
     };
-    units.iter().find_map(whole).or_else(|| masked(units, &all, &rest))
+    units.iter().filter(|u| u.added.is_none()).find_map(whole).or_else(|| masked(units, &all, &rest))
 }
 
 /// An instruction that gives more than is wanted, and a mask.
@@ -155,30 +207,34 @@ fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<Plan> {
     if wanted.parts.len() < LEAST_UNDER_MASK || mask == u64::MAX {
         return None;
     }
-    units.iter().filter(|u| u.low.is_none()).find_map(|unit| {
+    units.iter().filter(|u| u.low.is_none() && u.added.is_none()).find_map(|unit| {
         let cut = Unit { sum: unit.sum.through(|x| x & mask), ..unit.clone() };
-        Some(Plan { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec() })
+        Some(Plan { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec(), chain: Vec::new() })
     })
 }
 
 /// An instruction that looks up one byte or nibble, put to one that stands anywhere.
 fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<Plan> {
-    let [part] = &wanted.parts[..] else { return None };
-    let plans = units.iter().filter(|u| u.low.is_none() && u.sum.constant == wanted.constant).filter_map(|unit| {
-        let [own] = &unit.sum.parts[..] else { return None };
-        let nibble = nibbles::is_of_one(&own.table) && nibbles::is_of_one(&part.table);
-        let at = |table: &sum::Table| if nibble { nibbles::first(table) } else { 0 };
-        let (from, to) = (at(&part.table), at(&own.table));
-        let entries = if nibble { 16 } else { 256 };
-        if (0..entries).any(|x| part.table[x << from] != own.table[x << to]) {
-            return None;
-        }
-        let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
-        let down = place(part.byte, from) - place(own.byte, to);
-        Some(Plan { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new() })
-    });
+    let plans = units.iter().filter(|u| u.added.is_none()).filter_map(|unit| looked_up(unit, wanted));
     // One that takes the byte where it stands needs no shift.
     plans.min_by_key(|plan| plan.down != 0)
+}
+
+fn looked_up(unit: &Unit, wanted: &Sum<Value>) -> Option<Plan> {
+    let ([part], [own]) = (&wanted.parts[..], &unit.sum.parts[..]) else { return None };
+    if unit.low.is_some() || unit.sum.constant != wanted.constant {
+        return None;
+    }
+    let nibble = nibbles::is_of_one(&own.table) && nibbles::is_of_one(&part.table);
+    let at = |table: &sum::Table| if nibble { nibbles::first(table) } else { 0 };
+    let (from, to) = (at(&part.table), at(&own.table));
+    let entries = if nibble { 16 } else { 256 };
+    if (0..entries).any(|x| part.table[x << from] != own.table[x << to]) {
+        return None;
+    }
+    let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
+    let down = place(part.byte, from) - place(own.byte, to);
+    Some(Plan { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new(), chain: Vec::new() })
 }
 
 /// The tables in a value's sum, and its other terms.

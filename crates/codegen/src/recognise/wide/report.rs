@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The sums of tables in an optimised module that are no part of others.
 pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
-    let (units, _) = units(machine);
+    let (mut units, _) = units(machine);
+    units.retain(|u| u.added.is_none());
     let mut module = module.clone();
     crate::front::words(&mut module, machine);
     let mut all: BTreeMap<(String, String, Option<String>, Option<String>), usize> = BTreeMap::new();

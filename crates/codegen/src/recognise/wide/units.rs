@@ -21,6 +21,21 @@ pub struct Unit {
     /// Only the low 32 bits count, rotated to the right by so many; above them is their sign, or
     /// zeros where that is how the machine holds 32 bits.
     pub low: Option<u32>,
+    /// A source that is added to the sum as it is.
+    pub added: Option<usize>,
+}
+
+impl Unit {
+    /// The same with what is added left out of the sum, if a source is.
+    fn without_added(&self) -> Option<Unit> {
+        let added = (0..self.sources).find(|&s| {
+            let own: Vec<_> = self.sum.parts.iter().filter(|p| p.source == s).collect();
+            let whole = Sum::source(s, u64::MAX);
+            own.len() == whole.parts.len() && whole.parts.iter().all(|p| own.contains(&p))
+        })?;
+        let parts = self.sum.parts.iter().filter(|p| p.source != added).cloned().collect();
+        Some(Unit { sum: Sum { parts, constant: self.sum.constant }, added: Some(added), ..self.clone() })
+    }
 }
 
 /// Rotations of 32 bits that are tried.
@@ -43,10 +58,11 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
         if (1..=2).contains(&sources) && uses_all(&sum) {
             let function = templates.len() as u16;
             templates.push(instr.template(machine, dest, &instr.sources, function, false));
-            let unit = Unit { name: instr.instr.name.clone(), sum, sources, function, low: None };
+            let unit = Unit { name: instr.instr.name.clone(), sum, sources, function, low: None, added: None };
             let halves =
                 TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(machine, w, turn)), low: Some(turn), ..unit.clone() });
-            units.extend(std::iter::once(unit).chain(halves.into_iter().filter(|u| uses_all(&u.sum))));
+            let bare = unit.without_added();
+            units.extend(std::iter::once(unit).chain(halves.into_iter().filter(|u| uses_all(&u.sum))).chain(bare));
         }
     }
     (units, templates)
