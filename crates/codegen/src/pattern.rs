@@ -307,6 +307,8 @@ fn pat(e: &Expr, lets: &[Pat], width: Width) -> Option<Pat> {
         }
         Expr::Cmp { op, bits, a, b } if *bits == word => Pat::Cmp(*op, sub(a)?, sub(b)?),
         Expr::Select { cond, then, els } => Pat::Select(sub(cond)?, sub(then)?, sub(els)?),
+        // Bits that 32 have not.
+        Expr::Slice { lo, width, .. } if lo + width > word => return None,
         Expr::Slice { a, lo, width } => {
             let shifted = match lo {
                 0 => sub(a)?,

@@ -105,7 +105,12 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
 fn linked(func: &mut Func, block: Block, plan: &Plan, ty: Type, loc: u32) -> Value {
     let rest: Vec<Value> = plan.rest.iter().map(|&v| func.resolve(v)).collect();
     let sum = rest.into_iter().reduce(|a, b| func.append1(block, Op::Bin(BinOp::Xor), &[a, b], ty, loc));
-    let start = sum.unwrap_or_else(|| func.append1(block, Op::Const(0), &[], ty, loc));
+    let start = match sum {
+        None => func.append1(block, Op::Const(0), &[], ty, loc),
+        // The instruction adds all of a word, where the sum would have read half of it.
+        Some(v) if ty == Type::I32 && func.ty(v) == Type::I64 => func.append1(block, Op::Wrap, &[v], ty, loc),
+        Some(v) => v,
+    };
     plan.chain.iter().fold(start, |value, link| {
         let mut args = vec![func.resolve(link.source)];
         args.insert(link.place, value);
