@@ -136,6 +136,7 @@ impl<'a> Front<'a> {
             halves::spread(&mut func, m, self.matcher);
             halves::scale(&mut func, self.matcher);
         }
+        // Masks are paired in one width only.
         if !m.computes_narrow() {
             masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
         }

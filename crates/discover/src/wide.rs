@@ -10,6 +10,7 @@ use crate::maps::{self, LOOKUP, factored, listed};
 use crate::{Candidate, Counts, Limits};
 use ciphermill_codegen::recognise::nibbles;
 use ciphermill_codegen::recognise::wide::values::Values;
+use ciphermill_codegen::align::use_counts;
 use ciphermill_codegen::front::words;
 use ciphermill_ir::{BinOp, Func, Module, Op, Value};
 use ciphermill_ir::bits::Masks;
@@ -71,23 +72,10 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
 
 /// Values that nothing but one sum over GF(2) reads.
 fn summed(func: &Func) -> HashSet<Value> {
-    let (mut once, mut others) = (HashSet::new(), HashSet::new());
-    for &block in &func.layout {
-        for &inst in &func.blocks[block].insts {
-            let data = &func.insts[inst];
-            for &v in &data.args {
-                let v = func.resolve(v);
-                if data.op != Op::Bin(BinOp::Xor) || !once.insert(v) {
-                    others.insert(v);
-                }
-            }
-        }
-        func.blocks[block].term.for_each_value(|v| {
-            others.insert(func.resolve(v));
-        });
-    }
-    once.retain(|v| !others.contains(v));
-    once
+    let uses = use_counts(func);
+    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).map(|&i| &func.insts[i]);
+    let terms = insts.filter(|data| data.op == Op::Bin(BinOp::Xor)).flat_map(|data| &data.args);
+    terms.map(|&v| func.resolve(v)).filter(|v| uses.get(v) == Some(&1)).collect()
 }
 
 /// What a table looked up with a byte may be, and the byte or nibble it is looked up with.

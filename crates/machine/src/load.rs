@@ -170,7 +170,7 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
             let error = format!("extension `{name}` is for words of {} bits", bits.as_int().unwrap_or(0));
             let other = machine.unwrap_or(0);
             return Err(bits.place.error(error).mend(format!(
-                "take one for words of {other} bits, as `zbb_rv64` is on rv64 what `zbb` is on rv32"
+                "take one for words of {other} bits; `ciphermill list extensions` has them"
             )));
         }
     }
