@@ -171,6 +171,7 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         inline_budget: INLINE_BUDGET,
         profile: form.seen.trips.clone(),
         steady: form.seen.steady.clone(),
+        varied: form.seen.varied.clone(),
         keep_loads: true,
         promote: true,
         if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },

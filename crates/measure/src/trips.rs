@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub struct Seen {
     pub trips: Vec<LoopTrips>,
     pub steady: Vec<Steady>,
+    /// Conditions that were not.
+    pub varied: Vec<u32>,
 }
 
 /// Loops of rounds and their trip counts, and steady conditions, by a run on messages of one
@@ -42,13 +44,17 @@ pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Re
         counts.iter().all(|&c| c == trips).then_some(LoopTrips { first: site.first, last: site.last, trips })
     };
     let trips = loop_sites(module).iter().filter_map(of).collect();
-    Ok(Seen { trips, steady: steady(module, &runs) })
+    let known = known(module, &runs);
+    let varied = known.iter().filter(|(_, values)| values.len() == 2).map(|(&loc, _)| loc).collect();
+    Ok(Seen { trips, steady: steady(&known), varied })
 }
 
-/// Conditions of branches that were always true or always false, and what switches always hung on.
-fn steady(module: &Module, runs: &[Edges]) -> Vec<Steady> {
-    // The values that each was seen to have; none where that cannot be told.
-    let mut seen: BTreeMap<u32, BTreeSet<Option<u32>>> = BTreeMap::new();
+/// What conditions of branches and switches were seen to be, by where they are computed: none of
+/// it where that cannot be told.
+type Known = BTreeMap<u32, BTreeSet<Option<u32>>>;
+
+fn known(module: &Module, runs: &[Edges]) -> Known {
+    let mut seen = Known::new();
     for (id, func) in module.funcs.iter() {
         for &block in &func.layout {
             let went = |to: Block| runs.iter().any(|edges| edges.contains_key(&(id, block, to)));
@@ -70,15 +76,20 @@ fn steady(module: &Module, runs: &[Edges]) -> Vec<Steady> {
             }
         }
     }
+    seen
+}
+
+/// Conditions of branches that were always true or always false, and what switches always hung on.
+fn steady(known: &Known) -> Vec<Steady> {
     let steady = |(&loc, values): (&u32, &BTreeSet<Option<u32>>)| {
         let value = (*values.first()?)?;
         (loc != 0 && values.len() == 1).then_some(Steady { loc, value })
     };
-    seen.iter().filter_map(steady).collect()
+    known.iter().filter_map(steady).collect()
 }
 
 /// Note what a branch shows of its condition, and of what that compares with zero.
-fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut BTreeMap<u32, BTreeSet<Option<u32>>>) {
+fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut Known) {
     while let Some(data) = func.def_inst(cond).map(|inst| &func.insts[inst]) {
         seen.entry(data.loc).or_default().extend((0..2).filter(|&i| truth[i as usize]).map(Some));
         // What is compared with zero is true where this is not.

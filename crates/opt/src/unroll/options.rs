@@ -21,6 +21,9 @@ pub struct Unroll {
     /// What is known from a run about conditions. Loops in which one of these does not change
     /// are written once more for it, see `specialise.rs`.
     pub steady: Vec<Steady>,
+    /// Offsets in the module of conditions that a run showed to be true at times and false at
+    /// others, as what ends a loop is.
+    pub varied: Vec<u32>,
     /// `licm` leaves loads where they are.
     pub keep_loads: bool,
     /// Places in memory that a loop of one block reads and writes at the same
@@ -37,7 +40,7 @@ pub struct Unroll {
 impl Unroll {
     /// Is anything asked for?
     pub fn is_active(&self) -> bool {
-        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, only: _ } = self;
+        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;
         *full_budget > 0
             || *jam > 1
             || *inline_budget > 0

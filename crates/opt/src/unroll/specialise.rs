@@ -32,7 +32,8 @@
 //! of the counter has to be; additions, exclusive ors, shifts and the like on
 //! the way from the root are turned round. Shifts lose bits and a bound can be
 //! reached in several ways, so the result is a guess, which is accepted when
-//! running the counters from it ([`super::trips`]) gives the count.
+//! running the counters from it ([`super::trips`]) gives the count. Of a loop with several
+//! branches out of it those count by which the run left it.
 
 use super::copy::{self, Copy};
 use super::counted::{Bound, Counted, Test};
@@ -47,6 +48,9 @@ use ciphermill_ir::{BinOp, Block, CmpOp, Func, Module, Op, Space, Target, Termin
 
 /// Levels of operations between a root and a counter, and in front of a loop.
 const DEPTH: u32 = 8;
+/// A loop may be copied for a condition that is so many times what an unrolled loop may come to:
+/// of the copy only what the condition chooses is left, and the original is there for the rest.
+const COPIED: u32 = 2;
 /// Versions made in one function.
 const MAX_VERSIONS: usize = 64;
 
@@ -56,7 +60,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     }
     let mut aliases = Aliases::with_promises(module, options);
     super::for_each_chosen(module, options, |_, id, func| {
-        let mut done: Vec<(Block, Value, u64)> = Vec::new();
+        let mut done: Vec<(Block, Option<Count>)> = Vec::new();
         // Blocks of originals: where other counts are not looked for, and other conditions.
         let (mut uncounted, mut unasked): (Vec<Block>, Vec<Block>) = Default::default();
         while done.len() < MAX_VERSIONS {
@@ -66,11 +70,11 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
             let counted = pass.find(func, &done, &uncounted);
             let Some(version) = counted.or_else(|| pass.steady(func, &unasked)) else { break };
             let data = graph.data(version.id);
-            done.push((data.header, version.root, version.c));
             unasked.extend(&data.blocks);
-            if version.steady {
+            if version.counted.is_none() {
                 uncounted.extend(&data.blocks);
             }
+            done.push((data.header, version.counted));
             pass.write(func, &version);
         }
         !done.is_empty()
@@ -92,9 +96,12 @@ struct Version {
     c: u64,
     /// Other values of the loop that are the root.
     also: Vec<Value>,
-    /// The original is not to be copied again.
-    steady: bool,
+    /// The loop that turns so often; none for a condition. The original is then not copied again.
+    counted: Option<Count>,
 }
+
+/// The header of a loop that counts, and what is known of it.
+type Count = (Block, LoopTrips);
 
 struct Pass<'a> {
     aliases: &'a Aliases,
@@ -103,20 +110,39 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn find(&self, func: &Func, done: &[(Block, Value, u64)], uncounted: &[Block]) -> Option<Version> {
+    /// A loop to copy for how often it turns, or one in it does: by a branch that the run is known
+    /// to have left it by, where there is one.
+    fn find(&self, func: &Func, done: &[(Block, Option<Count>)], uncounted: &[Block]) -> Option<Version> {
+        let ids = || self.graph.loops.loops.keys().filter(|&id| !uncounted.contains(&self.graph.data(id).header));
+        let by = |id, known| self.by_count(func, id, done, |c| self.left(func, c) == known);
+        ids().find_map(|id| by(id, Some(true))).or_else(|| ids().find_map(|id| by(id, None)))
+    }
+
+    fn by_count(
+        &self,
+        func: &Func,
+        id: LoopId,
+        done: &[(Block, Option<Count>)],
+        which: impl Fn(&Counted) -> bool,
+    ) -> Option<Version> {
         let profile = &self.options.unroll.profile;
-        for id in self.graph.loops.loops.keys().filter(|&id| !uncounted.contains(&self.graph.data(id).header)) {
-            for counted in Counted::of(func, self.graph, id) {
-                for entry in entries(profile, func.insts[counted.stepper].loc) {
-                    let Some((root, c)) = self.solve(func, id, &counted, entry.trips) else { continue };
-                    let Some(widest) = self.widest(func, id, root) else { continue };
-                    if !done.contains(&(self.graph.data(widest).header, root, c)) {
-                        return Some(Version { id: widest, root, c, also: Vec::new(), steady: false });
-                    }
-                }
-            }
-        }
-        None
+        Counted::of(func, self.graph, id).into_iter().filter(which).find_map(|counted| {
+            entries(profile, func.insts[counted.stepper].loc).into_iter().find_map(|entry| {
+                let (root, c) = self.solve(func, id, &counted, entry.trips)?;
+                let widest = self.widest(func, id, root)?;
+                let counted = Some((self.graph.data(id).header, entry));
+                let new = !done.contains(&(self.graph.data(widest).header, counted));
+                new.then(|| Version { id: widest, root, c, also: Vec::new(), counted })
+            })
+        })
+    }
+
+    /// Was a loop left by this of its branches, where that is known?
+    fn left(&self, func: &Func, counted: &Counted) -> Option<bool> {
+        let loc = func.insts[func.def_inst(counted.exit.cond)?].loc;
+        let unroll = &self.options.unroll;
+        let always = unroll.steady.iter().find(|s| s.loc == loc).map(|s| (s.value != 0) == counted.exit.when_true);
+        always.or_else(|| unroll.varied.contains(&loc).then_some(true))
     }
 
     /// A loop with a condition, or a switch, that does not change in it and was always the same.
@@ -137,13 +163,13 @@ impl Pass<'_> {
             }
             let id = self.widest(func, self.graph.loops.innermost(block)?, root)?;
             let blocks = &self.graph.data(id).blocks;
-            if 2 * size(func, blocks) > self.options.unroll.full_budget {
+            if size(func, blocks) > COPIED * self.options.unroll.full_budget {
                 return None;
             }
             let results = blocks.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
             let equal = |v: &Value| *v != root && self.equal(func, *v, root, DEPTH) && self.movable(func, id, *v, DEPTH);
             let also = results.copied().filter(equal).collect();
-            Some(Version { id, root, c: u64::from(if is_condition { value.min(1) } else { value }), also, steady: true })
+            Some(Version { id, root, c: u64::from(if is_condition { value.min(1) } else { value }), also, counted: None })
         })
     }
 
