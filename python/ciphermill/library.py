@@ -73,8 +73,9 @@ def _named(kind: str, name: str, folder: Path, known: list[str]) -> Path:
     if name in known:
         return folder / f"{name}.toml"
     if name.endswith(".toml"):
-        if not Path(name).is_file():
-            raise InputError(f"{name}: no such file; give a file that exists, or one of {', '.join(known)}")
+        if not paths.is_file(Path(name)):
+            wrong = "a folder, not a file" if paths.is_dir(Path(name)) else "no such file"
+            raise InputError(f"{name}: {wrong}; give a file that exists, or one of {', '.join(known)}")
         return Path(name)
     raise InputError(
         f"no {kind} {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}; "

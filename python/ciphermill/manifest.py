@@ -108,13 +108,13 @@ def find(cipher: str) -> Cipher:
         return load(paths.CIPHERS / cipher / FILE)
     path = Path(cipher)
     if path.suffix in (".c", ".wasm") or path.name == FILE or path.suffix == ".toml":
-        if not path.is_file():
+        if not paths.is_file(path):
             wrong = "a folder, not a file" if path.is_dir() else "no such file"
             raise InputError(f"{cipher}: {wrong}; give a file that exists, or one of {', '.join(known)}")
         return load(path) if path.suffix == ".toml" else _single(path)
-    if path.is_dir() and (path / FILE).is_file():
-        return load(path / FILE)
-    if path.is_dir():
+    if paths.is_dir(path):
+        if paths.is_file(path / FILE):
+            return load(path / FILE)
         raise InputError(f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)")
     raise InputError(
         f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from . import scratch
@@ -58,6 +59,26 @@ def shown(path: Path) -> str:
     return str(path)
 
 
+def is_file(path: Path, where: str | None = None) -> bool:
+    """Whether a path that the user gave is a file; `where` names it in a message."""
+    return _asked(path.is_file, where or str(path))
+
+
+def is_dir(path: Path, where: str | None = None) -> bool:
+    """Whether it is a folder."""
+    return _asked(path.is_dir, where or str(path))
+
+
+def _asked(question: Callable[[], bool], where: str) -> bool:
+    """An answer, or why there is none: a folder that may not be searched, a name that is too long."""
+    from ._core import InputError
+
+    try:
+        return question()
+    except OSError as error:
+        raise InputError(f"{where}: {error.strerror}") from None
+
+
 def check_writable(path: Path, option: str) -> None:
     """Refuse a file that an option names and that cannot be written, before the work is done and not after it.
 
@@ -65,27 +86,30 @@ def check_writable(path: Path, option: str) -> None:
     """
     from ._core import InputError
 
-    if path.is_dir():
-        raise InputError(f"{option} {path}: a folder; name a file in it")
+    where = f"{option} {path}"
+    if is_dir(path, where):
+        raise InputError(f"{where}: a folder; name a file in it")
     if path.exists() and not path.is_file():
         # A device or a pipe; whether it takes anything is seen when it is written to.
         return
-    _check_place(path.parent, f"{option} {path}")
+    _check_place(path.parent, where)
 
 
 def check_folder(path: Path, option: str) -> None:
     """The same for a folder that an option names, which is made if it is the last of its path that is missing."""
     from ._core import InputError
 
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{option} {path}: a file; name a folder")
-    _check_place(path if path.is_dir() else path.parent, f"{option} {path}")
+    where = f"{option} {path}"
+    there = is_dir(path, where)
+    if path.exists() and not there:
+        raise InputError(f"{where}: a file; name a folder")
+    _check_place(path if there else path.parent, where)
 
 
 def _check_place(folder: Path, where: str) -> None:
     from ._core import InputError
 
-    if not folder.is_dir():
+    if not is_dir(folder, where):
         raise InputError(f"{where}: there is no folder {folder}; make it first, or name another")
     if not os.access(folder, os.W_OK):
         raise InputError(f"{where}: the folder {folder} is not to be written to; name another")
