@@ -186,6 +186,8 @@ class CipherModule:
             raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
         if length < 0:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")
+        if length > engine.LARGEST:
+            raise InputError(f"a keystream of {length} bytes; a module's memory does not hold that much")
         return _core.keystream(self._module.wasm, bytes(key), iv, length)
 
     def _blocks(self, key: bytes, data: bytes, *, decrypt: bool) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -58,6 +59,13 @@ class Options:
     trace: Mapping[str, int | None] | None = None
     cc: str = "zig"
 
+    def __post_init__(self) -> None:
+        """What Python can read as a number or as yes or no, numpy's for instance, becomes one."""
+        for name in ("key_bits", "bytes", "jam"):
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact"):
+            object.__setattr__(self, name, _yes_or_no(name, getattr(self, name)))
+
     def check(self) -> None:
         if self.direction is not None and self.direction not in DIRECTIONS:
             raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
@@ -76,6 +84,24 @@ class Options:
                 raise _core.InputError(f"--first {first}: instructions are numbered from 0")
             if not 1 <= count <= MOST_TRACED:
                 raise _core.InputError(f"--count {count}: a trace has 1 to {MOST_TRACED} instructions")
+
+
+def _number(name: str, value: Any) -> int | None:
+    try:
+        if value is None or not isinstance(value, bool):
+            return None if value is None else operator.index(value)
+    except TypeError:
+        pass
+    option = f"--{name.replace('_', '-')}"
+    raise _core.InputError(f"{option} {value!r}: not a whole number; leave {option} out for the usual one")
+
+
+def _yes_or_no(name: str, value: Any) -> bool | None:
+    # In numpy True and False are others, and equal to ours.
+    for answer in (None, True, False):
+        if value is answer or (not isinstance(value, (int, float)) and value == answer):
+            return answer
+    raise _core.InputError(f"--{name} {value!r}: it is True or False")
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,15 @@ def test_salsa20_keystream():
         (lambda: cm.cipher("salsa20").encrypt(bytes(16), bytes(64)), "is a stream cipher; use keystream"),
         (lambda: cm.cipher("salsa20").keystream(bytes(16), None, 1), "an IV of 0 bytes; it must be 8 bytes"),
         (lambda: cm.cipher("salsa20").keystream(bytes(16), bytes(8), -1), "the length must not be negative"),
+        (lambda: cm.cipher("salsa20").keystream(bytes(16), bytes(8), 10**12), "1000000000000 bytes; a module's memory does not hold"),
         (lambda: cm.cipher("serpnt"), "did you mean 'serpent'?"),
         (lambda: cm.run("rijndael", on="leon9"), "no machine 'leon9'"),
         (lambda: cm.run("rijndael", on="leon2", jam=9), "--jam 9"),
+        (lambda: cm.run("rijndael", on="leon2", jam="2"), "--jam '2': not a whole number; leave --jam out"),
+        (lambda: cm.run("rijndael", on="leon2", bytes=2.5), "--bytes 2.5: not a whole number"),
+        (lambda: cm.run("rijndael", on="leon2", bytes=True), "--bytes True: not a whole number"),
+        (lambda: cm.run("rijndael", on="leon2", key_bits="128"), "--key-bits '128': not a whole number"),
+        (lambda: cm.run("rijndael", on="leon2", unroll=3), "--unroll 3: it is True or False"),
     ],
 )  # fmt: skip
 def test_input_errors(call, message):
@@ -48,6 +54,14 @@ def test_input_errors(call, message):
         call()
     assert message in str(caught.value)
     assert isinstance(caught.value, ValueError)
+
+
+def test_numbers_from_an_array_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    sizes = numpy.array([64, 128])
+    mine = cm.run("rc6", on="rv32", bytes=sizes[0], key_bits=sizes[1], unroll=numpy.bool_(True))
+    ours = cm.run("rc6", on="rv32", bytes=64, key_bits=128, unroll=True)
+    assert mine.verified and mine.to_dict() == ours.to_dict()
 
 
 def test_rabbit_takes_an_iv_or_none():
