@@ -58,12 +58,21 @@ def test_one_instruction_at_a_time(cli):
     hottest = document["stretches"][0]
     cycles = [line["cycle"] for line in hottest["instructions"]]
     assert cycles == sorted({*cycles}) and hottest["cycles"] >= len(cycles)
+    assert "limit it, one a cycle at most." in hottest["why"]
     assert {line["waits"] for line in hottest["instructions"]} <= {"order", "operand", "unit"}
     # What a pass costs, times the passes, is the loop's share of what was measured; the
     # pass that leaves the loop is not a whole one.
     assert hottest["share"] == pytest.approx(hottest["cycles"] * hottest["passes"] / document["cycles"], rel=0.01)
     text = cli("explain", "rc6", "--on", "rv32").out
     assert "alu  mul" not in text and "instruction" in text
+
+
+def test_instructions_that_hold_the_pipeline_are_told_of(cli):
+    """RC6's products, were a multiplier to take the pipeline for ten cycles."""
+    answer = cli("explain", "rc6", "--on", "rv32", "--set", "timings.mul.issue_cycles=10", "--json")
+    document = json.loads(answer.out)
+    assert re.search(r"cycles more in which some hold the pipeline, mul above all, take \d+ %", document["measurement"]["why"])
+    assert re.search(r"one a cycle at most, and \d+ cycles more in which some of them hold", document["stretches"][0]["why"])
 
 
 @pytest.mark.parametrize("machine", ("leon2", "rv32", "c6201", "epic"))

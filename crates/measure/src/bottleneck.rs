@@ -25,6 +25,10 @@ pub struct Bottleneck {
 /// cannot be laid end to end without a gap.
 const FULL: u32 = 85;
 
+/// Instructions that hold the pipeline for longer than a cycle are told of from this share
+/// of all cycles on; below it "one a cycle" is as good as true.
+const HELD: f64 = 0.05;
+
 /// Do registers hold a pipelined loop up?
 pub fn crowded(l: &PipelinedLoop) -> bool {
     l.held >= FULL && l.ii > l.res_mii.max(l.rec_mii).max(l.least)
@@ -57,9 +61,10 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64, 
     let first = match word {
         "units" => match &resource.limit {
             Limit::Issue => format!(
-                "The issue width limits it: the {:.0} instructions of a block, {} a cycle, take {:.0} % of the cycles",
+                "The issue width limits it: the {:.0} instructions of a block, {} a cycle,{} take {:.0} % of the cycles",
                 per_block(stats.instructions),
                 if machine.issue.width == 1 { "one".to_owned() } else { format!("at most {}", machine.issue.width) },
+                held(machine, stats, blocks),
                 percent(most)
             ),
             Limit::Units(names) => {
@@ -99,6 +104,24 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64, 
         String::new()
     };
     Bottleneck { word, why: format!("{first}{rest}.") }
+}
+
+/// The cycles for which instructions hold the pipeline after the one in which they issue: how many
+/// in a block, and which instruction has most of them. Empty where they hardly matter.
+fn held(machine: &Machine, stats: &Stats, blocks: f64) -> String {
+    let executed = machine.instrs.iter().zip(&stats.per_instr).filter(|(i, _)| !i.semantics.is_empty());
+    let each = executed.map(|(i, &n)| (i, n * u64::from(i.issue_cycles.max(1) - 1)));
+    let (mut sum, mut most) = (0, None);
+    for (instr, cycles) in each {
+        sum += cycles;
+        most = most.filter(|&(_, before)| before >= cycles).or(Some((instr, cycles)));
+    }
+    match most {
+        Some((instr, _)) if sum as f64 >= HELD * stats.cycles as f64 => {
+            format!(" and {:.0} cycles more in which some hold the pipeline, {} above all,", sum as f64 / blocks, instr.name)
+        }
+        _ => String::new(),
+    }
 }
 
 fn noun(word: &str, s: &ciphermill_sim::Stalls, crowded: bool) -> &'static str {
@@ -157,6 +180,33 @@ mod tests {
         assert_eq!(word(&stats(10, Stalls { dcache: 50, ..Stalls::default() })).word, "memory");
         assert_eq!(word(&stats(10, Stalls { icache: 50, ..Stalls::default() })).word, "frontend");
         assert_eq!(word(&stats(10, Stalls { branch: 50, ..Stalls::default() })).word, "branches");
+    }
+
+    #[test]
+    fn instructions_that_hold_the_pipeline_are_told_of() {
+        // Ten blocks, each of 40 additions and of a division for 34 cycles; then of few divisions.
+        let machine = rv32();
+        let run = |divisions: u64| {
+            let held = 33 * divisions;
+            let mut s = stats(400 + divisions, Stalls { unit: held, ..Stalls::default() });
+            s.per_instr = machine
+                .instrs
+                .iter()
+                .map(|i| match i.name.as_str() {
+                    "add" => 400,
+                    "remu" => divisions,
+                    _ => 0,
+                })
+                .collect();
+            let resource = Resource { cycles: (400 + 34 * divisions) as f64, limit: Limit::Issue };
+            find(&machine, &s, &resource, 10.0, false).why
+        };
+        assert_eq!(
+            run(10),
+            "The issue width limits it: the 41 instructions of a block, one a cycle, and 33 cycles more in which \
+             some hold the pipeline, remu above all, take 100 % of the cycles."
+        );
+        assert!(run(0).starts_with("The issue width limits it: the 40 instructions of a block, one a cycle, take 100 %"));
     }
 
     #[test]

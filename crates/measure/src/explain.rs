@@ -319,7 +319,8 @@ fn describe(
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
     };
-    stretch.why = why(&stretch, machine);
+    let longer = kernel.nodes.iter().map(|n| u64::from(n.instr.issue_cycles.max(1) - 1)).sum();
+    stretch.why = why(&stretch, machine, longer);
     Ok(stretch)
 }
 
@@ -374,8 +375,9 @@ fn alive(machine: &Machine, kernel: &Kernel<'_>) -> Vec<Alive> {
     kernel.live().into_iter().enumerate().map(one).filter(|a| a.of > 0).collect()
 }
 
-/// The sentence: what is full, or that nothing is.
-fn why(s: &Stretch, machine: &Machine) -> String {
+/// The sentence: what is full, or that nothing is. In `longer` cycles an instruction that
+/// issued before still holds the pipeline.
+fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
     let percent = |n: u64, of: u64| (100.0 * n as f64 / of.max(1) as f64).round();
     let what = if s.looped { "The loop takes" } else { "Straight code takes" };
     let begin = format!("{what} {} a pass and {:.0} % of all cycles", cycles(s.cycles), 100.0 * s.share);
@@ -401,7 +403,14 @@ fn why(s: &Stretch, machine: &Machine) -> String {
     let stalled: u64 = s.instructions.iter().map(|i| i.stalled).sum();
     if machine.issue.interlock && machine.issue.width == 1 {
         return match full(s.cycles.saturating_sub(stalled), s.cycles) {
-            true => format!("{begin}: its {} instructions limit it, one a cycle at most.", s.instructions.len()),
+            true if full(s.cycles.saturating_sub(longer), s.cycles) => {
+                format!("{begin}: its {issued} instructions limit it, one a cycle at most.")
+            }
+            true => format!(
+                "{begin}: its {issued} instructions limit it, one a cycle at most, and {} more in which some of \
+                 them hold the pipeline.",
+                cycles(longer)
+            ),
             false => format!("{begin}: waiting limits it, {} of them for operands and units.", stalled),
         };
     }
