@@ -9,7 +9,7 @@
 //! measurement and is left to the tests.
 
 use crate::error::MeasureError;
-use crate::interface::Interface;
+use crate::interface::{Interface, Kind};
 use crate::plan::{Call, Space, limit};
 use crate::request::{Direction, TextFile, VectorReport};
 use crate::target::{Target, run};
@@ -68,6 +68,7 @@ pub fn check(
     for file in files {
         let set: Set = serde_json::from_str(&file.text)
             .map_err(|e| MeasureError::input(format!("{}: not a vector file: {e}", file.path)))?;
+        fits(module, &set.kind).map_err(|wrong| MeasureError::input(format!("{}: {wrong}", file.path)))?;
         if set.variants.is_some_and(|names| !names.iter().any(|n| n == select.variant)) {
             continue;
         }
@@ -121,6 +122,20 @@ pub fn check(
         }
     }
     Ok(report)
+}
+
+/// Vectors of a kind that is not the cipher's would never be run, and nobody would know.
+fn fits(module: &Interface, kind: &str) -> Result<(), String> {
+    let (its, other) = match kind {
+        "block" | "mct" => (Kind::Block, "a block cipher"),
+        "stream" => (Kind::Stream, "a stream cipher"),
+        _ => return Err(format!("kind `{kind}`: it is block, mct or stream")),
+    };
+    if its == module.kind {
+        return Ok(());
+    }
+    let wanted = if its == Kind::Block { "stream" } else { "block" };
+    Err(format!("kind `{kind}` is for {other}, and this is none; its vectors are of kind `{wanted}`"))
 }
 
 /// Encrypt or decrypt whole blocks, each on its own.
