@@ -34,9 +34,15 @@ pub fn crowded(l: &PipelinedLoop) -> bool {
     l.held >= FULL && l.ii > l.res_mii.max(l.rec_mii).max(l.least)
 }
 
-/// Blocks (or keys) processed by the run the counters are of; and whether it spent most of
-/// its time in a loop that is [`crowded`].
-pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64, crowded: bool) -> Bottleneck {
+/// Blocks (or keys) processed by the run the counters are of, and what one is called; and
+/// whether the run spent most of its time in a loop that is [`crowded`].
+pub fn find(
+    machine: &Machine,
+    stats: &Stats,
+    resource: &Resource,
+    (blocks, block): (f64, &str),
+    crowded: bool,
+) -> Bottleneck {
     let total = stats.cycles.max(1) as f64;
     let issue = stats.issue_cycles as f64;
     let needed = resource.cycles.min(issue + stats.stalls.unit as f64);
@@ -61,7 +67,7 @@ pub fn find(machine: &Machine, stats: &Stats, resource: &Resource, blocks: f64, 
     let first = match word {
         "units" => match &resource.limit {
             Limit::Issue => format!(
-                "The issue width limits it: the {:.0} instructions of a block, {} a cycle,{} take {:.0} % of the cycles",
+                "The issue width limits it: the {:.0} instructions of {block}, {} a cycle,{} take {:.0} % of the cycles",
                 per_block(stats.instructions),
                 if machine.issue.width == 1 { "one".to_owned() } else { format!("at most {}", machine.issue.width) },
                 held(machine, stats, blocks),
@@ -162,7 +168,7 @@ mod tests {
 
     fn word(stats: &Stats) -> Bottleneck {
         let resource = Resource { cycles: stats.issue_cycles as f64, limit: Limit::Issue };
-        find(&rv32(), stats, &resource, 10.0, false)
+        find(&rv32(), stats, &resource, (10.0, "a block"), false)
     }
 
     #[test]
@@ -199,7 +205,7 @@ mod tests {
                 })
                 .collect();
             let resource = Resource { cycles: (400 + 34 * divisions) as f64, limit: Limit::Issue };
-            find(&machine, &s, &resource, 10.0, false).why
+            find(&machine, &s, &resource, (10.0, "a block"), false).why
         };
         assert_eq!(
             run(10),
@@ -222,10 +228,10 @@ mod tests {
     fn slots_left_empty_are_charged_to_dependences() {
         let wide = stats(1000, Stalls::default());
         let resource = Resource { cycles: 300.0, limit: Limit::Units(vec!["lsu".into()]) };
-        let found = find(&rv32(), &wide, &resource, 10.0, false);
+        let found = find(&rv32(), &wide, &resource, (10.0, "a block"), false);
         assert_eq!(found.word, "dependences");
         let resource = Resource { cycles: 900.0, limit: Limit::Units(vec!["lsu".into()]) };
-        let found = find(&rv32(), &wide, &resource, 10.0, false);
+        let found = find(&rv32(), &wide, &resource, (10.0, "a block"), false);
         assert!(found.why.starts_with("Functional units limit it: lsu is busy in 90 % of the cycles"), "{}", found.why);
     }
 
@@ -233,7 +239,7 @@ mod tests {
     fn slots_left_empty_are_charged_to_registers_that_are_full() {
         let wide = stats(1000, Stalls::default());
         let resource = Resource { cycles: 300.0, limit: Limit::Units(vec!["lsu".into()]) };
-        let found = find(&rv32(), &wide, &resource, 10.0, true);
+        let found = find(&rv32(), &wide, &resource, (10.0, "a block"), true);
         assert_eq!(found.word, "registers");
         assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
         let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, least: 0, held: 90 };

@@ -99,7 +99,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         )));
     }
     let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
-    let blocks_run = f64::from(bytes) / f64::from(unit);
+    // The ragged end of a message costs a whole block of keystream.
+    let blocks_run = f64::from(bytes.div_ceil(unit));
     let limit = match (&machine.core, &whole.core) {
         (Some(core), Some(counts)) => {
             let none = ciphermill_ooo::Counts::default();
@@ -108,7 +109,11 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         }
         _ => {
             let crowded = ran_most(program, whole).first().is_some_and(|l| bottleneck::crowded(l));
-            bottleneck::find(&machine, whole, &resource::bound(&machine, &all), blocks_run, crowded)
+            let runs = match request.direction {
+                Direction::Keysetup => (blocks_run, "a key set-up"),
+                _ => (blocks_run, "a block"),
+            };
+            bottleneck::find(&machine, whole, &resource::bound(&machine, &all), runs, crowded)
         }
     };
     let counted = whole.core.as_ref();
