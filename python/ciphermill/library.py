@@ -103,7 +103,7 @@ def beside(path: Path) -> list[dict[str, str]]:
 def read(path: Path) -> dict[str, str]:
     """A text file, with the path that messages give it."""
     try:
-        return {"path": paths.shown(path), "text": read_bytes(path).decode()}
+        return {"path": paths.shown(path), "text": read_bytes(path).decode(paths.TEXT)}
     except UnicodeDecodeError:
         raise InputError(f"{paths.shown(path)}: not a text file; it must be in UTF-8") from None
 

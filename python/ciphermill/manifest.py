@@ -139,7 +139,7 @@ def load(path: Path) -> Cipher:
 def parse(path: Path, data: bytes) -> Cipher:
     """Check a manifest's content; `path` says where its files are, and names it in messages."""
     try:
-        table = tomllib.loads(data.decode())
+        table = tomllib.loads(data.decode(paths.TEXT))
     except UnicodeDecodeError:
         raise InputError(f"{paths.shown(path)}: not a text file; a manifest is TOML in UTF-8") from None
     except tomllib.TOMLDecodeError as error:

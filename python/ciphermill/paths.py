@@ -27,6 +27,9 @@ STUDIES = DATA / "studies"
 #: Hand-written Verilog, the gate library and the units made of them.
 RTL = DATA / "rtl"
 
+#: How the user's files are read: in UTF-8, which editors of Windows begin with a mark.
+TEXT = "utf-8-sig"
+
 
 @functools.cache
 def checkout() -> Path | None:

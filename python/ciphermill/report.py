@@ -94,7 +94,7 @@ def verdict(m: Measurement) -> str:
     if not m.verified:
         return emphasised(f"NO: {m.get('failure') or 'see the JSON'}")
     cases = m.provenance.get("vectors") or 0
-    vectors = f"{cases} official vectors" if cases else "no official vectors"
+    vectors = f"{cases or 'no'} official vector{'s' * (cases != 1)}"
     compared = m.get("verified_bytes", m.bytes)
     part = "" if compared == m.bytes else f" after the first {compared} bytes, the rest was not compared"
     return f"yes: output and memory equal the reference interpreter's{part}; {vectors}"

@@ -247,7 +247,7 @@ VECTORS = json.dumps({
 
 def test_a_good_manifest_runs(cli, folder):
     answer = cli("run", folder(GOOD), "--on", "rv32")
-    assert answer.code == 0 and "1 official vector" in answer.out
+    assert answer.code == 0 and "; 1 official vector\n" in answer.out
 
 
 def test_a_manifest_and_c_that_state_different_blocks(refused, folder):
@@ -328,6 +328,15 @@ def test_a_vector_that_the_c_does_not_meet(cli, folder, write, command):
     answer = cli(command, path, "--on", "rv32")
     assert answer.code == 1 and "v.json: vector 1: the module's output differs\n" in answer.err
     assert "The C and the vector disagree" in answer.err and "error in ciphermill" not in answer.err
+
+
+def test_files_that_begin_with_a_byte_order_mark(cli, folder, write):
+    """As editors of Windows save them."""
+    path = folder("\ufeff" + GOOD)
+    write("mine/v.json", "\ufeff" + VECTORS)
+    machine = write("m.toml", '\ufeff[machine]\nname = "m"\ntitle = "mine"\ninherits = "rv32"\n')
+    answer = cli("run", path, "--on", machine)
+    assert answer.code == 0 and "1 official vector" in answer.out
 
 
 def test_bytes_that_are_no_text(refused, write):

@@ -119,7 +119,7 @@ def instructions(document: dict[str, Any]) -> str:
 def verdict(row: dict[str, Any]) -> str:
     if not row["verified"]:
         return "NO"
-    return f"yes, {row['vectors']} vectors" if row["vectors"] else "yes"
+    return f"yes, {row['vectors']} vector{'s' * (row['vectors'] != 1)}" if row["vectors"] else "yes"
 
 
 def warnings(document: dict[str, Any]) -> list[str]:

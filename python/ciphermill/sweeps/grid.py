@@ -74,7 +74,7 @@ def load(source: str | Path | Mapping[str, Any]) -> Grid:
         return parse(source, "the grid", None)
     path = Path(source)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding=paths.TEXT))
     except OSError as error:
         raise InputError(f"{paths.shown(path)}: {error.strerror}; give the path of a grid, docs/sweeps.md") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
