@@ -72,6 +72,13 @@ def test_it_is_right_unrolled(machine):
     assert cm.run(FOREIGN / "idea.toml", on=machine, bytes=272, unroll=True).verified
 
 
+@pytest.mark.parametrize("registers", [20, 27])
+def test_fewer_registers_leave_the_clusters_their_ways_to_each_other(registers):
+    """The scratch registers by which an operand comes to the other side are none of those that are counted."""
+    few = cm.run(FOREIGN / "xtea.c", on="c6201", bytes=16, set={"abi.registers": registers})
+    assert few.verified and few.bounds["lower"] <= few.cycles_per_block
+
+
 def test_a_key_longer_than_the_context_is_told():
     """LED's C alone, without a manifest that says which keys it has."""
     with pytest.raises(cm.InputError, match="behind the context, which has 16 bytes, byte 16 was changed"):

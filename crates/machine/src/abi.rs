@@ -10,6 +10,7 @@ use crate::operands::expand;
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table as Tree};
 use ciphermill_ir::BinOp;
+use std::collections::BTreeSet;
 
 pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     let empty = Tree::default();
@@ -40,7 +41,19 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     let mut abi = abi;
     if let Some(most) = int::<usize>(t, "registers") {
         abi.allocatable.truncate(most);
-        abi.scratch.truncate(1 + most - abi.allocatable.len());
+        // Where there are clusters, what an instruction of one cannot reach comes to it by a scratch register.
+        let clustered = b.files.iter().any(|f| f.cluster != 0);
+        let mut left = most - abi.allocatable.len();
+        let (mut first, mut sides) = (true, BTreeSet::new());
+        abi.scratch.retain(|r| {
+            let side = b.files[b.regs[usize::from(r.0)].file].cluster;
+            if std::mem::take(&mut first) || (clustered && sides.insert(side)) {
+                return true;
+            }
+            let more = left > 0;
+            left -= usize::from(more);
+            more
+        });
     }
     let place = |key: &str| t.get(key).map_or(&whole.place, |n| &n.place);
     if !abi.stack_align.is_power_of_two() {
