@@ -123,7 +123,8 @@ fn held(machine: &Machine, stats: &Stats, blocks: f64) -> String {
         most = most.filter(|&(_, before)| before >= cycles).or(Some((instr, cycles)));
     }
     match most {
-        Some((instr, _)) if sum as f64 >= HELD * stats.cycles as f64 => {
+        // Of several slots, others may be held in the same cycles.
+        Some((instr, _)) if machine.issue.width == 1 && sum as f64 >= HELD * stats.cycles as f64 => {
             format!(" and {:.0} cycles more in which some hold the pipeline, {} above all,", sum as f64 / blocks, instr.name)
         }
         _ => String::new(),

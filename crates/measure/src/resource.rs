@@ -3,7 +3,7 @@
 //!
 //! Two kinds of limits hold on any machine. *Issue*: `width` instructions a
 //! cycle, and an instruction that holds the pipeline for several cycles holds
-//! all of it. *Units*: for any set of unit classes, the instructions that can
+//! a slot in each of them; what issues beside it may hold the others. *Units*: for any set of unit classes, the instructions that can
 //! run nowhere else share the units of that set; the sets that matter are
 //! those that some instruction names. The bound is the largest of them, and
 //! no schedule, however clever, is shorter (Hall's condition). Instructions
@@ -143,12 +143,8 @@ fn unions(choices: &[BTreeSet<UnitId>]) -> BTreeSet<BTreeSet<UnitId>> {
 }
 
 fn issue<'a>(machine: &Machine, executed: impl Iterator<Item = (&'a Instr, &'a f64)>) -> f64 {
-    let (mut slots, mut held) = (0.0, 0.0);
-    for (instr, &n) in executed {
-        slots += n;
-        held += n * f64::from(instr.issue_cycles.max(1) - 1);
-    }
-    slots / f64::from(machine.issue.width.max(1)) + held
+    let slots: f64 = executed.map(|(instr, &n)| n * f64::from(instr.issue_cycles.max(1))).sum();
+    slots / f64::from(machine.issue.width.max(1))
 }
 
 #[cfg(test)]
@@ -209,6 +205,13 @@ pub(crate) mod tests {
         assert_eq!(found, expected.map(|(u, w, c)| (u.to_owned(), w, c)));
         // Which of the two did the sums is not known; the load's unit is.
         assert_eq!(shares(&m, &counted), [Share { unit: "lsu".into(), cluster: 0, work: 1.0 }]);
+    }
+
+    #[test]
+    fn instructions_that_hold_the_pipeline_together() {
+        // Four loads of five cycles on two ports go in pairs: two times five cycles.
+        let m = with(&[("issue.width", "2"), ("units.lsu", "2"), ("timings.load.issue_cycles", "5")]);
+        assert_eq!(bound(&m, &counts(&m, &[("lw", 4.0)])).cycles, 10.0);
     }
 
     #[test]
