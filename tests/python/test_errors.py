@@ -70,6 +70,7 @@ from ciphermill.manifest import find
         (["run", "rc6", "--on", "rv32", "--direction", "keysetup", "--blocks", "single"], "--blocks single: a key set-up has no blocks that could depend on each other; leave --blocks out"),
         (["show", "zbb"], "zbb is an extension, not a machine; add it to one: "),
         (["run", "rc6", "--on", "rv32", "--with", "leon2"], "leon2 is a machine, not an extension; run on it: --on leon2"),
+        (["run", "rc6", "--on", "core2", "--set", "issue.width=2"], "machine core2: issue.width: a core that schedules at run time makes its own bundles; set it to 1"),
         (["show", "leon3"], "no machine 'leon3' (did you mean 'leon2'?)"),
     ],
 )  # fmt: skip

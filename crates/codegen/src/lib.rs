@@ -304,6 +304,10 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
             m.issue.explicit && m.abi.windows.is_some(),
             "issue.width: bundles of several instructions are not made for machines with register windows; set it to 1",
         ),
+        (
+            m.issue.explicit && m.core.is_some(),
+            "issue.width: a core that schedules at run time makes its own bundles; set it to 1, and the widths in [core]",
+        ),
     ];
     match lacking.iter().find(|l| l.0) {
         Some((_, what)) => Err(CompileError::Unsupported(format!("machine {}: {what}", m.name))),
