@@ -6,7 +6,7 @@ use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use crate::{
-    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, widen,
+    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, turned, widen,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
@@ -139,6 +139,9 @@ impl<'a> Front<'a> {
         // Masks are paired in one width only.
         if !m.computes_narrow() {
             masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
+        }
+        if turned::of_use(m, self.matcher) {
+            turned::turn(&mut func);
         }
         if !options.strict_traps && addressing::three_terms(self.matcher) {
             addressing::spread(&mut func);

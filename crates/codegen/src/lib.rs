@@ -51,6 +51,7 @@ pub mod shape;
 mod spellings;
 pub mod spills;
 pub mod tables;
+mod turned;
 pub mod vcode;
 pub mod vliw;
 mod wanted;

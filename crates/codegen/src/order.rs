@@ -16,7 +16,7 @@ use crate::check::check_live;
 use crate::facts::Facts;
 use crate::liveness::{Set, live_out, pressure};
 use crate::schedule::{Node, Resource};
-use crate::vcode::{VFunc, VInst, VReg};
+use crate::vcode::{VFunc, VInst, VOp, VReg};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
@@ -33,14 +33,20 @@ struct Taste {
     /// Among equals, 0: the one whose values were used last; else any, as these
     /// dice fall.
     dice: u64,
+    /// What overwrites a value waits for all who read it.
+    waits: bool,
 }
 
 const fn taste(fetch: i64, dying: i64, unused: i64, dice: u64) -> Taste {
-    Taste { fetch, dying, unused, dice }
+    Taste { fetch, dying, unused, dice, waits: false }
+}
+
+const fn waiting(fetch: i64, dying: i64, unused: i64, dice: u64) -> Taste {
+    Taste { waits: true, ..taste(fetch, dying, unused, dice) }
 }
 
 /// No one of them is best for all code.
-const TASTES: [Taste; 14] = [
+const TASTES: [Taste; 22] = [
     taste(2, 1, 0, 0),
     taste(4, 1, 0, 0),
     taste(2, 1, 2, 0),
@@ -55,6 +61,14 @@ const TASTES: [Taste; 14] = [
     taste(4, 1, 0, 2),
     taste(1, 1, 0, 1),
     taste(1, 1, 0, 2),
+    waiting(2, 1, 0, 0),
+    waiting(4, 1, 0, 0),
+    waiting(2, 1, 2, 0),
+    waiting(1, 1, 0, 0),
+    waiting(1, 2, 0, 0),
+    waiting(3, 2, 0, 0),
+    waiting(2, 1, 0, 1),
+    waiting(2, 1, 0, 2),
 ];
 
 /// A number for unit `u` that is the same every time (Steele, Lea and Flood,
@@ -152,7 +166,11 @@ fn reordered(
         if let Some(last) = segment.last() {
             let after: HashSet<VReg> = insts[last.end..].iter().flat_map(VInst::uses).collect();
             let later = |v: VReg| out.contains(v) || after.contains(&v);
-            let chosen = Graph::new(nodes, segment, flags).follow(insts, segment, &later, registers, taste);
+            let mut graph = Graph::new(nodes, segment, flags);
+            if taste.waits {
+                graph.wait(insts, segment);
+            }
+            let chosen = graph.follow(insts, segment, &later, registers, taste);
             order.extend(chosen.into_iter().flat_map(|u| segment[u].clone()));
         }
         if let Some(u) = units.get(end) {
@@ -219,6 +237,42 @@ impl Graph {
             before.into_iter().for_each(|p| g.succs[p].push(u));
         }
         g
+    }
+
+    /// What overwrites a value comes behind all who read it, where they do not wait for it: the
+    /// value would have to be copied for them.
+    fn wait(&mut self, insts: &[VInst], segment: &[Range<usize>]) {
+        let mut readers: HashMap<VReg, BTreeSet<usize>> = HashMap::new();
+        for (u, range) in segment.iter().enumerate() {
+            insts[range.clone()].iter().flat_map(VInst::uses).for_each(|v| {
+                readers.entry(v).or_default().insert(u);
+            });
+        }
+        for (u, range) in segment.iter().enumerate() {
+            let tied = |op: &VOp| if let VOp::Tied { used, .. } = op { Some(*used) } else { None };
+            for v in insts[range.clone()].iter().flat_map(|i| &i.ops).filter_map(tied) {
+                for &reader in readers.get(&v).into_iter().flatten().filter(|r| **r != u) {
+                    if !self.succs[reader].contains(&u) && !self.leads(u, reader) {
+                        self.succs[reader].push(u);
+                        self.preds[u] += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does one unit wait for another, perhaps by way of others?
+    fn leads(&self, from: usize, to: usize) -> bool {
+        let (mut seen, mut todo) = (vec![false; self.succs.len()], vec![from]);
+        while let Some(u) = todo.pop() {
+            if u == to {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[u], true) {
+                todo.extend(&self.succs[u]);
+            }
+        }
+        false
     }
 
     /// Go on, at each step, with the unit that has least to fetch and lets most

@@ -195,3 +195,25 @@ fn a_loop_branches_back_with_its_step_in_the_delay_slot() {
     check("loop", "leon2", &[], &[], sum);
     check("loop", "rv32", &[], &[], sum);
 }
+
+/// Tables by all bytes of a word that is rotated, and of one that is wanted as it is, afterwards; and of one
+/// that nobody wants any more.
+const UPPER: &str = r#"(func (export "f") (param $x i32) (param $y i32) (param $z i32) (result i32) (local $sum i32)
+    (local.set $sum (i32.load8_u offset=256 (i32.shr_u (local.get $x) (i32.const 24))))
+    (local.set $sum (i32.add (local.get $sum) (i32.load8_u offset=512 (i32.and (i32.shr_u (local.get $x) (i32.const 16)) (i32.const 255)))))
+    (local.set $sum (i32.add (local.get $sum) (i32.load8_u offset=768 (i32.and (i32.shr_u (local.get $x) (i32.const 8)) (i32.const 255)))))
+    (local.set $sum (i32.add (local.get $sum) (i32.load8_u offset=1024 (i32.and (local.get $x) (i32.const 255)))))
+    (local.set $sum (i32.sub (local.get $sum) (i32.rotl (local.get $x) (i32.const 1))))
+    (local.set $sum (i32.sub (local.get $sum) (i32.rotr (local.get $x) (i32.const 16))))
+    (local.set $sum (i32.xor (local.get $sum) (i32.load8_u offset=256 (i32.shr_u (local.get $y) (i32.const 24)))))
+    (local.set $sum (i32.xor (local.get $sum) (i32.load8_u offset=512 (i32.and (i32.shr_u (local.get $y) (i32.const 16)) (i32.const 255)))))
+    (local.set $sum (i32.mul (local.get $sum) (local.get $y)))
+    (local.set $sum (i32.xor (local.get $sum) (i32.load8_u offset=256 (i32.shr_u (local.get $z) (i32.const 24)))))
+    (i32.xor (local.get $sum) (i32.load8_u offset=512 (i32.and (i32.shr_u (local.get $z) (i32.const 16)) (i32.const 255)))))"#;
+
+#[test]
+fn words_are_turned_for_their_upper_bytes() {
+    check("upper", "ia32", &[], &[], UPPER);
+    // Copies cost nothing there.
+    check("upper", "zen5", &[], &[], UPPER);
+}
