@@ -72,10 +72,12 @@ def test_it_is_right_unrolled(machine):
     assert cm.run(FOREIGN / "idea.toml", on=machine, bytes=272, unroll=True).verified
 
 
-@pytest.mark.parametrize("registers", [20, 27])
-def test_fewer_registers_leave_the_clusters_their_ways_to_each_other(registers):
-    """The scratch registers by which an operand comes to the other side are none of those that are counted."""
-    few = cm.run(FOREIGN / "xtea.c", on="c6201", bytes=16, set={"abi.registers": registers})
+@pytest.mark.parametrize("cipher", [FOREIGN / "xtea.c", "rc6"])
+@pytest.mark.parametrize("registers", [9, 15, 20, 27])
+def test_fewer_registers_leave_the_clusters_their_ways_to_each_other(cipher, registers):
+    """The scratch registers by which an operand comes to the other side are none of those that are counted,
+    and what waits for a call in a register of its arguments, or of conditions, is not destroyed by it."""
+    few = cm.run(cipher, on="c6201", bytes=64, set={"abi.registers": registers})
     assert few.verified and few.bounds["lower"] <= few.cycles_per_block
 
 

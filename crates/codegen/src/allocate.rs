@@ -82,8 +82,8 @@ fn vreg(v: VReg) -> regalloc2::VReg {
 /// definitions.
 ///
 /// An operand that only certain registers can be is asked for in them where
-/// they are the first of all, and else in the first of them.
-fn operands(inst: &VInst, machine: &Machine, preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
+/// they are the first of all, and else in the first of them that may be used.
+fn operands(inst: &VInst, machine: &Machine, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
     let mut out = Vec::new();
     let only = &machine.instrs[usize::from(inst.instr.0)].only;
     for (i, op) in inst.ops.iter().enumerate() {
@@ -92,7 +92,11 @@ fn operands(inst: &VInst, machine: &Machine, preg: &dyn Fn(Reg) -> PReg) -> Vec<
             Some(list) if list.len() > 1 && list.len().is_power_of_two() && leading(list, preg) => {
                 OperandConstraint::Limit(list.len())
             }
-            Some([first, ..]) => OperandConstraint::FixedReg(preg(*first)),
+            // Were none of them, calls would not be known to destroy it.
+            Some(list @ [first, ..]) => {
+                let usable = list.iter().find(|r| allocatable.contains(r)).unwrap_or(first);
+                OperandConstraint::FixedReg(preg(*usable))
+            }
         };
         let place = |v: VReg, kind, at, wanted| Operand::new(vreg(v), wanted, kind, at);
         match op {
@@ -314,7 +318,7 @@ fn view<'a>(
     for (b, block) in func.blocks.iter().enumerate() {
         for (i, inst) in block.insts.iter().enumerate() {
             v.insts.push((b, i));
-            v.operands.push(operands(inst, machine, preg));
+            v.operands.push(operands(inst, machine, allocatable, preg));
             v.destroyed.push(destroyed[usize::from(inst.instr.0)]);
             v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
         }

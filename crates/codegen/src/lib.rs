@@ -443,7 +443,8 @@ fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) -> R
         .collect();
     let keeps = |r: &Reg| abi.callee_saved.contains(r) || abi.call_preserved.contains(r);
     Registers {
-        clobbered: allocatable.iter().copied().filter(|r| !keeps(r)).collect(),
+        // Arguments may wait in registers that are not given away otherwise.
+        clobbered: allocatable.iter().chain(&abi.args).chain(&abi.results).copied().filter(|r| !keeps(r)).collect(),
         callee_saved: abi.callee_saved.clone(),
         mov: (
             abi.ops.mov,
