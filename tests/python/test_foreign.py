@@ -86,3 +86,26 @@ def test_a_key_longer_than_the_context_is_told():
     with pytest.raises(cm.InputError, match="behind the context, which has 16 bytes, byte 16 was changed"):
         cm.run(FOREIGN / "led.c", on="rv32", bytes=16)
     assert cm.run(FOREIGN / "led.c", on="rv32", bytes=16, key_bits=64).verified
+
+
+ADDED = """[extension]
+name = "mine"
+title = "One instruction on whole words"
+for = ["x86_64"]
+
+[instructions]
+mine = {{ operands = {{ rd = "r", rs1 = "r", rs2 = "r", rs3 = "r" }}, asm = "{{name}} {{rs1}}, {{rs2}}, {{rs3}}, {{rd}}", bytes = 6, timing = "alu", semantics = "{semantics}" }}
+source = "an example"
+"""
+
+
+@pytest.mark.parametrize(
+    ("semantics", "used"),
+    [("rd = rs1 ^ rs2 ^ rs3", True), ("rd = (rs1 & rs2) ^ rs3", True), ("rd = ~(rs1 ^ rs2 ^ rs3)", False)],
+)
+def test_an_added_instruction_on_whole_words_is_used_in_words_of_32_bits(semantics, used, tmp_path):
+    """Where it looks at each bit by itself and leaves the zeros that stand above 32 bits."""
+    path = tmp_path / "mine.toml"
+    path.write_text(ADDED.format(semantics=semantics))
+    plain, added = (cm.run("serpent", on="zen5", bytes=256, with_=with_) for with_ in ((), str(path)))
+    assert added.verified and (added.instructions < 0.97 * plain.instructions) == used

@@ -85,12 +85,15 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         if !instr.selectable || !matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch) {
             continue;
         }
-        let found = actions(machine, &instr.semantics);
+        let mut found = actions(machine, &instr.semantics);
         let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(id as u16), args }];
         let unaligned = instr.unaligned || machine.memory.unaligned;
         let added = instr.extension.as_ref().is_some_and(|e| machine.extensions.contains(e));
         let cost = cost(machine, &parts);
+        if added && machine.computes_narrow() {
+            found.extend(bitwise(&found).map(|a| (32, a)));
+        }
         for (bits, action) in found {
             let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
             let actions = match action {
@@ -203,6 +206,29 @@ fn actions(machine: &Machine, semantics: &[Stmt]) -> Vec<(u8, Action)> {
     match (whole, narrow) {
         (Some(a), Some(b)) if a == b => vec![(0, a)],
         (a, b) => a.map(|a| (machine.word_bits, a)).into_iter().chain(b.map(|b| (32, b))).collect(),
+    }
+}
+
+/// What an instruction on whole words does to values of 32 bits with zeros above them, where it
+/// looks at each bit by itself and leaves these zeros. Who writes an extension need not know in
+/// which width programs compute; the machine's own instructions are there for both.
+fn bitwise(found: &[(u8, Action)]) -> Option<Action> {
+    /// The pattern in 32 bits, and whether there are zeros above it.
+    fn low(p: &Pat) -> Option<(Pat, bool)> {
+        Some(match p {
+            Pat::Reg(_) => (p.clone(), true),
+            Pat::Const(c) => (Pat::Const(c & ciphermill_ir::ops::mask(32)), c >> 32 == 0),
+            Pat::Bin(op @ (BinOp::And | BinOp::Or | BinOp::Xor), a, b) => {
+                let ((a, above_a), (b, above_b)) = (low(a)?, low(b)?);
+                let above = if *op == BinOp::And { above_a || above_b } else { above_a && above_b };
+                (Pat::Bin(*op, Box::new(a), Box::new(b)), above)
+            }
+            _ => return None,
+        })
+    }
+    match found {
+        [(64, Action::Value(dest, p))] => low(p).filter(|l| l.1).map(|l| Action::Value(*dest, l.0)),
+        _ => None,
     }
 }
 

@@ -179,6 +179,7 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
         inline_budget: 200,
         profile: ciphermill_opt::loop_sites(module).into_iter().flat_map(guess).collect(),
         steady: steady(module),
+        varied: offsets(module).filter(|&loc| varies(loc)).collect(),
         keep_loads: true,
         promote: true,
         if_convert: 12,
@@ -186,10 +187,20 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
     }
 }
 
-/// Every condition, taken to be true or false as it falls out.
+/// Where the instructions of a module stand.
+fn offsets(module: &Module) -> impl Iterator<Item = u32> + '_ {
+    module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].loc))
+}
+
+/// Is a condition taken to be true at times and false at others?
+fn varies(loc: u32) -> bool {
+    loc % 4 == 1
+}
+
+/// The other conditions, taken to be true or false as it falls out.
 fn steady(module: &Module) -> Vec<ciphermill_opt::Steady> {
-    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].loc));
-    insts.map(|loc| ciphermill_opt::Steady { loc, value: loc % 3 }).collect()
+    let always = offsets(module).filter(|&loc| !varies(loc));
+    always.map(|loc| ciphermill_opt::Steady { loc, value: loc % 3 }).collect()
 }
 
 /// Run what has become of the source on the interpreter.
