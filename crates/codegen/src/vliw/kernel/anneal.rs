@@ -240,7 +240,11 @@ impl<'a> State<'a> {
 
     /// Cycles by which orders at an operation fail.
     fn faults_at(&self, i: usize) -> i64 {
-        self.orders_of(i).iter().map(|o| self.fault(i, o).max(0)).sum()
+        let mut sum = 0;
+        for o in self.orders_of(i) {
+            sum += self.fault(i, o).max(0);
+        }
+        sum
     }
 
     fn orders_of(&self, i: usize) -> &[Order] {
@@ -281,7 +285,10 @@ impl<'a> State<'a> {
         let value = self.values[i];
         let mut start = time[i] + value.kept;
         let readers = &self.readers[self.reading[i] as usize..self.reading[i + 1] as usize];
-        let mut stop = readers.iter().fold(start, |stop, r| stop.max(time[r.0 as usize] + i64::from(r.1)));
+        let mut stop = start;
+        for r in readers {
+            stop = stop.max(time[r.0 as usize] + i64::from(r.1));
+        }
         if value.behind {
             stop = stop.max(self.schedule.stages * ii);
         }
@@ -340,16 +347,14 @@ impl<'a> State<'a> {
         let last = first + (cycles.1 - cycles.0) as usize;
         let limit = self.limits[side] as i32;
         let (mut excess, mut heat) = (0, 0);
-        let mut each = |rows: &mut [i32]| {
-            for row in rows {
+        for part in [first..last.min(ii), 0..last.saturating_sub(ii)] {
+            for row in &mut rows[part] {
                 let less = *row - limit - i32::from(!COMES);
                 excess += i32::from(less >= 0);
                 heat += dearer(less);
                 *row += if COMES { 1 } else { -1 };
             }
-        };
-        each(&mut rows[first..last.min(ii)]);
-        each(&mut rows[..last.saturating_sub(ii)]);
+        }
         let by = if COMES { 1 } else { -1 };
         self.excess += by * i64::from(excess);
         self.heat += by * i64::from(heat);
@@ -491,11 +496,11 @@ impl<'a> State<'a> {
     fn transfer(&mut self, i: usize, to: i64, most: i64) -> Option<Undo> {
         let time = &self.schedule.time;
         let (now, by) = (time[i], to - time[i]);
-        let later = self.orders_of(i).iter().map(|o| {
+        let mut faults = self.faults;
+        for o in self.orders_of(i) {
             let fault = self.fault(i, o);
-            (fault + i64::from(o.sign) * by).max(0) - fault.max(0)
-        });
-        let faults = self.faults + later.sum::<i64>();
+            faults += (fault + i64::from(o.sign) * by).max(0) - fault.max(0);
+        }
         if FAULT * faults > most {
             return None;
         }
@@ -542,7 +547,7 @@ impl<'a> State<'a> {
             self.schedule.variant[i] = v;
             return;
         }
-        let held: SmallVec<[usize; 8]> = self.table.held(new).iter().copied().collect();
+        let held: SmallVec<[usize; 8]> = SmallVec::from_slice(self.table.held(new));
         for k in 0..held.len().min(EXCHANGED) {
             let other = held[(first + k) % held.len()];
             if other + 1 < self.values.len() && self.exchange(i, other, (row, new), most) {
