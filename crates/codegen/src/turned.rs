@@ -53,13 +53,29 @@ pub fn of_use(machine: &Machine, matcher: &Matcher) -> bool {
 /// Turn the words of a function.
 pub fn turn(func: &mut Func) {
     func.resolve_all();
+    let homes = homes(func);
     for block in func.layout.clone() {
         let mut done = BTreeSet::new();
-        while let Some((x, uses)) = next(func, block, &done) {
+        while let Some((x, uses)) = next(func, block, &homes, &done) {
             done.insert(x);
             rewrite(func, block, x, &uses);
         }
     }
+}
+
+/// The block that all uses of a value are in, where it is one.
+fn homes(func: &Func) -> HashMap<Value, Option<Block>> {
+    let mut homes = HashMap::new();
+    for &block in &func.layout {
+        let mut used = |v: Value| {
+            let home = homes.entry(v).or_insert(Some(block));
+            *home = home.filter(|h| *h == block);
+        };
+        let data = &func.blocks[block];
+        data.insts.iter().flat_map(|&i| &func.insts[i].args).for_each(|&v| used(v));
+        data.term.for_each_value(used);
+    }
+    homes
 }
 
 /// Uses of a word: in instructions of its block, which are places in it.
@@ -79,7 +95,12 @@ struct Uses {
 }
 
 /// A word to be turned.
-fn next(func: &Func, block: Block, done: &BTreeSet<Value>) -> Option<(Value, Uses)> {
+fn next(
+    func: &Func,
+    block: Block,
+    homes: &HashMap<Value, Option<Block>>,
+    done: &BTreeSet<Value>,
+) -> Option<(Value, Uses)> {
     let insts = &func.blocks[block].insts;
     let mut users: HashMap<Value, Vec<usize>> = HashMap::new();
     for (at, &inst) in insts.iter().enumerate() {
@@ -88,14 +109,8 @@ fn next(func: &Func, block: Block, done: &BTreeSet<Value>) -> Option<(Value, Use
         args.dedup();
         args.iter().for_each(|&a| users.entry(a).or_default().push(at));
     }
-    let mut elsewhere = BTreeSet::new();
-    for &other in func.layout.iter().filter(|b| **b != block) {
-        let values = func.blocks[other].insts.iter().flat_map(|&i| func.insts[i].args.iter().copied());
-        elsewhere.extend(values);
-        func.blocks[other].term.for_each_value(|v| {
-            elsewhere.insert(v);
-        });
-    }
+    // Values made here on the way are used nowhere else.
+    let elsewhere = |v: Value| homes.get(&v).is_some_and(|home| *home != Some(block));
     let mut ends = BTreeSet::new();
     func.blocks[block].term.for_each_value(|v| {
         ends.insert(v);
@@ -104,10 +119,10 @@ fn next(func: &Func, block: Block, done: &BTreeSet<Value>) -> Option<(Value, Use
     let words: BTreeMap<(usize, Value), &Vec<usize>> = users.iter().map(|(&v, list)| ((list[0], v), list)).collect();
     words.into_iter().find_map(|((_, x), list)| {
         let word = func.ty(x) == Type::I32 && func.as_const(x).is_none();
-        if !word || done.contains(&x) || elsewhere.contains(&x) {
+        if !word || done.contains(&x) || elsewhere(x) {
             return None;
         }
-        let alone = |v: Value| !elsewhere.contains(&v) && !ends.contains(&v);
+        let alone = |v: Value| !elsewhere(v) && !ends.contains(&v);
         let mut uses = Uses { first: usize::MAX, ends: ends.contains(&x), ..Uses::default() };
         for &at in list {
             let inst = insts[at];
