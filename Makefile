@@ -6,6 +6,7 @@
 #   make test    builds, then runs every test
 #   make test-browser  tests the report in Chromium (installs Playwright in .venv)
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
+#   make schedules  searches anew for the kept schedules that no loop takes any more
 #   make synthesis  synthesises and proves all hardware anew and writes rtl/synthesis.json
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
@@ -18,7 +19,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-browser test-rtl synthesis fuzz readme docs wheel clean
+.PHONY: all build run test test-rust test-python test-browser test-rtl synthesis schedules fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -95,6 +96,10 @@ test-rtl: build $(VENV)/synthesising
 # After a change to an extension's instructions, to rtl/ or to how Yosys is asked.
 synthesis: build $(VENV)/synthesising
 	$(BIN)/python -c 'from ciphermill import synthesis; synthesis.record()'
+
+# After a change to the code that pipelined loops are made of: a minute or more for each.
+schedules: build
+	$(BIN)/python -c 'from ciphermill import tune; tune.again()'
 
 fuzz:
 	cargo run --release --locked --package ciphermill-differential --bin ciphermill-fuzz

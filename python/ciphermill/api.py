@@ -61,6 +61,7 @@ def run(
     repeat: bool = False,
     optimal: bool = False,
     exact: bool = False,
+    fresh: bool = False,
     cc: str = "zig",
 ) -> Measurement | Measurements:
     """Measure a cipher on a machine, as ``ciphermill run`` does.
@@ -85,6 +86,7 @@ def run(
         repeat=repeat,
         optimal=optimal,
         exact=exact,
+        fresh=fresh,
         cc=cc,
     )
     options.check()

@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _core, compile, exact, exports, library, paths
+from . import _core, compile, exact, exports, library, paths, schedules
 from .manifest import Cipher, Variant
 from .measurement import Measurement
 
@@ -55,6 +55,8 @@ class Options:
     repeat: bool = False
     optimal: bool = False
     exact: bool = False
+    #: Schedules are searched for, not taken from those that are kept.
+    fresh: bool = False
     #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
     trace: Mapping[str, int | None] | None = None
     cc: str = "zig"
@@ -63,7 +65,7 @@ class Options:
         """What Python can read as a number or as yes or no, numpy's for instance, becomes one."""
         for name in ("key_bits", "bytes", "jam"):
             object.__setattr__(self, name, _number(name, getattr(self, name)))
-        for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact"):
+        for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact", "fresh"):
             object.__setattr__(self, name, _yes_or_no(name, getattr(self, name)))
 
     def check(self) -> None:
@@ -217,11 +219,12 @@ def request(
     *,
     judged: bool = True,
     exact: Mapping[str, Any] | None = None,
+    search: Mapping[str, int] | None = None,
 ) -> str:
     """What the core is asked for a measurement, as JSON.
 
-    With the vectors' verdict if it is to be `judged`, and with what an exact
-    scheduler said of the loops.
+    With the vectors' verdict if it is to be `judged`, with what an exact
+    scheduler said of the loops, and for a longer `search`.
     """
     cipher = module.cipher
     key_bits = default_key_bits(cipher) if options.key_bits is None else options.key_bits
@@ -243,6 +246,8 @@ def request(
         "optimise": options.optimise,
         "static": options.static,
         "exact": exact,
+        "schedules": [] if options.fresh else schedules.known(machine),
+        "search": search,
         "trace": options.trace,
         "whole": options.exact,
         "vectors": verdict(module, direction, key_bits) if judged else None,

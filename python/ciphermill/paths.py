@@ -1,7 +1,7 @@
 """Where things are: the data that comes with the package, and the cache.
 
-In an installed package the folders ``ciphers``, ``machines``, ``extensions`` and
-``studies`` are real folders below ``ciphermill/data``. In a checkout the
+In an installed package the folders ``ciphers``, ``machines``, ``extensions``,
+``schedules``, ``studies`` and ``rtl`` are real folders below ``ciphermill/data``. In a checkout the
 same names are links to the folders at the root, so an edit there is seen at
 once. Nothing else in the package asks which of the two it is, except the
 cache: a checkout keeps it in its own ``build`` folder, so that removing the
@@ -24,6 +24,8 @@ LIBC = CIPHERS / "libc"
 MACHINES = DATA / "machines"
 EXTENSIONS = DATA / "extensions"
 STUDIES = DATA / "studies"
+#: Schedules that long searches have found.
+SCHEDULES = DATA / "schedules"
 #: Hand-written Verilog, the gate library and the units made of them.
 RTL = DATA / "rtl"
 

@@ -68,6 +68,8 @@ def metric(key: str, value: float) -> str:
 def pipelined(loop: dict[str, Any]) -> str:
     """An initiation interval, and how far it is from the least."""
     stages = "1 stage" if loop["stages"] == 1 else f"{loop['stages']} stages"
+    if loop["recorded"]:
+        stages += ", a kept schedule"
     if loop["proved_optimal"]:
         return f"II {loop['ii']} in {stages}: no schedule is shorter"
     return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open"

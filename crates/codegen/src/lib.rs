@@ -61,6 +61,7 @@ use allocate::{Allocated, Registers};
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
+use ciphermill_program::recorded::Recorded;
 use ciphermill_program::{PipelinedLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
@@ -72,6 +73,8 @@ use tables::Tables;
 use thiserror::Error;
 use vcode::VFunc;
 use vliw::kernel::exact::Exchange;
+pub use vliw::kernel::Search;
+use vliw::kernel::{PATIENT, Records};
 
 /// So many of the orders that are tried, the best, are also tried with values cut.
 const CUT: usize = 4;
@@ -123,6 +126,10 @@ pub struct Options {
     /// Pipelined loops are also written out as problems for an exact scheduler;
     /// here are its answers so far, in the order of those problems.
     pub exact: Option<Vec<Answer>>,
+    /// Schedules of some loops that were found before: taken instead of a search.
+    pub records: Vec<Recorded>,
+    /// A longer search for schedules than usual, which are written down.
+    pub search: Option<Search>,
 }
 
 #[derive(Debug, Error)]
@@ -154,6 +161,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 /// As [`compile`]'s.
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
+    let mut records = Records { known: &options.records, new: options.search.map(|_| Vec::new()) };
     let Tables { machine, facts, encodings, memory_forms, .. } = tables;
     let m = &**machine;
     let front = front::Front::new(module, tables, options);
@@ -184,9 +192,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         }
         let kernels = if m.issue.explicit && options.level > 0 && !options.plain_loops {
             let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
-            let (longest, unrefined, patient) = (options.longest, options.unrefined, options.exact.is_some());
-            let effort = vliw::kernel::Effort { thorough, longest, unrefined, patient };
-            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, exchange.as_mut())?
+            let (longest, unrefined) = (options.longest, options.unrefined);
+            let times = if options.exact.is_some() { PATIENT } else { 1 };
+            let search = options.search.unwrap_or(Search { times, round: 0 });
+            let effort = vliw::kernel::Effort { thorough, longest, unrefined, search };
+            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?
         } else {
             Vec::new()
         };
@@ -213,6 +223,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             stages: k.schedule.stages as u32,
             least: k.least as u32,
             held: k.held,
+            recorded: k.recorded,
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
@@ -245,6 +256,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         global_regs,
         loops,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
+        records: records.new.unwrap_or_default(),
     })
 }
 

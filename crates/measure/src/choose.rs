@@ -72,8 +72,7 @@ pub fn choose(
     let with_context = request.fixed.then(|| context::fixed(module, interface));
     let module = with_context.as_ref().unwrap_or(module);
     let origin = if request.fixed { shared::key(&[wasm, b"static"]) } else { shared::key(&[wasm]) };
-    let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
-    let how = How { exact, ..How::of(request) };
+    let how = How::of(request);
     let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;

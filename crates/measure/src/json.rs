@@ -53,6 +53,15 @@ pub fn problems(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     text(&json!({"form": form, "loops": loops}))
 }
 
+/// The schedules of a [`crate::Request`]'s loops, to be kept; a list of
+/// [`ciphermill_program::recorded::Recorded`].
+///
+/// # Errors
+/// As [`crate::measure`]; and for a request that is not one.
+pub fn records(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    text(&crate::measure::records(wasm, &parse(request)?)?)
+}
+
 /// Run the loops of a [`crate::SheetRequest`]; a list of [`crate::Turn`].
 ///
 /// # Errors

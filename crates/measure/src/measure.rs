@@ -19,6 +19,7 @@ use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
 use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
+use ciphermill_program::recorded::Recorded;
 use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
@@ -308,6 +309,7 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         stages: l.stages,
         proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
         least: l.least.max(l.res_mii).max(l.rec_mii),
+        recorded: l.recorded,
     };
     ran_most(program, stats).into_iter().map(one).collect()
 }
@@ -371,6 +373,14 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProbl
     }
     let chosen = chosen(wasm, request)?;
     Ok((chosen.form, chosen.program.problems))
+}
+
+/// The schedules of a request's loops, from a search as long as it asks for, to be kept.
+///
+/// # Errors
+/// As [`measure`].
+pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<Recorded>, MeasureError> {
+    Ok(chosen(wasm, request)?.program.records)
 }
 
 fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {

@@ -197,6 +197,8 @@ pub struct Loop {
     /// bounds, or what ways round and units need together, or what an exact
     /// scheduler proved. The gap to `ii` is open.
     pub least: u32,
+    /// The schedule was found by an earlier, longer search and taken from a record.
+    pub recorded: bool,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

@@ -6,9 +6,11 @@ use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::{Machine, NamedText};
 use crate::trips::Seen;
+use ciphermill_codegen::Search;
 use ciphermill_opt::Unroll;
 use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
+use ciphermill_program::recorded::Recorded;
 use std::sync::Arc;
 
 /// Name of the file of identities, which stands among the machines.
@@ -106,6 +108,10 @@ pub struct How<'a> {
     pub form: Option<&'a Form<'a>>,
     /// What an exact scheduler has answered so far, if one is asked.
     pub exact: Option<&'a [Answer]>,
+    /// Schedules that were found before.
+    pub records: &'a [Recorded],
+    /// A longer search for others, to be written down.
+    pub search: Option<Search>,
     /// What is left undone for the sake of small code; None: nothing.
     pub lean: Option<Lean>,
     /// How long is searched for good schedules.
@@ -114,8 +120,10 @@ pub struct How<'a> {
 
 impl How<'_> {
     /// As a request has it, in the plainest form.
-    pub fn of(request: &Request) -> How<'static> {
-        How { level: request.level, aligned: request.aligned, form: None, exact: None, lean: None, effort: Effort::Full }
+    pub fn of(request: &Request) -> How<'_> {
+        let Request { level, aligned, search, schedules: records, .. } = request;
+        let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
+        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), lean: None, effort: Effort::Full }
     }
 }
 
@@ -227,6 +235,8 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         unrefined: how.effort == Effort::Unrefined,
         buffers: buffers(),
         exact: how.exact.map(<[Answer]>::to_vec),
+        records: how.records.to_vec(),
+        search: how.search,
         placed_params: Vec::new(),
     }
 }

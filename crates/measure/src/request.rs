@@ -2,6 +2,7 @@
 //! named as the command line names it.
 
 use ciphermill_program::exact::Answer;
+use ciphermill_program::recorded::Recorded;
 use serde::{Deserialize, Serialize};
 
 /// What the cipher does in the measured run.
@@ -127,6 +128,12 @@ pub struct Request {
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,
+    /// Schedules of loops that were found before, for any program on this machine.
+    #[serde(default)]
+    pub schedules: Vec<Recorded>,
+    /// A longer search for schedules than usual, which are written down.
+    #[serde(default)]
+    pub search: Option<Search>,
     /// Micro-operations wanted one by one, where the core schedules at run time.
     #[serde(default)]
     pub trace: Option<Trace>,
@@ -144,6 +151,23 @@ pub struct Request {
     /// How the module came to be (compiler, flags), for the record.
     #[serde(default)]
     pub origin: serde_json::Value,
+}
+
+/// A search for the schedules of loops that work is divided between clusters in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// So many times as long as usual.
+    pub times: u64,
+    /// Which of many it is, from 1 on: each goes other ways.
+    pub round: u64,
+}
+
+impl From<Search> for ciphermill_codegen::Search {
+    fn from(search: Search) -> Self {
+        let Search { times, round } = search;
+        Self { times, round }
+    }
 }
 
 /// Instructions whose way through the pipeline is wanted.

@@ -80,6 +80,8 @@ fn request(machine_name: &str) -> Request {
         optimise: Goal::Speed,
         origin: serde_json::Value::Null,
         trace: None,
+        schedules: vec![],
+        search: None,
     }
 }
 

@@ -328,6 +328,7 @@ mod tests {
             global_regs: vec![],
             loops: vec![],
             problems: vec![],
+            records: vec![],
         }
     }
 

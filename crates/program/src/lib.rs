@@ -14,6 +14,7 @@ pub mod asm;
 pub mod exact;
 pub mod layout;
 pub mod lines;
+pub mod recorded;
 
 /// What one operand of an instruction is. Stands at the place the
 /// instruction's own operand list gives it.
@@ -136,6 +137,8 @@ pub struct Program {
     pub loops: Vec<PipelinedLoop>,
     /// The same loops as problems for an exact scheduler, where that was asked.
     pub problems: Vec<exact::LoopProblem>,
+    /// And their schedules to be kept, where a longer search than usual was asked.
+    pub records: Vec<recorded::Recorded>,
 }
 
 /// How a loop was software-pipelined, all in cycles.
@@ -157,6 +160,8 @@ pub struct PipelinedLoop {
     /// Hundredths of the registers that have values, the mean of all cycles, in the register
     /// file where they are most; 0 where nobody counted.
     pub held: u32,
+    /// Its schedule was not searched for but taken from a record ([`recorded`]).
+    pub recorded: bool,
 }
 
 impl Program {

@@ -30,6 +30,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         global_regs: vec![],
         loops: vec![],
         problems: vec![],
+        records: vec![],
     }
 }
 

@@ -75,6 +75,12 @@ fn problems(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::problems(wasm, request))
 }
 
+/// The schedules of a request's program, to be kept; JSON.
+#[pyfunction]
+fn records(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::records(wasm, request))
+}
+
 /// Run official vectors on the reference interpreter.
 #[pyfunction]
 fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
@@ -158,6 +164,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(explain, m)?)?;
     m.add_function(wrap_pyfunction!(discover, m)?)?;
     m.add_function(wrap_pyfunction!(problems, m)?)?;
+    m.add_function(wrap_pyfunction!(records, m)?)?;
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;

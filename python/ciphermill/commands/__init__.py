@@ -11,6 +11,7 @@
     sweeping.py   sweep
     sources.py    new, audit
     hardware.py   rtl, discover
+    tuning.py     tune
     native.py     host
 
 What a command needs is imported inside it: start-up is part of every run.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sheets, sources, sweeping
+from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sheets, sources, sweeping, tuning
 
 #: In the order in which ``ciphermill --help`` names them.
 ALL: dict[str, Callable[..., None]] = {
@@ -38,6 +39,7 @@ ALL: dict[str, Callable[..., None]] = {
     "rtl": hardware.rtl,
     "host": native.host,
     "discover": hardware.discover,
+    "tune": tuning.tune,
     "sheet": sheets.sheet,
     "schema": catalogue.schema,
 }

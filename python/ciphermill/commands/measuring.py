@@ -8,7 +8,7 @@ import typer
 
 from .. import completion
 from .options import (
-    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
+    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, machines_of, split,
 )  # fmt: skip
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
@@ -39,6 +39,7 @@ def run(
     repeat: Annotated[bool, typer.Option("--repeat", help="Measure twice and insist on the same result.")] = False,
     optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
+    fresh: Fresh = False,
     cc: Compiler = "zig",
     baseline: Baseline = None,
     tolerance: Tolerance = [],
@@ -56,7 +57,7 @@ def run(
     check(json, csv, parquet)
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, cc=cc,
+        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, fresh=fresh, cc=cc,
     )  # fmt: skip
     options.check()
     writable(benchmark, "--benchmark-json")

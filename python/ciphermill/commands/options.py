@@ -63,6 +63,9 @@ Optimise = Annotated[
 Static = Annotated[
     bool, typer.Option("--static", help="The context's address stands in the code, as a global variable's does; it takes no register.")
 ]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Search for schedules anew; take none that `tune` has kept.")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),

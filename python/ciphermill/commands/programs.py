@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import check, emit, say, unverified, writable
@@ -29,6 +29,7 @@ def explain(
     with_: With = [],
     without: Without = [],
     set: Set = [],
+    fresh: Fresh = False,
     cc: Compiler = "zig",
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")] = None,
     json: Json = False,
@@ -44,7 +45,7 @@ def explain(
     writable(html, "--html")
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, cc=cc,
+        without=split(without), set=set, fresh=fresh, cc=cc,
     )  # fmt: skip
     with waiting("measuring"):
         module = engine.module(manifest.find(cipher), variant, cc)
@@ -80,6 +81,7 @@ def asm(
     with_: With = [],
     without: Without = [],
     set: Set = [],
+    fresh: Fresh = False,
     cc: Compiler = "zig",
 ) -> None:
     """Print the whole program as assembly for the machine's own assembler.
@@ -94,7 +96,7 @@ def asm(
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set,
+        without=split(without), set=set, fresh=fresh,
     )  # fmt: skip
     writable(out, "-o")
     with waiting("compiling"):

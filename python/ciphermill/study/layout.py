@@ -23,7 +23,7 @@ from . import formulas
 #: or a unit of ``rtl/units.toml`` that is synthesised instead.
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool, "with": list, "without": list, "set": list, "optimal": bool, "hardware": str,
+    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool, "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
 }  # fmt: skip
 
 

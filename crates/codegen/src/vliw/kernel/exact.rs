@@ -16,9 +16,9 @@
 
 use super::body::{Body, From};
 use super::graph::latency;
-use super::modulo::{Schedule, keeps_orders};
+use super::modulo::Schedule;
 use super::place::{At, Ops, Sides, settle};
-use super::table::Table;
+use super::recorded::holding;
 use super::{Kernel, color};
 use crate::CompileError;
 use crate::allocate::Registers;
@@ -166,7 +166,7 @@ fn edges(memory: &[(usize, usize, u32, u32)]) -> Vec<Edge> {
 
 /// Cycles before the end of the first stage at which the last node, the branch
 /// back, issues.
-fn before_end(machine: &Machine, branch: InstrId) -> i64 {
+pub fn before_end(machine: &Machine, branch: InstrId) -> i64 {
     i64::from(machine.instrs[usize::from(branch.0)].delay_slots) + 1
 }
 
@@ -266,19 +266,7 @@ fn taken(
     let ii = i64::from(answer.ii);
     let chosen = answer.alternative.iter().zip(ways).map(|(&a, ways)| ways.get(a).map(|w| w.0).ok_or_else(strange));
     let variant: Vec<InstrId> = chosen.collect::<Result<_, _>>()?;
-    let mut table = Table::new(sides, ops, ii, false);
-    for (i, op) in ops.ops.iter().enumerate() {
-        let row = table.row(answer.time[i]);
-        let Some(unit) = table.free(row, op, variant[i]) else { return Ok(None) };
-        if table.count[row] >= sides.machine.issue.width {
-            return Ok(None);
-        }
-        table.put(row, i, op, variant[i], unit);
-    }
-    let stages = answer.time.iter().max().map_or(1, |t| t / ii + 1);
-    let fits = answer.time.iter().all(|&t| t >= 0) && stages <= most_stages;
-    let schedule = Schedule { ii, time: answer.time.clone(), variant, stages };
-    Ok((fits && keeps_orders(ops, ii, &schedule.time)).then_some(schedule))
+    Ok(holding(ops, sides, ii, &answer.time, variant).filter(|schedule| schedule.stages <= most_stages))
 }
 
 fn strange() -> CompileError {

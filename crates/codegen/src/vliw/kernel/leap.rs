@@ -11,7 +11,7 @@
 
 use super::anneal::{Loop, State, Warmth, level};
 use super::modulo::mix;
-use super::squeeze::{Finished, PATIENT, finished, together};
+use super::squeeze::{Finished, finished, together};
 use super::{Found, Loops, color, stages};
 use ciphermill_machine::Reg;
 
@@ -117,9 +117,8 @@ impl Loops<'_> {
         // The branch stands as many cycles before the end of the first stage.
         let before = known - best.schedule.time.last().copied().unwrap_or(0);
         let allocatable = &self.registers.allocatable;
-        let times = if self.patient { PATIENT } else { 1 };
-        let moves = times * (START.0 * ops.ops.len() as u64).min(START.1);
-        let leaps = SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed, moves });
+        let moves = self.search.times * (START.0 * ops.ops.len() as u64).min(START.1);
+        let leaps = SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed: self.search.seed(seed), moves });
         let landed = together(&leaps, |leap| leap.run().0);
         let shortest = landed.into_iter().flatten().min_by_key(|f| f.schedule.ii);
         let Some(shorter) = shortest else { return false };

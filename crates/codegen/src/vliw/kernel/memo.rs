@@ -2,7 +2,7 @@
 //!
 //! A module is compiled in several forms of which one is measured, and most of
 //! its loops are the same in all. A loop's pipeline follows from the loop, the
-//! registers and the machine alone: looking it up changes how long a compilation
+//! registers, the machine and the records alone: looking it up changes how long a compilation
 //! takes, never its result.
 
 use super::{Effort, Found as Start, Kernel};
@@ -11,6 +11,7 @@ use super::narrower::Room;
 use super::place::Sides;
 use crate::allocate::Registers;
 use ciphermill_machine::Machine;
+use ciphermill_program::recorded::Recorded;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
@@ -40,16 +41,16 @@ const LATEST: usize = 4;
 /// Pipelines found on one machine, and on what it would be with more or less room.
 #[derive(Debug)]
 pub struct Memo {
-    /// All of the machine that schedulers look at, but for its room.
+    /// All of the machine that schedulers look at, but for its room, and the records there are.
     machine: Key,
 }
 
 impl Memo {
-    pub fn new(machine: &Machine) -> Memo {
+    pub fn new(machine: &Machine, records: &[Recorded]) -> Memo {
         let issue = ciphermill_machine::Issue { width: 0, ..machine.issue.clone() };
         let units: Vec<_> = machine.units.iter().map(|u| (&u.name, u.cluster, u.shared)).collect();
         let Machine { word_bits, files, regs, instrs, variants, memory, abi, .. } = machine;
-        Memo { machine: key(&(word_bits, files, regs, instrs, variants, memory, abi, issue, units)) }
+        Memo { machine: key(&(word_bits, files, regs, instrs, variants, memory, abi, issue, units, records)) }
     }
 
     /// The pipelines of one loop.

@@ -10,7 +10,8 @@
 //! with its [`table`], [`certain`], [`relieve`], [`color`]; where values are too many for that, with
 //! some in the frame, [`park`]), made shorter where that can be (by annealing, [`squeeze`],
 //! [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel
-//! and epilogue ([`emit`]). All that happens before register allocation: the whole loop then becomes one
+//! and epilogue ([`emit`]). What a longer search has found before is taken instead of all this where
+//! there is a record of it ([`recorded`]). All that happens before register allocation: the whole loop then becomes one
 //! pseudo-instruction that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
@@ -36,6 +37,7 @@ pub mod order;
 mod park;
 pub mod partition;
 pub mod place;
+mod recorded;
 mod redivide;
 mod refine;
 mod relieve;
@@ -52,6 +54,7 @@ use crate::facts::Facts;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_program::recorded::Recorded;
 use exact::Exchange;
 pub use memo::Memo;
 use memo::Starts;
@@ -102,6 +105,10 @@ const QUICK: i64 = 4_000_000;
 const DIVIDED: i64 = 2_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
+/// Seeds of a search.
+const ROUND: u64 = 1_000;
+/// So many times as long is searched where an exact scheduler is asked afterwards.
+pub const PATIENT: u64 = 10;
 
 /// How hard pipelines are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,13 +119,29 @@ pub struct Effort {
     pub longest: bool,
     /// What is found is not shortened.
     pub unrefined: bool,
-    /// Minutes may pass: an exact scheduler is asked afterwards.
-    pub patient: bool,
+    /// How what is found is shortened.
+    pub search: Search,
+}
+
+/// How schedules are shortened by chance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Search {
+    /// For so many times as long as usual.
+    pub times: u64,
+    /// Which of many searches it is, each of which goes other ways: 0 is that of a run.
+    pub round: u64,
+}
+
+impl Search {
+    /// The seed of a part of it.
+    fn seed(&self, part: u64) -> u64 {
+        part + self.round * ROUND
+    }
 }
 
 impl Effort {
     fn quick() -> Effort {
-        Effort { thorough: false, longest: false, unrefined: false, patient: false }
+        Effort { thorough: false, longest: false, unrefined: false, search: Search { times: 1, round: 0 } }
     }
 }
 
@@ -148,6 +171,8 @@ pub struct Kernel {
     pub least: i64,
     /// Hundredths of the fullest side's registers that have values.
     pub held: u32,
+    /// Is its schedule from a record?
+    pub recorded: bool,
 }
 
 impl Kernel {
@@ -157,8 +182,17 @@ impl Kernel {
     }
 }
 
+/// What there is of records, and what is to be written down.
+#[derive(Debug, Default)]
+pub struct Records<'a> {
+    pub known: &'a [Recorded],
+    /// Of the loops that are searched with all effort, where that is wanted.
+    pub new: Option<Vec<Recorded>>,
+}
+
 /// Find the loops of a function that can be pipelined and replace each by a
 /// pseudo-instruction.
+#[expect(clippy::too_many_arguments)]
 pub fn pipeline(
     func: &mut VFunc,
     machine: &Machine,
@@ -166,6 +200,7 @@ pub fn pipeline(
     registers: &Registers,
     effort: Effort,
     memo: &OnceCell<Memo>,
+    records: &mut Records<'_>,
     mut exchange: Option<&mut Exchange>,
 ) -> Result<Vec<Kernel>, CompileError> {
     let mut free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
@@ -189,7 +224,7 @@ pub fn pipeline(
             Ok(body) => body,
             Err(_) => continue,
         };
-        let memo = memo.get_or_init(|| Memo::new(machine));
+        let memo = memo.get_or_init(|| Memo::new(machine, records.known));
         let hoisted = match machine.abi.rotation {
             None => {
                 let (res_mii, rec_mii) = graph::lower(&sides, &body)?;
@@ -199,7 +234,8 @@ pub fn pipeline(
         };
         let mut found = None;
         for body in hoisted.into_iter().chain([body]) {
-            let kernel = narrower::pipeline(&body, &sides, registers, kept(&kernels), effort, memo)?;
+            let asked = Asked { body: &body, sides: &sides, registers, kept: kept(&kernels), effort, records: records.known };
+            let kernel = narrower::pipeline(asked, memo)?;
             if let Some((kernel, own)) = kernel {
                 found = Some((kernel, own, body));
                 break;
@@ -212,6 +248,9 @@ pub fn pipeline(
                 let (least, ii) = (kernel.least, kernel.schedule.ii);
                 return Err(CompileError::Internal(format!("{}: a loop has an interval of {ii} below its bound of {least}", func.name)));
             }
+        }
+        if let (Some(new), true) = (&mut records.new, effort.thorough && sides.files.len() > 1) {
+            new.extend(recorded::write(&kernel, &own, &sides));
         }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
@@ -236,6 +275,8 @@ struct Asked<'a> {
     /// Words of the frame that the loops before it use.
     kept: usize,
     effort: Effort,
+    /// Schedules that are known of some loops.
+    records: &'a [Recorded],
 }
 
 /// The shortest pipeline that is found on a machine.
@@ -265,7 +306,7 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
 
 /// The shortest pipeline whose values have one register each.
 fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel, Body)>, CompileError> {
-    let Asked { body, sides, registers, kept, effort } = asked;
+    let Asked { body, sides, registers, kept, effort, records } = asked;
     let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
     let work = match (thorough, sides.files.len()) {
@@ -273,11 +314,13 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
         (true, _) => WORK,
         (false, _) => QUICK,
     };
-    let loops = Loops { sides, registers, patient: effort.patient, work: Cell::new(work) };
+    let loops = Loops { sides, registers, search: effort.search, records, work: Cell::new(work) };
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
-    if thorough && !effort.unrefined {
+    // A search for records goes on from one, that of a run would hardly get any farther.
+    let enough = effort.search.round == 0 && all.iter().any(|f| f.kernel.recorded);
+    if thorough && !effort.unrefined && !enough {
         loops.shorten(&mut all)?;
     }
     let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
@@ -304,8 +347,8 @@ struct Found {
 struct Loops<'a> {
     sides: &'a Sides<'a>,
     registers: &'a Registers,
-    /// As [`Effort::patient`].
-    patient: bool,
+    search: Search,
+    records: &'a [Recorded],
     /// Operations that schedulers may still look at.
     work: Cell<i64>,
 }
@@ -366,11 +409,28 @@ impl Loops<'_> {
         }
         if thorough && sides.files.len() > 1 {
             all.sort_by_key(|f| f.kernel.schedule.ii);
+            if let Some(known) = all.iter().find_map(|found| self.recorded(found)) {
+                return Ok(vec![known]);
+            }
             if let Some(first) = all.first_mut() {
                 self.squeeze(first, false);
             }
         }
         Ok(all)
+    }
+
+    /// The same loop with the schedule of a record, where there is one.
+    fn recorded(&self, found: &Found) -> Option<Found> {
+        if self.records.is_empty() {
+            return None;
+        }
+        let own = recorded::digest(&found.body, self.sides);
+        let read = |r: &Recorded| recorded::read(r, &found.body, self.sides, &self.registers.allocatable);
+        let known = self.records.iter().filter(|r| r.digest == own).find_map(read)?;
+        let mut found = found.clone();
+        found.replace(known);
+        found.kernel.recorded = true;
+        Some(found)
     }
 
     /// Try divisions of a body between the sides, some of whose values are in
@@ -512,7 +572,7 @@ impl Loops<'_> {
                     let ops = ops.clone();
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0 });
+                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0, recorded: false });
                 }
                 Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
                 Err(short) => {

@@ -16,10 +16,9 @@
 
 use super::body::Body;
 use super::memo::Memo;
-use super::place::{Ops, Sides};
-use super::{Asked, Effort, Kernel, graph, shortest};
+use super::place::Ops;
+use super::{Asked, Kernel, graph, shortest};
 use crate::CompileError;
-use crate::allocate::Registers;
 use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
 
@@ -87,17 +86,10 @@ fn classes(machine: &Machine, ops: &Ops) -> Vec<usize> {
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn pipeline(
-    body: &Body,
-    sides: &Sides<'_>,
-    registers: &Registers,
-    kept: usize,
-    effort: Effort,
-    memo: &Memo,
-) -> Result<Option<(Kernel, Body)>, CompileError> {
+pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Option<(Kernel, Body)>, CompileError> {
+    let Asked { body, sides, registers, kept, effort, .. } = asked;
     let own = Room::of(sides.machine);
     let known = memo.of(body, sides, registers, kept, effort);
-    let asked = Asked { body, sides, registers, kept, effort };
     let Some(mut best) = known.or(&own, || shortest(asked, &|search| known.starts(&own, search)))? else { return Ok(None) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {

@@ -147,6 +147,9 @@ pub struct Ops {
     pub initial: BTreeMap<usize, VReg>,
     pub live_out: Vec<(usize, VReg)>,
     pub memory: Vec<(usize, usize, u32, u32)>,
+    /// The sides of the body's nodes that all this was made possible for; some operations may
+    /// have others by now.
+    pub settled: Vec<At>,
     /// The machine waits for operands: a register's old value is gone with the
     /// cycle in which its new one is started.
     pub interlock: bool,
@@ -261,6 +264,7 @@ pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileE
         s.out.ops[op].reads[k].1 = From::Node(s.index[old], 1);
     }
     let mut out = s.out;
+    out.settled = at.to_vec();
     out.interlock = sides.machine.issue.interlock;
     out.cross_stall = i64::from(sides.machine.issue.cross_stall);
     out.initial = body.initial.iter().map(|(&n, &v)| (s.index[n], v)).collect();

@@ -47,8 +47,6 @@ const FURTHER: (u64, u64) = (10_000, 4_000_000);
 const LEVELLED: u64 = 300_000;
 /// And of a walk from division to division.
 const WALK: (u64, u64) = (16_000, 2_500_000);
-/// So many times as long where minutes may pass.
-pub(super) const PATIENT: u64 = 10;
 /// Loops of more operations get half as many moves in the end.
 const LARGE: u64 = 1_000;
 /// How warm schedules are that hold but for one row, and those that are fresh.
@@ -170,9 +168,8 @@ impl Loops<'_> {
         }
         if thorough {
             if !near {
-                let times = if self.patient { PATIENT } else { 1 };
                 let most = if n > LARGE { FURTHER.1 / 2 } else { FURTHER.1 };
-                let moves = (FURTHER.0 * n).min(most) * times;
+                let moves = (FURTHER.0 * n).min(most) * self.search.times;
                 self.descend(found, moves, |_| vec![(own, true, 7), (own, true, 8)]);
             }
             self.walk(found);
@@ -200,8 +197,10 @@ impl Loops<'_> {
             return;
         }
         let least = (room.plan.orders.chain(ops) / (first + first / LONGER[0]) + 1).max(1);
-        let descent =
-            |(stages, known, seed)| Descent { all, allocatable, least: first, best, known, stages, seed, moves };
+        let descent = |(stages, known, seed)| {
+            let seed = self.search.seed(seed);
+            Descent { all, allocatable, least: first, best, known, stages, seed, moves }
+        };
         let descents: Vec<Descent<'_>> = ways(least).into_iter().map(descent).collect();
         let shortest = together(&descents, Descent::run).into_iter().flatten().min_by_key(|f| f.schedule.ii);
         if let Some(shorter) = shortest.filter(|f| f.schedule.ii < ii) {
@@ -220,9 +219,8 @@ impl Loops<'_> {
         let (sides, allocatable, apart) = (self.sides, &self.registers.allocatable[..], room.plan.apart);
         let n = kernel.ops.ops.len() as u64;
         let most = if n > LARGE { WALK.1 / 2 } else { WALK.1 };
-        let times = if self.patient { PATIENT } else { 1 };
-        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(most) * times;
-        let walks = [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed, moves });
+        let moves = (WALK.0 * n * n.min(FULL) / FULL).min(most) * self.search.times;
+        let walks = [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed: self.search.seed(seed), moves });
         let shortest = together(&walks, |walk| walk.run(start.clone())).into_iter().min_by_key(|s| s.found.schedule.ii);
         if let Some(shorter) = shortest.filter(|s| s.found.schedule.ii < kernel.schedule.ii) {
             found.replace(shorter.found);

@@ -146,6 +146,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         rec_mii,
         least: 0,
         held: 0,
+        recorded: false,
         rotating: Some(Names { ring, of, back }),
     }))
 }
