@@ -11,7 +11,8 @@ form of the code. For each loop
   (work where the heuristic put it), downwards, as long as there is a schedule.
 
 What the time limit leaves undecided is neither proved nor used. Problems too
-large to be written as a model are not asked at all.
+large to be written as a model are not asked, nor loops that what is measured never
+comes to. Every question and the word on it stand in the measurement's ``loops``.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ SECONDS = 20.0
 LARGEST = 150_000
 #: Most intervals that are asked of one loop from below.
 QUESTIONS = 12
+
+#: The word on a problem that was not asked.
+LARGE = "large"
 
 #: Asks the core for a program's loops, given the answers so far.
 Core = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -56,11 +60,11 @@ def answers(core: Core, seconds: float = SECONDS) -> dict[str, Any]:
 def from_below(loop: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """Intervals that have no schedule; and the division of the first that may have one."""
     problem, first, found = loop["free"] or loop["divided"], loop["first"], loop["ii"]
-    answer: dict[str, Any] = {"least": first}
+    answer: dict[str, Any] = {"least": first, "asked": []}
+    if not loop["runs"]:
+        return answer
     for ii in range(first, min(found, first + QUESTIONS)):
-        if size(problem) * ii > LARGEST:
-            break
-        result = optimal.kept({**problem, "ii": ii}, seconds)
+        result = ask(problem, ii, seconds, answer, "any" if loop["free"] else "own")
         if result["status"] == optimal.PROVED_NONE:
             answer["least"] = ii + 1
             continue
@@ -73,23 +77,35 @@ def from_below(loop: Mapping[str, Any], seconds: float) -> dict[str, Any]:
 
 def from_above(loop: Mapping[str, Any], answer: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """The shortest schedule of the division, below the interval that was found."""
-    problem, answer = loop["divided"], dict(answer)
+    problem, answer = loop["divided"], {**answer, "asked": list(answer["asked"])}
+    if not loop["runs"]:
+        return answer
     least, best = answer["least"], None
     below = range(loop["ii"] - 1, least - 1, -1)
     # A division that is known to be good is tried where it is good.
     for ii in [least, *below] if "division" in answer else below:
-        if ii >= loop["ii"] or size(problem) * ii > LARGEST:
+        if ii >= loop["ii"]:
             break
-        result = optimal.kept({**problem, "ii": ii}, seconds)
+        result = ask(problem, ii, seconds, answer, "own")
         if result["status"] == optimal.FOUND:
             best = {"ii": ii, "time": result["time"], "alternative": result["alternative"]}
-        if ii == least and best or result["status"] != optimal.FOUND and ii != least:
+        if ii == least and best or result["status"] != optimal.FOUND and (ii != least or result["status"] == LARGE):
             break
     if best:
         answer["schedule"] = best
     else:
         answer.pop("division", None)
     return answer
+
+
+def ask(problem: Mapping[str, Any], ii: int, seconds: float, answer: dict[str, Any], division: str) -> Mapping[str, Any]:
+    """Is there a schedule of this interval? The question and the word are added to the `answer`."""
+    if size(problem) * ii > LARGEST:
+        result: Mapping[str, Any] = {"status": LARGE}
+    else:
+        result = optimal.kept({**problem, "ii": ii}, seconds)
+    answer["asked"].append({"ii": ii, "division": division, "word": result["status"]})
+    return result
 
 
 def size(problem: Mapping[str, Any]) -> int:

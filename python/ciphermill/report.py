@@ -72,7 +72,18 @@ def pipelined(loop: dict[str, Any]) -> str:
         stages += ", a kept schedule"
     if loop["proved_optimal"]:
         return f"II {loop['ii']} in {stages}: no schedule is shorter"
-    return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open"
+    return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open{solver(loop)}"
+
+
+def solver(loop: dict[str, Any]) -> str:
+    """What the exact scheduler left open, and why."""
+    words = {
+        "unknown": "not decided by the exact scheduler in its time",
+        "large": "too large a question for it",
+    }
+    found = {word: sorted({q["ii"] for q in loop["asked"] if q["word"] == word}) for word in words}
+    told = [f"{', '.join(map(str, iis))} {words[word]}" for word, iis in found.items() if iis]
+    return f" ({'; '.join(told)})" if told else ""
 
 
 METRICS = {

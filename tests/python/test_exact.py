@@ -11,7 +11,7 @@ from ciphermill import exact, optimal
 
 
 def loop(ii, first, divided, free=None):
-    return {"func": 0, "ii": ii, "first": first, "divided": divided, "free": free}
+    return {"func": 0, "runs": True, "ii": ii, "first": first, "divided": divided, "free": free}
 
 
 def three_on_one_unit():
@@ -62,14 +62,23 @@ def test_a_better_division_is_written_out_again():
 def test_what_is_undecided_is_neither_proved_nor_used(monkeypatch):
     monkeypatch.setattr(optimal, "kept", lambda problem, seconds: {"status": optimal.UNKNOWN, "seconds": 0})
     core = lambda so_far: {"form": None, "loops": [loop(5, 2, three_on_one_unit())]}  # noqa: E731
-    assert exact.answers(core)["answers"] == [{"least": 2}]
+    asked = [{"ii": 2, "division": "own", "word": "unknown"}, {"ii": 4, "division": "own", "word": "unknown"}]
+    assert exact.answers(core)["answers"] == [{"least": 2, "asked": asked}]
+
+
+@needs_solver
+def test_a_loop_that_nothing_comes_to_is_not_asked(monkeypatch):
+    monkeypatch.setattr(optimal, "kept", lambda problem, seconds: pytest.fail("asked"))
+    core = lambda so_far: {"form": None, "loops": [{**loop(5, 2, three_on_one_unit()), "runs": False}]}  # noqa: E731
+    assert exact.answers(core)["answers"] == [{"least": 2, "asked": []}]
 
 
 @needs_solver
 def test_a_model_too_large_is_not_asked(monkeypatch):
     monkeypatch.setattr(exact, "LARGEST", 5)
     core = lambda so_far: {"form": None, "loops": [loop(5, 2, three_on_one_unit())]}  # noqa: E731
-    assert exact.answers(core)["answers"] == [{"least": 2}]
+    asked = [{"ii": 2, "division": "own", "word": "large"}, {"ii": 4, "division": "own", "word": "large"}]
+    assert exact.answers(core)["answers"] == [{"least": 2, "asked": asked}]
 
 
 def test_without_the_solver_it_is_said(monkeypatch):
@@ -86,6 +95,11 @@ def test_a_loop_of_a_key_set_up():
     for before, after in zip(plain.loops, best.loops, strict=True):
         assert before["least"] <= after["least"] <= after["ii"] <= before["ii"]
         assert after["proved_optimal"] == (after["ii"] == after["least"])
+        assert before["asked"] == []
+        # An answer that shortens the loop, or says that none is shorter.
+        words = {(q["ii"], q["word"]) for q in after["asked"]}
+        assert all((ii, "none") in words for ii in range(before["least"], after["least"]))
+        assert after["ii"] == before["ii"] or (after["ii"], "found") in words
     assert all(after["proved_optimal"] for after in best.loops)
     again = cm.run("rijndael", on="c6201", direction="keysetup", optimal=True)
     assert again.to_dict() == best.to_dict()

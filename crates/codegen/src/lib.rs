@@ -224,6 +224,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             least: k.least as u32,
             held: k.held,
             recorded: k.recorded,
+            asked: k.asked.clone(),
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();

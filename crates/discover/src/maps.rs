@@ -4,7 +4,7 @@
 use crate::{Candidate, Counts};
 use ciphermill_codegen::recognise::bytes::{ByteSums, Lookup, added};
 use ciphermill_codegen::recognise::sums::Sums;
-use ciphermill_codegen::recognise::units::ByteTable;
+use ciphermill_codegen::recognise::units::{ByteTable, Turned};
 use ciphermill_codegen::recognise::{form, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Block, Func, Module, Value};
@@ -27,7 +27,7 @@ pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Cand
     for (id, func) in &module.funcs {
         let masks = Masks::new(func);
         let sums = Sums::new(func, &masks);
-        let any = |_: &[u32; form::WORD]| Some((0, 0, 0));
+        let any = |_: &[u32; form::WORD]| Some(vec![Turned { function: Some(0), ..Turned::default() }]);
         let matches = linear::find_any(func, &masks, &sums, 1, &any);
         for (block, value) in results(func) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);

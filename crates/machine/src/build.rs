@@ -232,6 +232,10 @@ impl Builder<'_> {
                 None => (Reg(first as u16), 0),
             };
             let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
+            let reset = t.get("reset").and_then(Node::as_int).unwrap_or(0) as u64;
+            if let (Some(node), false) = (t.get("reset"), state) {
+                return Err(node.place.error(format!("`{name}` has a value after a reset and is not kept between calls; add `state = true`")));
+            }
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
                 let place = t.get("bits").map_or(&entry.place, |n| &n.place);
@@ -254,6 +258,7 @@ impl Builder<'_> {
                 count: names.len() as u16,
                 cluster,
                 state,
+                reset,
                 rotating,
             });
         }

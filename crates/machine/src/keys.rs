@@ -98,6 +98,7 @@ static REGISTERS: &[Key] = &[
     may("prefixed", Kind::Texts, "registers for which an instruction needs a prefix: one byte, for one or several"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
     may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
+    may("reset", Kind::Int(0, i64::MAX), "what the registers of a `state` hold before a program has written them (0)"),
     may("rotating", Kind::Texts, "registers, one after the other, that `rotate` gives new names"),
 ];
 

@@ -90,6 +90,8 @@ pub struct RegFile {
     pub cluster: u8,
     /// Configuration: outside the calling convention, kept between calls.
     pub state: bool,
+    /// What its registers hold before a program has written them.
+    pub reset: u64,
     /// Registers that an instruction can only name with a prefix.
     pub prefixed: Vec<Reg>,
     /// Registers `first .. first + count` that `rotate` gives new names; a count

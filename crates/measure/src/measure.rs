@@ -310,6 +310,7 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
         least: l.least.max(l.res_mii).max(l.rec_mii),
         recorded: l.recorded,
+        asked: l.asked.clone(),
     };
     ran_most(program, stats).into_iter().map(one).collect()
 }
@@ -371,8 +372,15 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProbl
     if request.exact.is_none() {
         return Err(MeasureError::internal("a request for problems says nothing of an exact scheduler"));
     }
-    let chosen = chosen(wasm, request)?;
-    Ok((chosen.form, chosen.program.problems))
+    let (_, interface, _) = open(wasm)?;
+    let work = work(&interface, request)?;
+    let Chosen { mut program, form, .. } = chosen(wasm, request)?;
+    let mut problems = std::mem::take(&mut program.problems);
+    if let Some(measured) = program.export(plan::driver(work.direction, work.blocks)) {
+        let reached = program.reached(measured);
+        problems.iter_mut().for_each(|p| p.runs = reached.contains(&p.func));
+    }
+    Ok((form, problems))
 }
 
 /// The schedules of a request's loops, from a search as long as it asks for, to be kept.

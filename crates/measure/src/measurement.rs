@@ -8,6 +8,7 @@
 use crate::request::Goal;
 use crate::resource::{Class, Share};
 use crate::view::Stages;
+use ciphermill_program::exact::Question;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -199,6 +200,8 @@ pub struct Loop {
     pub least: u32,
     /// The schedule was found by an earlier, longer search and taken from a record.
     pub recorded: bool,
+    /// What an exact scheduler was asked, and its word.
+    pub asked: Vec<Question>,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

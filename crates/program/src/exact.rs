@@ -62,6 +62,8 @@ pub struct Edge {
 pub struct LoopProblem {
     /// An index into the program's functions.
     pub func: u32,
+    /// Does what is measured come here? Others need not be asked about.
+    pub runs: bool,
     /// The initiation interval that was found without a solver.
     pub ii: u32,
     /// No schedule is shorter: units, values carried round, the branch.
@@ -87,6 +89,41 @@ pub struct Answer {
     /// A schedule of the `divided` problem.
     #[serde(default)]
     pub schedule: Option<Schedule>,
+    /// What was asked, in this order.
+    #[serde(default)]
+    pub asked: Vec<Question>,
+}
+
+/// A question to a solver, and its word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// Is there a schedule of this II,
+    pub ii: u32,
+    /// with work divided between the clusters as this says?
+    pub division: Division,
+    pub word: Word,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Division {
+    /// In any way: the `free` problem.
+    Any,
+    /// As it is: the `divided` problem.
+    Own,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Word {
+    Found,
+    /// It was proved that there is none.
+    None,
+    /// Not decided within the time there was.
+    Unknown,
+    /// Too large to be asked.
+    Large,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

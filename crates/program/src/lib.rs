@@ -5,8 +5,9 @@
 //! neither knows the other.
 
 use ciphermill_ir::{FuncRef, Space, TrapCode};
-use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -142,7 +143,7 @@ pub struct Program {
 }
 
 /// How a loop was software-pipelined, all in cycles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PipelinedLoop {
     /// An index into [`Program::funcs`].
     pub func: u32,
@@ -162,11 +163,32 @@ pub struct PipelinedLoop {
     pub held: u32,
     /// Its schedule was not searched for but taken from a record ([`recorded`]).
     pub recorded: bool,
+    /// What an exact scheduler was asked about it.
+    pub asked: Vec<exact::Question>,
 }
 
 impl Program {
     pub fn export(&self, name: &str) -> Option<u32> {
         self.exports.iter().find(|(n, _)| n == name).map(|&(_, f)| f)
+    }
+
+    /// The functions that one may call, itself among them; all where it calls by pointer.
+    pub fn reached(&self, from: u32) -> BTreeSet<u32> {
+        let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
+        while let Some(func) = next.pop() {
+            if !reached.insert(func) {
+                continue;
+            }
+            let blocks = self.funcs.get(func as usize).map_or(&[][..], |f| &f.blocks);
+            for inst in blocks.iter().flat_map(|b| &b.bundles).flat_map(|b| &b.insts) {
+                let called = inst.operands.iter().find_map(|o| if let Operand::Func(f) = o { Some(*f) } else { None });
+                if self.machine.instrs[usize::from(inst.instr.0)].kind == InstrKind::CallIndirect {
+                    return (0..self.funcs.len() as u32).collect();
+                }
+                next.extend(called);
+            }
+        }
+        reached
     }
 
     /// Bytes of all encoded instructions.

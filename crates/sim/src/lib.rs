@@ -138,6 +138,10 @@ impl Simulator {
             let map = CodeMap::new(&program)?;
             let machine = &program.machine;
             let mut pool = SlotPool::new(machine)?;
+            for file in program.machine.files.iter().filter(|f| f.reset != 0) {
+                let first = usize::from(file.first.0);
+                pool.values[first..first + usize::from(file.count)].fill(file.reset);
+            }
             for &(reg, value) in &program.global_regs {
                 pool.values[usize::from(reg.0)] = value;
             }

@@ -57,7 +57,7 @@ fn products_in_a_field() {
     // The example of FIPS 197, 4.2: {57} times {83}, {13}, {02} and {01}.
     let packets = "
         mvk.s2 27, b5
-        mvc_gfpgfr b5
+        mvc_gfpgfr gfpgfr, b5
         mv.l1x b4, a6
         nop2
         gmpy4 a4, a6, a4

@@ -1,5 +1,5 @@
-//! A multiplier whose matrix is held in registers: which matrix, and where it is
-//! loaded.
+//! A multiplier whose matrix is held in registers, or the polynomial of whose field is: which,
+//! and where it is loaded.
 //!
 //! A function works with one matrix, the one that saves it most. It is loaded
 //! where the program enters from outside: a function that is also called by
@@ -7,7 +7,7 @@
 //! it. Code whose callees hold different matrices, or that cannot know what it
 //! calls, holds none, and they load their own.
 
-use super::form::WORD;
+use super::units::{Rows, Turned};
 use super::{Recogniser, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
@@ -15,16 +15,15 @@ use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Rows of a matrix, one for each bit of the result.
-pub type Rows = [u32; WORD];
+/// What the registers hold: rows of a matrix, one for each bit of the result, or a polynomial.
+pub type Held = Vec<u32>;
 
 /// Loops in loops beyond so many count no more.
 const MOST_NESTING: u32 = 3;
 /// How often a loop is assumed to turn.
 const TURNS: usize = 8;
-/// Operations that a matrix must save: what loading it costs, a wide constant
-/// and a move for each row.
-const LEAST_SAVED: usize = 3 * WORD;
+/// Operations that must be saved for each register that is loaded: a wide constant and a move.
+const LEAST_SAVED: usize = 3;
 
 /// The instruction that writes a register of a file that nothing else moves to.
 pub fn writer(machine: &Machine, file: usize) -> Option<InstrId> {
@@ -45,36 +44,38 @@ pub fn writer(machine: &Machine, file: usize) -> Option<InstrId> {
 #[derive(Default)]
 pub struct Configured {
     /// The matrix in each function that has one.
-    pub matrices: HashMap<FuncId, Rows>,
+    pub matrices: HashMap<FuncId, Held>,
     /// The rows' registers, as globals.
     pub rows: Vec<(GlobalId, Reg)>,
 }
 
 /// Choose matrices, and put the loading of them into the module.
 pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser) -> Configured {
-    let Some(unit) = &recogniser.configurable else { return Configured::default() };
-    if writer(machine, machine.regs[usize::from(unit.first.0)].file).is_none() {
+    let Some((first, count)) = recogniser.registers() else { return Configured::default() };
+    if writer(machine, machine.regs[usize::from(first.0)].file).is_none() {
         return Configured::default();
     }
     let often = calls_of(module);
-    let own: BTreeMap<FuncId, Rows> = module
+    let own: BTreeMap<FuncId, Held> = module
         .funcs
         .iter()
         .filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser, often[&id])?)))
+        .filter(|(_, (_, saved))| *saved > LEAST_SAVED * count)
+        .map(|(id, (held, _))| (id, held))
         .collect();
     let held = held(module, own);
     if held.is_empty() {
         return Configured::default();
     }
     let row = |i: usize| {
-        let name = Some(format!("matrix row {i}"));
+        let name = Some(format!("configuration {i}"));
         (
             module.globals.push(GlobalData { ty: Type::I32, mutable: true, init: 0, system_offset: 0, name }),
-            Reg(unit.first.0 + i as u16),
+            Reg(first.0 + i as u16),
         )
     };
-    let rows: Vec<(GlobalId, Reg)> = (0..WORD).map(row).collect();
-    let mut matrices: HashMap<FuncId, Rows> = held.iter().map(|(&id, &m)| (id, m)).collect();
+    let rows: Vec<(GlobalId, Reg)> = (0..count).map(row).collect();
+    let mut matrices: HashMap<FuncId, Held> = held.iter().map(|(&id, m)| (id, m.clone())).collect();
     let mut entered: BTreeSet<FuncId> = module.exports.iter().map(|e| e.1).chain(module.start).collect();
     entered.extend(module.system.func_refs.iter().map(|r| r.func));
     let callers: Vec<FuncId> = module.funcs.keys().collect();
@@ -91,7 +92,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
             let mut copy = module.funcs[id].clone();
             copy.name = format!("{}_inside", copy.name);
             let copy = module.funcs.push(copy);
-            matrices.insert(copy, *matrix);
+            matrices.insert(copy, matrix.clone());
             for (caller, inst) in inside {
                 module.funcs[caller].insts[inst].op = Op::Call(copy);
             }
@@ -124,39 +125,45 @@ fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
     often
 }
 
-/// The matrix that saves a function most, if it is worth loading for so many calls.
-fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<Rows> {
+/// What saves a function most operations if the registers hold it, and how many in so many calls.
+fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<(Held, usize)> {
     let masks = Masks::new(func);
     let sums = super::sums::Sums::new(func, &masks);
-    let any = |_: &Rows| Some((0, 0, 0));
+    let any = |rows: &Rows| match &recogniser.multiplier {
+        Some(m) => Some(m.any(rows)?.1),
+        None => Some(vec![Turned { function: Some(0), ..Turned::default() }]),
+    };
+    let held = |rows: &Rows| match &recogniser.multiplier {
+        Some(m) => Some(vec![m.any(rows)?.0]),
+        None => Some(rows.to_vec()),
+    };
     let bytes = super::bytes::ByteSums::new(func, &masks, &sums, data);
     let found = linear::find_any_with(func, &masks, &sums, &bytes, recogniser.rotate_cost, &any);
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
-    let mut saved: BTreeMap<Rows, usize> = BTreeMap::new();
+    let mut saved: BTreeMap<Held, usize> = BTreeMap::new();
     for &block in &func.layout {
         let weight = often * TURNS.pow(loops.depth(block).min(MOST_NESTING));
         for result in func.blocks[block].insts.iter().flat_map(|&i| &func.insts[i].results) {
-            if let Some(m) = found.get(result) {
-                *saved.entry(m.rows).or_default() += m.saves * weight;
+            if let Some((m, held)) = found.get(result).and_then(|m| Some((m, held(&m.rows)?))) {
+                *saved.entry(held).or_default() += m.saves * weight;
             }
         }
     }
-    let (rows, saved) = saved.into_iter().max_by_key(|&(_, saved)| saved)?;
-    (saved > LEAST_SAVED).then_some(rows)
+    saved.into_iter().max_by_key(|s| s.1)
 }
 
 /// The matrix of each function while it runs: its own, or that of all it calls.
-fn held(module: &Module, own: BTreeMap<FuncId, Rows>) -> BTreeMap<FuncId, Rows> {
+fn held(module: &Module, own: BTreeMap<FuncId, Held>) -> BTreeMap<FuncId, Held> {
     let mut held = own;
     // A function that calls others takes theirs; until nothing changes any more.
     let mut refused: BTreeSet<FuncId> = BTreeSet::new();
     loop {
         let mut changed = false;
         for (id, func) in module.funcs.iter().filter(|(_, f)| !calls(f).is_empty() || blind(f)) {
-            let below: BTreeSet<Rows> = calls(func).iter().filter_map(|(_, c)| held.get(c)).copied().collect();
+            let below: BTreeSet<Held> = calls(func).iter().filter_map(|(_, c)| held.get(c)).cloned().collect();
             let below_refused = calls(func).iter().any(|(_, c)| refused.contains(c));
-            let all: BTreeSet<Rows> = below.into_iter().chain(held.get(&id).copied()).collect();
+            let all: BTreeSet<Held> = below.into_iter().chain(held.get(&id).cloned()).collect();
             if (all.len() > 1 || below_refused || blind(func)) && refused.insert(id) {
                 held.remove(&id);
                 changed = true;
@@ -183,7 +190,7 @@ fn blind(func: &Func) -> bool {
     insts.into_iter().any(|&i| matches!(func.insts[i].op, Op::CallPtr(_)))
 }
 
-fn load(func: &mut Func, rows: &[(GlobalId, Reg)], matrix: &Rows) {
+fn load(func: &mut Func, rows: &[(GlobalId, Reg)], matrix: &[u32]) {
     let mut made = Vec::new();
     for (&(global, _), &row) in rows.iter().zip(matrix) {
         let constant = func.make_inst(Op::Const(row.into()), &[], &[Type::I32], 0);

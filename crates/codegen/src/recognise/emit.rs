@@ -77,10 +77,17 @@ impl Emitter<'_> {
 
     pub fn linear(&mut self, m: &Match) -> Value {
         let mut terms = m.rest.clone();
-        for &((function, before, behind), source) in m.more.iter().chain([&(m.turned, m.source)]) {
-            let source = self.rotated(source, before);
-            let product = self.matrix(function, &[source, source]);
-            terms.push(self.rotated(product, behind));
+        for &(turned, source) in m.more.iter().chain([&(m.turned, m.source)]) {
+            let source = self.rotated(source, turned.before);
+            let product = match (turned.function, turned.by) {
+                (None, _) => source,
+                (Some(function), None) => self.matrix(function, &[source, source]),
+                (Some(function), Some(constants)) => {
+                    let constants = self.op(Op::Const(constants.into()), &[]);
+                    self.function(function, &[source, constants])
+                }
+            };
+            terms.push(self.rotated(product, turned.behind));
         }
         self.sum(&terms).unwrap_or(m.source)
     }

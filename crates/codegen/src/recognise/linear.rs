@@ -11,7 +11,7 @@
 use super::bytes::{ByteSums, Lookup};
 use super::form::{Form, WORD};
 use super::sums::Sums;
-use super::units::Turned;
+use super::units::{Rows, Turned};
 use super::words;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Func, Inst, Op, Type, Value};
@@ -26,13 +26,16 @@ pub struct Match {
     pub turned: Turned,
     pub source: Value,
     pub rest: Vec<Value>,
-    /// Products of other values, that are added too.
+    /// Other products, of this value or of others, that are added too.
     pub more: Vec<(Turned, Value)>,
     /// Operations that the match makes superfluous, if nothing else needs them.
     pub saves: usize,
     /// Row i: the bits of the source that bit i is the sum of.
     pub rows: [u32; WORD],
 }
+
+/// Products that add up to a matrix times a word, where there are such.
+pub type Accept<'a> = &'a dyn Fn(&Rows) -> Option<Vec<Turned>>;
 
 /// The best match of each value that has one among the machine's matrices, with
 /// what else of the sum is such a product.
@@ -41,13 +44,10 @@ pub fn find(
     masks: &Masks,
     sums: &Sums,
     bytes: &ByteSums,
-    matrices: &HashMap<[u32; WORD], Turned>,
     rotate_cost: usize,
+    accept: Accept<'_>,
 ) -> HashMap<Value, Match> {
-    if matrices.is_empty() {
-        return HashMap::new();
-    }
-    let all = candidates(func, masks, sums, bytes, rotate_cost, &|rows| matrices.get(rows).copied());
+    let all = candidates(func, masks, sums, bytes, rotate_cost, accept);
     let together = |mut list: Vec<Candidate>| {
         list.sort_by_key(|c| std::cmp::Reverse(c.found.saves));
         let mut list = list.into_iter();
@@ -56,6 +56,7 @@ pub fn find(
             if other.found.source != best.source && other.terms.iter().all(|t| best.rest.contains(t)) {
                 best.rest.retain(|t| !other.terms.contains(t));
                 best.more.push((other.found.turned, other.found.source));
+                best.more.extend(other.found.more);
                 best.saves += other.found.saves;
             }
         }
@@ -71,7 +72,7 @@ pub fn find_any(
     masks: &Masks,
     sums: &Sums,
     rotate_cost: usize,
-    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+    accept: Accept<'_>,
 ) -> HashMap<Value, Match> {
     find_any_with(func, masks, sums, &ByteSums::default(), rotate_cost, accept)
 }
@@ -83,7 +84,7 @@ pub fn find_any_with(
     sums: &Sums,
     bytes: &ByteSums,
     rotate_cost: usize,
-    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+    accept: Accept<'_>,
 ) -> HashMap<Value, Match> {
     let all = candidates(func, masks, sums, bytes, rotate_cost, accept);
     // The first of equals.
@@ -103,7 +104,7 @@ fn candidates(
     sums: &Sums,
     bytes: &ByteSums,
     rotate_cost: usize,
-    accept: &dyn Fn(&[u32; WORD]) -> Option<Turned>,
+    accept: Accept<'_>,
 ) -> BTreeMap<Value, Vec<Candidate>> {
     let mut all: BTreeMap<Value, Vec<Candidate>> = BTreeMap::new();
     let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
@@ -126,11 +127,10 @@ fn candidates(
                 return;
             }
             let rows = form.rows.map(|r| r as u32);
-            let Some(turned) = accept(&rows) else { return };
-            let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
-            let saves = (cone.size(func, from) + from.len()).saturating_sub(2 + rotate_cost * rotates);
+            let Some((turned, more, cost)) = accept(&rows).and_then(|p| products(p, source, rotate_cost)) else { return };
+            let saves = (cone.size(func, from) + from.len()).saturating_sub(1 + cost);
             if saves > 0 {
-                let found = Match { turned, source, rest, more: Vec::new(), saves, rows };
+                let found = Match { turned, source, rest, more, saves, rows };
                 all.entry(root).or_default().push(Candidate { found, terms: from.to_vec() });
             }
         };
@@ -148,16 +148,23 @@ fn candidates(
         }
     }
     for packed in words::packed(func, masks, bytes) {
-        let Some(turned) = accept(&packed.rows) else { continue };
-        let rotates = usize::from(turned.1 != 0) + usize::from(turned.2 != 0);
-        let saves = packed.operations.saturating_sub(1 + rotate_cost * rotates);
+        let products = accept(&packed.rows).and_then(|p| products(p, packed.word, rotate_cost));
+        let Some((turned, more, cost)) = products else { continue };
+        let saves = packed.operations.saturating_sub(cost);
         if saves > 0 {
             let (source, rest, rows) = (packed.word, packed.rest, packed.rows);
-            let found = Match { turned, source, rest, more: Vec::new(), saves, rows };
+            let found = Match { turned, source, rest, more, saves, rows };
             all.entry(packed.value).or_default().push(Candidate { found, terms: vec![packed.value] });
         }
     }
     all
+}
+
+/// The first of some products of a word, the others, and the operations that all take.
+fn products(all: Vec<Turned>, source: Value, rotate_cost: usize) -> Option<(Turned, Vec<(Turned, Value)>, usize)> {
+    let cost = all.iter().map(|t| t.cost(rotate_cost)).sum::<usize>() + all.len().saturating_sub(1);
+    let (&first, others) = all.split_first()?;
+    Some((first, others.iter().map(|&t| (t, source)).collect(), cost))
 }
 
 /// The values that depend on one source only, with their forms.

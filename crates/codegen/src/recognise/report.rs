@@ -5,9 +5,9 @@
 
 use super::bytes::{ByteSums, added};
 use super::form::WORD;
-use super::{layers, linear, nibbles, words};
+use super::{fields, layers, linear, nibbles, words};
 use super::sums::Sums;
-use super::units::{ByteTable, Meaning, Unit, units};
+use super::units::{ByteTable, Meaning, Turned, Unit, units};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Func, Module, Value};
 use ciphermill_machine::Machine;
@@ -49,6 +49,14 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     };
     let loadable = super::units::configurable(machine, 0)
         .and_then(|(_, t)| t.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone()));
+    let multiplier = fields::multiplier(machine, 0);
+    let multiplies = |rows: &[u32; WORD]| {
+        let (m, template) = multiplier.as_ref()?;
+        let (_, products) = m.any(rows)?;
+        let count = products.iter().filter(|p| p.function.is_some()).count();
+        let name = template.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone())?;
+        Some(if count == 1 { name } else { format!("{name}, {count} times,") })
+    };
     let mut all = Vec::new();
     for func in module.funcs.values() {
         let masks = Masks::new(func);
@@ -56,7 +64,7 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
         let bytes = ByteSums::new(func, &masks, &sums, &module.data);
         for (rows, places) in matrices(func, &masks, &sums, &bytes) {
             let near = units.iter().filter_map(|u| Some((distance(&u.one_word()?, &rows), u))).min_by_key(|n| n.0);
-            let exact = near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone());
+            let exact = near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone()).or_else(|| multiplies(&rows));
             let missed = match near {
                 Some((bits, unit)) if bits <= NEAR_BITS => {
                     format!("differs from `{}` in {bits} bits of the matrix", name(unit))
@@ -94,7 +102,7 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
 /// The matrices of the values that are largest: not those of values inside
 /// another's computation.
 fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeMap<[u32; WORD], usize> {
-    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| Some((0, 0, 0)));
+    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| Some(vec![Turned { function: Some(0), ..Turned::default() }]));
     let mut inner: BTreeSet<Value> = BTreeSet::new();
     for (&root, m) in &found {
         let mut todo = vec![root];

@@ -12,7 +12,7 @@ use super::emit::Emitter;
 use super::linear::Match;
 use super::pairs::Pair;
 use super::sums::Sums;
-use super::units::{Inverse, Unit};
+use super::units::{Inverse, Turned, Unit};
 use super::words;
 use crate::align::use_counts;
 use ciphermill_ir::{BinOp, Func, Op, Type, Value};
@@ -248,7 +248,7 @@ fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, ter
 /// A matrix that takes halves of two words, times a sum in which there are
 /// tables: the rest of the sum is added to each of the words.
 fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
-    let (matrix, 0, 0) = m.turned else { return None };
+    let Turned { function: Some(matrix), before: 0, behind: 0, by: None } = m.turned else { return None };
     if !m.more.is_empty() {
         return None;
     }

@@ -9,7 +9,7 @@ use crate::pattern::{Action, Pat, Template, cost};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg};
+use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
 
 /// Most combinations of immediates that an instruction is tried with.
 const MOST_VARIANTS: usize = 64;
@@ -22,6 +22,10 @@ pub trait Domain {
     /// All of register source `n`.
     fn source(&self, n: usize) -> Self::Value;
     fn constant(&self, c: u64) -> Self::Value;
+    /// What a register holds that the semantics name, where that is known.
+    fn register(&self, _: Reg) -> Option<Self::Value> {
+        None
+    }
     /// In so many bits, with zeros above.
     fn binary(&self, op: BinOp, bits: u8, a: &Self::Value, b: &Self::Value) -> Option<Self::Value>;
     fn unary(&self, op: UnOp, bits: u8, a: &Self::Value) -> Option<Self::Value>;
@@ -167,6 +171,7 @@ impl<D: Domain> Walk<'_, D> {
         Some(match e {
             Expr::Operand(i) => self.domain.source(self.fixed.sources.iter().position(|s| s == i)?),
             Expr::Imm(i) => self.domain.constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
+            Expr::Fixed(r) => self.domain.register(*r)?,
             Expr::Temp(i) => self.temps.get(*i)?.clone(),
             Expr::Const(c) => self.domain.constant(*c),
             Expr::Bin { op, bits, a, b } => {

@@ -293,9 +293,28 @@ impl Domain for Forms<'_> {
     }
 }
 
-/// A matrix that a rotate before it and one behind it may turn: the function,
-/// then by how many bits to the left the source is rotated, and the result.
-pub type Turned = (u16, u32, u32);
+/// Row i of a matrix: the bits that bit i is the sum of.
+pub type Rows = [u32; WORD];
+
+/// A matrix that a rotate before it and one behind it may turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Turned {
+    /// None: the word itself.
+    pub function: Option<u16>,
+    /// Bits by which the source is rotated to the left, and the result.
+    pub before: u32,
+    pub behind: u32,
+    /// Constants that are the function's other source; without, it has the same word twice.
+    pub by: Option<u32>,
+}
+
+impl Turned {
+    /// Operations that it takes, with those of a rotate.
+    pub fn cost(&self, rotate: usize) -> usize {
+        let rotates = usize::from(self.before != 0) + usize::from(self.behind != 0);
+        usize::from(self.function.is_some()) + rotate * rotates
+    }
+}
 
 /// The matrices of `units`, and what byte rotations make of them.
 pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
@@ -308,7 +327,8 @@ pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
                 if usize::from(before != 0) + usize::from(behind != 0) == rotates {
                     // Bit j of the rotated source is bit j - before of the source.
                     let turned = std::array::from_fn(|i| rows[(i + WORD - behind) % WORD].rotate_right(before as u32));
-                    out.entry(turned).or_insert((unit.function, before as u32, behind as u32));
+                    let (function, before, behind) = (Some(unit.function), before as u32, behind as u32);
+                    out.entry(turned).or_insert(Turned { function, before, behind, by: None });
                 }
             }
         }

@@ -141,7 +141,7 @@ pub fn toy() -> Machine {
         narrow: ciphermill_machine::Narrow::Signed,
         endian: Endian::Little,
         clock_mhz: 1.0,
-        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false, prefixed: vec![], rotating: (Reg(0), 0) }],
+        files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false, reset: 0, prefixed: vec![], rotating: (Reg(0), 0) }],
         regs: (0..16).map(|n| RegInfo { name: format!("r{n}"), file: 0, zero: n == 0, views: vec![] }).collect(),
         units: vec![],
         instrs,

@@ -148,9 +148,11 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
         }
         None => &block.succs.iter().find(|s| s.0 == c.header).ok_or("it does not come back")?.1,
     };
+    // A register that only its own instructions write, and none of these, is as good as a number.
+    let steady = |r: &u32| machine.files[machine.regs[*r as usize].file].state;
     let fixed = |i: &VInst| {
         let n = facts.node(machine, &bare(i), VKind::Normal, None);
-        !n.reads.is_empty() || !n.writes.is_empty()
+        !n.reads.iter().all(steady) || !n.writes.is_empty()
     };
     // A register that always reads as zero is as good as a number.
     let certain = |o: &VOp| match o {

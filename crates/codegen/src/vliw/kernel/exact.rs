@@ -67,7 +67,8 @@ impl Exchange {
         let delay = i64::from(machine.instrs[usize::from(kernel.skip.0)].delay_slots);
         let first = kernel.res_mii.max(kernel.rec_mii).max(kernel.least).max(delay + 2);
         let free = free.map(|f| f.0);
-        self.problems.push(LoopProblem { func: 0, ii: found as u32, first: first as u32, divided, free });
+        kernel.asked = answer.asked;
+        self.problems.push(LoopProblem { func: 0, runs: true, ii: found as u32, first: first as u32, divided, free });
         Ok(kernel)
     }
 }

@@ -54,6 +54,7 @@ use crate::facts::Facts;
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_program::exact::Question;
 use ciphermill_program::recorded::Recorded;
 use exact::Exchange;
 pub use memo::Memo;
@@ -173,6 +174,8 @@ pub struct Kernel {
     pub held: u32,
     /// Is its schedule from a record?
     pub recorded: bool,
+    /// What an exact scheduler was asked about it.
+    pub asked: Vec<Question>,
 }
 
 impl Kernel {
@@ -572,7 +575,7 @@ impl Loops<'_> {
                     let ops = ops.clone();
                     let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0, recorded: false });
+                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0, recorded: false, asked: Vec::new() });
                 }
                 Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
                 Err(short) => {

@@ -194,6 +194,7 @@ mod tests {
                 least: 0,
                 held: 0,
                 recorded: false,
+                asked: vec![],
             };
             let record = write(&kernel, body, all.sides).unwrap();
             let back = read(&record, body, all.sides, allocatable).unwrap();

@@ -147,6 +147,7 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
         least: 0,
         held: 0,
         recorded: false,
+        asked: Vec::new(),
         rotating: Some(Names { ring, of, back }),
     }))
 }
