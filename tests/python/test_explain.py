@@ -119,6 +119,28 @@ def test_serpent_s_linear_layer_is_one_map(function, places, ones):
     assert layer["places"] == places
 
 
+@pytest.mark.parametrize(
+    ("cipher", "variant", "direction", "field"),
+    [
+        ("rijndael", "compact", "encrypt", "0x11b"),
+        ("rijndael", "on-the-fly", "decrypt", "0x11b"),
+        ("square", "compact", "encrypt", "0x1f5"),
+        ("twofish", "compact", "decrypt", "0x169"),
+    ],
+)
+def test_products_in_a_field_are_found(cipher, variant, direction, field):
+    """The C64x's own instruction, without intrinsics: the matrix in four products, the polynomial loaded."""
+    found = [m for m in maps(cipher, variant, "c64x") if m["what"].endswith(f"modulo {field}")]
+    assert "gmpy4" in {m["instruction"] for m in found}
+    module = engine.module(manifest.find(cipher), variant)
+    with_it, without = (engine.Options(direction=direction, unroll=False, without=names) for names in ((), ("gmpy4",)))
+    printed = engine.assembly(module, "c64x", with_it)
+    assert "gmpy4 .m" in printed.lower() and ", gfpgfr" in printed
+    assert "gmpy4" not in engine.assembly(module, "c64x", without).lower()
+    fast, slow = engine.measure(module, "c64x", with_it), engine.measure(module, "c64x", without)
+    assert fast.verified and slow.verified and fast.instructions < slow.instructions
+
+
 def test_what_matched_and_what_just_missed():
     found = {m["what"]: m for m in maps("rijndael", "compact", "leon2", "mixcol4", "sbox")}
     assert {m["instruction"] for m in found.values() if m["instruction"]} >= {"mixcol4", "sbox"}

@@ -52,10 +52,8 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     let multiplier = fields::multiplier(machine, 0);
     let multiplies = |rows: &[u32; WORD]| {
         let (m, template) = multiplier.as_ref()?;
-        let (_, products) = m.any(rows)?;
-        let count = products.iter().filter(|p| p.function.is_some()).count();
-        let name = template.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone())?;
-        Some(if count == 1 { name } else { format!("{name}, {count} times,") })
+        m.any(rows)?;
+        template.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone())
     };
     let mut all = Vec::new();
     for func in module.funcs.values() {
