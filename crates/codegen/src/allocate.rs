@@ -6,7 +6,7 @@
 //! replays its answer symbolically, runs on every function when asked for.
 
 use crate::CompileError;
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, Reg};
 use regalloc2::{
@@ -251,7 +251,13 @@ impl Allocated {
     /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
     /// operands in memory, each as often as its loops turn, taken to be eight times.
     pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
-        let weigh = |(step, block): (&Step, &crate::vcode::VBlock)| match step {
+        let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.turns();
+        self.blocks.iter().zip(&func.blocks).map(block).sum()
+    }
+
+    /// The same for one block that is gone through once.
+    pub fn added(steps: &[Step], block: &VBlock, mov: InstrId) -> u64 {
+        let weigh = |step: &Step| match step {
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
             Step::Move { .. } => 3,
             Step::Inst(i, places) => match places[..] {
@@ -259,10 +265,7 @@ impl Allocated {
                 _ => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
             },
         };
-        let block = |(steps, b): (&Vec<Step>, &crate::vcode::VBlock)| {
-            steps.iter().map(|step| weigh((step, b))).sum::<u64>() * 8u64.pow(u32::from(b.loop_depth).min(6))
-        };
-        self.blocks.iter().zip(&func.blocks).map(block).sum()
+        steps.iter().map(weigh).sum()
     }
 }
 

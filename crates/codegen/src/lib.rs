@@ -11,9 +11,9 @@
 //! from the rules file ([`legalise`]); what a frame looks like comes from the
 //! calling convention in the machine file ([`frame`]).
 //!
-//! Two checkers stand beside the optimisers and share no code with them:
-//! [`check`] for both schedules of every block, and `regalloc2`'s own for the
-//! allocation.
+//! Three checkers stand beside the optimisers and share no code with them:
+//! [`check`] for both schedules of every block, `regalloc2`'s own for the
+//! allocation, and [`respill`]'s for the second one of long blocks.
 
 pub mod addressing;
 pub mod align;
@@ -42,8 +42,10 @@ pub mod matcher;
 pub mod nearest;
 pub mod order;
 pub mod pattern;
+mod places;
 pub mod provenance;
 pub mod recognise;
+pub mod respill;
 pub mod schedule;
 pub mod select;
 pub mod several;
@@ -278,14 +280,17 @@ fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) ->
     best.map(|t| t.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
 }
 
-/// Registers for a function, and the moves gone over that they take; on request
-/// with the allocator's own checker run over it.
-fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8, check: bool) -> Result<Allocated, CompileError> {
+/// Registers for a function, the moves gone over that they take, and long blocks allocated
+/// anew; `last`: for the program, with all effort, and checkers run over it.
+fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8, last: bool) -> Result<Allocated, CompileError> {
     let machine = &*tables.machine;
-    let mut allocated = allocate::allocate(func, machine, registers, check)?;
+    let mut allocated = allocate::allocate(func, machine, registers, last)?;
     if let (Some(memory), true) = (&tables.memory_forms, level > 0) {
         let clobbered = &registers.clobbered;
-        spills::Cleaner { func, machine, facts: &tables.facts, memory, clobbered }.run(&mut allocated);
+        let facts = &tables.facts;
+        let cleaner = spills::Cleaner { func, machine, facts, memory, clobbered };
+        cleaner.run(&mut allocated);
+        respill::Second { func, machine, facts, memory, registers }.run(&mut allocated, &cleaner, last)?;
     }
     Ok(allocated)
 }

@@ -18,10 +18,12 @@
 
 use crate::allocate::{Allocated, Place, Step};
 use crate::facts::Facts;
+use crate::places::Places;
 use crate::vcode::{VFunc, VInst, VKind, VOp};
 use ciphermill_machine::print::{Names, statements};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, OperandKind, Reg};
+use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeSet, HashMap};
 
 /// Instructions that read at a base register and a displacement what others
@@ -238,8 +240,8 @@ enum Access {
     Def,
 }
 
-fn accesses(inst: &VInst) -> Vec<Access> {
-    let mut out = Vec::new();
+fn accesses(inst: &VInst) -> SmallVec<[Access; 6]> {
+    let mut out = SmallVec::new();
     for (i, op) in inst.ops.iter().enumerate() {
         match op {
             VOp::Use(_) => out.push(Access::Use(i)),
@@ -252,6 +254,8 @@ fn accesses(inst: &VInst) -> Vec<Access> {
     out.extend(inst.fixed_defs.iter().map(|_| Access::Def));
     out
 }
+
+type Touched = SmallVec<[Place; 4]>;
 
 /// Values by number, each with the time since when its place has it.
 #[derive(Clone, Default)]
@@ -307,7 +311,7 @@ impl Cleaner<'_> {
             ends[b] = Some(self.forward(b, steps, known));
         }
         self.drop_dead(allocated);
-        let outs = self.live_out(allocated);
+        let (_, outs) = self.live(allocated);
         for (b, steps) in allocated.blocks.iter_mut().enumerate() {
             self.take_in(b, steps, &outs[b]);
         }
@@ -347,9 +351,9 @@ impl Cleaner<'_> {
     }
 
     /// Registers that an instruction writes beside its operands.
-    fn destroyed(&self, inst: &VInst) -> Vec<Reg> {
+    fn destroyed(&self, inst: &VInst) -> SmallVec<[Reg; 4]> {
         match inst.kind {
-            VKind::Call => self.clobbered.to_vec(),
+            VKind::Call => self.clobbered.iter().copied().collect(),
             _ => self.facts.fixed_writes(inst.instr).collect(),
         }
     }
@@ -400,12 +404,12 @@ impl Cleaner<'_> {
     }
 
     /// Reads and writes of a step, in that order.
-    fn effects(&self, b: usize, step: &Step) -> (Vec<Place>, Vec<Place>) {
+    fn effects(&self, b: usize, step: &Step) -> (Touched, Touched) {
         match step {
-            Step::Move { from, to } => (vec![*from], vec![*to]),
+            Step::Move { from, to } => (smallvec![*from], smallvec![*to]),
             Step::Inst(index, places) => {
                 let inst = self.inst(b, *index);
-                let (mut reads, mut writes) = (Vec::new(), Vec::new());
+                let (mut reads, mut writes) = (Touched::new(), Touched::new());
                 for (place, access) in places.iter().zip(accesses(inst)) {
                     if access == Access::Def { writes.push(*place) } else { reads.push(*place) }
                 }
@@ -415,46 +419,67 @@ impl Cleaner<'_> {
         }
     }
 
-    fn before(&self, b: usize, step: &Step, live: &mut BTreeSet<Place>) {
-        let (reads, writes) = self.effects(b, step);
-        for w in &writes {
-            live.remove(w);
+    fn before(&self, b: usize, step: &Step, live: &mut Places) {
+        match step {
+            Step::Move { from, to } => {
+                live.remove(*to);
+                live.insert(*from);
+            }
+            Step::Inst(index, places) => {
+                let inst = self.inst(b, *index);
+                let list = accesses(inst);
+                let all = || places.iter().copied().zip(&list);
+                self.destroyed(inst).into_iter().for_each(|r| live.remove(Place::Reg(r)));
+                all().filter(|(_, a)| **a == Access::Def).for_each(|(p, _)| live.remove(p));
+                all().filter(|(_, a)| **a != Access::Def).for_each(|(p, _)| live.insert(p));
+            }
         }
-        live.extend(reads);
     }
 
-    /// Places read behind each block.
-    fn live_out(&self, allocated: &Allocated) -> Vec<BTreeSet<Place>> {
+    /// Places read in each block or behind it before they are written, and those behind it.
+    pub fn live(&self, allocated: &Allocated) -> (Vec<Places>, Vec<Places>) {
         let n = allocated.blocks.len();
-        let (mut ins, mut outs) = (vec![BTreeSet::new(); n], vec![BTreeSet::new(); n]);
+        let (mut ins, mut outs, mut written) = (vec![Places::default(); n], vec![Places::default(); n], Vec::new());
+        for (b, steps) in allocated.blocks.iter().enumerate() {
+            steps.iter().rev().for_each(|step| self.before(b, step, &mut ins[b]));
+            written.push(self.written(b, steps));
+        }
         let mut changed = true;
         while changed {
             changed = false;
             for b in (0..n).rev() {
-                let mut live = BTreeSet::new();
                 for (s, _) in &self.func.blocks[b].succs {
-                    live.extend(ins[*s as usize].iter().copied());
+                    outs[b].join(&ins[*s as usize], None);
                 }
-                outs[b] = live.clone();
-                for step in allocated.blocks[b].iter().rev() {
-                    self.before(b, step, &mut live);
-                }
-                if live != ins[b] {
-                    ins[b] = live;
-                    changed = true;
+                changed |= ins[b].join(&outs[b], Some(&written[b]));
+            }
+        }
+        (ins, outs)
+    }
+
+    fn written(&self, b: usize, steps: &[Step]) -> Places {
+        let mut written = Places::default();
+        for step in steps {
+            match step {
+                Step::Move { to, .. } => written.insert(*to),
+                Step::Inst(index, places) => {
+                    let inst = self.inst(b, *index);
+                    self.destroyed(inst).into_iter().for_each(|r| written.insert(Place::Reg(r)));
+                    let made = places.iter().zip(accesses(inst)).filter(|(_, a)| *a == Access::Def);
+                    made.for_each(|(p, _)| written.insert(*p));
                 }
             }
         }
-        outs
+        written
     }
 
-    fn drop_dead(&self, allocated: &mut Allocated) {
-        let outs = self.live_out(allocated);
+    pub fn drop_dead(&self, allocated: &mut Allocated) {
+        let (_, outs) = self.live(allocated);
         for (b, out) in outs.into_iter().enumerate() {
             let mut live = out;
             let mut kept = Vec::new();
             for step in std::mem::take(&mut allocated.blocks[b]).into_iter().rev() {
-                if matches!(&step, Step::Move { to, .. } if !live.contains(to)) {
+                if matches!(&step, Step::Move { to, .. } if !live.contains(*to)) {
                     continue;
                 }
                 self.before(b, &step, &mut live);
@@ -466,7 +491,7 @@ impl Cleaner<'_> {
     }
 
     /// Leave reloads that serve one use to that use.
-    fn take_in(&self, b: usize, steps: &mut Vec<Step>, out: &BTreeSet<Place>) {
+    fn take_in(&self, b: usize, steps: &mut Vec<Step>, out: &Places) {
         let mut i = 0;
         while i < steps.len() {
             if let Step::Move { from: from @ Place::Slot(_), to: to @ Place::Reg(_) } = steps[i]
@@ -485,7 +510,7 @@ impl Cleaner<'_> {
 
     /// The one read of `reg` before it is written again, where it can read
     /// `slot` instead: the step, and the place in it.
-    fn only_use(&self, b: usize, steps: &[Step], slot: Place, reg: Place, out: &BTreeSet<Place>) -> Option<(usize, usize)> {
+    fn only_use(&self, b: usize, steps: &[Step], slot: Place, reg: Place, out: &Places) -> Option<(usize, usize)> {
         let mut found = None;
         for (j, step) in steps.iter().enumerate() {
             let (reads, writes) = self.effects(b, step);
@@ -521,6 +546,6 @@ impl Cleaner<'_> {
                 return None;
             }
         }
-        found.filter(|_| !out.contains(&reg))
+        found.filter(|_| !out.contains(reg))
     }
 }

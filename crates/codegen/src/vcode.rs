@@ -176,6 +176,13 @@ pub struct VBlock {
     pub preheader: Option<u32>,
 }
 
+impl VBlock {
+    /// How often it is run for each run of the function: every loop is taken to turn eight times.
+    pub fn turns(&self) -> u64 {
+        8u64.pow(u32::from(self.loop_depth).min(6))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct VFunc {
     pub name: String,

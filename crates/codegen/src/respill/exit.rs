@@ -1,0 +1,101 @@
+//! Values back to the places that the next blocks expect them in.
+
+use super::code::{Set, Value, members};
+use super::furthest::State;
+use crate::allocate::Place;
+
+impl State<'_> {
+    /// The moves at the block's end; None where no register is left to go by.
+    pub fn leave(&mut self) -> Option<()> {
+        let number = |p: &Place| self.code.registers.iter().position(|r| *p == Place::Reg(*r));
+        let (mut slots, mut registers): (Vec<(u32, Value)>, Vec<(usize, Value)>) = (Vec::new(), Vec::new());
+        for (place, v) in &self.code.exit {
+            match place {
+                Place::Slot(slot) => slots.push((*slot, *v)),
+                place => registers.push((number(place)?, *v)),
+            }
+        }
+        self.fill_slots(&slots, &registers)?;
+        self.fill_registers(&registers)
+    }
+
+    /// A register whose value is not wanted, or is elsewhere, too.
+    fn idle(&self, registers: &[(usize, Value)], not: Set) -> Option<usize> {
+        let idle = |&r: &usize| match self.held[r] {
+            None => true,
+            Some(v) => self.holders(v) & !(1 << r) != 0 || registers.iter().all(|w| w.1 != v) && self.home[v].is_some(),
+        };
+        members(self.code.usable & !not).find(idle)
+    }
+
+    fn fill_slots(&mut self, slots: &[(u32, Value)], registers: &[(usize, Value)]) -> Option<()> {
+        let mut left: Vec<(u32, Value)> = slots.to_vec();
+        while !left.is_empty() {
+            let before = left.len();
+            let mut later = Vec::new();
+            for (slot, v) in left {
+                let there = self.slots.get(slot as usize).copied().flatten();
+                if there == Some(v) {
+                    continue;
+                }
+                // What is there may be wanted in another place, and be nowhere else.
+                if there.is_some_and(|x| self.home[x] == Some(slot) && self.holders(x) == 0) {
+                    later.push((slot, v));
+                    continue;
+                }
+                self.fill_slot(slot, v, registers)?;
+            }
+            left = later;
+            if left.len() == before {
+                let x = self.slots.get(left.first()?.0 as usize).copied().flatten()?;
+                let r = self.idle(registers, 0)?;
+                self.load(x, r)?;
+            }
+        }
+        Some(())
+    }
+
+    fn fill_slot(&mut self, slot: u32, v: Value, registers: &[(usize, Value)]) -> Option<()> {
+        let r = match members(self.holders(v)).next() {
+            Some(r) => r,
+            None => {
+                let r = self.idle(registers, 0)?;
+                self.load(v, r)?;
+                r
+            }
+        };
+        if let Some(x) = self.slots.get(slot as usize).copied().flatten().filter(|&x| self.home[x] == Some(slot)) {
+            self.home[x] = None;
+        }
+        self.steps.push(crate::allocate::Step::Move { from: self.place(r), to: Place::Slot(slot) });
+        self.settle(v, slot);
+        Some(())
+    }
+
+    fn fill_registers(&mut self, registers: &[(usize, Value)]) -> Option<()> {
+        loop {
+            let left: Vec<(usize, Value)> =
+                registers.iter().copied().filter(|&(r, v)| self.held[r] != Some(v)).collect();
+            let Some(&(first, _)) = left.first() else { return Some(()) };
+            let wanted = |x: Value| left.iter().any(|w| w.1 == x);
+            let open =
+                |&(r, _): &(usize, Value)| self.held[r].is_none_or(|x| !wanted(x) || self.holders(x) & !(1 << r) != 0);
+            let Some(&(r, v)) = left.iter().find(|w| open(w)) else {
+                // Round in a circle: one of them waits elsewhere.
+                let targets = registers.iter().fold(0, |s, w| s | 1 << w.0);
+                match self.idle(registers, targets) {
+                    Some(to) => self.copy(first, to),
+                    None => {
+                        self.store(first);
+                        self.held[first] = None;
+                    }
+                }
+                continue;
+            };
+            match members(self.holders(v)).next() {
+                Some(from) => self.copy(from, r),
+                None => self.load(v, r)?,
+            }
+        }
+    }
+}
