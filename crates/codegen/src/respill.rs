@@ -39,7 +39,7 @@ use trace::{Trace, predecessors};
 use wishes::Wishes;
 
 /// Shorter blocks stay as they are.
-const LONG: usize = 40;
+const LONG: usize = 14;
 
 /// So often other places are tried for what a loop carries round.
 const TURNS: usize = 3;

@@ -8,7 +8,8 @@ impl State<'_> {
     /// The moves at the block's end; None where no register is left to go by.
     pub fn leave(&mut self) -> Option<()> {
         let number = |p: &Place| self.code.registers.iter().position(|r| *p == Place::Reg(*r));
-        let (mut slots, mut registers): (Vec<(u32, Value)>, Vec<(usize, Value)>) = (Vec::new(), Vec::new());
+        let mut slots: Vec<(u32, Value)> = Vec::new();
+        let mut registers: Vec<(usize, Value)> = Vec::new();
         for (place, v) in &self.code.exit {
             match place {
                 Place::Slot(slot) => slots.push((*slot, *v)),
