@@ -81,6 +81,9 @@ use vliw::kernel::{PATIENT, Records};
 /// So many of the orders that are tried, the best, are also tried with values cut.
 const CUT: usize = 4;
 
+/// So many of all, the best, are allocated with all effort before one is taken.
+const FINAL: usize = 4;
+
 /// How to generate code.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -209,7 +212,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
             vfunc = best_order(vfunc, tables, &registers, options.level)?;
         }
-        let allocated = allocated(&vfunc, tables, &registers, options.level, true)?;
+        let allocated = allocated(&vfunc, tables, &registers, options.level, Effort::Checked)?;
         let kept: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
@@ -267,7 +270,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
 /// most of.
 fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<VFunc, CompileError> {
     let (m, facts, most) = (&*tables.machine, &tables.facts, registers.allocatable.len());
-    let weighed = |f: VFunc| allocated(&f, tables, registers, level, false).map(|a| (a.cost(&f, registers.mov.0), f));
+    let cost = |f: &VFunc, effort| allocated(f, tables, registers, level, effort).map(|a| a.cost(f, registers.mov.0));
+    let weighed = |f: VFunc| cost(&f, Effort::Rough).map(|c| (c, f));
     let others = order::others(&func, m, facts, most)?;
     let ways = std::iter::once(func).chain(others);
     let mut tried = ways.map(weighed).collect::<Result<Vec<_>, _>>()?;
@@ -276,21 +280,37 @@ fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) ->
     let mut pieces: Vec<VFunc> = tried.iter().take(CUT).flat_map(cuts).flatten().collect();
     pieces.extend(tried.iter().take(CUT).filter_map(|t| apart::apart(&t.1, m, facts)));
     tried.extend(pieces.into_iter().map(weighed).collect::<Result<Vec<_>, _>>()?);
-    let best = tried.into_iter().min_by_key(|t| t.0);
+    tried.sort_by_key(|t| t.0);
+    tried.truncate(FINAL);
+    let last = tried.into_iter().map(|(_, f)| cost(&f, Effort::Whole).map(|c| (c, f))).collect::<Result<Vec<_>, _>>()?;
+    let best = last.into_iter().min_by_key(|t| t.0);
     best.map(|t| t.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
 }
 
+/// How much is tried for an allocation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Effort {
+    Rough,
+    Whole,
+    /// It is the program's, and checkers are run over it.
+    Checked,
+}
+
 /// Registers for a function, the moves gone over that they take, and long blocks allocated
-/// anew; `last`: for the program, with all effort, and checkers run over it.
-fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8, last: bool) -> Result<Allocated, CompileError> {
+/// anew.
+fn allocated(func: &VFunc, tables: &Tables, registers: &Registers, level: u8, effort: Effort) -> Result<Allocated, CompileError> {
     let machine = &*tables.machine;
-    let mut allocated = allocate::allocate(func, machine, registers, last)?;
+    let mut allocated = allocate::allocate(func, machine, registers, effort == Effort::Checked)?;
     if let (Some(memory), true) = (&tables.memory_forms, level > 0) {
         let clobbered = &registers.clobbered;
         let facts = &tables.facts;
         let cleaner = spills::Cleaner { func, machine, facts, memory, clobbered };
         cleaner.run(&mut allocated);
-        respill::Second { func, machine, facts, memory, registers }.run(&mut allocated, &cleaner, last)?;
+        let second = respill::Second { func, machine, facts, memory, registers };
+        second.run(&mut allocated, &cleaner, effort >= Effort::Whole);
+        if effort == Effort::Checked {
+            second.check(&allocated)?;
+        }
     }
     Ok(allocated)
 }

@@ -69,12 +69,9 @@ struct Made {
 }
 
 impl Second<'_> {
-    /// `cleaner` is that of the same function. `thorough`: all is tried, and the outcome checked;
-    /// for a comparison of functions, little is.
-    ///
-    /// # Errors
-    /// [`CompileError::Internal`] when the checker refuses what has been made.
-    pub fn run(&self, allocated: &mut Allocated, cleaner: &Cleaner, thorough: bool) -> Result<(), CompileError> {
+    /// `cleaner` is that of the same function. `thorough`: all is tried; for a first comparison of
+    /// functions, little is.
+    pub fn run(&self, allocated: &mut Allocated, cleaner: &Cleaner, thorough: bool) {
         let ops = &self.machine.abi.ops;
         // A move may stand between flags and what reads them.
         let flags = [ops.mov, ops.load, ops.store].iter().any(|&i| self.facts.fixed_writes(i).next().is_some());
@@ -82,7 +79,7 @@ impl Second<'_> {
             .filter(|&b| self.func.blocks[b].insts.len() > LONG && self.cost(b, &allocated.blocks[b]) > 0)
             .collect();
         if flags || long.is_empty() {
-            return Ok(());
+            return;
         }
         let (mut ins, _) = cleaner.live(allocated);
         let preds = predecessors(self.func);
@@ -100,10 +97,13 @@ impl Second<'_> {
             }
         }
         cleaner.drop_dead(allocated);
-        if thorough { self.check(allocated) } else { Ok(()) }
     }
 
-    fn check(&self, allocated: &Allocated) -> Result<(), CompileError> {
+    /// Run the checker over an allocation.
+    ///
+    /// # Errors
+    /// [`CompileError::Internal`] when it finds the allocation wrong.
+    pub fn check(&self, allocated: &Allocated) -> Result<(), CompileError> {
         let Registers { allocatable, callee_saved, clobbered, .. } = self.registers;
         let writable = |r: Reg| allocatable.contains(&r) && (!callee_saved.contains(&r) || allocated.saved.contains(&r));
         let (func, machine, memory, slots) = (self.func, self.machine, self.memory, allocated.slots);
