@@ -1,41 +1,39 @@
 addq $-8, %rsp
 movq %rbx, 0(%rsp)
-movl $24, %ecx
-shrxl %ecx, %edi, %r8d
-movzbl 256(%r8d), %eax
-movl $16, %r8d
-shrxl %r8d, %edi, %r10d
-movq %rdi, %r9
-movzbl %r10b, %edi
-movzbl 512(%edi), %edi
-movq %r9, %rbx
-addl %edi, %eax
-movzbl %bh, %edi
-movzbl 768(%edi), %edi
-addl %edi, %eax
-movzbl %bl, %edi
-movzbl 1024(%edi), %edi
+movl $24, %r8d
+shrxl %r8d, %edi, %r9d
+movzbl 256(%r9d), %eax
+movl $16, %r9d
+shrxl %r9d, %edi, %r10d
+movzbl %r10b, %r11d
+movzbl 512(%r11d), %r10d
+movq %rdi, %rcx
+movzbl %ch, %ebx
+addl %r10d, %eax
+movzbl 768(%ebx), %r10d
 movq 0(%rsp), %rbx
-addl %edi, %eax
-rorxl $31, %r9d, %edi
-subl %edi, %eax
-movq %r9, %rdi
-roll $16, %edi
-subl %edi, %eax
-shrxl %ecx, %esi, %edi
-movzbl 256(%edi), %edi
-shrxl %ecx, %edx, %ecx
-movzbl 256(%ecx), %ecx
-xorl %edi, %eax
-shrxl %r8d, %esi, %edi
-movzbl %dil, %edi
-movzbl 512(%edi), %edi
-xorl %edi, %eax
+addl %r10d, %eax
+movzbl %cl, %r10d
+movzbl 1024(%r10d), %r11d
+rorxl $31, %ecx, %r10d
+addl %r11d, %eax
+subl %r10d, %eax
+roll $16, %ecx
+subl %ecx, %eax
+shrxl %r8d, %esi, %r10d
+movzbl 256(%r10d), %r11d
+shrxl %r9d, %esi, %r10d
+movzbl %r10b, %r9d
+movzbl 512(%r9d), %r10d
+xorl %r11d, %eax
+shrxl %r8d, %edx, %r9d
+movzbl 256(%r9d), %r8d
+xorl %r10d, %eax
 imull %esi, %eax
-xorl %ecx, %eax
+xorl %r8d, %eax
 shrl $16, %edx
-movzbl %dl, %ecx
-movzbl 512(%ecx), %ecx
-xorl %ecx, %eax
+movzbl %dl, %r8d
+movzbl 512(%r8d), %r9d
+xorl %r9d, %eax
 addq $8, %rsp
 ret
