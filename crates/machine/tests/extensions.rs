@@ -306,14 +306,16 @@ fn crossbars() {
 
 #[test]
 fn affine_maps_of_gfni() {
-    let m = load("rv64", &["gf2p8affine"]);
-    // The identity has row i = bit i, and row 0 in the highest byte.
-    let identity = 0x0102_0408_1020_4080;
-    let x = 0x0123_4567_89ab_cdef;
-    assert_eq!(op(&m, "gf2p8affineqb", &[x, identity, 0]), x);
-    assert_eq!(op(&m, "gf2p8affineqb", &[x, identity, 0xff]), !x);
-    // Turned upside down it reverses the bits of each byte.
-    assert_eq!(op(&m, "gf2p8affineqb", &[x, identity.swap_bytes(), 0]), x.reverse_bits().swap_bytes());
+    // As an extension, and as an instruction of the machine's own, which overwrites its source.
+    for m in [load("rv64", &["gf2p8affine"]), load("zen5", &[])] {
+        // The identity has row i = bit i, and row 0 in the highest byte.
+        let identity = 0x0102_0408_1020_4080;
+        let x = 0x0123_4567_89ab_cdef;
+        assert_eq!(op(&m, "gf2p8affineqb", &[x, identity, 0]), x);
+        assert_eq!(op(&m, "gf2p8affineqb", &[x, identity, 0xff]), !x);
+        // Turned upside down it reverses the bits of each byte.
+        assert_eq!(op(&m, "gf2p8affineqb", &[x, identity.swap_bytes(), 0]), x.reverse_bits().swap_bytes());
+    }
 }
 
 /// Every extension file loads on a machine it says it fits.
