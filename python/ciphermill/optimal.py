@@ -54,23 +54,18 @@ is assigned a cycle modulo ``ii``, which decides resources, and a stage.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from . import paths
 from ._core import InputError
 
 #: What a result says of the problem.
 FOUND, PROVED_NONE, UNKNOWN = "found", "none", "unknown"
 
 VERSION = 1
-
-#: Results by `name`, written by `make answers`.
-SUPPLIED = paths.DATA / "schedules" / "exact" / "answers.json"
 
 
 def available() -> bool:
@@ -118,10 +113,11 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
 
 
 def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
-    """As `solve`, with results kept below the cache folder; some come with the package."""
-    digest = name(problem, seconds)
-    if known := supplied().get(digest):
-        return known
+    """As `solve`, with results kept below the cache folder."""
+    from . import paths
+
+    text = json.dumps(problem, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
     path = paths.cache() / "schedules" / f"{digest}.json"
     try:
         return json.loads(path.read_bytes())
@@ -129,18 +125,6 @@ def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
         result = solve(problem, seconds)
         paths.write_atomically(path, json.dumps(result).encode())
         return result
-
-
-def name(problem: Mapping[str, Any], seconds: float) -> str:
-    """What a question to the solver is kept under."""
-    text = json.dumps(problem, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
-
-
-@functools.cache
-def supplied() -> Mapping[str, Any]:
-    """Results that come with the package, for loops of the studies: what the solver said once takes it minutes."""
-    return json.loads(SUPPLIED.read_text()) if SUPPLIED.is_file() else {}
 
 
 def least(problem: Mapping[str, Any], first: int, last: int, seconds: float = 60.0) -> dict[str, Any]:

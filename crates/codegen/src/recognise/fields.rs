@@ -16,7 +16,7 @@ use super::form::{Form, WORD};
 use super::semantics::{Domain, Fixed};
 use super::units::{Rows, Turned};
 use crate::pattern::Template;
-use ciphermill_ir::{BinOp, Op, UnOp, ops};
+use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Instr, InstrKind, Machine, OperandKind, Reg};
@@ -207,22 +207,15 @@ impl Domain for With {
     }
 
     fn binary(&self, op: BinOp, bits: u8, a: &Form, b: &Form) -> Option<Form> {
-        if usize::from(bits) != WORD {
-            return None;
-        }
-        match (a.as_const(), b.as_const()) {
-            (Some(a), Some(b)) => Some(Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32)),
-            _ => Form::bin(op, a, b),
-        }
+        a.combined(op, bits, b)
     }
 
     fn unary(&self, op: UnOp, bits: u8, a: &Form) -> Option<Form> {
-        (usize::from(bits) == WORD).then(|| Form::of(Op::Un(op), &[a]))?
+        a.changed(op, bits)
     }
 
     fn slice(&self, a: &Form, lo: u8, width: u8) -> Option<Form> {
-        let shifted = self.binary(BinOp::ShrU, WORD as u8, a, &Form::constant(u32::from(lo)))?;
-        self.binary(BinOp::And, WORD as u8, &shifted, &Form::constant(ops::mask(u32::from(width)) as u32))
+        a.cut(lo, width)
     }
 
     fn linear(&self, matrix: &BitMatrix, a: &Form) -> Form {

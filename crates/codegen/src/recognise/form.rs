@@ -6,7 +6,7 @@
 //! answer with a form where the result is affine for certain, and else with
 //! nothing; they never guess.
 
-use ciphermill_ir::{BinOp, CmpOp, Op, UnOp};
+use ciphermill_ir::{BinOp, CmpOp, Op, UnOp, ops};
 
 /// Bits of a word here.
 pub const WORD: usize = 32;
@@ -76,6 +76,28 @@ impl Form {
             }
         }
         out
+    }
+
+    /// That of an operation of an instruction's semantics, in so many bits.
+    pub fn combined(&self, op: BinOp, bits: u8, other: &Form) -> Option<Form> {
+        if usize::from(bits) != WORD {
+            return None;
+        }
+        match (self.as_const(), other.as_const()) {
+            (Some(a), Some(b)) => Some(Form::constant(op.eval(a.into(), b.into(), WORD as u32)? as u32)),
+            _ => Form::bin(op, self, other),
+        }
+    }
+
+    /// The same of one operand.
+    pub fn changed(&self, op: UnOp, bits: u8) -> Option<Form> {
+        (usize::from(bits) == WORD).then(|| Form::of(Op::Un(op), &[self]))?
+    }
+
+    /// `width` bits from bit `lo` on.
+    pub fn cut(&self, lo: u8, width: u8) -> Option<Form> {
+        let shifted = Form::bin(BinOp::ShrU, self, &Form::constant(u32::from(lo)))?;
+        Form::bin(BinOp::And, &shifted, &Form::constant(ops::mask(u32::from(width)) as u32))
     }
 
     /// The form of an operation of the program, given its operands'.
