@@ -7,7 +7,7 @@ that are kept then. What a run would not take, or would be slower with, is not k
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,16 @@ class Outcome:
         return {"before": self.before.to_dict(), "after": self.after.to_dict(), "kept": self.kept}
 
 
-def tune(module: engine.Module, machine: str, options: engine.Options, times: int, rounds: int) -> Outcome:
+def tune(module: engine.Module, machine: str, options: engine.Options, times: int, rounds: Iterable[int]) -> Outcome:
     """Search, and keep what is shorter. Raises InputError where there is nothing to search.
 
-    Each of the `rounds` goes on from what is kept by then, other ways than the others.
+    Each of the ``rounds``, numbers from 1 on, goes on from what is kept by then, other ways than the others.
     """
     before = engine.measure(module, machine, replace(options, fresh=True))
     path = schedules.file(machine)
     so_far = path.read_bytes() if path.is_file() else None
     best: dict[str, tuple[int, int | None]] = {}
-    for k in range(1, rounds + 1):
+    for k in rounds:
         found = search(module, machine, options, times, k)
         if not found:
             raise InputError(
@@ -53,6 +53,8 @@ def tune(module: engine.Module, machine: str, options: engine.Options, times: in
     if best and not (taken and after.cycles_per_block <= before.cycles_per_block):
         restore(path, so_far)
         after, best = engine.measure(module, machine, options), {}
+    elif best:
+        drop(path, note(before, options), after)
     return Outcome(before, after, [{"ii": ii, "instead": instead} for ii, instead in best.values()])
 
 
@@ -102,7 +104,14 @@ def again(times: int = 20, rounds: int = 4) -> None:
             if any(loop["recorded"] and loop["ii"] == entry["ii"] for loop in m.loops):
                 continue
             schedules.write(path, path.stem, [other for other in schedules.read(path) if other["loop"] != entry["loop"]])
-            print(text(tune(module, path.stem, options, times, rounds), path), flush=True)
+            print(text(tune(module, path.stem, options, times, range(1, rounds + 1)), path), flush=True)
+
+
+def drop(path: Path, note: str, after: Measurement) -> None:
+    """Remove what was kept for the same measurement and is not taken any more: of a longer form of a loop."""
+    taken = {loop["ii"] for loop in after.loops if loop["recorded"]}
+    entries = schedules.read(path)
+    schedules.write(path, json.loads(path.read_text())["machine"], [e for e in entries if e[schedules.NOTE] != note or e["ii"] in taken])
 
 
 def restore(path: Path, content: bytes | None) -> None:

@@ -76,6 +76,21 @@ def test_a_shorter_one_stays(tuned):
     assert kept.read_bytes() == before
 
 
+def test_what_a_shorter_form_of_the_loop_replaces_is_dropped(tuned):
+    path, said = tuned
+    kept = path.with_suffix(".schedules.json")
+    before = kept.read_bytes()
+    try:
+        (entry, *_) = entries = schedules.read(kept)
+        longer = entry | {"loop": "0" * 32, "ii": entry["ii"] + 1}
+        others = longer | {"loop": "1" * 32, "for": "rijndael/compact decrypt, 128 bits, multi, not unrolled"}
+        schedules.write(kept, "mine", [*entries, longer, others])
+        tune.drop(kept, entry["for"], cm.Measurement(said["after"]))
+        assert schedules.read(kept) == sorted([*entries, others], key=lambda e: (e["for"], e["loop"]))
+    finally:
+        kept.write_bytes(before)
+
+
 @pytest.mark.parametrize("change", ["another loop", "all at once", "too short", "another side"])
 def test_a_schedule_that_breaks_a_rule_is_not_taken(tuned, change):
     path, said = tuned
@@ -123,6 +138,7 @@ def test_a_file_that_is_none_is_named(refused, write, content, what):
 def test_where_there_is_nothing_to_search_is_said(refused):
     assert "clusters" in refused("tune", "rijndael", "--variant", "compact", "--on", "rv32")
     assert "--times 1" in refused("tune", "rijndael", "--on", "c6201", "--times", "1")
+    assert "--first 0" in refused("tune", "rijndael", "--on", "c6201", "--first", "0")
     assert "no machine" in refused("tune", "rijndael", "--on", "c6202")
 
 

@@ -20,6 +20,7 @@ def tune(
     on: OneMachine,
     times: Annotated[int, typer.Option(metavar="N", help="Search for so many times as long as a run does.")] = 20,
     rounds: Annotated[int, typer.Option(metavar="N", help="Search so often, each time from the best so far and other ways.")] = 1,
+    first: Annotated[int, typer.Option(metavar="N", help="The first round's number: each number is another search.")] = 1,
     variant: Variant = None,
     direction: Direction = None,
     key_bits: KeyBits = None,
@@ -47,13 +48,15 @@ def tune(
         raise InputError(f"--times {times}: it is 2 to {MOST}; a run itself searches once")
     if not 1 <= rounds <= MOST:
         raise InputError(f"--rounds {rounds}: it is 1 to {MOST}")
+    if not 1 <= first <= MOST:
+        raise InputError(f"--first {first}: it is 1 to {MOST}")
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_), without=split(without), set=set,
         cc=cc,
     )  # fmt: skip
     options.check()
     with waiting("searching"):
-        outcome = tuning.tune(engine.module(manifest.find(cipher), variant, cc), on, options, times, rounds)
+        outcome = tuning.tune(engine.module(manifest.find(cipher), variant, cc), on, options, times, range(first, first + rounds))
     if json:
         print_json({"schema": 1, **outcome.to_dict()})
     else:

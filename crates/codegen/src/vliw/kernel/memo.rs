@@ -55,14 +55,14 @@ impl Memo {
 
     /// The pipelines of one loop.
     pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, effort: Effort) -> Remembered {
-        let all = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept));
+        let all = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort.search));
         Remembered { all, key: key(&(all, effort)), found: &FOUND[usize::from(effort.thorough)] }
     }
 }
 
 /// Those of one loop, by the room of the machine.
 pub struct Remembered {
-    /// Of the loop, whatever the effort.
+    /// Of the loop and the search, however much effort is made for the rest.
     all: Key,
     key: Key,
     found: &'static Mutex<Generations>,

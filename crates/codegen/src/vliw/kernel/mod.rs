@@ -11,7 +11,7 @@
 //! some in the frame, [`park`]), made shorter where that can be (by annealing, [`squeeze`],
 //! [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel
 //! and epilogue ([`emit`]). What a longer search has found before is taken instead of all this where
-//! there is a record of it ([`recorded`]). All that happens before register allocation: the whole loop then becomes one
+//! there is a record of it ([`recorded`]), in whatever form of the loop ([`forms`]). All that happens before register allocation: the whole loop then becomes one
 //! pseudo-instruction that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
@@ -27,6 +27,7 @@ mod circle;
 pub mod color;
 pub mod emit;
 pub mod exact;
+mod forms;
 pub mod graph;
 mod invariant;
 mod leap;
@@ -134,6 +135,11 @@ pub struct Search {
 }
 
 impl Search {
+    /// Does it go on from records, for new ones?
+    fn goes_on(&self) -> bool {
+        self.round > 0
+    }
+
     /// The seed of a part of it.
     fn seed(&self, part: u64) -> u64 {
         part + self.round * ROUND
@@ -179,6 +185,26 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// One of which nothing is known but its schedule and the registers of that.
+    fn new(body: &Body, ops: Ops, schedule: Schedule, registers: color::Assignment) -> Kernel {
+        Kernel {
+            ops,
+            schedule,
+            registers,
+            skip: body.skip,
+            loop_depth: body.loop_depth,
+            kept: Vec::new(),
+            words: 0,
+            res_mii: 0,
+            rec_mii: 0,
+            rotating: None,
+            least: 0,
+            held: 0,
+            recorded: false,
+            asked: Vec::new(),
+        }
+    }
+
     /// Does the loop use a register for a value of its own?
     pub fn uses(&self, r: Reg) -> bool {
         self.registers.result.contains(&Some(r)) || self.registers.outside.values().any(|x| *x == r)
@@ -321,8 +347,8 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
-    // A search for records goes on from one, that of a run would hardly get any farther.
-    let enough = effort.search.round == 0 && all.iter().any(|f| f.kernel.recorded);
+    // The search of a run would hardly get any farther than a record.
+    let enough = !effort.search.goes_on() && all.iter().any(|f| f.kernel.recorded);
     if thorough && !effort.unrefined && !enough {
         loops.shorten(&mut all)?;
     }
@@ -378,6 +404,10 @@ impl Loops<'_> {
     fn starts(&self, body: &Body, kept: usize, bound: i64, thorough: bool) -> Result<Vec<Found>, CompileError> {
         let sides = self.sides;
         let machine = sides.machine;
+        let divided = thorough && sides.files.len() > 1;
+        if let Some(known) = self.shortest_known(body).filter(|_| divided && !self.search.goes_on()) {
+            return Ok(vec![known]);
+        }
         let mut first: Option<Found> = None;
         self.divide(body, &[], thorough, i64::MAX, &mut first)?;
         let to = first.as_ref().map_or(i64::MAX, |f| f.kernel.schedule.ii);
@@ -410,9 +440,11 @@ impl Loops<'_> {
             }
             Some(_) => {}
         }
-        if thorough && sides.files.len() > 1 {
+        if divided {
             all.sort_by_key(|f| f.kernel.schedule.ii);
-            if let Some(known) = all.iter().find_map(|found| self.recorded(found)) {
+            if self.search.goes_on() {
+                self.add_forms(body, &mut all)?;
+            } else if let Some(known) = self.known_of(&all) {
                 return Ok(vec![known]);
             }
             if let Some(first) = all.first_mut() {
@@ -420,20 +452,6 @@ impl Loops<'_> {
             }
         }
         Ok(all)
-    }
-
-    /// The same loop with the schedule of a record, where there is one.
-    fn recorded(&self, found: &Found) -> Option<Found> {
-        if self.records.is_empty() {
-            return None;
-        }
-        let own = recorded::digest(&found.body, self.sides);
-        let read = |r: &Recorded| recorded::read(r, &found.body, self.sides, &self.registers.allocatable);
-        let known = self.records.iter().filter(|r| r.digest == own).find_map(read)?;
-        let mut found = found.clone();
-        found.replace(known);
-        found.kernel.recorded = true;
-        Some(found)
     }
 
     /// Try divisions of a body between the sides, some of whose values are in
@@ -573,9 +591,8 @@ impl Loops<'_> {
             match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
                 Ok(registers) => {
                     let ops = ops.clone();
-                    let (skip, loop_depth) = (body.skip, body.loop_depth);
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);
-                    return Some(Kernel { ops, schedule, registers, skip, loop_depth, kept: Vec::new(), words: 0, res_mii, rec_mii, rotating: None, least: 0, held: 0, recorded: false, asked: Vec::new() });
+                    return Some(Kernel { res_mii, rec_mii, ..Kernel::new(body, ops, schedule, registers) });
                 }
                 Err(short) if short.rows.is_empty() => limits[short.side] -= (short.by as i64 + 1) / 2,
                 Err(short) => {

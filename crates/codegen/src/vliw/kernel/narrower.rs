@@ -8,6 +8,9 @@
 //! not tried. So along widths that double, or along the number of units of a class, no
 //! loop gets longer, as long as fewer machines are worth a try than may be tried.
 //!
+//! A loop of very many operations gains hardly anything from fewer units, and each search takes
+//! seconds: it is tried at fewer slots alone.
+//!
 //! Where work is divided between clusters, the search for how takes all the effort: such a
 //! machine is not made narrower.
 //!
@@ -24,6 +27,8 @@ use std::collections::BTreeSet;
 
 /// Narrower machines that a loop is scheduled for.
 const TRIED: usize = 24;
+/// Nodes of a loop beyond which only the width is made less.
+const LARGE: usize = 1_000;
 
 /// The part of a machine that says how much may start in a cycle: its width, and
 /// how many units of each class it has.
@@ -98,7 +103,8 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Option<(Kernel, 
     let ops = graph::one_side(sides, body)?;
     let mut machine = sides.machine.clone();
     let mut tried = 0;
-    for room in own.narrower(&classes(sides.machine, &ops)) {
+    let classes = if body.nodes.len() > LARGE { Vec::new() } else { classes(sides.machine, &ops) };
+    for room in own.narrower(&classes) {
         room.give(&mut machine);
         let narrow = sides.on(&machine);
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {

@@ -180,22 +180,7 @@ mod tests {
             let mut state = State::stretched(all, ii - 6, ii, 1, ii).unwrap();
             state.anneal(50_000, (30, 2), 1);
             let found = finished(all, &state, allocatable).unwrap();
-            let kernel = Kernel {
-                ops: found.ops,
-                schedule: found.schedule,
-                registers: found.registers,
-                skip: body.skip,
-                loop_depth: 1,
-                kept: vec![],
-                words: 0,
-                res_mii: 5,
-                rec_mii: 1,
-                rotating: None,
-                least: 0,
-                held: 0,
-                recorded: false,
-                asked: vec![],
-            };
+            let kernel = Kernel::new(body, found.ops, found.schedule, found.registers);
             let record = write(&kernel, body, all.sides).unwrap();
             let back = read(&record, body, all.sides, allocatable).unwrap();
             assert_eq!((back.schedule.ii, &back.schedule.time), (ii, &kernel.schedule.time));

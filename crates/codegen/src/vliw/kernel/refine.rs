@@ -37,6 +37,10 @@ impl Loops<'_> {
             });
         }
         all.sort_by_key(|f| f.kernel.schedule.ii);
+        if self.search.goes_on() {
+            self.shorten_forms(all);
+            return Ok(());
+        }
         if let Some(best) = all.first_mut() {
             self.squeeze(best, true);
             if best.annealed {

@@ -134,22 +134,8 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     let Some(coarse) = coarse else { return Ok(None) };
     let between = (failed + 1..coarse.0.ii).find_map(|ii| at(ii, 1));
     let (schedule, of) = between.unwrap_or(coarse);
-    Ok(Some(Kernel {
-        ops,
-        schedule,
-        registers: interface,
-        skip: body.skip,
-        loop_depth: body.loop_depth,
-        kept: Vec::new(),
-        words: 0,
-        res_mii,
-        rec_mii,
-        least: 0,
-        held: 0,
-        recorded: false,
-        asked: Vec::new(),
-        rotating: Some(Names { ring, of, back }),
-    }))
+    let rotating = Some(Names { ring, of, back });
+    Ok(Some(Kernel { res_mii, rec_mii, rotating, ..Kernel::new(body, ops, schedule, interface) }))
 }
 
 /// Can an instruction do nothing where a predicate says so?
