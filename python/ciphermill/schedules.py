@@ -80,19 +80,21 @@ def check(entry: Mapping[str, Any]) -> None:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")
 
 
-def keep(machine: str, new: Iterable[Mapping[str, Any]], note: str) -> list[tuple[dict[str, Any], int | None]]:
-    """Write schedules to the machine's file where none so short is there for their loops.
+def keep(machine: str, new: Iterable[Mapping[str, Any]], note: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Write schedules to the machine's file where none so short is there for their loops, in any form of these.
 
-    The result has each that was written, and the interval of the one that it took the place of.
+    The result has each that was written, and those that it took the place of.
     """
     path = file(machine)
     entries = {entry["loop"]: entry for entry in (read(path) if path.is_file() else ())}
     written = []
     for schedule in new:
-        before = entries.get(schedule["loop"])
-        if before is None or schedule["ii"] < before["ii"]:
-            entries[schedule["loop"]] = {NOTE: note, **schedule}
-            written.append((entries[schedule["loop"]], before and before["ii"]))
+        own = {key: value for key, value in schedule.items() if key != "forms"}
+        forms = {own["loop"], *schedule.get("forms", ())} & entries.keys()
+        if all(own["ii"] < entries[form]["ii"] for form in forms):
+            replaced = [entries.pop(form) for form in sorted(forms)]
+            entries[own["loop"]] = {NOTE: note, **own}
+            written.append((entries[own["loop"]], replaced))
     if written:
         write(path, library.machine_path(machine).stem, entries.values())
     return written

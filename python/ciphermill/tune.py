@@ -46,15 +46,15 @@ def tune(module: engine.Module, machine: str, options: engine.Options, times: in
                 f"{report.title(before)}: no loop whose schedule takes a search; that is for machines that divide work"
                 " between clusters, such as c6201 and c64x"
             )
-        for entry, instead in schedules.keep(machine, found, note(before, options)):
-            best[entry["loop"]] = entry["ii"], best.get(entry["loop"], (0, instead))[1]
+        for entry, replaced in schedules.keep(machine, found, note(before, options)):
+            # What was kept before the first round.
+            old = [best.pop(other["loop"], (0, other["ii"]))[1] for other in replaced]
+            best[entry["loop"]] = entry["ii"], min((ii for ii in old if ii is not None), default=None)
     after = engine.measure(module, machine, options)
     taken = any(loop["recorded"] for loop in after.loops)
     if best and not (taken and after.cycles_per_block <= before.cycles_per_block):
         restore(path, so_far)
         after, best = engine.measure(module, machine, options), {}
-    elif best:
-        drop(path, note(before, options), after)
     return Outcome(before, after, [{"ii": ii, "instead": instead} for ii, instead in best.values()])
 
 
@@ -105,13 +105,6 @@ def again(times: int = 20, rounds: int = 4) -> None:
                 continue
             schedules.write(path, path.stem, [other for other in schedules.read(path) if other["loop"] != entry["loop"]])
             print(text(tune(module, path.stem, options, times, range(1, rounds + 1)), path), flush=True)
-
-
-def drop(path: Path, note: str, after: Measurement) -> None:
-    """Remove what was kept for the same measurement and is not taken any more: of a longer form of a loop."""
-    taken = {loop["ii"] for loop in after.loops if loop["recorded"]}
-    entries = schedules.read(path)
-    schedules.write(path, json.loads(path.read_text())["machine"], [e for e in entries if e[schedules.NOTE] != note or e["ii"] in taken])
 
 
 def restore(path: Path, content: bytes | None) -> None:

@@ -76,17 +76,18 @@ def test_a_shorter_one_stays(tuned):
     assert kept.read_bytes() == before
 
 
-def test_what_a_shorter_form_of_the_loop_replaces_is_dropped(tuned):
+def test_a_loop_has_one_entry_whatever_its_form(tuned):
     path, said = tuned
     kept = path.with_suffix(".schedules.json")
     before = kept.read_bytes()
     try:
-        (entry, *_) = entries = schedules.read(kept)
-        longer = entry | {"loop": "0" * 32, "ii": entry["ii"] + 1}
-        others = longer | {"loop": "1" * 32, "for": "rijndael/compact decrypt, 128 bits, multi, not unrolled"}
-        schedules.write(kept, "mine", [*entries, longer, others])
-        tune.drop(kept, entry["for"], cm.Measurement(said["after"]))
-        assert schedules.read(kept) == sorted([*entries, others], key=lambda e: (e["for"], e["loop"]))
+        (entry, *others) = schedules.read(kept)
+        new = {key: value for key, value in entry.items() if key != "for"} | {"loop": "0" * 32, "forms": [entry["loop"], "1" * 32]}
+        assert schedules.keep(str(path), [new], "") == []
+        shorter = new | {"ii": entry["ii"] - 1}
+        ((written, replaced),) = schedules.keep(str(path), [shorter], "mine")
+        assert (written["ii"], replaced, written["for"]) == (entry["ii"] - 1, [entry], "mine") and "forms" not in written
+        assert schedules.read(kept) == sorted([written, *others], key=lambda e: (e["for"], e["loop"]))
     finally:
         kept.write_bytes(before)
 

@@ -25,4 +25,8 @@ pub struct Recorded {
     pub time: Vec<i64>,
     /// Which of the instructions that fit its sides each is.
     pub variant: Vec<u16>,
+    /// Of a new one, the digests that the same loop has in other forms: the shortest record among
+    /// all of them is the one to keep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forms: Vec<String>,
 }

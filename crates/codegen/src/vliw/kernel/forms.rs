@@ -10,31 +10,39 @@
 use super::body::Body;
 use super::graph::lower;
 use super::modulo::Policy;
+use super::place::Sides;
 use super::squeeze::Finished;
 use super::{DIVIDED, Found, Kernel, Loops, order, partition, recorded};
 use crate::CompileError;
 use crate::vcode::VReg;
 use ciphermill_program::recorded::Recorded;
 
-impl Loops<'_> {
-    /// A body as it is and with common nodes for each part, both also in a frugal order.
-    fn forms(&self, body: &Body) -> Vec<Body> {
-        let sides = self.sides;
-        let mut out = Vec::new();
-        for form in std::iter::once(body.clone()).chain(partition::separate(body)) {
-            let part: Vec<usize> = partition::apart(&form, sides).iter().map(|a| a.result).collect();
-            let frugal = order::frugal(&form, &part);
-            out.extend([form, frugal]);
-        }
-        out
+/// A body as it is and with common nodes for each part, both also in a frugal order.
+fn forms(body: &Body, sides: &Sides<'_>) -> Vec<Body> {
+    let mut out = Vec::new();
+    for form in std::iter::once(body.clone()).chain(partition::separate(body)) {
+        let part: Vec<usize> = partition::apart(&form, sides).iter().map(|a| a.result).collect();
+        let frugal = order::frugal(&form, &part);
+        out.extend([form, frugal]);
     }
+    out
+}
 
+/// The record of a kernel of one form of a body, none where registers rotate; it names the others.
+pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
+    let record = recorded::write(kernel, own, sides)?;
+    let mut forms: Vec<String> = forms(body, sides).iter().map(|form| recorded::digest(form, sides)).collect();
+    forms.retain(|other| *other != record.digest);
+    Some(Recorded { forms, ..record })
+}
+
+impl Loops<'_> {
     /// The shortest kernel of a body that there is a record of, in whatever form.
     pub(super) fn shortest_known(&self, body: &Body) -> Option<Found> {
         if self.records.is_empty() {
             return None;
         }
-        let known = self.forms(body).into_iter().filter_map(|form| self.known(&form, &[]));
+        let known = forms(body, self.sides).into_iter().filter_map(|form| self.known(&form, &[]));
         known.min_by_key(|f| f.kernel.schedule.ii)
     }
 
@@ -179,6 +187,11 @@ mod tests {
             assert_eq!((known.kernel.schedule.ii, known.kernel.recorded), (10, true));
             assert_eq!(known.body.nodes.len(), if whole < apart { 10 } else { 11 });
             assert!(of(&[]).shortest_known(&body).is_none());
+            // The form that is taken names the other.
+            let new = super::write(&known.kernel, &known.body, &body, &sides).unwrap();
+            let [short, long] = if whole < apart { [0, 1] } else { [1, 0] }.map(|k: usize| &records[k].digest);
+            assert_eq!(&new.digest, short);
+            assert!(new.forms.contains(long) && !new.forms.contains(short));
         }
     }
 

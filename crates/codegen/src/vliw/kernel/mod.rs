@@ -279,7 +279,7 @@ pub fn pipeline(
             }
         }
         if let (Some(new), true) = (&mut records.new, effort.thorough && sides.files.len() > 1) {
-            new.extend(recorded::write(&kernel, &own, &sides));
+            new.extend(forms::write(&kernel, &own, &body, &sides));
         }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;

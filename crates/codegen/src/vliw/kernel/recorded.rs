@@ -90,6 +90,7 @@ pub fn write(kernel: &Kernel, body: &Body, sides: &Sides<'_>) -> Option<Recorded
         sides: letters(ops.ops.iter().map(|op| op.at)),
         time: schedule.time.clone(),
         variant: ops.ops.iter().zip(&schedule.variant).map(variant).collect::<Option<_>>()?,
+        forms: Vec::new(),
     })
 }
 
