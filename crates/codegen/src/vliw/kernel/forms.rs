@@ -17,21 +17,23 @@ use crate::CompileError;
 use crate::vcode::VReg;
 use ciphermill_program::recorded::Recorded;
 
-/// A body as it is and with common nodes for each part, both also in a frugal order.
-fn forms(body: &Body, sides: &Sides<'_>) -> Vec<Body> {
-    let mut out = Vec::new();
-    for form in std::iter::once(body.clone()).chain(partition::separate(body)) {
-        let part: Vec<usize> = partition::apart(&form, sides).iter().map(|a| a.result).collect();
-        let frugal = order::frugal(&form, &part);
-        out.extend([form, frugal]);
-    }
-    out
+/// A body as it is, and with common nodes for each part.
+fn parted(body: &Body) -> impl Iterator<Item = Body> {
+    std::iter::once(body.clone()).chain(partition::separate(body))
+}
+
+/// A form as it stands and in a frugal order.
+fn ordered(form: Body, sides: &Sides<'_>) -> [Body; 2] {
+    let part: Vec<usize> = partition::apart(&form, sides).iter().map(|a| a.result).collect();
+    let frugal = order::frugal(&form, &part);
+    [form, frugal]
 }
 
 /// The record of a kernel of one form of a body, none where registers rotate; it names the others.
 pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
     let record = recorded::write(kernel, own, sides)?;
-    let mut forms: Vec<String> = forms(body, sides).iter().map(|form| recorded::digest(form, sides)).collect();
+    let forms = parted(body).flat_map(|form| ordered(form, sides));
+    let mut forms: Vec<String> = forms.map(|form| recorded::digest(&form, sides)).collect();
     forms.retain(|other| *other != record.digest);
     Some(Recorded { forms, ..record })
 }
@@ -39,10 +41,10 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
 impl Loops<'_> {
     /// The shortest kernel of a body that there is a record of, in whatever form.
     pub(super) fn shortest_known(&self, body: &Body) -> Option<Found> {
-        if self.records.is_empty() {
-            return None;
-        }
-        let known = forms(body, self.sides).into_iter().filter_map(|form| self.known(&form, &[]));
+        // Two letters for each node.
+        let fits = |form: &Body| self.records.iter().any(|r| r.divided.len() == 2 * form.nodes.len());
+        let forms = parted(body).filter(fits).flat_map(|form| ordered(form, self.sides));
+        let known = forms.filter_map(|form| self.known(&form, &[]));
         known.min_by_key(|f| f.kernel.schedule.ii)
     }
 
@@ -74,7 +76,7 @@ impl Loops<'_> {
     /// When some operation has no variant.
     pub(super) fn add_forms(&self, body: &Body, all: &mut Vec<Found>) -> Result<(), CompileError> {
         // The nodes' order does not matter to what is annealed.
-        for form in std::iter::once(body.clone()).chain(partition::separate(body)) {
+        for form in parted(body) {
             if all.iter().any(|f| f.kept.is_empty() && f.body.nodes.len() == form.nodes.len()) {
                 continue;
             }
