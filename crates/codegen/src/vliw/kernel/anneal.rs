@@ -675,26 +675,39 @@ pub(super) mod tests {
     use ciphermill_machine::{InstrId, Machine, Reg};
     use std::path::Path;
 
-    fn machine() -> Machine {
+    pub fn machine() -> Machine {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
     }
 
+    pub fn named(m: &Machine, name: &str) -> InstrId {
+        InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16)
+    }
+
+    /// The addition of a constant.
+    pub fn addition(m: &Machine, from: From) -> Node {
+        let ops = [VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
+        let inst = VInst::new(VKind::Normal, named(m, "add_imm"), &ops, 0);
+        Node { mem: None, inst, reads: vec![(1, from)], writes: Some((2, 1)), tied: false }
+    }
+
+    /// These nodes and the branch.
+    pub fn with_branch(m: &Machine, mut nodes: Vec<Node>) -> Body {
+        let branch = VInst::new(VKind::Normal, named(m, "b"), &[], 0);
+        nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
+        Body::of(nodes, named(m, "b"))
+    }
+
     /// `chains` independent chains of `links` additions each, and the branch.
     fn body(m: &Machine, chains: usize, links: usize) -> Body {
-        let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
         let mut nodes = Vec::new();
         for _ in 0..chains {
             for link in 0..links {
                 let from = if link == 0 { From::Outside(VReg(0)) } else { From::Node(nodes.len() - 1, 0) };
-                let ops = [VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
-                let inst = VInst::new(VKind::Normal, named("add_imm"), &ops, 0);
-                nodes.push(Node { mem: None, inst, reads: vec![(1, from)], writes: Some((2, 1)), tied: false });
+                nodes.push(addition(m, from));
             }
         }
-        let branch = VInst::new(VKind::Normal, named("b"), &[], 0);
-        nodes.push(Node { mem: None, inst: branch, reads: vec![], writes: None, tied: false });
-        Body::of(nodes, named("b"))
+        with_branch(m, nodes)
     }
 
     /// A loop on the C6201 with all chains on the first side, two units of which add a constant.

@@ -117,6 +117,7 @@ mod tests {
     use super::super::{Effort, Kernel, Loops, Search, recorded};
     use crate::allocate::Registers;
     use crate::vcode::{VInst, VKind, VOp, VReg};
+    use crate::vliw::kernel::anneal::tests::{addition, machine, named, with_branch};
     use crate::vliw::kernel::anneal::{Loop, State};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::relieve::Neighbours;
@@ -124,41 +125,31 @@ mod tests {
     use ciphermill_machine::{InstrId, Machine, Reg};
     use ciphermill_program::recorded::Recorded;
     use std::cell::Cell;
-    use std::path::Path;
-
-    fn machine() -> Machine {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
-    }
 
     /// Two rings of four additions through the iterations, to which one value is added, and the branch.
     fn body(m: &Machine) -> Body {
-        let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
-        let add = |from| {
-            let ops = [VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
-            let inst = VInst::new(VKind::Normal, named("add_imm"), &ops, 0);
-            Node { mem: None, inst, reads: vec![(1, from)], writes: Some((2, 1)), tied: false }
-        };
-        let mut nodes = vec![add(From::Outside(VReg(0)))];
+        let mut nodes = vec![addition(m, From::Outside(VReg(0)))];
         let mut last = Vec::new();
         for _ in 0..2 {
             let first = nodes.len();
             let ops = [VOp::Use(VReg(0)), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
-            let inst = VInst::new(VKind::Normal, named("add"), &ops, 0);
+            let inst = VInst::new(VKind::Normal, named(m, "add"), &ops, 0);
             let reads = vec![(0, From::Node(0, 0)), (1, From::Node(first + 3, 1))];
             nodes.push(Node { mem: None, inst, reads, writes: Some((2, 1)), tied: false });
-            (0..3).for_each(|k| nodes.push(add(From::Node(first + k, 0))));
+            (0..3).for_each(|k| nodes.push(addition(m, From::Node(first + k, 0))));
             last.push(first + 3);
         }
-        let inst = VInst::new(VKind::Normal, named("b"), &[], 0);
-        nodes.push(Node { mem: None, inst, reads: vec![], writes: None, tied: false });
         let initial = last.into_iter().zip([VReg(1), VReg(2)]).collect();
-        Body { initial, ..Body::of(nodes, named("b")) }
+        Body { initial, ..with_branch(m, nodes) }
     }
 
-    fn registers(free: &[Reg]) -> Registers {
+    /// The loop on the C6201, all of whose registers are free.
+    fn on_the_c6201(run: impl FnOnce(&Body, &Sides<'_>, &Registers)) {
+        let m = machine();
+        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
         let none = InstrId(0);
-        Registers { allocatable: free.to_vec(), clobbered: vec![], callee_saved: vec![], mov: (none, vec![]), jump: none, nop: none }
+        let registers = Registers { allocatable: free, clobbered: vec![], callee_saved: vec![], mov: (none, vec![]), jump: none, nop: none };
+        run(&body(&m), &Sides::new(&m, &registers.allocatable), &registers);
     }
 
     /// The record of a schedule of so many cycles.
@@ -175,45 +166,39 @@ mod tests {
 
     #[test]
     fn the_shortest_record_of_any_form_is_taken() {
-        let m = machine();
-        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
-        let sides = Sides::new(&m, &free);
-        let body = body(&m);
-        let parted = partition::separate(&body).unwrap();
-        assert_eq!((body.nodes.len(), parted.nodes.len()), (10, 11));
-        let registers = registers(&free);
-        for (whole, apart) in [(12, 10), (10, 12)] {
-            let records = [record(&body, &sides, &free, whole), record(&parted, &sides, &free, apart)];
-            let of = |records| Loops { sides: &sides, registers: &registers, search: Effort::quick().search, records, work: Cell::new(0) };
-            let known = of(&records).shortest_known(&body).unwrap();
-            assert_eq!((known.kernel.schedule.ii, known.kernel.recorded), (10, true));
-            assert_eq!(known.body.nodes.len(), if whole < apart { 10 } else { 11 });
-            assert!(of(&[]).shortest_known(&body).is_none());
-            // The form that is taken names the other.
-            let new = super::write(&known.kernel, &known.body, &body, &sides).unwrap();
-            let [short, long] = if whole < apart { [0, 1] } else { [1, 0] }.map(|k: usize| &records[k].digest);
-            assert_eq!(&new.digest, short);
-            assert!(new.forms.contains(long) && !new.forms.contains(short));
-        }
+        on_the_c6201(|body, sides, registers| {
+            let parted = partition::separate(body).unwrap();
+            assert_eq!((body.nodes.len(), parted.nodes.len()), (10, 11));
+            for (whole, apart) in [(12, 10), (10, 12)] {
+                let records = [record(body, sides, &registers.allocatable, whole), record(&parted, sides, &registers.allocatable, apart)];
+                let of = |records| Loops { sides, registers, search: Effort::quick().search, records, work: Cell::new(0) };
+                let known = of(&records).shortest_known(body).unwrap();
+                assert_eq!((known.kernel.schedule.ii, known.kernel.recorded), (10, true));
+                assert_eq!(known.body.nodes.len(), if whole < apart { 10 } else { 11 });
+                assert!(of(&[]).shortest_known(body).is_none());
+                // The form that is taken names the other.
+                let new = super::write(&known.kernel, &known.body, body, sides).unwrap();
+                let [short, long] = if whole < apart { [0, 1] } else { [1, 0] }.map(|k: usize| &records[k].digest);
+                assert_eq!(&new.digest, short);
+                assert!(new.forms.contains(long) && !new.forms.contains(short));
+            }
+        });
     }
 
     #[test]
     fn a_search_for_records_goes_on_with_every_form() {
-        let m = machine();
-        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
-        let sides = Sides::new(&m, &free);
-        let body = body(&m);
-        let registers = registers(&free);
-        let records = [record(&body, &sides, &free, 12)];
-        let search = Search { times: 2, round: 1 };
-        let loops = Loops { sides: &sides, registers: &registers, search, records: &records, work: Cell::new(1_000_000) };
-        let mut all = Vec::new();
-        loops.add_forms(&body, &mut all).unwrap();
-        let nodes: Vec<usize> = all.iter().map(|f| f.body.nodes.len()).collect();
-        assert!(nodes.contains(&10) && nodes.contains(&11), "{nodes:?}");
-        assert!(all.is_sorted_by_key(|f| f.kernel.schedule.ii));
-        loops.shorten_forms(&mut all);
-        // The branch has six cycles behind it, nothing else asks for more than three.
-        assert_eq!(all.iter().map(|f| f.kernel.schedule.ii).min(), Some(7));
+        on_the_c6201(|body, sides, registers| {
+            let records = [record(body, sides, &registers.allocatable, 12)];
+            let search = Search { times: 2, round: 1 };
+            let loops = Loops { sides, registers, search, records: &records, work: Cell::new(1_000_000) };
+            let mut all = Vec::new();
+            loops.add_forms(body, &mut all).unwrap();
+            let nodes: Vec<usize> = all.iter().map(|f| f.body.nodes.len()).collect();
+            assert!(nodes.contains(&10) && nodes.contains(&11), "{nodes:?}");
+            assert!(all.is_sorted_by_key(|f| f.kernel.schedule.ii));
+            loops.shorten_forms(&mut all);
+            // The branch has six cycles behind it, nothing else asks for more than three.
+            assert_eq!(all.iter().map(|f| f.kernel.schedule.ii).min(), Some(7));
+        });
     }
 }

@@ -12,7 +12,7 @@
 //! [`leap`] and [`anneal`], and by other choices, [`refine`]), and written out as prologue, kernel
 //! and epilogue ([`emit`]). What a longer search has found before is taken instead of all this where
 //! there is a record of it ([`recorded`]), in whatever form of the loop ([`forms`]). All that happens before register allocation: the whole loop then becomes one
-//! pseudo-instruction that takes its values in certain registers, gives back others, and destroys
+//! pseudo-instruction ([`replace`]) that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
 //! Nothing is promised here that is not checked elsewhere: the schedule's
@@ -43,6 +43,7 @@ mod redivide;
 mod refine;
 mod relieve;
 mod relaxed;
+mod replace;
 pub mod rotating;
 mod rounds;
 pub mod spill;
@@ -52,7 +53,7 @@ pub mod table;
 use crate::CompileError;
 use crate::allocate::Registers;
 use crate::facts::Facts;
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use crate::vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_program::exact::Question;
@@ -287,7 +288,7 @@ pub fn pipeline(
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
-        replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
+        replace::replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
         kernels.push(kernel);
     }
 }
@@ -666,123 +667,6 @@ fn search<T>(first: i64, last: i64, mut at: impl FnMut(i64) -> Option<T>) -> Opt
         }
     }
     found
-}
-
-/// The loop's block becomes one instruction and a jump.
-fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index: usize, registers: &Registers, machine: &Machine) {
-    let mut inst = VInst::new(VKind::Kernel, registers.nop, &[VOp::Imm(index as i64)], 0);
-    let mut before = body.before.clone();
-    // The same value in several registers: a copy for each but the first.
-    let mut seen = std::collections::BTreeSet::new();
-    let mut copies: Vec<(VReg, VReg)> = Vec::new();
-    let mut vregs = func.vregs;
-    let mut given: Vec<(VReg, Reg)> = Vec::new();
-    for (&(v, _), &r) in &kernel.registers.outside {
-        given.push((v, r));
-    }
-    for (&n, &v) in &kernel.ops.initial {
-        if let Some(r) = kernel.registers.result[n] {
-            given.push((v, r));
-        }
-    }
-    for (v, r) in given {
-        if seen.insert(v) {
-            inst.fixed_uses.push((v, r));
-        } else {
-            let copy = VReg(vregs);
-            vregs += 1;
-            copies.push((copy, v));
-            inst.fixed_uses.push((copy, r));
-        }
-    }
-    let mut exit = body.exit.clone();
-    // What the last iteration began with is a value of its own behind the
-    // loop: its name stands for what the first began with.
-    let mut behind = |v: VReg| {
-        if !func.blocks[c.header as usize].params.contains(&v) {
-            return v;
-        }
-        let out = VReg(vregs);
-        vregs += 1;
-        rename(func, c, &mut exit, v, out);
-        out
-    };
-    for &(n, v) in &kernel.ops.live_out {
-        if let Some(r) = kernel.registers.result[n] {
-            inst.fixed_defs.push((behind(v), r));
-        }
-    }
-    let restored: Vec<(VReg, i64)> = body.restored.iter().map(|&(v, offset)| (behind(v), offset)).collect();
-    func.vregs = vregs;
-    for &(v, offset) in &kernel.kept {
-        before.extend(spill::instruction(machine, machine.abi.ops.store, offset, v));
-    }
-    let header = &mut func.blocks[c.header as usize];
-    for (copy, v) in copies {
-        let mut mov = VInst::new(VKind::Normal, registers.mov.0, &[], 0);
-        mov.ops = registers.mov.1.iter().map(|def| if *def { VOp::Def(copy) } else { VOp::Use(v) }).collect();
-        before.push(mov);
-    }
-    let mut jump = VInst::new(VKind::Jump, registers.jump, &[], 0);
-    jump.ops = [VOp::Block(exit.0)].into_iter().collect();
-    before.push(inst);
-    for (v, offset) in restored {
-        before.extend(spill::instruction(machine, machine.abi.ops.load, offset, v));
-    }
-    before.push(jump);
-    header.insts = before;
-    header.inverse = None;
-    header.succs = vec![exit];
-    header.loop_depth = header.loop_depth.saturating_sub(1);
-    if let Some(e) = c.back {
-        remove(func, e);
-    }
-}
-
-/// A value gets another name behind a loop.
-fn rename(func: &mut VFunc, c: &Candidate, exit: &mut (u32, Vec<VReg>), old: VReg, new: VReg) {
-    let change = |v: &mut VReg| {
-        if *v == old {
-            *v = new;
-        }
-    };
-    exit.1.iter_mut().for_each(change);
-    for (b, block) in func.blocks.iter_mut().enumerate() {
-        if b as u32 == c.header || Some(b as u32) == c.back {
-            continue;
-        }
-        block.succs.iter_mut().flat_map(|s| &mut s.1).for_each(change);
-        let inverse = block.inverse.iter_mut().flat_map(|i| &mut i.ops);
-        for op in block.insts.iter_mut().flat_map(|i| &mut i.ops).chain(inverse) {
-            match op {
-                VOp::Use(v) => change(v),
-                VOp::Tied { used, .. } => change(used),
-                _ => {}
-            }
-        }
-        let fixed = block.insts.iter_mut().flat_map(|i| &mut i.fixed_uses);
-        fixed.for_each(|u| change(&mut u.0));
-    }
-}
-
-/// Take a block away that nothing leads to any more.
-fn remove(func: &mut VFunc, gone: u32) {
-    func.blocks.remove(gone as usize);
-    func.idom.remove(gone as usize);
-    let fix = |b: &mut u32| *b -= u32::from(*b > gone);
-    for idom in func.idom.iter_mut().flatten() {
-        fix(idom);
-    }
-    for block in &mut func.blocks {
-        block.succs.iter_mut().for_each(|s| fix(&mut s.0));
-        block.preheader.iter_mut().for_each(fix);
-        let inverse = block.inverse.iter_mut().flat_map(|i| &mut i.ops);
-        for op in block.insts.iter_mut().flat_map(|i| &mut i.ops).chain(inverse) {
-            if let VOp::Block(b) = op {
-                fix(b);
-            }
-        }
-    }
 }
 
 #[cfg(test)]
