@@ -406,7 +406,10 @@ impl Loops<'_> {
         let sides = self.sides;
         let machine = sides.machine;
         let divided = thorough && sides.files.len() > 1;
-        if let Some(known) = self.shortest_known(body).filter(|_| divided && !self.search.goes_on()) {
+        if divided
+            && !self.search.goes_on()
+            && let Some(known) = self.shortest_known(body)
+        {
             return Ok(vec![known]);
         }
         let mut first: Option<Found> = None;
