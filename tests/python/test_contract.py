@@ -13,7 +13,7 @@ from ciphermill import engine, manifest
 
 KEYS = {
     "cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
-    "blocks", "jam", "unroll", "verified", "cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s",
+    "blocks", "jam", "unroll", "verified", "cycles", "cycles_per_block", "steady", "cycles_per_byte", "mbit_per_s",
     "instructions", "uops", "cpi", "ilp", "events", "metrics", "bounds", "loops", "bottleneck", "why",
     "code_bytes", "table_bytes", "stack_bytes", "provenance",
 }  # fmt: skip
@@ -142,6 +142,28 @@ def test_cycles_per_block_is_a_slope():
     small, large = (cm.run("rijndael", on="rv32", bytes=n) for n in (4096, 8192))
     assert (large.cycles - small.cycles) / 256 == pytest.approx(large.cycles_per_block)
     assert small.cycles > small.cycles_per_block * 256  # The call itself costs something.
+
+
+def test_the_steady_state_has_no_first_passes():
+    # HC-128 has code for each of its two tables, which take 2 KB of keystream in turn.
+    runs = [cm.run("hc128", on="zen5", bytes=n) for n in (2048, 4096, 16384)]
+    assert all(m.verified and m.steady["settled"] for m in runs)
+    assert max(m.cycles_per_block for m in runs) < 1.01 * min(m.cycles_per_block for m in runs)
+    assert all(m.cycles > 1.05 * m.cycles_per_block * m.bytes / m.block_bytes for m in runs)
+    for m in runs:
+        assert m.steady["longer"] >= 8192 and m.steady["shorter"] * 2 == m.steady["longer"]
+
+
+def test_the_first_key_setup_is_not_the_steady_one():
+    cold = cm.run("rijndael", on="zen5", direction="keysetup")
+    assert cold.steady["settled"] and cold.steady["calls_before"] >= 2
+    assert (cold.steady["shorter"], cold.steady["longer"]) == (0, 16)
+    assert cold.bounds["lower"] <= cold.cycles_per_block < 0.5 * cold.cycles
+
+
+def test_few_blocks_have_the_steady_state_of_many():
+    one, many = (cm.run("rijndael", on="core2", bytes=n) for n in (16, 4096))
+    assert one.cycles_per_block == pytest.approx(many.cycles_per_block, rel=0.01)
 
 
 def test_one_block():

@@ -8,14 +8,14 @@
 //! be small, [`crate::smallest`] chooses instead.
 
 use crate::MeasureError;
-use crate::compare::side_by_side;
 use crate::context;
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
-use crate::plan::{self, Plan, Work};
+use crate::plan::{self, Work};
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::shared;
 use crate::smallest;
+use crate::steady::{Trial, Wanted};
 use crate::trips::seen;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
@@ -237,18 +237,13 @@ fn trial(
     work: Work,
     unit: u32,
 ) -> Result<f64, MeasureError> {
-    let (shorter, longer) = (4 * form.jam, 8 * form.jam);
     let interface = &interface.at(form.context_at);
-    let mut cycles = [0; 2];
-    for (blocks, cycles) in [shorter, longer].into_iter().zip(&mut cycles) {
-        let outcome = side_by_side(wasm, &form.program, &Plan::new(interface, work, blocks * unit)?)?;
-        if let Some(failure) = outcome.failure {
-            return Err(MeasureError::internal(format!(
-                "{} with {} blocks carried together and {} turns unrolled: {failure}",
-                request.cipher, form.jam, form.unroll
-            )));
-        }
-        *cycles = outcome.stats.cycles;
-    }
-    Ok((cycles[1] as f64 - cycles[0] as f64) / f64::from(longer - shorter))
+    let wanted = Wanted { wasm, program: &form.program, interface, work, unit, turn: unit * form.jam };
+    wanted.trial().map_err(|e| match e {
+        Trial::Differs(failure) => MeasureError::internal(format!(
+            "{} with {} blocks carried together and {} turns unrolled: {failure}",
+            request.cipher, form.jam, form.unroll
+        )),
+        Trial::Failed(e) => e,
+    })
 }

@@ -7,7 +7,7 @@
 use crate::backends::{Simulated, reference};
 use crate::error::MeasureError;
 use crate::margins::Margins;
-use crate::plan::Plan;
+use crate::plan::{Call, Plan};
 use crate::shared::{self, Judged};
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -21,6 +21,9 @@ use std::sync::Arc;
 pub struct Outcome {
     /// Counters of the measured calls alone.
     pub stats: Stats,
+    /// Counters of each of the plan's passes, and before the first of them: of nothing.
+    pub passes: Vec<Stats>,
+    pub idle: Stats,
     /// What differed, if anything did.
     pub failure: Option<String>,
     /// Bytes of the message after which the two were compared.
@@ -39,7 +42,7 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
 /// The same, with only windows timed when there is a `sampling`. The reference
 /// then makes only the first of the plan's measured calls: it is an interpreter,
 /// and a message in pieces is sampled because it is long. What the
-/// others give is not compared with anything.
+/// others give is not compared with anything. A plan of this kind has no passes.
 ///
 /// # Errors
 /// As [`side_by_side`].
@@ -51,15 +54,30 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     prepare(&mut machine, plan).map_err(stopped)?;
     machine.sample(sampling);
     machine.reset();
+    let idle = machine.stats();
     let results = run(&mut machine, &plan.measured[..compared]).map_err(stopped)?;
-    let failure = if results != judged.results {
-        Some(format!("the calls returned {results:?}, the reference's {:?}", judged.results))
-    } else {
-        difference(machine.memory(), &judged.memory).map(|(at, what)| format!("{} is {what}", plan.place(at)))
+    let differ = |machine: &Simulated, results: &[Vec<u64>], theirs: (&[Vec<u64>], &[u8])| {
+        if results != theirs.0 {
+            return Some(format!("the calls returned {results:?}, the reference's {:?}", theirs.0));
+        }
+        difference(machine.memory(), theirs.1).map(|(at, what)| format!("{} is {what}", plan.place(at)))
     };
+    let mut failure = differ(&machine, &results, (&judged.results, &judged.memory));
     run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
+    let stats = machine.stats();
+    let mut passes = Vec::with_capacity(plan.passes.len());
+    if let Some((theirs, memory)) = &judged.passes {
+        let mut results = Vec::with_capacity(plan.passes.len());
+        for call in &plan.passes {
+            machine.reset();
+            results.extend(run(&mut machine, std::slice::from_ref(call)).map_err(stopped)?);
+            passes.push(machine.stats());
+        }
+        let again = || differ(&machine, &results, (theirs, memory)).map(|what| format!("processed again, {what}"));
+        failure = failure.or_else(again);
+    }
     let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
-    Ok(Outcome { stats: machine.stats(), failure, compared })
+    Ok(Outcome { stats, passes, idle, failure, compared })
 }
 
 /// What the reference interpreter makes of a plan's first `calls` measured
@@ -77,11 +95,16 @@ fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureE
         if let Some(call) = plan.setup.last() {
             margins.check(judge.memory(), call.export)?;
         }
-        let results = run(&mut judge, &plan.measured[..calls]).map_err(trapped)?;
-        if let Some(call) = plan.measured[..calls].last() {
-            margins.check(judge.memory(), call.export)?;
-        }
-        Ok(Judged { pages, results, memory: judge.memory().to_vec() })
+        let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Vec<u8>), MeasureError> {
+            let results = run(&mut judge, calls).map_err(trapped)?;
+            if let Some(call) = calls.last() {
+                margins.check(judge.memory(), call.export)?;
+            }
+            Ok((results, judge.memory().to_vec()))
+        };
+        let (results, memory) = made(&plan.measured[..calls])?;
+        let passes = if plan.passes.is_empty() { None } else { Some(made(&plan.passes)?) };
+        Ok(Judged { pages, results, memory, passes })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {
         return made().map(Arc::new);

@@ -147,7 +147,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
-    let (unit, (bytes, ..)) = message(&interface, request, work)?;
+    let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
     let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;

@@ -12,9 +12,8 @@
 //! 3. [`compare`] carries the plan out twice, on the simulated machine and on
 //!    the reference interpreter ([`target`], [`backends`]), and compares every
 //!    byte of memory. A cycle count without that comparison does not exist.
-//! 4. Three message lengths are run: the one asked for gives the totals, two
-//!    others the steady state, which call overhead and cold caches do not
-//!    touch.
+//! 4. The message gives the totals; [`steady`] takes it again, in parts, for the
+//!    steady state, which call overhead and cold caches do not touch.
 //! 5. [`bounds`] and [`resource`] say how few cycles it could have been,
 //!    [`bottleneck`] why it was not, [`sizes`] what it takes in memory.
 //!
@@ -51,6 +50,7 @@ mod sizes;
 mod smallest;
 mod speed;
 mod stated;
+mod steady;
 mod target;
 mod trips;
 mod vectors;

@@ -14,6 +14,7 @@ use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::resource;
 use crate::sizes;
 use crate::stated;
+use crate::steady::{self, Wanted};
 use crate::view;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
@@ -23,8 +24,6 @@ use ciphermill_program::recorded::Recorded;
 use ciphermill_program::{PipelinedLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// Measure one cipher on one machine.
@@ -46,32 +45,29 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     }
     let root = plan::driver(work.direction, work.blocks);
 
-    let (unit, (bytes, shorter, longer)) = message(&interface, request, work)?;
+    let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
     let sampling = sampling(&machine, request, bytes);
-    let (shorter, longer) = match sampling {
-        Some(_) => (STEADY / 2 / unit * unit, STEADY / unit * unit),
-        None => (shorter, longer),
-    };
-    let (shorter, longer) = plan::whole_turns(unit * chosen.jam, shorter, longer);
     let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = &chosen.program;
     let code = program.export(root).map_or(0, |f| sizes::code_bytes(program, f));
 
-    let mut runs: BTreeMap<u32, Outcome> = BTreeMap::new();
-    for length in [bytes, shorter, longer] {
-        if let Entry::Vacant(run) = runs.entry(length) {
-            let sampling = sampling.filter(|_| length == bytes);
-            run.insert(sampled(wasm, program, &Plan::new(&interface.at(chosen.context_at), work, length)?, sampling)?);
-        }
-    }
-    let whole = &runs[&bytes].stats;
-    let steady =
-        Steady { from: &runs[&shorter].stats, to: &runs[&longer].stats, blocks: f64::from((longer - shorter) / unit) };
+    let at = interface.at(chosen.context_at);
+    let wanted = Wanted { wasm, program, interface: &at, work, unit, turn: unit * chosen.jam };
+    let first = wanted.first(bytes);
+    let both = first == bytes && sampling.is_none();
+    let plan = if both { wanted.plan(bytes, 1)? } else { Plan::new(&at, work, bytes)? };
+    let Outcome { stats: whole, failure, passes, idle, compared } = sampled(wasm, program, &plan, sampling)?;
+    let whole = &whole;
+    // The ragged end of a message costs a whole block of keystream.
+    let blocks_run = f64::from(bytes.div_ceil(unit));
+    let each = (whole.instructions as f64 / blocks_run) as u64;
+    let message = both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared });
+    let (steady, again) = wanted.find(first, message, each)?;
     let cycles_per_block = steady.slope(|s| s.cycles);
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
-    let failure = runs.values().find_map(|r| r.failure.clone()).or(vectors_failed);
+    let failure = failure.or(again).or(vectors_failed);
 
     let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
     let dynamic = machine.core.as_ref().zip(steady.counts());
@@ -100,8 +96,6 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         )));
     }
     let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
-    // The ragged end of a message costs a whole block of keystream.
-    let blocks_run = f64::from(bytes.div_ceil(unit));
     let limit = match (&machine.core, &whole.core) {
         (Some(core), Some(counts)) => {
             let none = ciphermill_ooo::Counts::default();
@@ -148,10 +142,11 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         aligned: request.aligned || machine.issue.explicit,
         fixed: request.fixed,
         verified: failure.is_none(),
-        verified_bytes: runs[&bytes].compared,
+        verified_bytes: compared,
         failure,
         cycles: whole.cycles,
         cycles_per_block,
+        steady: steady.lengths,
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
         instructions: whole.instructions,
@@ -176,10 +171,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     })
 }
 
-/// Messages longer than this are sampled where the core schedules at run time,
-/// and the steady state is that of a message of [`STEADY`] bytes, simulated whole.
-const SAMPLE_FROM: u32 = 4 << 20;
-const STEADY: u32 = 1 << 20;
+/// Messages longer than this are sampled where the core schedules at run time.
+const SAMPLE_FROM: u32 = steady::LONG;
 
 /// Windows of about seven in a hundred instructions. Each holds more than the longest period
 /// of the ciphers here (HC-128 is back at its first table after some 25,000 instructions), so
@@ -223,43 +216,17 @@ pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, Measur
     })
 }
 
-/// Bytes of what is counted (a block, or a key), and the message's length with
-/// the two of the steady state ([`plan::lengths`]).
-pub(crate) fn message(
-    module: &Interface,
-    request: &Request,
-    work: Work,
-) -> Result<(u32, (u32, u32, u32)), MeasureError> {
+/// Bytes of what is counted (a block, or a key), and of the message.
+pub(crate) fn message(module: &Interface, request: &Request, work: Work) -> Result<(u32, u32), MeasureError> {
     let unit = if work.direction == Direction::Keysetup { work.key_bytes } else { module.block_bytes };
-    let lengths = match (work.direction, request.bytes) {
-        (Direction::Keysetup, None) => (unit, unit, 2 * unit),
+    let bytes = match (work.direction, request.bytes) {
+        (Direction::Keysetup, None) => unit,
         (Direction::Keysetup, Some(_)) => {
             return Err(MeasureError::input("--bytes: a key set-up has no message; leave --bytes out"));
         }
-        _ => plan::lengths(unit, request.bytes, module.kind == Kind::Stream)?,
+        _ => plan::length(unit, request.bytes, module.kind == Kind::Stream)?,
     };
-    Ok((unit, lengths))
-}
-
-/// Two runs whose difference is the steady state.
-struct Steady<'a> {
-    from: &'a Stats,
-    to: &'a Stats,
-    blocks: f64,
-}
-
-impl Steady<'_> {
-    fn slope(&self, count: impl Fn(&Stats) -> u64) -> f64 {
-        (count(self.to) as f64 - count(self.from) as f64) / self.blocks
-    }
-}
-
-impl<'a> Steady<'a> {
-    /// The counts of a core that schedules at run time.
-    fn counts(&self) -> Option<core::Slope<'a>> {
-        let (from, to) = (self.from.core.as_ref()?, self.to.core.as_ref()?);
-        Some(core::Slope { from, to, blocks: self.blocks })
-    }
+    Ok((unit, bytes))
 }
 
 /// A slope of cycles between two messages can be below the same slope of a

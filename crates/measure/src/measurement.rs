@@ -7,6 +7,7 @@
 
 use crate::request::Goal;
 use crate::resource::{Class, Share};
+use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_program::exact::Question;
 use serde::Serialize;
@@ -50,8 +51,11 @@ pub struct Measurement {
     pub failure: Option<String>,
     /// For the whole message, call and return included.
     pub cycles: u64,
-    /// Steady state: the slope between two message lengths.
+    /// Steady state: the slope between two message lengths, in passes over
+    /// what has been processed before.
     pub cycles_per_block: f64,
+    /// Which passes that was taken from.
+    pub steady: Lengths,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
     pub instructions: u64,

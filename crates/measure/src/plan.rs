@@ -44,6 +44,8 @@ pub struct Plan {
     /// Calls whose cycles do, and the bytes of the message that the first of them processes.
     pub measured: Vec<Call>,
     pub first_bytes: u32,
+    /// Calls behind them, each counted by itself; see [`crate::steady`].
+    pub passes: Vec<Call>,
     /// The whole message's.
     pub bytes: u32,
     /// The buffers by name, for messages.
@@ -169,6 +171,7 @@ impl Plan {
             setup,
             measured,
             first_bytes: piece,
+            passes: Vec::new(),
             bytes,
             memory_bytes: space.end(),
             limit: limit(bytes as usize),
@@ -213,12 +216,8 @@ pub fn needed(direction: Direction, blocks: Blocks) -> Vec<&'static str> {
     names
 }
 
-/// The message length of a request and the two lengths whose difference gives
-/// the steady state, all in bytes: `(length, shorter, longer)`.
-///
-/// For a message of n blocks the two are n/2 and n blocks; for one of a single
-/// block, one and two.
-pub fn lengths(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<(u32, u32, u32), MeasureError> {
+/// The message length of a request, in bytes.
+pub fn length(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<u32, MeasureError> {
     let bytes = match bytes {
         Some(bytes) => bytes,
         None => 4096u32.next_multiple_of(unit),
@@ -234,16 +233,7 @@ pub fn lengths(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<(u32, u32,
             "--bytes {bytes}: a message is a whole number of blocks of {unit} bytes; use --bytes {near}"
         )));
     }
-    let n = bytes / unit;
-    let (shorter, longer) = if n >= 2 { (n / 2, n) } else { (1, 2) };
-    Ok((bytes, shorter * unit, longer * unit))
-}
-
-/// Two lengths of the steady state made whole turns of a loop that takes so
-/// many bytes a turn: the shorter rounded up, the longer whole turns more.
-pub fn whole_turns(turn: u32, shorter: u32, longer: u32) -> (u32, u32) {
-    let from = shorter.next_multiple_of(turn);
-    (from, from + (longer - shorter).next_multiple_of(turn))
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -313,19 +303,12 @@ mod tests {
     }
 
     #[test]
-    fn the_steady_state_is_whole_turns() {
-        assert_eq!(whole_turns(16, 2048, 4096), (2048, 4096));
-        assert_eq!(whole_turns(32, 16, 32), (32, 64));
-        assert_eq!(whole_turns(48, 2048, 4096), (2064, 4128));
-    }
-
-    #[test]
     fn lengths_are_whole_blocks() {
-        assert_eq!(lengths(16, None, false).unwrap(), (4096, 2048, 4096));
-        assert_eq!(lengths(24, None, false).unwrap(), (4104, 2040, 4104));
-        assert_eq!(lengths(16, Some(16), false).unwrap(), (16, 16, 32));
-        assert_eq!(lengths(64, Some(100), true).unwrap(), (100, 64, 128));
-        assert!(lengths(16, Some(20), false).unwrap_err().to_string().contains("--bytes 32"));
-        assert!(lengths(16, Some(0), false).is_err());
+        assert_eq!(length(16, None, false).unwrap(), 4096);
+        assert_eq!(length(24, None, false).unwrap(), 4104);
+        assert_eq!(length(16, Some(16), false).unwrap(), 16);
+        assert_eq!(length(64, Some(100), true).unwrap(), 100);
+        assert!(length(16, Some(20), false).unwrap_err().to_string().contains("--bytes 32"));
+        assert!(length(16, Some(0), false).is_err());
     }
 }

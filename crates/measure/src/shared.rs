@@ -73,6 +73,8 @@ pub struct Judged {
     pub results: Vec<Vec<u64>>,
     /// All of linear memory afterwards.
     pub memory: Vec<u8>,
+    /// The same of the plan's passes, if it has any.
+    pub passes: Option<(Vec<Vec<u64>>, Vec<u8>)>,
 }
 
 pub static OPTIMISED: Kept<Module> = Kept::new(24);
