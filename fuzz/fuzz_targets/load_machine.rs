@@ -29,6 +29,7 @@ fuzz_target!(|bytes: &[u8]| {
     let request = Request {
         machine: NamedText::new("fuzzed.toml", text),
         parents: &find,
+        vocabulary: &Vec::new,
         extensions: Vec::new(),
         without: Vec::new(),
         settings: Vec::new(),

@@ -6,6 +6,7 @@ machine may inherit from, and of the extensions that can be named.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -18,25 +19,33 @@ from .suggest import did_you_mean
 #: Beside the machines, and not one: the identities of instruction selection.
 RULES = "rules"
 
+#: Bytes from which on a file beside a machine's is not looked at: nobody writes such a machine.
+LARGEST = 1 << 22
+
+#: Longest chain of ancestors, and one more; the core says that it is too long.
+MOST_ANCESTORS = 20
+
 
 def machine_names() -> list[str]:
-    return sorted(path.stem for path in paths.MACHINES.glob("*.toml") if path.stem != RULES)
+    return [path.stem for path in paths.files(paths.MACHINES, "*.toml") if path.stem != RULES]
 
 
 def extension_names() -> list[str]:
-    return sorted(path.stem for path in paths.EXTENSIONS.glob("*.toml"))
+    return [path.stem for path in paths.files(paths.EXTENSIONS, "*.toml")]
 
 
 def request(machine: str, with_: list[str], without: list[str], settings: list[str]) -> dict[str, Any]:
     """What the core is told about a machine; ``machine`` is a name or a path.
 
     A machine file of the user's may inherit from those that come with the
-    package and from those beside it.
+    package, from those beside it, and from any that it names by a path.
     """
     path = machine_path(machine)
+    file = read(path)
     library = list(folder(paths.MACHINES))
     if path.parent.resolve() != paths.MACHINES.resolve():
         library += beside(path)
+        library += ancestors(path, file)
     extensions = list(folder(paths.EXTENSIONS))
     names = []
     for name in with_:
@@ -46,7 +55,7 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
             extensions.insert(0, read(file))
         names.append(file.stem)
     return {
-        "file": read(path),
+        "file": file,
         "library": library,
         "extensions": extensions,
         "with": names,
@@ -75,6 +84,8 @@ def _named(kind: str, name: str, folder: Path, known: list[str]) -> Path:
     if name.endswith(".toml"):
         if not paths.is_file(Path(name)):
             wrong = "a folder, not a file" if paths.is_dir(Path(name)) else "no such file"
+            if wrong == "no such file" and Path(name).exists():
+                wrong = "a pipe or a device, not a file"
             raise InputError(f"{name}: {wrong}; give a file that exists, or one of {', '.join(known)}")
         return Path(name)
     raise InputError(
@@ -86,17 +97,49 @@ def _named(kind: str, name: str, folder: Path, known: list[str]) -> Path:
 @cache
 def folder(path: Path) -> tuple[dict[str, str], ...]:
     """All TOML files of a folder."""
-    return tuple(read(file) for file in sorted(path.glob("*.toml")))
+    return tuple(read(file) for file in paths.files(path, "*.toml"))
 
 
 def beside(path: Path) -> list[dict[str, str]]:
     """The TOML files beside one, as far as they can be read: it need not inherit from any of them."""
     found = []
-    for file in sorted(path.parent.glob("*.toml")):
+    for file in paths.files(path.parent, "*.toml"):
         try:
-            found.append(read(file))
-        except InputError:
+            if file.stat().st_size <= LARGEST:
+                found.append(read(file))
+        except (InputError, OSError):
             continue
+    return found
+
+
+def ancestors(path: Path, file: dict[str, str]) -> list[dict[str, str]]:
+    """The files that a machine file and its ancestors name by a path: ``inherits = "../base.toml"``.
+
+    A path is taken from the folder of the file that says it. Each gets the
+    path by which the core asks for it; the core refuses circles and files that
+    are not there.
+    """
+    found: list[dict[str, str]] = []
+    for _ in range(MOST_ANCESTORS):
+        try:
+            parent = tomllib.loads(file["text"])["machine"]["inherits"]
+        except (tomllib.TOMLDecodeError, KeyError, TypeError):
+            break
+        if not isinstance(parent, str) or "\0" in parent or parent in machine_names():
+            break
+        if parent.endswith(".toml"):
+            label = os.path.normpath(os.path.join(os.path.dirname(file["path"]), parent))
+            path = path.parent / parent
+            if not paths.is_file(path, f"{file['path']}: inherits {parent}"):
+                break
+            file = {"path": label, "text": read(path)["text"]}
+            found.append(file)
+        else:
+            path = path.parent / f"{parent}.toml"
+            if not paths.is_file(path, f"{file['path']}: inherits {parent}"):
+                break
+            file = read(path)
+            found.append(file)
     return found
 
 

@@ -57,11 +57,24 @@ def shown(path: Path) -> str:
     """A path as a message should show it: relative to here when it is below."""
     path = Path(path)
     # Resolved first: the data of a checkout is reached through links.
-    for candidate in (path.resolve(), path):
+    for candidate in (_resolved(path), path):
         for base in (Path.cwd(), checkout()):
             if base is not None and candidate.is_absolute() and candidate.is_relative_to(base):
                 return str(candidate.relative_to(base))
     return str(path)
+
+
+def _resolved(path: Path) -> Path:
+    """Without links; a link that leads back to itself stays as it is."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    """The files of a folder that can be read as they stand, sorted: no folders, pipes or devices, no links to nowhere."""
+    return sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
 def is_file(path: Path, where: str | None = None) -> bool:

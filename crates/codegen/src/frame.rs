@@ -110,7 +110,7 @@ impl<'a> Frame<'a> {
 
     fn fits(&self, instr: InstrId, imm: i64) -> bool {
         self.machine.instrs[instr.0 as usize].operands.iter().any(|o| match o.kind {
-            OperandKind::Imm { min, max, .. } => (min..=max).contains(&imm),
+            OperandKind::Imm { .. } => o.kind.imm_for(imm as u64, self.machine.word_bits) == Some(imm),
             _ => false,
         })
     }

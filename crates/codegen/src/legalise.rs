@@ -139,6 +139,24 @@ struct Legaliser<'a> {
     far: HashMap<Value, HashSet<u32>>,
 }
 
+/// A window of displacements, of so many bits; a range that lies unevenly about 0, as -255 to 4095
+/// does, has a larger one from 0 on than with a sign.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Reach {
+    bits: u32,
+    signed: bool,
+}
+
+impl Reach {
+    fn within(min: i64, max: i64) -> Option<Reach> {
+        let bits = |n: i64| u64::try_from(n).ok().and_then(u64::checked_ilog2);
+        let least = min.checked_neg().unwrap_or(i64::MAX);
+        let signed = bits(least.min(max.checked_add(1)?)).map(|n| Reach { bits: n + 1, signed: true });
+        let from_0 = bits(max.checked_add(1)?).map(|bits| Reach { bits, signed: false });
+        signed.max(from_0).map(|reach| Reach { bits: reach.bits.min(32), ..reach })
+    }
+}
+
 impl<'a> Legaliser<'a> {
     fn resolve_args(&mut self, inst: Inst) {
         for i in 0..self.func.insts[inst].args.len() {
@@ -587,9 +605,12 @@ impl<'a> Legaliser<'a> {
             return Ok((sum, MemAccess { offset: 0, ..m }));
         }
         let low = match reach {
-            Some(bits) => ciphermill_ir::ops::sext(u64::from(total), bits) as u32,
+            Some(Reach { bits, signed: true }) => ciphermill_ir::ops::sext(u64::from(total), bits) as u32,
+            Some(Reach { bits, signed: false }) => total & ciphermill_ir::ops::mask(bits) as u32,
             None => 0,
         };
+        // Displacements in steps, or few and irregular ones.
+        let low = if self.reaches(op, MemAccess { offset: low, ..m }) { low } else { 0 };
         let high = self.make(Op::Const(u64::from(total.wrapping_sub(low))), &[], 0, depth)?;
         let base = if constant.is_some() { high } else { self.make(Op::Bin(BinOp::Add), &[addr, high], 0, depth)? };
         Ok((base, MemAccess { offset: low, ..m }))
@@ -620,13 +641,13 @@ impl<'a> Legaliser<'a> {
             })
     }
 
-    /// Width in bits of the signed displacement that templates take.
-    fn reach(&self, op: Op, m: MemAccess) -> Option<u32> {
+    /// The widest window of displacements that templates take, negative ones among them.
+    fn reach(&self, op: Op, m: MemAccess) -> Option<Reach> {
         self.accesses(op, m)
             .filter_map(|(addr, operands)| match addr {
                 Pat::Bin(BinOp::Add, _, imm) => match **imm {
                     Pat::Imm(i) => match operands[i].kind {
-                        OperandKind::Imm { min, max, .. } if min < 0 => Some((max - min + 1).ilog2()),
+                        OperandKind::Imm { min, max, .. } if min < 0 => Reach::within(min, max),
                         _ => None,
                     },
                     _ => None,

@@ -32,6 +32,7 @@ pub mod facts;
 pub mod finish;
 pub mod frame;
 pub mod front;
+mod graph;
 mod halves;
 pub mod legalise;
 pub mod liveness;
@@ -377,11 +378,9 @@ pub fn scales_index(machine: &Machine) -> bool {
 fn scales(templates: &[pattern::Template]) -> bool {
     // A shift anywhere else than in a sum scales nothing.
     fn shifts(p: &pattern::Pat) -> bool {
-        match p {
-            pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, _, _) => true,
-            pattern::Pat::Bin(ciphermill_ir::BinOp::Add, a, b) => shifts(a) || shifts(b),
-            _ => false,
-        }
+        let sum = |p: &pattern::Pat| matches!(p, pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..));
+        let shift = |p: &pattern::Pat| matches!(p, pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, ..));
+        graph::any_within(p, sum, shift)
     }
     templates.iter().any(|t| match &t.action {
         pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),

@@ -6,12 +6,15 @@
 //! own. Addresses get special care, because a load's displacement is apart
 //! from its address operand and an addition of zero is free.
 
+use crate::graph::any_within;
 use crate::pattern::{Action, Pat, Template, fits, solve, templates};
 use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Space, Value, bits};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::mem::Discriminant;
+use std::sync::Arc;
 
 /// What an operand of a template stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +54,47 @@ pub struct Matcher {
 struct Cx<'a> {
     operands: &'a [Operand],
     bits: u32,
+    tried: &'a Tried,
+}
+
+/// What laying one pattern over a program has come to so far.
+///
+/// A pattern is a graph ([`crate::graph`]), and so is a program: a node of the one that has been
+/// found at a value of the other is not looked for there again.
+#[derive(Default)]
+struct Tried {
+    steps: Cell<u32>,
+    /// Nodes found, with the values that they are. What is bound no more is found no more.
+    found: RefCell<Vec<(*const Pat, Value)>>,
+}
+
+/// Steps after which a pattern is taken not to be there: far more than one needs that is.
+const MOST_STEPS: u32 = 1 << 14;
+
+impl Tried {
+    /// May it go on?
+    fn step(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        self.steps.get() <= MOST_STEPS
+    }
+
+    fn mark(&self) -> usize {
+        self.found.borrow().len()
+    }
+
+    fn back(&self, mark: usize) {
+        self.found.borrow_mut().truncate(mark);
+    }
+
+    fn has(&self, p: &Arc<Pat>, v: Value) -> bool {
+        Arc::strong_count(p) > 1 && self.found.borrow().contains(&(Arc::as_ptr(p), v))
+    }
+
+    fn add(&self, p: &Arc<Pat>, v: Value) {
+        if Arc::strong_count(p) > 1 {
+            self.found.borrow_mut().push((Arc::as_ptr(p), v));
+        }
+    }
 }
 
 /// May this value be computed inside a pattern?
@@ -110,15 +154,7 @@ impl Matcher {
 
     /// Does some template take a load in, as part of another operation?
     pub fn folds_loads(&self) -> bool {
-        fn inside(p: &Pat) -> bool {
-            match p {
-                Pat::Load { .. } => true,
-                Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => inside(a) || inside(b),
-                Pat::Un(_, a) | Pat::Low(a) => inside(a),
-                Pat::Select(c, a, b) => inside(c) || inside(a) || inside(b),
-                _ => false,
-            }
-        }
+        let inside = |p: &Pat| any_within(p, |p| !matches!(p, Pat::Apply(..)), |p| matches!(p, Pat::Load { .. }));
         self.templates.iter().any(|t| match &t.action {
             Action::Value(_, Pat::Load { addr, .. }) => inside(addr),
             Action::Value(_, p) | Action::Branch { cond: p, .. } => inside(p),
@@ -161,7 +197,7 @@ impl Matcher {
 
     /// Templates whose root might be the operation.
     pub fn candidates(&self, op: Op) -> &[usize] {
-        let dummy = || Box::new(Pat::Const(0));
+        let dummy = || Arc::new(Pat::Const(0));
         let key = match op {
             Op::Bin(b) => Pat::Bin(b, dummy(), dummy()),
             Op::Un(u) => Pat::Un(u, dummy()),
@@ -218,7 +254,7 @@ impl Matcher {
             return None;
         }
         let mut binds = no_binds(t);
-        self.node(func, pat, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
     }
 
     /// As [`Matcher::value`], with operands that are bound already.
@@ -237,18 +273,18 @@ impl Matcher {
             return None;
         }
         let mut binds = bound.cloned().unwrap_or_else(|| no_binds(t));
-        self.node(func, pat, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
     }
 
     /// Match a store template.
     pub fn store(&self, func: &Func, t: &Template, m: MemAccess, args: &[Value], fold: Fold<'_>) -> Option<Binds> {
         let Action::Store { bytes, addr, value } = &t.action else { return None };
-        let mut binds = no_binds(t);
+        let (mut binds, tried) = (no_binds(t), Tried::default());
         let bits = if self.narrow && m.bytes < 8 { 32 } else { self.bits };
         let ok = *bytes == m.bytes
             && reaches(t, m)
-            && self.address(func, addr, args[0], m.offset, &t.operands, fold, &mut binds)
-            && self.leaf(func, value, args[1], Cx { operands: &t.operands, bits }, fold, &mut binds);
+            && self.address(func, addr, args[0], m.offset, Cx { operands: &t.operands, bits, tried: &tried }, fold, &mut binds)
+            && self.leaf(func, value, args[1], Cx { operands: &t.operands, bits, tried: &tried }, fold, &mut binds);
         ok.then_some(binds)
     }
 
@@ -260,25 +296,31 @@ impl Matcher {
         if !self.computes(t, bits) {
             return None;
         }
-        self.node(func, cond, op, args, Cx { operands: &t.operands, bits }, fold, &mut binds).then_some(binds)
+        self.node(func, cond, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
     }
 
     /// Match any pattern (a rule's left side) with operands of the caller's.
     pub fn pattern(&self, func: &Func, pat: &Pat, operands: &[Operand], bits: u32, op: Op, args: &[Value]) -> Option<Binds> {
         let mut binds: Binds = SmallVec::from_elem(None, operands.len());
         let fold = |v: Value| func.def_op(v).is_some_and(|o| o.is_pure());
-        self.node(func, pat, op, args, Cx { operands, bits }, &fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands, bits, tried: &Tried::default() }, &fold, &mut binds).then_some(binds)
     }
 
     fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
-        let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
-            let before = binds.clone();
-            if self.leaf(func, x, a, cx, fold, binds) && self.leaf(func, y, b, cx, fold, binds) {
+        if !cx.tried.step() {
+            return false;
+        }
+        let both = |x: &Arc<Pat>, a: Value, y: &Arc<Pat>, b: Value, fold: Fold<'_>, binds: &mut Binds| {
+            let (before, mark) = (binds.clone(), cx.tried.mark());
+            if self.part(func, x, a, cx, fold, binds) && self.part(func, y, b, cx, fold, binds) {
                 return true;
             }
             *binds = before;
+            cx.tried.back(mark);
             false
         };
+        // The other way round is the same where both are the same.
+        let turned = |x: &Arc<Pat>, y: &Arc<Pat>| !(args[0] == args[1] && Arc::ptr_eq(x, y));
         match (pat, op) {
             (Pat::Bin(p, x, y), Op::Bin(o)) if *p == o => {
                 // A multiplier that takes half words cuts them out for
@@ -289,33 +331,39 @@ impl Matcher {
                     fold(v) || func.def_inst(v).is_some_and(|i| cuts(i) && constant(i))
                 };
                 let fold: Fold<'_> = if o == BinOp::Mul { &half } else { fold };
-                let both = |x: &Pat, a: Value, y: &Pat, b: Value, binds: &mut Binds| {
-                    let before = binds.clone();
-                    if self.leaf(func, x, a, cx, fold, binds) && self.leaf(func, y, b, cx, fold, binds) {
-                        return true;
-                    }
-                    *binds = before;
-                    false
-                };
-                both(x, args[0], y, args[1], binds) || (o.commutes() && both(x, args[1], y, args[0], binds))
+                both(x, args[0], y, args[1], fold, binds) || (o.commutes() && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
             }
             (Pat::Cmp(p, x, y), Op::Cmp(o)) if *p == o => {
                 let symmetric = matches!(o, ciphermill_ir::CmpOp::Eq | ciphermill_ir::CmpOp::Ne);
-                both(x, args[0], y, args[1], binds) || (symmetric && both(x, args[1], y, args[0], binds))
+                both(x, args[0], y, args[1], fold, binds) || (symmetric && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
             }
-            (Pat::Low(x), Op::Wrap | Op::ZExt) => self.leaf(func, x, args[0], cx, fold, binds),
-            (Pat::Un(p, x), Op::Un(o)) if *p == o => self.leaf(func, x, args[0], cx, fold, binds),
+            (Pat::Low(x), Op::Wrap | Op::ZExt) => self.part(func, x, args[0], cx, fold, binds),
+            (Pat::Un(p, x), Op::Un(o)) if *p == o => self.part(func, x, args[0], cx, fold, binds),
             (Pat::Select(c, x, y), Op::Select) => {
-                self.leaf(func, c, args[0], cx, fold, binds) && both(x, args[1], y, args[2], binds)
+                self.part(func, c, args[0], cx, fold, binds) && both(x, args[1], y, args[2], fold, binds)
             }
             (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < cx.bits) => {
-                self.address(func, addr, args[0], m.offset, cx.operands, fold, binds)
+                self.address(func, addr, args[0], m.offset, cx, fold, binds)
             }
             (Pat::Apply(n, pats), Op::Apply(m)) => {
                 *n == m && pats.iter().zip(args).all(|(p, &a)| self.leaf(func, p, a, cx, fold, binds))
             }
             _ => false,
         }
+    }
+
+    /// A part of a pattern, unless it has been found at this value.
+    fn part(&self, func: &Func, pat: &Arc<Pat>, v: Value, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
+        let v = func.resolve(v);
+        let inner = !matches!(**pat, Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_));
+        if inner && cx.tried.has(pat, v) {
+            return true;
+        }
+        let found = self.leaf(func, pat, v, cx, fold, binds);
+        if inner && found {
+            cx.tried.add(pat, v);
+        }
+        found
     }
 
     fn leaf(&self, func: &Func, pat: &Pat, v: Value, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
@@ -401,8 +449,9 @@ impl Matcher {
 
     /// Match an address pattern with `addr + offset`; `offset` is taken as a
     /// signed number of 32 bits.
-    fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, operands: &[Operand], fold: Fold<'_>, binds: &mut Binds) -> bool {
-        let cx = Cx { operands, bits: if self.narrow { 32 } else { self.bits } };
+    fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
+        let operands = cx.operands;
+        let cx = Cx { bits: if self.narrow { 32 } else { self.bits }, ..cx };
         if let (Pat::Imm(i), Some(c)) = (pat, func.as_const(func.resolve(addr))) {
             let whole = (c as u32).wrapping_add(offset);
             return fits(&operands[*i], u64::from(whole), 32).is_some_and(|imm| bind(binds, *i, Bind::Imm(imm)));
@@ -412,22 +461,24 @@ impl Matcher {
                 if let Pat::Imm(i) = **q
                     && let Some(imm) = fits(&operands[i], u64::from(offset), 32)
                 {
-                    let before = binds.clone();
-                    if bind(binds, i, Bind::Imm(imm)) && self.leaf(func, p, addr, cx, fold, binds) {
+                    let (before, mark) = (binds.clone(), cx.tried.mark());
+                    if bind(binds, i, Bind::Imm(imm)) && self.part(func, p, addr, cx, fold, binds) {
                         return true;
                     }
                     *binds = before;
+                    cx.tried.back(mark);
                 }
             }
         }
         if offset != 0 {
             return false;
         }
-        let before = binds.clone();
+        let (before, mark) = (binds.clone(), cx.tried.mark());
         if self.leaf(func, pat, addr, cx, fold, binds) {
             return true;
         }
         *binds = before;
+        cx.tried.back(mark);
         // base + index with nothing to add: the index is the zero register.
         if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat
             && let Pat::Reg(i) = **y

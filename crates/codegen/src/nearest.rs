@@ -4,12 +4,16 @@
 //! Patterns of arithmetic only: what an instruction with tables or matrices just misses
 //! is [`crate::recognise::report`]'s to say. Nothing here changes code.
 
+use crate::graph::mapped;
 use crate::pattern::{Action, Pat, templates};
 use crate::wanted;
 use ciphermill_ir::{Func, Module, Op, Value};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine};
 use serde::Serialize;
 use std::collections::BTreeSet;
+
+/// Operations of a pattern, written out as a tree, up to which it is laid over programs.
+const LONGEST: usize = 256;
 
 /// An instruction of an extension, and why it is not used.
 #[derive(Clone, Debug, Serialize)]
@@ -71,11 +75,15 @@ fn reason(module: &Module, patterns: &[&Pat], bits: u32) -> String {
     if patterns.is_empty() {
         return "no value of the program is what its tables, matrices or several results say".to_owned();
     }
+    let patterns: Vec<&Pat> = patterns.iter().copied().filter(|p| size(p) <= LONGEST).collect();
+    if patterns.is_empty() {
+        return format!("it has more than {LONGEST} operations, too many to say where a program comes near");
+    }
     let mut best: Option<(Fit, usize, &str)> = None;
     for func in module.funcs.values() {
         for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
             let data = &func.insts[inst];
-            for pat in patterns {
+            for &pat in &patterns {
                 let fit = node(func, pat, data.op, &data.args, bits);
                 // The fewest operations missing: some forms of a line have more than others.
                 let key = |f: &Fit, all: usize| (f.differs.is_none(), std::cmp::Reverse(all.saturating_sub(f.alike)));
@@ -112,14 +120,13 @@ fn named(op: Op) -> String {
     }
 }
 
+/// Operations of a pattern, written out as a tree.
 fn size(pat: &Pat) -> usize {
-    match pat {
-        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => 1 + size(a) + size(b),
-        Pat::Un(_, a) | Pat::Low(a) => 1 + size(a),
-        Pat::Select(c, a, b) => 1 + size(c) + size(a) + size(b),
-        Pat::Load { addr, .. } => 1 + size(addr),
-        Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) | Pat::Apply(..) => 0,
-    }
+    let count = |p: &Pat, parts: &[usize]| {
+        let own = usize::from(!matches!(p, Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) | Pat::Apply(..)));
+        Some(parts.iter().fold(own, |sum, n| sum.saturating_add(*n)))
+    };
+    mapped(pat, &count).unwrap_or(0)
 }
 
 fn operation(pat: &Pat) -> Option<Op> {

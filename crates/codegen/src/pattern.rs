@@ -7,28 +7,30 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by [`crate::recognise`].
 
+use crate::graph::{mapped, operations};
 use crate::spellings::{spellings, turned};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg};
+use std::sync::Arc;
 
-/// What a leaf or node of the program must look like.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// What a leaf or node of the program must look like. A graph, of which [`crate::graph`] says how to go through it.
+#[derive(Clone, Eq, Debug)]
 pub enum Pat {
     /// Any value, in a register: operand of this index.
     Reg(usize),
     /// A constant within the operand's range.
     Imm(usize),
     Const(u64),
-    Bin(BinOp, Box<Pat>, Box<Pat>),
-    Un(UnOp, Box<Pat>),
-    Cmp(CmpOp, Box<Pat>, Box<Pat>),
-    Select(Box<Pat>, Box<Pat>, Box<Pat>),
-    Load { bytes: u8, signed: bool, addr: Box<Pat> },
+    Bin(BinOp, Arc<Pat>, Arc<Pat>),
+    Un(UnOp, Arc<Pat>),
+    Cmp(CmpOp, Arc<Pat>, Arc<Pat>),
+    Select(Arc<Pat>, Arc<Pat>, Arc<Pat>),
+    Load { bytes: u8, signed: bool, addr: Arc<Pat> },
     /// The lower half of a word, or 32 bits as a word.
-    Low(Box<Pat>),
+    Low(Arc<Pat>),
     /// A function that [`crate::recognise`] found, of these values.
-    Apply(u16, Vec<Pat>),
+    Apply(u16, Vec<Arc<Pat>>),
 }
 
 /// What a template brings about.
@@ -68,15 +70,6 @@ const DEEP: usize = 3;
 /// Operations up to which an instruction is tried in all its spellings. A longer one has
 /// too many, and a program that happens to have it whole is none we know.
 const SPELT: usize = 12;
-
-fn operations(p: &Pat) -> usize {
-    match p {
-        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => 1 + operations(a) + operations(b),
-        Pat::Un(_, a) => 1 + operations(a),
-        Pat::Select(a, b, c) => 1 + operations(a) + operations(b) + operations(c),
-        _ => 0,
-    }
-}
 
 /// All templates of a machine, in the order of its file.
 pub fn templates(machine: &Machine) -> Vec<Template> {
@@ -171,13 +164,13 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
 
 /// The results of semantics that do nothing else than assign operands.
 fn results(semantics: &[Stmt], word: Width) -> Option<Vec<Action>> {
-    let mut lets: Vec<Pat> = Vec::new();
+    let mut lets: Vec<Arc<Pat>> = Vec::new();
     let mut out = Vec::new();
     for stmt in semantics {
         match stmt {
             Stmt::Let { value, .. } => lets.push(pat(value, &lets, word)?),
             Stmt::Assign { dest: Dest::Operand(d), value } => {
-                out.push(Action::Value(*d, pat(value, &lets, word).filter(|p| operations(p) > 0)?));
+                out.push(Action::Value(*d, owned(value, &lets, word).filter(|p| operations(p) > 0)?));
             }
             _ => return None,
         }
@@ -214,20 +207,20 @@ fn actions(machine: &Machine, semantics: &[Stmt]) -> Vec<(u8, Action)> {
 /// which width programs compute; the machine's own instructions are there for both.
 fn bitwise(found: &[(u8, Action)]) -> Option<Action> {
     /// The pattern in 32 bits, and whether there are zeros above it.
-    fn low(p: &Pat) -> Option<(Pat, bool)> {
-        Some(match p {
-            Pat::Reg(_) => (p.clone(), true),
-            Pat::Const(c) => (Pat::Const(c & ciphermill_ir::ops::mask(32)), c >> 32 == 0),
-            Pat::Bin(op @ (BinOp::And | BinOp::Or | BinOp::Xor), a, b) => {
-                let ((a, above_a), (b, above_b)) = (low(a)?, low(b)?);
-                let above = if *op == BinOp::And { above_a || above_b } else { above_a && above_b };
-                (Pat::Bin(*op, Box::new(a), Box::new(b)), above)
+    type Low = (Arc<Pat>, bool);
+    let low = |p: &Pat, parts: &[Low]| {
+        Some(match (p, parts) {
+            (Pat::Reg(_), _) => (Arc::new(p.clone()), true),
+            (Pat::Const(c), _) => (Arc::new(Pat::Const(c & ciphermill_ir::ops::mask(32))), c >> 32 == 0),
+            (Pat::Bin(op @ (BinOp::And | BinOp::Or | BinOp::Xor), ..), [(a, above_a), (b, above_b)]) => {
+                let above = if *op == BinOp::And { *above_a || *above_b } else { *above_a && *above_b };
+                (Arc::new(Pat::Bin(*op, a.clone(), b.clone())), above)
             }
             _ => return None,
         })
-    }
+    };
     match found {
-        [(64, Action::Value(dest, p))] => low(p).filter(|l| l.1).map(|l| Action::Value(*dest, l.0)),
+        [(64, Action::Value(dest, p))] => mapped(p, &low).filter(|l| l.1).map(|l| Action::Value(*dest, Arc::unwrap_or_clone(l.0))),
         _ => None,
     }
 }
@@ -261,7 +254,7 @@ impl Width {
 }
 
 fn action(semantics: &[Stmt], word: Width) -> Option<Action> {
-    let mut lets: Vec<Pat> = Vec::new();
+    let mut lets: Vec<Arc<Pat>> = Vec::new();
     let mut found = None;
     for stmt in semantics {
         let new = match stmt {
@@ -269,12 +262,12 @@ fn action(semantics: &[Stmt], word: Width) -> Option<Action> {
                 lets.push(pat(value, &lets, word)?);
                 continue;
             }
-            Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, pat(unguarded(value), &lets, word)?),
+            Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, owned(unguarded(value), &lets, word)?),
             Stmt::Store { bytes, addr, value } => {
-                Action::Store { bytes: *bytes, addr: pat(addr, &lets, word.of_addresses())?, value: pat(value, &lets, word)? }
+                Action::Store { bytes: *bytes, addr: owned(addr, &lets, word.of_addresses())?, value: owned(value, &lets, word)? }
             }
             Stmt::Goto { cond: Some(cond), target: Expr::Imm(label) } => {
-                Action::Branch { cond: pat(cond, &lets, word)?, label: *label }
+                Action::Branch { cond: owned(cond, &lets, word)?, label: *label }
             }
             // A register written beside the result (`y`, the flags) is no
             // hindrance: the scheduler knows of it.
@@ -307,14 +300,14 @@ fn unguarded(e: &Expr) -> &Expr {
 }
 
 /// The pattern of an expression; None when the selector cannot match it.
-fn pat(e: &Expr, lets: &[Pat], width: Width) -> Option<Pat> {
+fn pat(e: &Expr, lets: &[Arc<Pat>], width: Width) -> Option<Arc<Pat>> {
     let word = width.bits;
-    let within = |e: &Expr, low: bool| pat(e, lets, Width { low: low && width.low, ..width }).map(Box::new);
+    let within = |e: &Expr, low: bool| pat(e, lets, Width { low: low && width.low, ..width });
     let sub = |e: &Expr| within(e, false);
-    Some(match e {
+    Some(Arc::new(match e {
         Expr::Operand(i) => Pat::Reg(*i),
         Expr::Imm(i) => Pat::Imm(*i),
-        Expr::Temp(i) => lets.get(*i)?.clone(),
+        Expr::Temp(i) => return lets.get(*i).cloned(),
         Expr::Const(c) => Pat::Const(*c),
         Expr::Bin { op: op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor), bits, a, b }
             if width.takes(*bits, true) =>
@@ -329,7 +322,7 @@ fn pat(e: &Expr, lets: &[Pat], width: Width) -> Option<Pat> {
         Expr::Un { op: op @ (UnOp::SExt8 | UnOp::SExt16), bits, a } if width.takes(*bits, true) => Pat::Un(*op, sub(a)?),
         Expr::Un { op, bits, a } if *bits == word => Pat::Un(*op, sub(a)?),
         Expr::Slice { a, lo: 0, width: 32 } if width.word == 64 && width.addresses == 32 => {
-            if word == 32 { *pat(a, lets, Width { low: true, ..width }).map(Box::new)? } else { Pat::Low(sub(a)?) }
+            if word == 32 { return pat(a, lets, Width { low: true, ..width }) } else { Pat::Low(sub(a)?) }
         }
         Expr::Cmp { op, bits, a, b } if *bits == word => Pat::Cmp(*op, sub(a)?, sub(b)?),
         Expr::Select { cond, then, els } => Pat::Select(sub(cond)?, sub(then)?, sub(els)?),
@@ -338,22 +331,27 @@ fn pat(e: &Expr, lets: &[Pat], width: Width) -> Option<Pat> {
         Expr::Slice { a, lo, width } => {
             let shifted = match lo {
                 0 => sub(a)?,
-                _ => Box::new(Pat::Bin(BinOp::ShrU, sub(a)?, Box::new(Pat::Const(u64::from(*lo))))),
+                _ => Arc::new(Pat::Bin(BinOp::ShrU, sub(a)?, Arc::new(Pat::Const(u64::from(*lo))))),
             };
             if lo + width >= word {
-                *shifted
+                return Some(shifted);
             } else {
                 let mask = ciphermill_ir::ops::mask(u32::from(*width));
-                Pat::Bin(BinOp::And, shifted, Box::new(Pat::Const(mask)))
+                Pat::Bin(BinOp::And, shifted, Arc::new(Pat::Const(mask)))
             }
         }
         // Its sign would stand above the 32 bits.
         Expr::Load { signed: true, .. } if word < width.word && !width.low => return None,
         Expr::Load { bytes, signed, addr } => {
-            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: Box::new(pat(addr, lets, width.of_addresses())?) }
+            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: pat(addr, lets, width.of_addresses())? }
         }
         _ => return None,
-    })
+    }))
+}
+
+/// The same as a root.
+fn owned(e: &Expr, lets: &[Arc<Pat>], width: Width) -> Option<Pat> {
+    pat(e, lets, width).map(Arc::unwrap_or_clone)
 }
 
 /// Does the constant `c` of `bits` bits fit the immediate operand? Tried as a
@@ -362,7 +360,7 @@ pub fn fits(operand: &Operand, c: u64, bits: u32) -> Option<i64> {
     let OperandKind::Imm { min, max, step, values } = &operand.kind else { return None };
     let ok = |v: &i64| match values {
         Some(list) => list.contains(v),
-        None => *v >= *min && *v <= *max && (*step == 0 || v.rem_euclid(*step) == 0),
+        None => *v >= *min && *v <= *max && (v.wrapping_sub(*min) as u64).is_multiple_of(*step.max(&1) as u64),
     };
     [ciphermill_ir::ops::sext(c, bits), c as i64].into_iter().find(ok)
 }
@@ -393,5 +391,5 @@ pub fn solve(pat: &Pat, c: u64, bits: u32, operands: &[Operand]) -> Option<(usiz
 
 /// The pattern of a single expression (a rule's left side).
 pub fn expression(e: &Expr, word: u8) -> Option<Pat> {
-    pat(e, &[], Width { bits: word, addresses: word, word, low: false })
+    owned(e, &[], Width { bits: word, addresses: word, word, low: false })
 }

@@ -7,6 +7,7 @@
 //! selected by itself, and [`join`] makes one instruction of those that read the
 //! same. Where only one is selected, the other results are read by nobody.
 
+use crate::graph::any;
 use crate::matcher::{Bind, Binds, Fold, Matcher};
 use crate::pattern::{Action, Pat, Template};
 use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
@@ -126,16 +127,12 @@ pub fn complete(group: &[Vec<Template>]) -> bool {
 }
 
 fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
-    match pat {
-        Pat::Reg(i) | Pat::Imm(i) => {
+    any(pat, |p| {
+        if let Pat::Reg(i) | Pat::Imm(i) = p {
             out.insert(*i);
         }
-        Pat::Const(_) => {}
-        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => [a, b].into_iter().for_each(|p| leaves(p, out)),
-        Pat::Un(_, a) | Pat::Low(a) | Pat::Load { addr: a, .. } => leaves(a, out),
-        Pat::Select(a, b, c) => [a, b, c].into_iter().for_each(|p| leaves(p, out)),
-        Pat::Apply(_, args) => args.iter().for_each(|p| leaves(p, out)),
-    }
+        false
+    });
 }
 
 /// Make one instruction of those that are the same but for the result wanted: at

@@ -9,8 +9,10 @@
 //! Commuted operands are the matcher's business ([`crate::matcher`]), linear layers mixed
 //! with other terms are [`crate::recognise`]'s.
 
+use crate::graph::mapped;
 use crate::pattern::Pat;
 use ciphermill_ir::BinOp;
+use std::sync::Arc;
 
 /// Terms of a sum that are grouped in every way; in a longer one those of its parts are.
 const MOST_TERMS: usize = 4;
@@ -53,31 +55,30 @@ pub fn turned(pat: &Pat, word: u8) -> Vec<Pat> {
 }
 
 fn binary(op: BinOp, a: Pat, b: Pat) -> Pat {
-    Pat::Bin(op, Box::new(a), Box::new(b))
+    Pat::Bin(op, Arc::new(a), Arc::new(b))
 }
 
 /// In the form that the optimiser gives to programs, with rotates as they are wanted.
 fn rewritten(pat: &Pat, rotates: Rotates, word: u8) -> Pat {
-    let of = |p: &Pat| rewritten(p, rotates, word);
-    match pat {
-        Pat::Bin(op, a, b) => {
-            let (a, b) = (of(a), of(b));
-            match (op, b) {
+    let make = |p: &Pat, parts: &[Arc<Pat>]| {
+        Some(Arc::new(match (p, parts) {
+            (Pat::Bin(op, ..), [a, b]) => match (op, &**b) {
                 (BinOp::Mul, Pat::Const(c)) if c.is_power_of_two() => {
-                    binary(BinOp::Shl, a, Pat::Const(u64::from(c.trailing_zeros())))
+                    Pat::Bin(BinOp::Shl, a.clone(), Arc::new(Pat::Const(u64::from(c.trailing_zeros()))))
                 }
                 // Into bits that a shift has cleared nothing is carried.
-                (BinOp::Add, Pat::Const(c)) if cleared(&a) & c == c => binary(BinOp::Or, a, Pat::Const(c)),
-                (BinOp::RotL | BinOp::RotR, by @ (Pat::Const(_) | Pat::Imm(_))) => rotate(*op, a, by, rotates, word),
-                (op, b) => binary(*op, a, b),
-            }
-        }
-        Pat::Un(op, a) => Pat::Un(*op, Box::new(of(a))),
-        Pat::Low(a) => Pat::Low(Box::new(of(a))),
-        Pat::Cmp(op, a, b) => Pat::Cmp(*op, Box::new(of(a)), Box::new(of(b))),
-        Pat::Select(c, a, b) => Pat::Select(Box::new(of(c)), Box::new(of(a)), Box::new(of(b))),
-        Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) | Pat::Load { .. } | Pat::Apply(..) => pat.clone(),
-    }
+                (BinOp::Add, Pat::Const(c)) if cleared(a) & c == *c => Pat::Bin(BinOp::Or, a.clone(), b.clone()),
+                (BinOp::RotL | BinOp::RotR, by @ (Pat::Const(_) | Pat::Imm(_))) => rotate(*op, a, by.clone(), rotates, word),
+                _ => Pat::Bin(*op, a.clone(), b.clone()),
+            },
+            (Pat::Un(op, _), [a]) => Pat::Un(*op, a.clone()),
+            (Pat::Low(_), [a]) => Pat::Low(a.clone()),
+            (Pat::Cmp(op, ..), [a, b]) => Pat::Cmp(*op, a.clone(), b.clone()),
+            (Pat::Select(..), [c, a, b]) => Pat::Select(c.clone(), a.clone(), b.clone()),
+            _ => p.clone(),
+        }))
+    };
+    mapped(pat, &make).map_or_else(|| pat.clone(), Arc::unwrap_or_clone)
 }
 
 /// The low bits that a shift to the left has cleared.
@@ -91,7 +92,8 @@ fn cleared(pat: &Pat) -> u64 {
     }
 }
 
-fn rotate(op: BinOp, a: Pat, by: Pat, rotates: Rotates, word: u8) -> Pat {
+fn rotate(op: BinOp, a: &Arc<Pat>, by: Pat, rotates: Rotates, word: u8) -> Pat {
+    let of = |op: BinOp, by: &Pat| Pat::Bin(op, a.clone(), Arc::new(by.clone()));
     let word = u64::from(word);
     // By how much to the other side is the same.
     let other = match &by {
@@ -104,12 +106,12 @@ fn rotate(op: BinOp, a: Pat, by: Pat, rotates: Rotates, word: u8) -> Pat {
     };
     let (left, right) = if op == BinOp::RotL { (&by, &other) } else { (&other, &by) };
     match rotates {
-        Rotates::Left => binary(BinOp::RotL, a, left.clone()),
-        Rotates::Right => binary(BinOp::RotR, a, right.clone()),
+        Rotates::Left => of(BinOp::RotL, left),
+        Rotates::Right => of(BinOp::RotR, right),
         Rotates::Shifts if *left != Pat::Const(0) => {
-            binary(BinOp::Or, binary(BinOp::Shl, a.clone(), left.clone()), binary(BinOp::ShrU, a, right.clone()))
+            binary(BinOp::Or, of(BinOp::Shl, left), of(BinOp::ShrU, right))
         }
-        Rotates::AsTheyAre | Rotates::Shifts => binary(op, a, by),
+        Rotates::AsTheyAre | Rotates::Shifts => of(op, &by),
     }
 }
 
@@ -126,8 +128,8 @@ fn grouped(pat: &Pat) -> Vec<Pat> {
             pairs(&grouped(a), &grouped(b), &|a, b| binary(*op, a, b))
         }
         Pat::Bin(op, a, b) => pairs(&grouped(a), &grouped(b), &|a, b| binary(*op, a, b)),
-        Pat::Cmp(op, a, b) => pairs(&grouped(a), &grouped(b), &|a, b| Pat::Cmp(*op, Box::new(a), Box::new(b))),
-        Pat::Un(op, a) => grouped(a).into_iter().map(|a| Pat::Un(*op, Box::new(a))).collect(),
+        Pat::Cmp(op, a, b) => pairs(&grouped(a), &grouped(b), &|a, b| Pat::Cmp(*op, Arc::new(a), Arc::new(b))),
+        Pat::Un(op, a) => grouped(a).into_iter().map(|a| Pat::Un(*op, Arc::new(a))).collect(),
         _ => vec![pat.clone()],
     }
 }

@@ -53,6 +53,9 @@ const NARROW: u8 = 4;
 /// Stands for the value that is in a register here and in memory there.
 const HERE: Expr = Expr::Temp(9999);
 
+/// Nodes up to which semantics are compared with their `let`s put in.
+const MOST_WRITTEN: usize = 4096;
+
 impl Memory {
     /// Find them, by comparing semantics.
     pub fn new(machine: &Machine) -> Memory {
@@ -153,6 +156,9 @@ fn loaded(machine: &Machine, instr: &Instr) -> Option<String> {
 pub(crate) fn written(machine: &Machine, instr: &Instr, open: &dyn Fn(&Expr) -> Option<Expr>) -> String {
     let mut lets: HashMap<usize, Expr> = HashMap::new();
     let mut out = Vec::new();
+    // Written out, `let`s that use each other have no bound. Two instructions that have so many
+    // are not told to be the same unless they are written the same.
+    let keep = whole(&instr.semantics) > MOST_WRITTEN;
     for s in &instr.semantics {
         let put = |e: &Expr| {
             replaced(e, &|e| match e {
@@ -161,6 +167,7 @@ pub(crate) fn written(machine: &Machine, instr: &Instr, open: &dyn Fn(&Expr) -> 
             })
         };
         let made = match s {
+            Stmt::Let { temp, value } if keep => Stmt::Let { temp: *temp, value: put(value) },
             Stmt::Let { temp, value } => {
                 let value = put(value);
                 lets.insert(*temp, value);
@@ -174,6 +181,25 @@ pub(crate) fn written(machine: &Machine, instr: &Instr, open: &dyn Fn(&Expr) -> 
     }
     let names = Names { word: machine.word_bits, operands: &instr.operands, regs: &machine.regs, tables: &machine.tables };
     statements(&out, names)
+}
+
+/// Nodes of semantics with their `let`s put in.
+fn whole(stmts: &[Stmt]) -> usize {
+    let mut lets: HashMap<usize, usize> = HashMap::new();
+    let mut all = 0usize;
+    for s in stmts {
+        let mut size = 0usize;
+        ciphermill_machine::for_each_expr(std::slice::from_ref(s), &mut |e| {
+            let n = if let Expr::Temp(t) = e { lets.get(t).copied().unwrap_or(1) } else { 1 };
+            size = size.saturating_add(n);
+        });
+        if let Stmt::Let { temp, .. } = s {
+            lets.insert(*temp, size);
+        } else {
+            all = all.saturating_add(size);
+        }
+    }
+    all
 }
 
 /// The expression with what `with` knows replaced, outermost first.

@@ -4,7 +4,7 @@
 //! named here. So each must mean what the section says it means.
 
 use crate::build::{Builder, int, nodes, text};
-use crate::error::{FileError, did_you_mean};
+use crate::error::{FileError, Place, did_you_mean, near_instruction};
 use crate::model::*;
 use crate::operands::expand;
 use crate::sem::{Dest, Expr, Stmt};
@@ -64,15 +64,24 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
             .error("caller and callee must agree on how many registers carry arguments and results"));
     }
     let reserved = abi.scratch.iter().chain(&abi.globals).chain([&abi.stack_pointer]);
-    for (role, reg) in
-        reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros(b).iter().map(|r| ("zero", r)))
-    {
+    let zeros = zeros(b);
+    let roles = reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros.iter().map(|r| ("zero", r)));
+    // A call writes it, and a function that calls nothing returns through it.
+    let roles = roles.chain(abi.return_address.iter().map(|r| ("the return address", r)));
+    for (role, reg) in roles {
         if abi.allocatable.contains(reg) {
             let name = &b.regs[usize::from(reg.0)].name;
-            return Err(place("allocatable").error(format!("`{name}` is {role}: it cannot be allocatable")));
+            let error = named_at(t, "allocatable", name, whole).error(format!("`{name}` is {role}: it cannot be allocatable"));
+            return Err(error.mend("take it out of `allocatable`"));
         }
     }
     Ok(abi)
+}
+
+/// Where a list names a register.
+fn named_at<'t>(t: &'t Tree, key: &str, name: &str, whole: &'t Node) -> &'t Place {
+    let all = expand(nodes(t, key)).unwrap_or_default();
+    all.into_iter().find(|(n, _)| n == name).map_or_else(|| &t.get(key).unwrap_or(whole).place, |(_, node)| &node.place)
 }
 
 fn zeros(b: &Builder) -> Vec<Reg> {
@@ -106,12 +115,11 @@ fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, File
     let node = t.get(key).unwrap_or(whole);
     let name = node.as_str().unwrap_or_default();
     b.instr_names.get(name).copied().ok_or_else(|| {
-        if b.merged.removed.contains(name) {
-            let error = node.place.error(format!("the frame code needs `{name}`, which is left out"));
-            return error.mend("keep it, or name another instruction here");
+        if let Some(gone) = b.merged.removed.get(name) {
+            return crate::clusters::still_needed(node, gone, &format!("the frame code needs `{name}`, which is left out"));
         }
         let error = node.place.error(format!("unknown instruction `{name}`"));
-        error.mend_opt(did_you_mean(name, b.instr_names.keys().map(String::as_str)))
+        error.mend_opt(near_instruction(name, b.instr_names.keys().map(String::as_str)))
     })
 }
 
@@ -142,12 +150,12 @@ fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
         })?,
         load: get(
             "load",
-            "a word load `rd = mem[rs + imm]`",
-            &|i| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(addr)),
+            "a word load `rd = mem[rs + imm]` whose imm can be 0",
+            &|i| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(i, addr)),
         )?,
-        store: get("store", "a word store `mem[rs + imm] = rd`", &|i| {
+        store: get("store", "a word store `mem[rs + imm] = rd` whose imm can be 0", &|i| {
             matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
-                if bytes * 8 == word && displaced(addr))
+                if bytes * 8 == word && displaced(i, addr))
         })?,
         jump: get("jump", "a jump to a label", &kind(InstrKind::Jump))?,
         call: get("call", "a call of a label", &kind(InstrKind::Call))?,
@@ -182,8 +190,11 @@ fn base_imm(a: &Expr, b: &Expr) -> bool {
     matches!((a, b), (Expr::Operand(_), Expr::Imm(_)) | (Expr::Imm(_), Expr::Operand(_)))
 }
 
-fn displaced(addr: &Expr) -> bool {
-    matches!(addr, Expr::Bin { op: BinOp::Add, a, b, .. } if base_imm(a, b))
+/// What lies out of reach is accessed at a displacement of 0 from a scratch register.
+fn displaced(i: &Instr, addr: &Expr) -> bool {
+    let Expr::Bin { op: BinOp::Add, a, b, .. } = addr else { return false };
+    let zero = |e: &Expr| matches!(e, Expr::Imm(o) if i.operands[*o].kind.imm_for(0, 64) == Some(0));
+    base_imm(a, b) && (zero(a) || zero(b))
 }
 
 /// What the two instructions compute together is the simulator's to check: a

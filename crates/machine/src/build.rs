@@ -11,6 +11,7 @@ use crate::gf2::BitMatrix;
 use crate::kind::{kind, matches_programs};
 use crate::load::Merged;
 use crate::model::*;
+use crate::modes;
 use crate::operands;
 use crate::parse::{self, Scope};
 use crate::sem::{Dest, Stmt};
@@ -64,6 +65,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
             return Err(place.error("a word has 32 or 64 bits"));
         }
     };
+    check_name(head)?;
     let mut b = Builder {
         merged,
         top,
@@ -88,6 +90,10 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
     b.tables = tables::tables(&b)?;
     b.formats()?;
     b.instructions()?;
+    let core = crate::core::read::core(&b)?;
+    if let Some(core) = &core {
+        crate::core::loads::settle(&mut b, core)?;
+    }
     let mut machine = Machine {
         name: text(head, "name").unwrap_or_default().to_owned(),
         title: text(head, "title").unwrap_or_default().to_owned(),
@@ -97,7 +103,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         endian: if text(head, "endian") == Some("big") { Endian::Big } else { Endian::Little },
         clock_mhz: head.get("clock_mhz").and_then(Node::as_number).unwrap_or(1.0),
         issue: crate::system::issue(top),
-        core: crate::core::read::core(&b)?,
+        core,
         branch: crate::system::branch(top),
         memory: crate::system::memory(top)?,
         abi: crate::abi::abi(&b)?,
@@ -121,6 +127,17 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
     machine.sources.retain(|path, _| exists(top, path));
     crate::compounds::add(&b, &mut machine)?;
     Ok(machine)
+}
+
+/// A name that can be typed and printed in one line.
+fn check_name(head: &Tree) -> Result<(), FileError> {
+    let Some(node) = head.get("name") else { return Ok(()) };
+    let name = node.as_str().unwrap_or_default();
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '/') {
+        let error = node.place.error(format!("`{}` cannot name a machine", name.escape_debug()));
+        return Err(error.mend("use letters, digits and signs such as - and _, without spaces"));
+    }
+    Ok(())
 }
 
 fn exists(top: &Tree, path: &str) -> bool {
@@ -163,7 +180,16 @@ impl Builder<'_> {
             reg_infos: &self.regs,
             tables: &self.tables,
             matrices: &self.matrices,
+            bound: &[],
         }
+    }
+
+    /// Statements of an instruction or compound, and the number of its `let`s.
+    pub fn statements(&self, t: &Tree, whole: &Node, operands: &[Operand]) -> Result<(Vec<Stmt>, usize), FileError> {
+        let node = t.get("semantics").unwrap_or(whole);
+        let bound = modes::values(self, t, operands)?;
+        let parsed = parse::statements(node.as_str().unwrap_or_default(), &Scope { bound: &bound, ..self.scope(operands) });
+        parsed.map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))
     }
 
     fn registers(&mut self) -> Result<(), FileError> {
@@ -363,8 +389,7 @@ impl Builder<'_> {
         let mut operands = operands::read(self, format.get("operands"), t.get("operands"))?;
 
         let semantics_node = t.get("semantics").unwrap_or(whole);
-        let parsed = parse::statements(semantics_node.as_str().unwrap_or_default(), &self.scope(&operands));
-        let (semantics, temps) = parsed.map_err(|e| semantics_node.error_within(e.span, e.message).mend_opt(e.mend))?;
+        let (semantics, temps) = self.statements(t, whole, &operands)?;
         operands::mark_uses(&mut operands, &semantics);
         let wrong = |message: String| semantics_node.place.error(format!("`{name}`: {message}"));
         operands::check_used(&operands, &semantics).map_err(wrong)?;

@@ -15,12 +15,12 @@
 //! is settled when registers and slots are.
 
 use crate::build::{Builder, nodes, text};
-use crate::error::{FileError, did_you_mean};
+use crate::error::{FileError, Place, did_you_mean};
 use crate::model::*;
 use crate::sem::{Expr, Stmt};
 use crate::tree::{Node, Table as Tree};
 use ciphermill_ir::CmpOp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The section `[clusters]`.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +59,12 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
     };
     let mut cross = BTreeMap::new();
     for entry in t.table("cross").into_iter().flat_map(Tree::iter) {
+        let of = |unit: &str| unit.strip_prefix(entry.key.as_str()).is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+        if !b.units.iter().any(|u| of(&u.name)) {
+            let names: BTreeSet<&str> = b.units.iter().map(|u| u.name.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
+            let error = entry.place.error(format!("no units are called `{0}1`, `{0}2` ...", entry.key));
+            return Err(error.mend_opt(did_you_mean(&entry.key, names)));
+        }
         let list = entry.node.as_list().unwrap_or_default();
         cross.insert(entry.key.clone(), list.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect());
     }
@@ -72,6 +78,13 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
     }))
 }
 
+/// What is left out at `gone` is named at `node`: whoever takes it away has to see to that.
+pub(crate) fn still_needed(node: &Node, gone: &Place, what: &str) -> FileError {
+    let there = node.place.error("");
+    let error = gone.error(format!("{what}, and {} line {} names it", there.file, there.line));
+    error.mend("keep it, or say something else in the place of that line")
+}
+
 /// A unit as a timing names it: one unit, or one in each cluster.
 pub(crate) enum Family {
     One(UnitId),
@@ -82,6 +95,13 @@ impl Builder<'_> {
     pub(crate) fn unit_named(&self, node: &Node) -> Result<UnitId, FileError> {
         let name = node.as_str().unwrap_or_default();
         self.units.iter().position(|u| u.name == name).ok_or_else(|| {
+            let family = |unit: &str| {
+                let number = unit.strip_prefix(name).unwrap_or("-");
+                number.is_empty() || self.clusters.is_some() && number.bytes().all(|c| c.is_ascii_digit())
+            };
+            if let Some((unit, gone)) = self.merged.removed_units.iter().find(|(unit, _)| family(unit)) {
+                return still_needed(node, gone, &format!("the unit `{unit}` is left out"));
+            }
             let names = || self.units.iter().map(|u| u.name.as_str());
             let error = node.error_within(
                 0..name.len(),

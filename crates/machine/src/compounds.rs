@@ -9,7 +9,7 @@
 //! in somebody's machine file is an error with a counterexample.
 
 use crate::build::{Builder, nodes};
-use crate::error::{FileError, did_you_mean, list};
+use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::eval::{Env, eval};
 use crate::model::*;
 use crate::operands;
@@ -28,7 +28,7 @@ const IMM_TRIALS: usize = 64;
 pub(crate) fn add(b: &Builder, machine: &mut Machine) -> Result<(), FileError> {
     for entry in b.top.table("compounds").into_iter().flat_map(Tree::iter) {
         let Some(t) = entry.node.as_table() else { continue };
-        if nodes(t, "parts").iter().any(|n| b.merged.removed.contains(head(n.as_str().unwrap_or_default()).0)) {
+        if nodes(t, "parts").iter().any(|n| b.merged.removed.contains_key(head(n.as_str().unwrap_or_default()).0)) {
             continue;
         }
         let compound = read(b, &entry.key, &entry.node, t)?;
@@ -54,8 +54,7 @@ fn read(b: &Builder, name: &str, whole: &Node, t: &Tree) -> Result<Compound, Fil
     let format = t.get("format").map(|n| b.named("formats", n)).transpose()?.unwrap_or(&empty);
     let mut operands = operands::read(b, format.get("operands"), t.get("operands"))?;
     let node = t.get("semantics").unwrap_or(whole);
-    let parsed = parse::statements(node.as_str().unwrap_or_default(), &b.scope(&operands));
-    let (semantics, temps) = parsed.map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))?;
+    let (semantics, temps) = b.statements(t, whole, &operands)?;
     operands::mark_uses(&mut operands, &semantics);
     operands::check_used(&operands, &semantics).map_err(|m| node.place.error(format!("`{name}`: {m}")))?;
     let mut compound = Compound { name: name.to_owned(), operands, semantics, temps, parts: Vec::new(), scratch: 0 };
@@ -76,7 +75,7 @@ fn part(b: &Builder, compound: &mut Compound, node: &Node, last: bool) -> Result
     let (name, rest) = head(text);
     let Some(&id) = b.instr_names.get(name) else {
         let error = node.error_within(rest - name.len()..rest, format!("unknown instruction `{name}`"));
-        return Err(error.mend_opt(did_you_mean(name, b.instr_names.keys().map(String::as_str))));
+        return Err(error.mend_opt(near_instruction(name, b.instr_names.keys().map(String::as_str))));
     };
     let instr = &b.instrs[usize::from(id.0)];
     let plain = matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store);

@@ -136,6 +136,21 @@ pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) ->
     close.first().map(|n| format!("did you mean `{n}`?"))
 }
 
+/// Instructions that a wrong name may mean: those close to it, and those that it is the
+/// beginning of, or a part (`and` where there are `and_r` and `and_i8`).
+pub fn near_instruction<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.into_iter().collect();
+    // The first variant of a clustered instruction has the name of all of them.
+    let whole = || names.iter().copied().filter(|n| !n.contains('.'));
+    let forms: Vec<&str> = whole().filter(|n| n.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'))).collect();
+    if forms.len() > 1 {
+        return Some(format!("there are {}", list(forms)));
+    }
+    let near = did_you_mean(name, forms.into_iter().chain(names.iter().copied()));
+    let parts = || list(whole().filter(|n| name.len() > 1 && n.contains(name)));
+    near.or_else(|| Some(parts()).filter(|p| p != "nothing").map(|p| format!("there are {p}")))
+}
+
 /// The names closest to `name`, best first, at most `count`, none when
 /// everything is far off.
 pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>, count: usize) -> Vec<&'a str> {

@@ -14,6 +14,9 @@ use std::ops::Range;
 /// Deepest nesting of brackets and prefix operators.
 const MAX_DEPTH: usize = 60;
 
+/// Operations and leaves that the operands of modes may bring into one piece of semantics.
+const MAX_BROUGHT: usize = 4 * crate::lex::MAX_TOKENS;
+
 /// Binary operators from loosest to tightest. `true`: exchange the operands.
 enum Infix {
     Bin(BinOp),
@@ -217,6 +220,14 @@ impl Parser<'_> {
                         OperandKind::Reg { .. } => Expr::Operand(i),
                         OperandKind::Imm { .. } | OperandKind::Label => Expr::Imm(i),
                     });
+                }
+                if let Some((_, value)) = self.scope.bound.iter().find(|b| b.0 == name) {
+                    value.walk(&mut |_| self.brought += 1);
+                    if self.brought > MAX_BROUGHT {
+                        let error = SemError::new(span, format!("`{name}` brings the semantics to more than {MAX_BROUGHT} operations"));
+                        return Err(error.mend("name its value with `let`, once"));
+                    }
+                    return Ok(value.clone());
                 }
                 match self.scope.regs.get(name) {
                     Some(reg) if self.scope.reg_infos.get(usize::from(reg.0)).is_some_and(|r| r.zero) => {

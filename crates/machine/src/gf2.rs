@@ -95,6 +95,30 @@ pub fn degree(polynomial: u64) -> Option<u8> {
     polynomial.checked_ilog2().filter(|d| (1..=32).contains(d)).map(|d| d as u8)
 }
 
+/// Are the numbers modulo this polynomial a field? They are where it is irreducible.
+///
+/// Rabin's test (Probabilistic algorithms in finite fields, 1980): x to the power of 2^m is x, and
+/// for no prime divisor q of m has x^(2^(m/q)) - x a factor in common with the polynomial.
+pub fn is_field(polynomial: u64) -> bool {
+    let Some(m) = degree(polynomial) else { return false };
+    // x itself, as an element; of a field of two elements it is the constant of the polynomial.
+    let x = if m == 1 { polynomial & 1 } else { 2 };
+    let power = |times: u8| (0..times).fold(x, |power, _| multiply(power, power, polynomial));
+    let prime = |q: &u8| m % q == 0 && (2..*q).all(|d| q % d != 0);
+    power(m) == x && (2..=m).filter(prime).all(|q| common(power(m / q) ^ x, polynomial) == 1)
+}
+
+/// The greatest common divisor of two polynomials.
+fn common(mut a: u64, mut b: u64) -> u64 {
+    while a != 0 {
+        while b != 0 && b.ilog2() >= a.ilog2() {
+            b ^= a << (b.ilog2() - a.ilog2());
+        }
+        (a, b) = (b, a);
+    }
+    b
+}
+
 /// The product of two field elements modulo a polynomial of degree m.
 pub fn multiply(mut a: u64, mut b: u64, polynomial: u64) -> u64 {
     let Some(m) = degree(polynomial) else { return 0 };
@@ -152,6 +176,14 @@ mod tests {
         let mix = BitMatrix::of_field("mix", &rows, 0x11b).unwrap();
         // FIPS 197, appendix B, round 1: d4 bf 5d 30 becomes 04 66 81 e5.
         assert_eq!(mix.apply(0x305d_bfd4), 0xe581_6604);
+    }
+
+    #[test]
+    fn fields_are_told_from_rings() {
+        // As many irreducible polynomials of each degree as Gauss's formula says.
+        let count = |m: u32| (1u64 << m..2 << m).filter(|&p| is_field(p)).count();
+        assert_eq!((1..=10).map(count).collect::<Vec<_>>(), [2, 1, 2, 3, 6, 9, 18, 30, 56, 99]);
+        assert!(is_field(0x11b) && is_field(0x1_0040_0007) && !is_field(0x100) && !is_field(0x101) && !is_field(1));
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod sources;
 mod system;
 mod tables;
 mod tree;
+mod unused;
 pub mod victim;
 
 pub use error::{FileError, NamedText};

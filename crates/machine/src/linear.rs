@@ -5,7 +5,7 @@
 
 use crate::error::{did_you_mean, list};
 use crate::fold;
-use crate::gf2::{BitMatrix, degree};
+use crate::gf2::{BitMatrix, degree, is_field};
 use crate::lex::{SemError, Token};
 use crate::parse::Parser;
 use crate::sem::Expr;
@@ -22,6 +22,10 @@ pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Exp
         let error = SemError::new(span, format!("{constant:#x} is no element of the field of {polynomial:#x}"));
         return Err(error.mend("the polynomial has a degree from 1 to 32, the constant a lower one"));
     };
+    if !is_field(polynomial) {
+        let error = SemError::new(span, format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"));
+        return Err(error.mend("give an irreducible polynomial with its highest bit, such as 0x11b"));
+    }
     Ok(fold::linear(matrix, x))
 }
 

@@ -17,7 +17,7 @@ use crate::sources::{self, Sources};
 use crate::tree::{self, Entry, Node, Table, Value};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Longest chain of `inherits`.
@@ -26,9 +26,12 @@ const MAX_ANCESTORS: usize = 16;
 /// What to load.
 pub struct Request<'a> {
     pub machine: NamedText,
-    /// The file of a machine that another inherits from, by name.
+    /// The file of a machine that another inherits from, by name; or, for a name that
+    /// ends in `.toml`, by the path that [`beside`] gives.
     pub parents: &'a dyn Fn(&str) -> Option<NamedText>,
     pub extensions: Vec<NamedText>,
+    /// All extensions that there are: what one of them uses of a machine is not there for nothing.
+    pub vocabulary: &'a dyn Fn() -> Vec<NamedText>,
     /// Extensions, instructions or compounds to leave out.
     pub without: Vec<String>,
     /// Dotted path and value: changes to the file for this run.
@@ -44,8 +47,14 @@ pub(crate) struct Merged {
     pub extensions: Vec<String>,
     /// Instruction to the extensions that brought it.
     pub brought: BTreeMap<String, Vec<String>>,
-    /// Instructions left out on purpose: compounds that need them go too.
-    pub removed: BTreeSet<String>,
+    /// Instructions left out on purpose, and where that is said: compounds that need them go too.
+    pub removed: BTreeMap<String, Place>,
+    /// The same for units.
+    pub removed_units: BTreeMap<String, Place>,
+    /// The first name that nothing refers to. Told last: a name that is missing elsewhere says more.
+    pub unused: Option<FileError>,
+    /// Files and settings from the first to the last that can state something.
+    pub layers: Vec<Arc<NamedText>>,
 }
 
 /// Load a machine.
@@ -61,10 +70,11 @@ pub fn load(request: &Request) -> Result<Machine, FileError> {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     };
-    let (mut merged, ancestors) = inherit(request, &mut add)?;
+    let vocabulary = || (request.vocabulary)().into_iter().chain(request.extensions.clone()).collect();
+    let (mut merged, ancestors) = inherit(request, &vocabulary, &mut add)?;
     for text in &request.extensions {
         add("extension", &text.text);
-        extend(&mut merged, text, &ancestors)?;
+        extend(&mut merged, text, &ancestors, &vocabulary)?;
     }
     for name in &request.without {
         add("without", name);
@@ -85,6 +95,9 @@ pub fn load(request: &Request) -> Result<Machine, FileError> {
     machine.rules = crate::rules::parse(&request.rules, machine.word_bits)?;
     if machine.computes_narrow() {
         machine.narrow_rules = crate::rules::parse(&request.rules, 32)?;
+    }
+    if let Some(unused) = merged.unused {
+        return Err(unused);
     }
     machine.hash = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
     Ok(machine)
@@ -107,11 +120,17 @@ fn head<'a>(node: &'a Node, table: &str) -> Option<&'a Table> {
 }
 
 /// The machine's file over its ancestors', and the names of all of them.
-fn inherit(request: &Request, add: &mut impl FnMut(&str, &str)) -> Result<(Merged, Vec<String>), FileError> {
+fn inherit(
+    request: &Request,
+    vocabulary: &dyn Fn() -> Vec<NamedText>,
+    add: &mut impl FnMut(&str, &str),
+) -> Result<(Merged, Vec<String>), FileError> {
     let mut layers = Vec::new();
     let mut names: Vec<String> = Vec::new();
+    let mut files: Vec<String> = Vec::new();
     let mut text = request.machine.clone();
     loop {
+        files.push(text.name.clone());
         add("machine", &text.text);
         let (node, sources) = read(&text, keys::MACHINE)?;
         let machine = head(&node, "machine");
@@ -120,37 +139,87 @@ fn inherit(request: &Request, add: &mut impl FnMut(&str, &str)) -> Result<(Merge
         layers.push((node, sources));
         let Some(parent) = parent else { break };
         let name = parent.as_str().unwrap_or_default().to_owned();
-        if names.contains(&name) || layers.len() > MAX_ANCESTORS {
+        let path = if is_path(&name) { beside(&text.name, &name) } else { name.clone() };
+        if names.contains(&name) || files.contains(&path) || layers.len() > MAX_ANCESTORS {
             return Err(parent.place.error(format!("`{name}` is among its own ancestors")).mend("break the circle"));
         }
-        text = (request.parents)(&name)
-            .ok_or_else(|| parent.place.error(format!("there is no machine `{name}` to inherit from")))?;
+        text = (request.parents)(&path).ok_or_else(|| {
+            if is_path(&name) {
+                let error = parent.place.error(format!("there is no file `{path}` to inherit from"));
+                return error.mend("a path is taken from the folder of this file");
+            }
+            let error = parent.place.error(format!("there is no machine `{name}` to inherit from"));
+            error.mend("name one that comes with the project, a file beside this one without its `.toml`, or a path: \"./base.toml\"")
+        })?;
     }
     let mut merged: Option<Merged> = None;
     for (node, sources) in layers.into_iter().rev() {
+        let stated = node.as_table().cloned().unwrap_or_default();
         let without = head(&node, "machine").and_then(|m| m.get("without")).cloned();
         match &mut merged {
             None => {
-                let (extensions, brought, removed) = Default::default();
-                merged = Some(Merged { tree: node, sources, extensions, brought, removed });
+                let (extensions, brought, removed, removed_units) = Default::default();
+                let layers = vec![node.place.file.clone()];
+                merged = Some(Merged { tree: node, sources, extensions, brought, removed, removed_units, unused: None, layers });
             }
             Some(m) => {
                 for name in without.as_ref().and_then(Node::as_list).unwrap_or_default() {
                     leave_out(m, name.as_str().unwrap_or_default(), &name.place)?;
                 }
                 m.sources.extend(sources);
+                m.layers.push(node.place.file.clone());
                 m.tree.place = node.place;
                 if let (Value::Table(mine), Value::Table(theirs)) = (&mut m.tree.value, node.value) {
                     mine.merge(theirs);
                 }
             }
         }
+        if let Some(m) = &mut merged {
+            m.look_for_unused(&stated, vocabulary);
+        }
     }
     merged.map(|m| (m, names)).ok_or_else(|| FileError::nowhere(&request.machine.name, "nothing to load"))
 }
 
+impl Merged {
+    fn look_for_unused(&mut self, stated: &Table, vocabulary: &dyn Fn() -> Vec<NamedText>) {
+        // Every text was, or will be, read for its own sake: what cannot be read refers to nothing.
+        let texts = || vocabulary().into_iter().filter_map(|t| tree::parse(&Arc::new(t)).ok()).collect();
+        if let (None, Some(whole)) = (&self.unused, self.tree.as_table()) {
+            self.unused = crate::unused::check(stated, whole, texts).err();
+        }
+    }
+}
+
+/// Is what a file inherits from named by a path?
+pub fn is_path(name: &str) -> bool {
+    name.ends_with(".toml")
+}
+
+/// The path of a file that another, at the path `from`, names: taken from its folder, without
+/// `.` and without a folder followed by `..`.
+pub fn beside(from: &str, name: &str) -> String {
+    let mut out = PathBuf::new();
+    let whole = Path::new(from).parent().unwrap_or(Path::new("")).join(name);
+    for part in whole.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out.display().to_string()
+}
+
 /// Add an extension's entries.
-fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result<(), FileError> {
+fn extend(
+    merged: &mut Merged,
+    text: &NamedText,
+    ancestors: &[String],
+    vocabulary: &dyn Fn() -> Vec<NamedText>,
+) -> Result<(), FileError> {
     let (node, sources) = read(text, keys::EXTENSION)?;
     let Value::Table(table) = &node.value else { return Ok(()) };
     check(table, keys::EXTENSION, "", true, &node)?;
@@ -204,6 +273,8 @@ fn extend(merged: &mut Merged, text: &NamedText, ancestors: &[String]) -> Result
         merged.sources.entry(path).or_insert(citation);
     }
     merged.extensions.push(name);
+    merged.layers.push(node.place.file.clone());
+    merged.look_for_unused(table, vocabulary);
     Ok(())
 }
 
@@ -215,6 +286,7 @@ fn leave_out(merged: &mut Merged, name: &str, place: &Place) -> Result<(), FileE
         && let Some(Value::Table(units)) = machine.get_mut("units").map(|n| &mut n.value)
         && units.remove(unit)
     {
+        merged.removed_units.insert(unit.to_owned(), place.clone());
         return Ok(());
     }
     let mut doomed = Vec::new();
@@ -252,7 +324,7 @@ fn leave_out(merged: &mut Merged, name: &str, place: &Place) -> Result<(), FileE
             && let Some(Value::Table(t)) = machine.get_mut(section).map(|n| &mut n.value)
         {
             t.remove(key);
-            merged.removed.insert(key.to_owned());
+            merged.removed.insert(key.to_owned(), place.clone());
         }
     }
     Ok(())
@@ -264,6 +336,7 @@ fn set(merged: &mut Merged, path: &str, value: &str) -> Result<(), FileError> {
     let place = Place { file, span: 0..path.len() };
     let value_place = Place { span: path.len() + 1..path.len() + 1 + value.len(), ..place.clone() };
     let keys = sources::split(path, &place)?;
+    merged.layers.push(place.file.clone());
     let mut given = tree::parse_value(&Arc::new(NamedText::new("--set", value)))?;
     let is_list = matches!(given.value, Value::List(_) | Value::Table(_));
     given.place = value_place.clone();
@@ -369,11 +442,17 @@ pub fn load_from_dir(
             Err(e) => Err(FileError::nowhere(shown, format!("cannot be read: {e}"))),
         }
     };
-    let parents = |name: &str| fetch("machines", name).ok();
+    // What a path is taken from is a file's name in messages, which leaves out the root.
+    let parents = |name: &str| {
+        let path = if is_path(name) { root.join(name).display().to_string() } else { name.to_owned() };
+        fetch("machines", &path).ok()
+    };
+    let vocabulary = || names_in(&root.join("extensions")).iter().filter_map(|n| fetch("extensions", n).ok()).collect();
     let request = Request {
         machine: fetch("machines", name)?,
         parents: &parents,
         extensions: with.iter().map(|n| fetch("extensions", n)).collect::<Result<_, _>>()?,
+        vocabulary: &vocabulary,
         without: without.to_vec(),
         settings: set.to_vec(),
         rules: fetch("machines", "rules")?,

@@ -4,12 +4,20 @@
 //! displacement, or for an immediate that has a short and a long encoding. An
 //! entry of `[modes]` lists the forms; an instruction or compound with such an
 //! operand is written once and stands for one instruction per form. The forms
-//! are put in here, in the tree, before anything else looks at it, so no later
-//! stage knows of modes.
+//! are put in here, in the tree, before anything else looks at it; what an operand
+//! stands for is an expression, and is put into those of the instruction as one
+//! when they are read ([`values`]). No later stage knows of modes.
 
-use crate::error::FileError;
+use crate::build::Builder;
+use crate::error::{FileError, Place, did_you_mean, list};
+use crate::model::Operand;
+use crate::parse;
+use crate::sem::Expr;
 use crate::tree::{Entry, Node, Table, Value};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+
+/// Key of an entry that [`expand`] made: what its operands of modes stand for. No file can have it.
+const BOUND: &str = "modes";
 
 /// What an instruction's own entry takes over from its format.
 const INHERITED: [&str; 9] =
@@ -20,7 +28,7 @@ const INHERITED: [&str; 9] =
 ///
 /// # Errors
 /// A part of a compound that names no form of the instruction it means.
-pub(crate) fn expand(tree: &Node, removed: &BTreeSet<String>) -> Result<Node, FileError> {
+pub(crate) fn expand(tree: &Node, removed: &BTreeMap<String, Place>) -> Result<Node, FileError> {
     let mut out = tree.clone();
     let Some(top) = tree.as_table().filter(|t| t.table("modes").is_some()) else { return Ok(out) };
     let x = Expander { top, removed };
@@ -48,7 +56,7 @@ pub(crate) fn expand(tree: &Node, removed: &BTreeSet<String>) -> Result<Node, Fi
 
 struct Expander<'a> {
     top: &'a Table,
-    removed: &'a BTreeSet<String>,
+    removed: &'a BTreeMap<String, Place>,
 }
 
 /// A mode's operand in an instruction, with the form chosen for it.
@@ -93,7 +101,7 @@ impl<'a> Expander<'a> {
         let Some(t) = entry.node.as_table() else { return Ok(vec![entry.clone()]) };
         let parts = t.get("parts").and_then(Node::as_list).unwrap_or_default();
         let head = |n: &Node| n.as_str().unwrap_or_default().split_whitespace().next().unwrap_or_default().to_owned();
-        if section == "compounds" && parts.iter().any(|p| self.removed.contains(&head(p))) {
+        if section == "compounds" && parts.iter().any(|p| self.removed.contains_key(&head(p))) {
             return Ok(Vec::new());
         }
         let owned = self.top.table(section).and_then(|s| s.table(&entry.key)).map(|t| self.whole(t)).unwrap_or_default();
@@ -146,14 +154,7 @@ impl<'a> Expander<'a> {
             n.value = Value::Table(operands);
         }
         let string = |c: &Choice, key: &str| c.form.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
-        if let Some(n) = out.get_mut("semantics")
-            && let Value::Str(s) = &mut n.value
-        {
-            for c in choices {
-                let value = words(&string(c, "value"), |w| owns(c, w).then(|| format!("{}_{w}", c.operand)));
-                *s = words(s, |w| (w == c.operand).then(|| format!("({value})")));
-            }
-        }
+        out.insert(Entry { key: BOUND.into(), place: entry.place.clone(), node: bound(entry, choices) });
         if let Some(n) = out.get_mut("asm")
             && let Value::Str(s) = &mut n.value
         {
@@ -166,7 +167,7 @@ impl<'a> Expander<'a> {
             *bytes += choices.iter().filter_map(|c| c.form.get("bytes").and_then(Node::as_int)).sum::<i64>();
         }
         for key in ["longer", "shorter", "prefixed"] {
-            self.sizes(key, &mut out, entry, choices);
+            self.sizes(key, &mut out, entry, whole, choices)?;
         }
         if section == "compounds" {
             let parts = out.get("parts").and_then(Node::as_list).unwrap_or_default();
@@ -183,11 +184,23 @@ impl<'a> Expander<'a> {
     /// prefix: those of
     /// the forms, and those of the instruction that hold for these forms
     /// (`x@form`) or always (`x`).
-    fn sizes(&self, key: &str, out: &mut Table, entry: &Entry, choices: &[Choice]) {
+    fn sizes(
+        &self,
+        key: &str,
+        out: &mut Table,
+        entry: &Entry,
+        whole: &Table,
+        choices: &[Choice],
+    ) -> Result<(), FileError> {
         let mut all = Table::default();
         for e in out.table(key).into_iter().flat_map(Table::iter) {
             match e.key.split_once('@') {
                 None => all.insert(e.clone()),
+                Some((_, form)) if !self.modes(whole).iter().any(|m| m.1.get(form).is_some()) => {
+                    let forms: Vec<&str> = self.modes(whole).iter().flat_map(|m| m.1.keys()).collect();
+                    let error = e.place.error(format!("`{form}` is no form of a mode here; there are {}", list(forms.iter().copied())));
+                    return Err(error.mend_opt(did_you_mean(form, forms)));
+                }
                 Some((operand, form)) if choices.iter().any(|c| c.name == form) => {
                     all.insert(Entry { key: operand.to_owned(), ..e.clone() });
                 }
@@ -204,6 +217,7 @@ impl<'a> Expander<'a> {
             let node = Node { place: entry.place.clone(), value: Value::Table(all) };
             out.insert(Entry { key: key.to_owned(), place: entry.place.clone(), node });
         }
+        Ok(())
     }
 
     /// A part of a compound: operands of modes as what their forms have, and
@@ -237,33 +251,34 @@ impl<'a> Expander<'a> {
     }
 }
 
-fn owns(c: &Choice, word: &str) -> bool {
-    c.form.table("operands").is_some_and(|o| o.get(word).is_some())
+/// What the operands of modes stand for: by operand, the form's table.
+fn bound(entry: &Entry, choices: &[Choice]) -> Node {
+    let mut all = Table::default();
+    for c in choices {
+        let node = Node { place: entry.place.clone(), value: Value::Table(c.form.clone()) };
+        all.insert(Entry { key: c.operand.to_owned(), place: entry.place.clone(), node });
+    }
+    Node { place: entry.place.clone(), value: Value::Table(all) }
 }
 
-/// `text` with the names that `replace` knows replaced.
-fn words(text: &str, replace: impl Fn(&str) -> Option<String>) -> String {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(is_word) {
-        out.push_str(&rest[..start]);
-        let tail = &rest[start..];
-        let end = tail.find(|c| !is_word(c)).unwrap_or(tail.len());
-        let word = &tail[..end];
-        out.push_str(&replace(word).unwrap_or_else(|| word.to_owned()));
-        rest = &tail[end..];
+/// The values that the operands of modes stand for in semantics, as expressions over the
+/// `operands` of an entry that [`expand`] made.
+///
+/// # Errors
+/// A form without a good value.
+pub(crate) fn values(b: &Builder, t: &Table, operands: &[Operand]) -> Result<Vec<(String, Expr)>, FileError> {
+    let mut out = Vec::new();
+    for entry in t.table(BOUND).into_iter().flat_map(Table::iter) {
+        let Some((form, node)) = entry.node.as_table().and_then(|f| Some((f, f.get("value")?))) else { continue };
+        // In the form its operands have their own names.
+        let mine = |o: &Operand| {
+            let name = o.name.strip_prefix(&entry.key).and_then(|n| n.strip_prefix('_'))?;
+            form.table("operands")?.get(name).map(|_| Operand { name: name.to_owned(), ..o.clone() })
+        };
+        let named: Vec<Operand> = operands.iter().map(|o| mine(o).unwrap_or_else(|| o.clone())).collect();
+        let value = parse::expression(node.as_str().unwrap_or_default(), &b.scope(&named))
+            .map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))?;
+        out.push((entry.key.clone(), value));
     }
-    out.push_str(rest);
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::words;
-
-    #[test]
-    fn only_whole_names_are_replaced() {
-        assert_eq!(words("m + mem32[m] - m2", |w| (w == "m").then(|| "(b)".into())), "(b) + mem32[(b)] - m2");
-    }
+    Ok(out)
 }

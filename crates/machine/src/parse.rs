@@ -28,6 +28,8 @@ pub struct Scope<'a> {
     pub reg_infos: &'a [RegInfo],
     pub tables: &'a [Table],
     pub matrices: &'a [Arc<BitMatrix>],
+    /// Names that stand for expressions: the operands of modes.
+    pub bound: &'a [(String, Expr)],
 }
 
 /// How the names of variables are treated.
@@ -86,11 +88,13 @@ pub(crate) struct Parser<'a> {
     pub(crate) depth: usize,
     pub(crate) vars: Vars,
     pub(crate) lets: Vec<String>,
+    /// Operations that bound names have brought in.
+    pub(crate) brought: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &str, scope: &'a Scope<'a>, vars: Vars) -> Result<Parser<'a>, SemError> {
-        Ok(Parser { scope, tokens: lex(text)?, at: 0, depth: 0, vars, lets: Vec::new() })
+        Ok(Parser { scope, tokens: lex(text)?, at: 0, depth: 0, vars, lets: Vec::new(), brought: 0 })
     }
 
     pub(crate) fn peek(&self) -> &Token {
@@ -209,6 +213,7 @@ impl<'a> Parser<'a> {
         let taken = self.scope.operands.iter().any(|o| o.name == name)
             || self.scope.regs.contains_key(&name)
             || self.scope.tables.iter().any(|t| t.name == name)
+            || self.scope.bound.iter().any(|b| b.0 == name)
             || self.lets.contains(&name)
             || matches!(name.as_str(), "pc" | "W" | "let" | "goto" | "if" | "trap");
         if taken {
@@ -239,6 +244,10 @@ impl<'a> Parser<'a> {
             }
             return Ok(Dest::Fixed(reg));
         }
+        if self.scope.bound.iter().any(|b| b.0 == name) {
+            let error = SemError::new(span, format!("`{name}` is an operand of a mode: nothing can be assigned to it"));
+            return Err(error.mend(format!("to store at an address, write `mem32[{name}] = ...`")));
+        }
         if self.lets.iter().any(|l| l == name) {
             return Err(SemError::new(span, format!("`{name}` has its value already")).mend("use another `let`"));
         }
@@ -251,6 +260,7 @@ impl<'a> Parser<'a> {
             Vars::Open(vars) | Vars::Closed(vars) => names.extend(vars.iter().map(|v| v.name.as_str())),
             Vars::Instruction => {}
         }
+        names.extend(self.scope.bound.iter().map(|b| b.0.as_str()));
         names.extend(self.lets.iter().map(String::as_str));
         if names.is_empty() {
             return SemError::new(span, format!("unknown name `{name}`: the instruction has no operands"))

@@ -9,7 +9,7 @@ use crate::build::{Builder, good_name, int, nodes, text};
 use crate::error::{FileError, did_you_mean};
 use crate::eval::{Env, eval};
 use crate::fold::mask;
-use crate::gf2::{BitMatrix, Origin, degree, multiply};
+use crate::gf2::{BitMatrix, Origin, degree, is_field, multiply};
 use crate::model::{Operand, OperandKind, Table};
 use crate::parse;
 use crate::tree::{Entry, Node, Table as Tree};
@@ -151,6 +151,7 @@ fn formula(b: &Builder, t: &Tree, node: &Node, bits: u8) -> Result<Vec<u64>, Fil
             let Some(m) = m else {
                 return Err(node.place.error(format!("{polynomial:#x} is no polynomial of degree 1 to 16")));
             };
+            check_field(node, polynomial)?;
             Some((polynomial, m))
         }
         None => None,
@@ -168,7 +169,7 @@ fn formula(b: &Builder, t: &Tree, node: &Node, bits: u8) -> Result<Vec<u64>, Fil
     // Neither registers nor other tables: a formula depends on its index alone.
     let regs = Default::default();
     let scope =
-        parse::Scope { word: b.word, operands, regs: &regs, reg_infos: &[], tables: &[], matrices: &b.matrices };
+        parse::Scope { word: b.word, operands, regs: &regs, reg_infos: &[], tables: &[], matrices: &b.matrices, bound: &[] };
     let e = parse::expression(node.as_str().unwrap_or_default(), &scope)
         .map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))?;
     let inverse = |i| field.map_or(0, |(polynomial, m)| inverse_in_field(i, polynomial, m));
@@ -178,6 +179,15 @@ fn formula(b: &Builder, t: &Tree, node: &Node, bits: u8) -> Result<Vec<u64>, Fil
         None => Err(node.place.error(format!("for i = {i} the formula has no value"))),
     };
     (0..count).map(entry).collect()
+}
+
+/// A polynomial of a good degree that is the product of two has no field.
+fn check_field(node: &Node, polynomial: u64) -> Result<(), FileError> {
+    if is_field(polynomial) {
+        return Ok(());
+    }
+    let error = node.place.error(format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"));
+    Err(error.mend("give an irreducible polynomial with its highest bit, such as 0x11b (AES), or leave it out and give bits"))
 }
 
 pub(crate) fn matrices(b: &Builder) -> Result<Vec<Arc<BitMatrix>>, FileError> {
@@ -206,6 +216,7 @@ fn of_field(name: &str, entry: &Entry, node: &Node, t: &Tree, rows: &[Vec<u64>])
     let Some(m) = degree(polynomial) else {
         return Err(node.place.error(format!("{polynomial:#x} is no polynomial of degree 1 to 32")));
     };
+    check_field(node, polynomial)?;
     if let Some(node) = t.get("columns") {
         return Err(node.place.error("a matrix of field elements has as many columns as its rows have elements"));
     }

@@ -15,6 +15,10 @@ fn try_load(machine: &str, with: &[&str]) -> Result<Machine, FileError> {
     load_texts(&Request {
         machine: text(&format!("machines/{machine}.toml")),
         parents: &|name| Some(text(&format!("machines/{name}.toml"))),
+        vocabulary: &|| {
+            let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../extensions");
+            ciphermill_machine::names_in(&root).iter().map(|n| text(&format!("extensions/{n}.toml"))).collect()
+        },
         extensions: with.iter().map(|name| text(&format!("extensions/{name}.toml"))).collect(),
         without: vec![],
         settings: vec![],

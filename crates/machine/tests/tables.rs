@@ -20,6 +20,8 @@ fn with(sections: &str) -> Result<Machine, String> {
     let request = Request {
         machine: text("machines/rv32.toml"),
         parents: &|_| None,
+        // What is tried here is the tables alone.
+        vocabulary: &|| vec![NamedText::new("users.toml", "[tables.v]\nformula = \"t + u + m + swap + twice\"")],
         extensions: vec![extension],
         without: vec![],
         settings: vec![],
@@ -69,6 +71,8 @@ fn wrong_tables_are_refused() {
         ("bits = 2\nformula = \"j\"", "unknown name `j`"),
         ("bits = 2\nformula = \"inverse\"", "unknown name `inverse`"),
         ("bits = 8\nformula = \"inverse\"\npolynomial = 7", "256 entries, but the field has 4 elements"),
+        ("bits = 8\nformula = \"inverse\"\npolynomial = 0x100", "0x100 is a product of polynomials"),
+        ("bits = 8\nformula = \"inverse\"\npolynomial = 0x11", "0x11 is a product of polynomials"),
         ("bits = 32\nformula = \"i\"", "needs `entries`"),
         ("bits = 8\nvalues = [1]\nentries = 1", "`entries` belongs to `formula`"),
         ("bits = 33\nvalues = [1]", "entries of 33 bits on a machine of 32 bits"),
@@ -94,6 +98,7 @@ fn matrices_in_both_ways() {
         ("rows = [\"1 2\"]", "no matrix"),
         ("polynomial = 7\nrows = [\"4\"]", "over GF(2^2)"),
         ("polynomial = 0x11b\nrows = [\"1 1\", \"1\"]", "its rows differ in length"),
+        ("polynomial = 0x101\nrows = [\"1\"]", "0x101 is a product of polynomials"),
         ("polynomial = 7\nrows = [\"1\"]\ncolumns = 2", "as many columns as its rows have elements"),
     ] {
         let error = with(&format!("[matrices.m]\n{body}\n")).unwrap_err();

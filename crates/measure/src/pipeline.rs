@@ -4,6 +4,7 @@ use crate::error::MeasureError;
 use crate::request::{MachineRequest, Request};
 use crate::shared;
 use ciphermill_ir::Module;
+use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
 use crate::trips::Seen;
 use ciphermill_codegen::Search;
@@ -41,9 +42,17 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
         Some((path, value)) => Ok((path.trim().to_owned(), value.trim().to_owned())),
         None => Err(MeasureError::input(format!("--set {setting}: write PATH=VALUE, for instance issue.width=4"))),
     });
+    let parents = |name: &str| match is_path(name) {
+        true => request.library.iter().find(|f| f.path == name).map(|f| NamedText::new(&f.path, &f.text)),
+        false => named(&request.library, name),
+    };
+    // Extensions of the user's own stand among the files beside the machine's.
+    let own = request.library.iter().filter(|f| f.text.contains("[extension]"));
+    let vocabulary = || request.extensions.iter().chain(own.clone()).map(|f| NamedText::new(&f.path, &f.text)).collect();
     let request = ciphermill_machine::load::Request {
         machine: NamedText::new(&request.file.path, &request.file.text),
-        parents: &|name| named(&request.library, name),
+        parents: &parents,
+        vocabulary: &vocabulary,
         extensions: extensions.collect::<Result<_, _>>()?,
         without: request.without.clone(),
         settings: settings.collect::<Result<_, _>>()?,

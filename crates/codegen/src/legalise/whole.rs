@@ -5,6 +5,7 @@
 //! it. Here the rule's expression is laid over the templates; what stands where
 //! a template has a register is a leaf, to be computed like any other value.
 
+use crate::graph::any;
 use crate::matcher::{Bind, Matcher};
 use crate::pattern::{Action, Pat};
 use ciphermill_ir::{Func, Op, Value};
@@ -57,13 +58,7 @@ fn nested(pat: &Pat) -> bool {
 
 /// Nothing but arithmetic of registers and constants.
 fn plain(pat: &Pat) -> bool {
-    match pat {
-        Pat::Reg(_) | Pat::Imm(_) | Pat::Const(_) => true,
-        Pat::Un(_, a) => plain(a),
-        Pat::Bin(_, a, b) | Pat::Cmp(_, a, b) => plain(a) && plain(b),
-        Pat::Select(c, a, b) => plain(c) && plain(a) && plain(b),
-        Pat::Load { .. } | Pat::Low(_) | Pat::Apply(..) => false,
-    }
+    !any(pat, |p| matches!(p, Pat::Load { .. } | Pat::Low(_) | Pat::Apply(..)))
 }
 
 /// Is every selection in the expression an instruction of the machine?

@@ -10,6 +10,7 @@ use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
+use std::sync::Arc;
 
 /// Most combinations of immediates that an instruction is tried with.
 const MOST_VARIANTS: usize = 64;
@@ -97,7 +98,7 @@ impl Fixed<'_> {
         function: u16,
         any_old: bool,
     ) -> Template {
-        let pat = Pat::Apply(function, sources.iter().map(|&s| Pat::Reg(s)).collect());
+        let pat = Pat::Apply(function, sources.iter().map(|&s| Arc::new(Pat::Reg(s))).collect());
         let args = (0..self.instr.operands.len()).map(PartArg::Operand).collect();
         let parts = vec![CompoundPart { instr: InstrId(self.id as u16), args }];
         Template {

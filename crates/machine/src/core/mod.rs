@@ -6,6 +6,7 @@
 //! are in [`keys`].
 
 pub mod keys;
+pub(crate) mod loads;
 pub mod read;
 
 use crate::model::{Cache, InstrId, Replacement, UnitId};

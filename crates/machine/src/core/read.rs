@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::build::{Builder, int, nodes, text};
-use crate::error::{FileError, did_you_mean, list};
+use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::WritePolicy;
 use crate::tree::{Node, Table as Tree};
 
@@ -142,15 +142,7 @@ fn pattern(t: &Tree, core: &Node) -> Result<Vec<u32>, FileError> {
 }
 
 fn units(b: &Builder<'_>, t: &Tree) -> Result<Vec<UnitId>, FileError> {
-    let find = |n: &Node| {
-        let name = n.as_str().unwrap_or_default();
-        b.units.iter().position(|u| u.name == name).ok_or_else(|| {
-            let names = || b.units.iter().map(|u| u.name.as_str());
-            let error = n.place.error(format!("unknown unit `{name}`; there are {}", list(names())));
-            error.mend_opt(did_you_mean(name, names()))
-        })
-    };
-    nodes(t, "units").iter().map(find).collect()
+    nodes(t, "units").iter().map(|n| b.unit_named(n)).collect()
 }
 
 /// The instructions of a name, which may end in `*`.
@@ -161,9 +153,9 @@ fn named(b: &Builder<'_>, n: &Node) -> Result<Vec<InstrId>, FileError> {
     let found: Vec<InstrId> = b.instr_names.iter().filter(|(other, _)| fits(other)).map(|(_, &id)| id).collect();
     // What was taken out of the machine, itself or one of its forms, is nothing.
     let taken_out = |r: &String| fits(r) || stem.strip_prefix(r.as_str()).is_some_and(|form| form.starts_with('_'));
-    if found.is_empty() && !b.merged.removed.iter().any(taken_out) {
+    if found.is_empty() && !b.merged.removed.keys().any(taken_out) {
         let error = n.place.error(format!("no instruction is called `{name}`"));
-        return Err(error.mend_opt(did_you_mean(stem, b.instr_names.keys().map(String::as_str))));
+        return Err(error.mend_opt(near_instruction(stem, b.instr_names.keys().map(String::as_str))));
     }
     Ok(found)
 }

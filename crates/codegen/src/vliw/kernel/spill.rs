@@ -220,7 +220,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
             OperandKind::Reg { .. } if o == base => VOp::Phys(machine.abi.stack_pointer),
             OperandKind::Reg { def: true, .. } => VOp::Def(value),
             OperandKind::Reg { .. } => VOp::Use(value),
-            OperandKind::Imm { min, max, .. } if (min..=max).contains(&offset) => VOp::Imm(offset),
+            OperandKind::Imm { .. } if operand.kind.imm_for(offset as u64, machine.word_bits) == Some(offset) => VOp::Imm(offset),
             _ => return None,
         });
     }

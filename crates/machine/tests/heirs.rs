@@ -1,0 +1,176 @@
+//! Files that inherit, and what they say amiss: names that nothing refers to,
+//! what is left out and needed, numbers that say the same thing twice, and
+//! ancestors named by a path.
+
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::{FileError, Machine, NamedText, Request, load};
+use std::path::PathBuf;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn text(path: &str) -> NamedText {
+    NamedText::new(path, std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}")))
+}
+
+/// A file that inherits from a machine of the project or from `others`, by name or path.
+fn with(file: NamedText, others: &[NamedText], settings: &[(&str, &str)]) -> Result<Machine, FileError> {
+    let parents = |name: &str| {
+        let mine = others.iter().find(|o| o.name == name || o.name == format!("{name}.toml")).cloned();
+        mine.or_else(|| root().join(format!("machines/{name}.toml")).is_file().then(|| text(&format!("machines/{name}.toml"))))
+    };
+    load(&Request {
+        machine: file,
+        parents: &parents,
+        vocabulary: &|| {
+            let names = ciphermill_machine::names_in(&root().join("extensions"));
+            names.iter().map(|n| text(&format!("extensions/{n}.toml"))).collect()
+        },
+        extensions: vec![],
+        without: vec![],
+        settings: settings.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect(),
+        rules: NamedText::new("rules.toml", ""),
+    })
+}
+
+fn heir(of: &str, body: &str) -> Result<Machine, FileError> {
+    let head = format!("[machine]\nname = \"m\"\ntitle = \"m\"\ninherits = \"{of}\"\n");
+    with(NamedText::new("m.toml", format!("{head}{body}")), &[], &[])
+}
+
+/// The heir's error is in its own file, on this line of what follows its head of four lines.
+fn says(result: Result<Machine, FileError>, line: u32, message: &str, mend: &str) {
+    let e = result.map(|m| m.name).unwrap_err();
+    assert_eq!((e.file.as_str(), e.line), ("m.toml", 4 + line), "{e}");
+    assert!(e.message.contains(message), "{e}");
+    assert!(e.mend.as_deref().unwrap_or("").contains(mend), "{e}");
+}
+
+#[test]
+fn a_name_that_nothing_refers_to_is_an_error_with_the_one_meant() {
+    let source = "source = \"test\"\n";
+    for (of, body, line, message, mend) in [
+        ("rv32", format!("[timings.laod]\nlatency = 4\n{source}"), 1, "the timing `laod`", "`load`"),
+        ("rv32", format!("[units]\nallu = 2\n{source}"), 2, "the unit `allu`", "`alu`"),
+        ("rv32", "[formats.lod]\nasm = \"x\"\n".into(), 1, "the format `lod`", "did you mean"),
+        ("rv32", format!("[registers.xx]\nbits = 32\n{source}"), 1, "the register file `xx`", "`x`"),
+        ("rv32", format!("[tables.sbx]\nbits = 1\nvalues = [0]\n{source}"), 1, "the table `sbx`", "take it out"),
+        ("rv32", format!("[matrices.mat]\nrows = [\"1\"]\n{source}"), 1, "the matrix `mat`", "take it out"),
+        ("rv32", "[classes]\nlow = [\"a0\"]\n".into(), 2, "the class `low`", "take it out"),
+        ("ia32", format!("[modes.mm.a]\noperands = {{ i = \"simm8\" }}\nvalue = \"i\"\nasm = \"{{i}}\"\nbytes = 1\n{source}"), 1, "", "`m`"),
+        ("ia32", "[registers.r.views]\nbb = [\"al\"]\n".into(), 2, "the view of registers `bb`", "did you mean"),
+        ("c6201", format!("[units]\nll1 = 1\n{source}"), 2, "the unit `ll1`", "`l1`"),
+        ("core2", format!("[core.predictor.parts.lop]\nkind = \"bimodal\"\nentries = 4\nbits = 2\n{source}"), 1, "the part of the predictor `lop`", ""),
+    ] {
+        if message.is_empty() {
+            // A mode's first line may stand anywhere above its forms.
+            let e = heir(of, &body).map(|m| m.name).unwrap_err();
+            assert!(e.message == "nothing refers to the mode `mm`" && e.mend.as_deref().unwrap_or("").contains(mend), "{e}");
+            continue;
+        }
+        says(heir(of, &body), line, &format!("nothing refers to {message}"), mend);
+    }
+    let cross = heir("c6201", "[clusters.cross]\nq = [\"a\"]\n");
+    says(cross, 2, "no units are called `q1`, `q2` ...", "");
+}
+
+#[test]
+fn what_an_heir_leaves_unused_of_its_parents_is_no_mistake() {
+    // Without multiplications nothing uses their timings, which the parent states.
+    heir("rv32", "without = [\"m\"]\n").unwrap();
+    // A format that only an extension uses.
+    let own = heir("epic", "[formats.load_indexed]\nbytes = 6\nsource = \"test\"\n");
+    own.unwrap();
+    // What is stated is used, by what is stated with it.
+    heir("rv32", "[timings.slow]\nunits = [\"alu\"]\nlatency = 3\nsource = \"test\"\n[instructions.add]\ntiming = \"slow\"\n").unwrap();
+}
+
+#[test]
+fn a_unit_or_instruction_left_out_is_told_where_that_is_said() {
+    says(heir("rv32", "without = [\"units.alu\"]\n"), 1, "the unit `alu` is left out, and machines/rv32.toml line", "keep it");
+    says(heir("c6201", "without = [\"units.l1\"]\n"), 1, "the unit `l1` is left out, and", "keep it");
+    says(heir("core2", "without = [\"units.p2\"]\n"), 1, "the unit `p2` is left out, and", "keep it");
+    says(heir("rv32", "without = [\"lw\"]\n"), 1, "the frame code needs `lw`, which is left out", "keep it");
+}
+
+#[test]
+fn loads_of_a_core_have_one_latency() {
+    let slow = "[timings.load]\nlatency = 9\nsource = \"test\"\n";
+    let core = "[core.load]\nlatency = 9\nsource = \"test\"\n";
+    says(heir("core2", slow), 2, "`timings.load.latency` is 9", "change `core.load.latency`");
+    let latency = |m: &Machine| (m.instr(m.instr_named("load_bd8").unwrap()).latency, m.core.as_ref().unwrap().load.latency);
+    // The core's number counts for both; one that was stated before it gives way.
+    assert_eq!(latency(&heir("core2", core).unwrap()), (9, 9));
+    assert_eq!(latency(&heir("core2", &format!("{slow}{core}")).unwrap()), (9, 9));
+    let set = |path: &str| with(text("machines/core2.toml"), &[], &[(path, "9")]);
+    assert_eq!(latency(&set("core.load.latency").unwrap()), (9, 9));
+    let e = set("timings.load.latency").map(|m| m.name).unwrap_err();
+    assert!(e.file == "--set" && e.message.contains("`core.load.latency`, 3"), "{e}");
+    // Where there is no core, a timing's number is the only one.
+    assert_eq!(heir("ia32", slow).unwrap().instr(heir("ia32", slow).unwrap().instr_named("load_bd8").unwrap()).latency, 9);
+}
+
+#[test]
+fn operands_of_modes_are_expressions() {
+    // With names that are signs of the language, too, and tighter operators around them.
+    let modes = "[modes.n.s]\noperands = { s = \"r\", u = \"uimm3\" }\nvalue = \"s + u\"\nasm = \"{s}+{u}\"\nbytes = 1\nsource = \"test\"\n";
+    let instr = "[instructions]\nodd = { operands = { rd = \"r\", n = \"n\" }, asm = \"odd {n}, {rd}\", bytes = 2, timing = \"alu\", semantics = \"rd = rd >>s n * 2\" }\nsource = \"test\"\n";
+    let m = heir("ia32", &format!("{modes}{instr}")).unwrap();
+    let odd = m.instr(m.instr_named("odd_s").unwrap());
+    let names: Vec<&str> = odd.operands.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["rd", "n_s", "n_u"]);
+    assert_eq!(ciphermill_machine::print::statements(&odd.semantics, m.names(&odd.operands)), "rd = rd >>s ((n_s + n_u) * 2)");
+    assert!(matches!(&odd.semantics[..], [Stmt::Assign { dest: Dest::Operand(0), value: Expr::Bin { .. } }]));
+    // What is wrong with a value is shown in the value.
+    let wrong = modes.replace("s + u", "s + q");
+    says(heir("ia32", &format!("{wrong}{instr}")), 3, "unknown name `q`", "");
+    let assigned = instr.replace("rd = rd >>s n * 2", "n = rd");
+    says(heir("ia32", &format!("{modes}{assigned}")), 8, "`n` is an operand of a mode", "");
+    let form = instr.replace("bytes = 2,", "bytes = 2, shorter = { \"rd@t\" = [\"eax\"] },");
+    says(heir("ia32", &format!("{modes}{form}")), 8, "`t` is no form of a mode here; there are s", "");
+}
+
+#[test]
+fn the_return_address_and_what_is_no_name_are_refused() {
+    let all = text("machines/rv32.toml");
+    let ra = all.text.replacen("allocatable = [", "allocatable = [\"ra\", ", 1);
+    let e = with(NamedText::new("m.toml", &*ra), &[], &[]).map(|m| m.name).unwrap_err();
+    assert!(e.message.contains("`ra` is the return address: it cannot be allocatable"), "{e}");
+    assert_eq!(&e.text[e.column as usize - 1..][..4], "\"ra\"");
+    for name in ["", " ", "a b", "a/b", "a\\nb"] {
+        let named = all.text.replacen("name = \"rv32\"", &format!("name = \"{name}\""), 1);
+        let e = with(NamedText::new("m.toml", &*named), &[], &[]).map(|m| m.name).unwrap_err();
+        assert!(e.message.contains("cannot name a machine"), "{name}: {e}");
+    }
+}
+
+#[test]
+fn a_wrong_instruction_is_answered_with_its_forms() {
+    let e = heir("ia32", "[abi.ops]\nload = \"load\"\n").map(|m| m.name).unwrap_err();
+    assert_eq!(e.message, "unknown instruction `load`");
+    let mend = e.mend.unwrap();
+    assert!(mend.starts_with("there are load_") && mend.contains("load_bd8"), "{mend}");
+    let e = heir("ia32", "[compounds.x]\nformat = \"rr\"\nsemantics = \"rd = rd & rs\"\nparts = [\"an rd, rs\"]\n");
+    assert_eq!(e.map(|m| m.name).unwrap_err().mend.as_deref(), Some("did you mean `and`?"));
+}
+
+#[test]
+fn ancestors_can_be_named_by_a_path() {
+    let file = |path: &str, name: &str, inherits: &str| {
+        NamedText::new(path, format!("[machine]\nname = \"{name}\"\ntitle = \"t\"\ninherits = \"{inherits}\"\n"))
+    };
+    let base = file("up/base.toml", "base", "rv32");
+    let middle = file("up/down/middle.toml", "middle", "../base.toml");
+    let all = [base, middle];
+    assert_eq!(with(file("up/down/x.toml", "x", "./middle.toml"), &all, &[]).unwrap().name, "x");
+    assert_eq!(with(file("up/x.toml", "x", "./down/../base.toml"), &all, &[]).unwrap().name, "x");
+    let e = with(file("x.toml", "x", "./base.toml"), &all, &[]).map(|m| m.name).unwrap_err();
+    assert!(e.message.contains("there is no file `base.toml` to inherit from") && e.line == 4, "{e}");
+    // Circles, of one file and of two, whatever they call themselves.
+    let e = with(file("up/x.toml", "x", "./x.toml"), &[file("up/x.toml", "x", "./x.toml")], &[]).map(|m| m.name).unwrap_err();
+    assert!(e.message.contains("among its own ancestors"), "{e}");
+    let two = [file("a.toml", "same", "./b.toml"), file("b.toml", "other", "./c/../a.toml")];
+    let e = with(two[0].clone(), &two, &[]).map(|m| m.name).unwrap_err();
+    assert!(e.file == "b.toml" && e.message.contains("among its own ancestors"), "{e}");
+}
