@@ -25,6 +25,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// Bytes of the message after which the two were compared.
     pub compared: u32,
+    /// Bundles that the measured calls ran, by number.
+    pub ran: Vec<bool>,
 }
 
 /// Run a plan on both.
@@ -59,12 +61,13 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     };
     run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
     let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
-    Ok(Outcome { stats: machine.stats(), failure, compared })
+    let ran = machine.bundle_counts().iter().flatten().flatten().map(|&n| n > 0).collect();
+    Ok(Outcome { stats: machine.stats(), failure, compared, ran })
 }
 
 /// What the reference interpreter makes of a plan's first `calls` measured
 /// calls, now or the last time.
-fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
+pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
     let made = || {
         let mut judge = reference(wasm, plan.limit)?;
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;

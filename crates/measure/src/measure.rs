@@ -7,6 +7,7 @@ use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
+use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
@@ -128,6 +129,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         None => None,
     };
     let cycles_per_byte = cycles_per_block / f64::from(unit);
+    let leaks = leaks::brief(wasm, &chosen, &interface, work, (unit, bytes), &runs[&bytes].ran)?;
 
     Ok(Measurement {
         cipher: request.cipher.clone(),
@@ -166,6 +168,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         bounds,
         loops: loops(program, whole),
         pipeline,
+        constant_time: leaks.constant_time(),
+        leaks,
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,
@@ -391,7 +395,7 @@ pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<Recorded>, MeasureE
     Ok(chosen(wasm, request)?.program.records)
 }
 
-fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
+pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
