@@ -1,56 +1,118 @@
-"""Where a cipher's secrets decide branches and memory addresses.
+"""Where a cipher's secrets decide how long it takes.
 
-The core runs the module and says at which offsets; here the sources are
-compiled with debugging information, which changes nothing in the code, and
-the offsets become source lines (crate ``audit`` says what a verdict means).
+The core runs the module, or the machine code that a measurement would run, and
+says at which offsets; here the sources are compiled with debugging information,
+which changes nothing in the code, and the offsets become source lines (crate
+``audit`` says what a verdict means).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from . import _core, engine, paths, tables
-from .manifest import Cipher
+from .manifest import Cipher, Variant
 
 #: Line tables. (zig takes a plain -g after -g0 for nothing.)
 DEBUG = ("-g3",)
 
-#: How a finding's kind reads in the table.
+#: How a finding's kind reads in the table, and several of them in a sentence.
 KINDS = {
-    "branch": "branch",
-    "address": "address",
-    "indirect-call": "indirect call",
-    "division": "division",
+    "branch": ("branch", "branches"),
+    "address": ("address", "addresses"),
+    "indirect-call": ("indirect call", "indirect calls"),
+    "division": ("division", "divisions"),
+    "indirect-jump": ("indirect jump", "indirect jumps"),
+    "perhaps-access": ("predicated access", "predicated accesses"),
+    "timing": ("varying time", "instructions of varying time"),
 }
+
+#: What no verdict on the module says.
+MODULE_ONLY = (
+    "the WebAssembly module only: what a machine's code generator makes of a select, a comparison or a division is not in it, "
+    "nor which instructions take a time that depends on their operands there; ask with --on MACHINE"
+)
+
+#: What no verdict on machine code says.
+MACHINE_ONLY = (
+    "other machines, options and key sizes than these; what a core does ahead of a branch that it guessed wrong; and more about "
+    "the time of instructions than the machine file states"
+)
 
 
 def run(
     cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None
 ) -> dict[str, Any]:
-    """The audit of one variant, as ``--json`` prints it, for one key size or all it has."""
+    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has."""
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)
-    if chosen.sources[0].suffix != ".wasm":
-        debug = replace(chosen, flags=(*chosen.flags, *DEBUG))
-        cipher = replace(cipher, variants={**cipher.variants, chosen.name: debug})
-    module = engine.module(cipher, chosen.name, cc)
+    module = engine.module(with_lines(cipher, chosen), chosen.name, cc)
     sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
     iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
     answer = json.loads(_core.audit(module.wasm, sizes, iv_bits))
-    texts: dict[str, list[str]] = {}
-    findings = [_finding(finding, texts) for finding in answer.pop("findings")]
+    findings = _merged(answer.pop("findings"))
     return {
-        "cipher": cipher.name,
-        "variant": chosen.name,
+        **_head(cipher, chosen, "module", answer["clean"]),
         "key_bits": sizes,
         "iv_bits": iv_bits,
         **answer,
-        "findings": _merged(findings),
+        "findings": findings,
     }
+
+
+def on_machines(cipher: Cipher, variant: str | None, machines: Sequence[str], options: engine.Options) -> dict[str, Any]:
+    """The audit of the machine code that `run` measures with the same options, as ``--json`` prints it."""
+    chosen = cipher.variant(variant)
+    audits = []
+    for machine in machines:
+        module = engine.suited(engine.module(cipher, chosen.name, options.cc), machine, options)
+        small = module.origin.get("flags", ())[-len(engine.SMALL) :] == list(engine.SMALL)
+        debug = engine.module(with_lines(cipher, chosen), chosen.name, options.cc, small=small)
+        answer = engine.audit(module, debug.wasm, machine, options)
+        audits.append({**answer, "findings": _merged(answer["findings"])})
+    clean = all(audit["clean"] for audit in audits)
+    return {**_head(cipher, chosen, "machine", clean), "clean": clean, "audits": audits}
+
+
+def _head(cipher: Cipher, variant: Variant, scope: str, clean: bool) -> dict[str, Any]:
+    return {
+        "cipher": cipher.name,
+        "variant": variant.name,
+        "scope": scope,
+        "claimed": variant.constant_time,
+        "contradicted": variant.constant_time is True and not clean,
+        "not_looked_at": MODULE_ONLY if scope == "module" else MACHINE_ONLY,
+    }
+
+
+def contradiction(cipher: Cipher, variant: str | None, where: str = "") -> str:
+    """What is said to a manifest whose promise is not kept."""
+    chosen = cipher.variant(variant)
+    return (
+        f"{paths.shown(cipher.path)} says constant_time = true of variant {chosen.name}, and that is not so{where}: "
+        "secrets decide its time"
+    )
+
+
+def with_lines(cipher: Cipher, variant: Variant) -> Cipher:
+    """The cipher with that variant compiled for line tables too; a module stays as it is."""
+    if variant.sources[0].suffix == ".wasm":
+        return cipher
+    debug = replace(variant, flags=(*variant.flags, *DEBUG))
+    return replace(cipher, variants={**cipher.variants, variant.name: debug})
+
+
+def findings(audit: dict[str, Any]) -> list[dict[str, Any]]:
+    """The findings of an audit as rows; those of machine code say whose."""
+    if audit["scope"] == "module":
+        return audit["findings"]
+    where = ("machine", "direction", "blocks", "key_bits")
+    return [{**{key: one[key] for key in where}, **finding} for one in audit["audits"] for finding in one["findings"]]
 
 
 def _finding(finding: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, Any]:
@@ -68,10 +130,12 @@ def _finding(finding: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, 
     return {**finding, "file": file, "text": text}
 
 
-def _merged(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merged(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One entry for each kind, function and line, however many instructions it has."""
     merged: dict[tuple, dict[str, Any]] = {}
-    for finding in findings:
+    texts: dict[str, list[str]] = {}
+    for finding in (_finding(one, texts) for one in found):
+        name = finding.pop("instruction", None)
         place = finding["line"] if finding["file"] else finding["offset"]
         key = (finding["file"] or "", place, finding["kind"], finding["function"])
         if key in merged:
@@ -79,29 +143,58 @@ def _merged(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
             merged[key]["instructions"] += 1
         else:
             merged[key] = {**finding, "instructions": 1}
+            if name is not None:
+                merged[key]["names"] = []
+        if name is not None and name not in merged[key]["names"]:
+            merged[key]["names"].append(name)
     return [merged[key] for key in sorted(merged)]
 
 
 def text(audit: dict[str, Any]) -> str:
-    """The verdict in words, then a line for each finding."""
+    """The verdict in words, with what it is about, then a line for each finding."""
     name = f"{audit['cipher']}/{audit['variant']}"
+    if audit["scope"] == "machine":
+        return "\n\n".join([*(_on_machine(name, one) for one in audit["audits"]), f"Not looked at: {MACHINE_ONLY}."])
     keys = ", ".join(map(str, audit["key_bits"]))
-    findings = audit["findings"]
-    if not findings:
+    if not audit["findings"]:
         return (
-            f"{name} is clean: no branch or address depends on key or message.\n"
+            f"{name} is clean as a module: no branch, address or division depends on key or message.\n"
             f"Shown for keys of {keys} bits in {audit['runs']} runs; {audit['reached']} of {audit['sites']} loads, "
-            "stores and divisions were reached."
+            f"stores and divisions were reached.\nLooked at was {MODULE_ONLY}."
         )
-    counts = {kind: sum(f["kind"] == kind for f in findings) for kind in KINDS}
-    plural = {"branch": "branches", "address": "addresses", "indirect-call": "indirect calls", "division": "divisions"}
-    parts = [f"{n} {KINDS[kind] if n == 1 else plural[kind]}" for kind, n in counts.items() if n]
+    return f"{_verdict(name, audit['findings'])}\nLooked at was {MODULE_ONLY}.\n\n{_table(audit['findings'])}"
+
+
+def _on_machine(name: str, audit: dict[str, Any]) -> str:
+    mode = " in feedback mode" if audit["blocks"] == "single" else ""
+    what = f"{name} on {audit['machine']}"
+    how = (
+        f"Shown for {audit['direction']}{mode} with keys of {audit['key_bits']} bits and messages of "
+        f"{', '.join(map(str, sorted(set(audit['bytes']))))} bytes; {audit['reached']} of {audit['sites']} loads, stores, branches and "
+        "instructions of varying time in the functions that ran were reached."
+    )
+    if not audit["findings"]:
+        return (
+            f"{what} is clean: in the machine code no branch, no address and no time of an instruction depends on key or "
+            f"message.\n{how}"
+        )
+    return f"{_verdict(what, audit['findings'])}\n{how}\n\n{_table(audit['findings'])}"
+
+
+def _verdict(name: str, found: list[dict[str, Any]]) -> str:
+    counts = {kind: sum(f["kind"] == kind for f in found) for kind in KINDS}
+    parts = [f"{n} {KINDS[kind][n != 1]}" for kind, n in counts.items() if n]
+    where = "line" if len(found) == 1 else "lines"
+    return f"{name} is not clean: {len(found)} {where} where key or message decide ({', '.join(parts)})."
+
+
+def _table(found: list[dict[str, Any]]) -> str:
+    named = any("names" in f for f in found)
     rows = [
-        (KINDS[f["kind"]], f["function"], _place(f), _short(f["text"] or "")) for f in findings
+        (KINDS[f["kind"]][0], *((" ".join(f["names"]),) if named else ()), f["function"], _place(f), _short(f["text"] or ""))
+        for f in found
     ]
-    where = "line" if len(findings) == 1 else "lines"
-    head = f"{name} is not clean: {len(findings)} {where} where key or message decide ({', '.join(parts)})."
-    return f"{head}\n\n{tables.text(('depends', 'function', 'where', 'source'), rows)}"
+    return tables.text(("depends", *(("instruction",) if named else ()), "function", "where", "source"), rows)
 
 
 def _place(finding: dict[str, Any]) -> str:

@@ -200,6 +200,16 @@ def assembly(module: Module, machine: str, options: Options) -> str:
     return _core.assemble(module.wasm, asked)
 
 
+def audit(module: Module, debug: bytes, machine: str, options: Options) -> dict[str, Any]:
+    """Where secrets decide the time of the program that would be measured.
+
+    ``debug`` is the same module with line tables, or the module itself.
+    """
+    options.check()
+    asked = request(module, machine, options, judged=False)
+    return json.loads(_core.audit_code(module.wasm, debug, asked))
+
+
 def exactly(module: Module, machine: str, options: Options) -> dict[str, Any] | None:
     """What an exact scheduler says of the program's loops, if it is to be asked."""
     if not options.optimal:
@@ -245,6 +255,7 @@ def request(
         "aligned": options.aligned,
         "optimise": options.optimise,
         "static": options.static,
+        "constant_time": module.variant.constant_time is True,
         "exact": exact,
         "schedules": [] if options.fresh else schedules.known(machine),
         "search": search,

@@ -56,6 +56,8 @@ def details(m: Measurement) -> str:
         ("limited by", m.bottleneck),
         ("verified", verdict(m)),
     ]
+    if (timing := constant_time(m)) is not None:
+        rows.append(("constant time", timing))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
@@ -111,6 +113,21 @@ def verdict(m: Measurement) -> str:
     compared = m.get("verified_bytes", m.bytes)
     part = "" if compared == m.bytes else f" after the first {compared} bytes, the rest was not compared"
     return f"yes: output and memory equal the reference interpreter's{part}; {vectors}"
+
+
+def constant_time(m: Measurement) -> str | None:
+    """Does its time depend on secrets? None where nobody looked."""
+    leaks = m.get("leaks")
+    if leaks is None:
+        return None
+    if leaks["places"]:
+        from .audit import KINDS
+
+        parts = [f"{n} {KINDS[kind][n != 1]}" for kind, n in leaks["kinds"].items() if n]
+        return f"no: key or message decide {', '.join(parts)} of the machine code"
+    if m.constant_time is None:
+        return f"not known: {leaks['unknown']}"
+    return f"yes: no branch, address or time of an instruction depends on key or message in {leaks['bytes']} bytes"
 
 
 def summary(measurements: Sequence[Measurement]) -> str:

@@ -95,6 +95,9 @@ def timing_class(name: str, members: list[dict[str, Any]]) -> str:
         costs.append(f"keeps its unit {first['unit_cycles']} cycles")
     if any(m["kind"] == "Branch" for m in members):
         costs.append(f"{first['taken_cycles']} cycles more when taken, {first['untaken_cycles']} when not")
+    varies = [name for m in members for name in m["varies_with"]]
+    if varies:
+        costs.append(f"hardware takes a time that depends on {', '.join(dict.fromkeys(varies))}")
     if first["units"]:
         costs.append(f"on {' or '.join(first['units'])}")
     head = filled(f"{name}: {'; '.join(costs)}", after=4)

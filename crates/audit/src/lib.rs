@@ -43,10 +43,14 @@
 //!   Multiplication, and shifts by a secret amount, are taken to have a
 //!   constant time, which small processors do not all give them.
 
+pub mod code;
 pub mod lines;
 pub mod machine;
+pub mod masks;
 mod report;
+pub mod semantics;
 pub mod taint;
+pub mod tracker;
 
 pub use report::{Finding, Kind, Report};
 
@@ -252,6 +256,7 @@ impl<'a> Auditor<'a> {
                     file,
                     line,
                     times,
+                    instruction: None,
                 }
             })
             .collect();

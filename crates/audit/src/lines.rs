@@ -58,6 +58,15 @@ impl Lines {
         lines
     }
 
+    /// The table of `debug`, a module with the same code as `wasm`; empty where the code differs.
+    /// Debugging information stands behind the code and moves none of it.
+    pub fn of_same_code(wasm: &[u8], debug: &[u8]) -> Lines {
+        match (code(wasm), code(debug)) {
+            (Some(a), Some(b)) if a == b => Lines::read(debug),
+            _ => Lines::default(),
+        }
+    }
+
     /// File and line of the code at a module offset.
     pub fn find(&self, offset: u32) -> Option<(&str, u32)> {
         let address = u64::from(offset).checked_sub(self.code_start)?;
@@ -131,4 +140,13 @@ fn path(
         whole.push_str(part);
     }
     Ok(whole)
+}
+
+/// Where the code section's contents start, and what they are.
+fn code(wasm: &[u8]) -> Option<(u64, &[u8])> {
+    let section = Parser::new(0).parse_all(wasm).find_map(|payload| match payload {
+        Ok(Payload::CodeSectionStart { unchecked_range, .. }) => Some(unchecked_range),
+        _ => None,
+    })?;
+    Some((section.start, wasm.get(section.start as usize..section.end as usize)?))
 }

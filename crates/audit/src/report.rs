@@ -14,6 +14,12 @@ pub enum Kind {
     IndirectCall,
     /// A division or remainder, whose time depends on its operands on most machines.
     Division,
+    /// In machine code: the target of a jump, call or return through a register.
+    IndirectJump,
+    /// There: a load or store that is done or not, by its predicate.
+    PerhapsAccess,
+    /// There: an operand of an instruction whose time depends on it, as the machine file says.
+    Timing,
 }
 
 /// One place where a secret decides.
@@ -28,6 +34,9 @@ pub struct Finding {
     pub line: Option<u32>,
     /// How often it happened in all runs.
     pub times: u64,
+    /// Of machine code: the instruction's name in the machine file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
 }
 
 /// The answer of an audit.

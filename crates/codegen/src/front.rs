@@ -128,7 +128,7 @@ impl<'a> Front<'a> {
             overflow: self.overflow,
         };
         shape::pass_in_memory(&mut func, convention);
-        if m.codegen.select == Selection::Branch {
+        if m.codegen.select == Selection::Branch && !options.straight_selects {
             branches::lower(&mut func);
         }
         legalise::legalise(&mut func, m, self.matcher, options.throughput)?;

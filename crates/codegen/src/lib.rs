@@ -102,6 +102,9 @@ pub struct Options {
     /// Much independent work hides latency: code with fewer slots is better even
     /// if it takes longer. Which of the two is better depends on the machine.
     pub throughput: bool,
+    /// Selections are never made branches, whatever the machine file says: a cipher that is
+    /// to take the same time for all secrets is compiled so.
+    pub straight_selects: bool,
     /// Loops are left as they stand: neither prologue nor epilogue.
     pub plain_loops: bool,
     /// Most instructions of straight code that issue together; 0: as many as fit. Fewer

@@ -449,6 +449,7 @@ impl Builder<'_> {
             dest_latency: self.dest_latency(timing, &operands, &semantics)?,
             taken_cycles: int(timing, "taken_cycles").unwrap_or(0),
             untaken_cycles: int(timing, "untaken_cycles").unwrap_or(0),
+            varies_with: self.varies_with(timing, &operands)?,
             delay_slots,
             annul,
             bytes,
@@ -533,6 +534,31 @@ impl Builder<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// What an instruction of this timing takes longer or shorter for.
+    fn varies_with(&self, timing: &Tree, operands: &[Operand]) -> Result<Vec<Dest>, FileError> {
+        let mut out = Vec::new();
+        for node in timing.get("varies_with").and_then(Node::as_list).unwrap_or_default() {
+            let name = node.as_str().unwrap_or_default();
+            match (operands.iter().position(|o| o.name == name), self.reg_names.get(name)) {
+                (Some(i), _) => out.push(Dest::Operand(i)),
+                (None, Some(&r)) => out.push(Dest::Fixed(r)),
+                // A timing serves many instructions: an operand of another one is fine.
+                (None, None) if self.some_instruction_has(name) => {}
+                (None, None) => {
+                    let known = operands.iter().map(|o| o.name.as_str()).chain(self.reg_names.keys().map(String::as_str));
+                    let error = node.place.error(format!("`{name}` is no operand and no register"));
+                    return Err(error.mend_opt(did_you_mean(name, known)));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn some_instruction_has(&self, operand: &str) -> bool {
+        let has = |t: &Tree| t.table("operands").is_some_and(|o| o.get(operand).is_some());
+        self.some_format_has(operand) || self.section("instructions").any(|(_, _, t)| has(t))
     }
 
     fn some_format_has(&self, operand: &str) -> bool {

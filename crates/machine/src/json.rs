@@ -211,6 +211,7 @@ impl Machine {
             "unit_cycles": i.unit_cycles,
             "taken_cycles": i.taken_cycles,
             "untaken_cycles": i.untaken_cycles,
+            "varies_with": i.varies_with.iter().map(dest).collect::<Vec<_>>(),
             "delay_slots": i.delay_slots,
             "annul": i.annul,
             "bytes": i.bytes,

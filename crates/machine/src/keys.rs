@@ -152,6 +152,11 @@ static TIMING: &[Key] = &[
     may("uop_units", Kind::Texts, "on machines with `[core]`: units that another micro-operation each takes for a cycle"),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
+    may(
+        "varies_with",
+        Kind::Texts,
+        "operands and registers whose values decide how long the hardware takes; the cycles stated are one case (none)",
+    ),
 ];
 
 static INSTRUCTION: &[Key] = &[

@@ -160,6 +160,8 @@ pub struct Instr {
     /// Extra cycles when a branch is taken (or not), beyond `issue_cycles`.
     pub taken_cycles: u32,
     pub untaken_cycles: u32,
+    /// What the hardware's time depends on, by value. The cycles here are one case.
+    pub varies_with: Vec<crate::sem::Dest>,
     /// Branches: instructions after it that execute before the target does.
     pub delay_slots: u8,
     /// Branches: the delay slot is skipped when the branch is not taken.

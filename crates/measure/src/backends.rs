@@ -7,7 +7,8 @@ use ciphermill_ooo::Sampling;
 use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
-use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats};
+use ciphermill_audit::tracker::Tracker;
+use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats, Stop};
 use std::sync::Arc;
 
 impl Target for Reference {
@@ -70,6 +71,17 @@ impl Simulated {
             .export(call.export)
             .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
+    }
+
+    /// Make a call with masks beside it; inside, why it did not return.
+    pub fn watched(&mut self, call: &Call, tracker: &mut Tracker<'_>) -> Result<Result<(), String>, MeasureError> {
+        let func = self.sim.program().export(call.export);
+        let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
+        match tracker.call(&mut self.sim, func, &call.args) {
+            Ok(_) => Ok(Ok(())),
+            Err(Stop::OutOfFuel) => Ok(Err("too long to be followed".to_owned())),
+            Err(stop) => Err(MeasureError::internal(stop)),
+        }
     }
 
     /// Time only windows from now on, on machines with such a core.

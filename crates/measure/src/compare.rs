@@ -28,6 +28,8 @@ pub struct Outcome {
     pub failure: Option<String>,
     /// Bytes of the message after which the two were compared.
     pub compared: u32,
+    /// Bundles that the measured calls ran, by number.
+    pub ran: Vec<bool>,
 }
 
 /// Run a plan on both.
@@ -65,6 +67,7 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     let mut failure = differ(&machine, &results, (&judged.results, &judged.memory));
     run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
     let stats = machine.stats();
+    let ran = machine.bundle_counts().iter().flatten().flatten().map(|&n| n > 0).collect();
     let mut passes = Vec::with_capacity(plan.passes.len());
     if let Some((theirs, memory)) = &judged.passes {
         let mut results = Vec::with_capacity(plan.passes.len());
@@ -77,12 +80,12 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
         failure = failure.or_else(again);
     }
     let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
-    Ok(Outcome { stats, passes, idle, failure, compared })
+    Ok(Outcome { stats, passes, idle, failure, compared, ran })
 }
 
 /// What the reference interpreter makes of a plan's first `calls` measured
 /// calls, now or the last time.
-fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
+pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
     let made = || {
         let mut judge = reference(wasm, plan.limit)?;
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;

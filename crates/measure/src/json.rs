@@ -115,6 +115,15 @@ pub fn assemble(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     Ok(ciphermill_program::asm::print(&program))
 }
 
+/// Follow secrets through the program that a [`crate::Request`] would measure; an
+/// [`crate::Audit`]. `debug` is the same module with line tables, or the same.
+///
+/// # Errors
+/// As [`crate::audit`]; and for a request that is not one.
+pub fn audit(wasm: &[u8], debug: &[u8], request: &str) -> Result<String, MeasureError> {
+    text(&crate::audit(wasm, debug, &parse(request)?)?)
+}
+
 /// A machine, resolved.
 ///
 /// # Errors

@@ -37,6 +37,7 @@ mod inputs;
 mod interface;
 pub mod json;
 mod kernel;
+mod leaks;
 mod margins;
 mod measure;
 mod measurement;
@@ -58,8 +59,9 @@ mod view;
 
 pub use error::MeasureError;
 pub use explain::{Explanation, explain};
+pub use leaks::{Audit, audit};
 pub use measure::measure;
-pub use measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
+pub use measurement::{Bounds, Breakdown, Leaks, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Trace, VectorReport};
 pub use sheet::{SheetRequest, Turn, sheet};

@@ -7,6 +7,7 @@ use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
+use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
@@ -58,12 +59,12 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
     let first = wanted.first(bytes);
     let both = first == bytes && sampling.is_none();
     let plan = if both { wanted.plan(bytes, 1)? } else { Plan::new(&at, work, bytes)? };
-    let Outcome { stats: whole, failure, passes, idle, compared } = sampled(wasm, program, &plan, sampling)?;
+    let Outcome { stats: whole, failure, passes, idle, compared, ran } = sampled(wasm, program, &plan, sampling)?;
     let whole = &whole;
     // The ragged end of a message costs a whole block of keystream.
     let blocks_run = f64::from(bytes.div_ceil(unit));
     let each = (whole.instructions as f64 / blocks_run) as u64;
-    let message = both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared });
+    let message = both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared, ran: Vec::new() });
     let (steady, again) = wanted.find(first, message, each)?;
     let cycles_per_block = steady.slope(|s| s.cycles);
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
@@ -122,6 +123,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         None => None,
     };
     let cycles_per_byte = cycles_per_block / f64::from(unit);
+    let leaks = leaks::brief(wasm, &chosen, &interface, work, (unit, bytes), &ran)?;
 
     Ok(Measurement {
         cipher: request.cipher.clone(),
@@ -161,6 +163,8 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         bounds,
         loops: loops(program, whole),
         pipeline,
+        constant_time: leaks.constant_time(),
+        leaks,
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,
@@ -358,7 +362,7 @@ pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<Recorded>, MeasureE
     Ok(chosen(wasm, request)?.program.records)
 }
 
-fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
+pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;

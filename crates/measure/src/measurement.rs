@@ -9,6 +9,7 @@ use crate::request::Goal;
 use crate::resource::{Class, Share};
 use crate::steady::Lengths;
 use crate::view::Stages;
+use ciphermill_audit::Kind;
 use ciphermill_program::exact::Question;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -84,6 +85,10 @@ pub struct Measurement {
     /// The micro-operations that the request's `trace` named, in program order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Vec<Stages>>,
+    /// No branch, address or time of an instruction depends on key, IV or message in the
+    /// machine code; null: not known (`leaks.unknown` says why).
+    pub constant_time: Option<bool>,
+    pub leaks: Leaks,
     pub bottleneck: &'static str,
     pub why: String,
     pub code_bytes: u64,
@@ -188,6 +193,30 @@ pub struct Bounds {
     /// Cycles per block that each unit, and each path between clusters or to
     /// memory, is taken; empty where the hardware chooses the unit.
     pub units: Vec<Share>,
+}
+
+/// Where secrets decide the time of the machine code, set-up included.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Leaks {
+    /// Instructions where they do, and by kind (as `audit --on` names them); no kinds
+    /// where nothing could be followed.
+    pub places: u32,
+    pub kinds: BTreeMap<Kind, u32>,
+    /// Length of the message that was followed.
+    pub bytes: u32,
+    /// Why nothing is known where no place was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+}
+
+impl Leaks {
+    /// The verdict.
+    pub fn constant_time(&self) -> Option<bool> {
+        match (self.places, &self.unknown) {
+            (0, Some(_)) => None,
+            (places, _) => Some(places == 0),
+        }
+    }
 }
 
 /// A software-pipelined loop.

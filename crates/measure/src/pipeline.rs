@@ -125,14 +125,16 @@ pub struct How<'a> {
     pub lean: Option<Lean>,
     /// How long is searched for good schedules.
     pub effort: Effort,
+    /// No selection becomes a branch.
+    pub straight_selects: bool,
 }
 
 impl How<'_> {
     /// As a request has it, in the plainest form.
     pub fn of(request: &Request) -> How<'_> {
-        let Request { level, aligned, search, schedules: records, .. } = request;
+        let Request { level, aligned, search, schedules: records, constant_time: straight_selects, .. } = request;
         let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
-        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), lean: None, effort: Effort::Full }
+        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), lean: None, effort: Effort::Full, straight_selects: *straight_selects }
     }
 }
 
@@ -236,6 +238,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         aligned_params: aligned_params(),
         word_buffers: how.aligned || machine.issue.explicit,
         throughput: form.is_some_and(|form| form.throughput),
+        straight_selects: how.straight_selects,
         plain_loops: lean.is_some_and(|lean| !lean.pipelined),
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,

@@ -125,6 +125,9 @@ pub struct Request {
     /// The context's address stands in the code; see [`crate::context`].
     #[serde(default, rename = "static")]
     pub fixed: bool,
+    /// The cipher is said to take the same time for all secrets: no selection becomes a branch.
+    #[serde(default)]
+    pub constant_time: bool,
     /// An exact scheduler is asked about pipelined loops; what it said so far.
     #[serde(default)]
     pub exact: Option<Exact>,

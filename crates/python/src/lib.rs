@@ -108,6 +108,12 @@ fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> 
     })
 }
 
+/// The same of the machine code that a request would measure; `debug` has the line tables.
+#[pyfunction]
+fn audit_code(py: Python<'_>, wasm: &[u8], debug: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::audit(wasm, debug, request))
+}
+
 /// A native shared library under this computer's counters; request and answer are JSON.
 ///
 /// It runs foreign machine code in this process.
@@ -169,6 +175,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
+    m.add_function(wrap_pyfunction!(audit_code, m)?)?;
     m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;

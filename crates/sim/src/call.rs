@@ -7,7 +7,7 @@
 
 use crate::engine::{Halt, RETURN_TO};
 use crate::memory::Fault;
-use crate::step::NoWatch;
+use crate::step::{NoWatch, Stepper, Watch};
 use crate::windows::POISON;
 use crate::{Core, Simulator, Stop};
 use ciphermill_ir::ops::mask;
@@ -50,9 +50,27 @@ impl Simulator {
         };
         let results = self.leave(func, args, run.map(|_| ()));
         if let Core::Exposed(stepper) = &mut self.core {
-            stepper.drain(&mut self.state);
+            stepper.drain(&mut self.state, &mut NoWatch);
         }
         results
+    }
+
+    /// Call a function bundle by bundle, with `watch` beside it. Values are those of
+    /// [`Simulator::call`]; no time passes, and the counts of [`Simulator::stats`] stay.
+    ///
+    /// # Errors
+    /// As [`Simulator::call`].
+    pub fn watched(&mut self, func: u32, args: &[u64], watch: &mut impl Watch) -> Result<Vec<u64>, Stop> {
+        self.start()?;
+        let entry = self.prepare(func, args)?;
+        let mut stepper = Stepper::new(&self.program, &self.map, false).map_err(Stop::Internal)?;
+        let windows = (self.state.windows.overflows, self.state.windows.underflows);
+        let fuel = self.options.max_instructions;
+        let run = stepper.call(&self.program, &self.map, &mut self.state, entry, fuel, watch);
+        (self.state.windows.overflows, self.state.windows.underflows) = windows;
+        let results = self.leave(func, args, run.map(|_| ()))?;
+        stepper.drain(&mut self.state, watch);
+        Ok(results)
     }
 
     /// Set registers and overflow words up; the bundle to start at.

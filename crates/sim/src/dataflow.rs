@@ -21,9 +21,10 @@
 //! often each instruction ran.
 
 use crate::code::CodeMap;
+use crate::exec::State;
 use crate::flatten::Flow;
 use crate::hazard::BundleTiming;
-use crate::step::{Access, Stepper, Watch};
+use crate::step::{Access, NoWatch, Stepper, Watch};
 use crate::sums::{self, Sum};
 use crate::uses::reads;
 use crate::xop::Slot;
@@ -244,7 +245,7 @@ fn only_loads(instr: &Instr) -> bool {
 }
 
 impl Watch for Tracker<'_> {
-    fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access]) {
+    fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access], _: &State) {
         let bundle = self.map.bundle(self.program, n);
         let machine = &self.program.machine;
         let mut found = Vec::with_capacity(bundle.insts.len());
@@ -316,7 +317,7 @@ impl Simulator {
         let out = tracker.out;
         (self.state.windows.overflows, self.state.windows.underflows) = windows;
         let results = self.leave(func, args, run.map(|_| ()))?;
-        stepper.drain(&mut self.state);
+        stepper.drain(&mut self.state, &mut NoWatch);
         Ok((results, out))
     }
 }

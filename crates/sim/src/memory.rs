@@ -223,6 +223,28 @@ impl Memory {
         self.readonly.iter().any(|r| addr < u64::from(r.end) && addr + bytes > u64::from(r.start))
     }
 
+    /// The bytes that a load of `bytes` (1, 2, 4 or 8) at `addr` would find, wherever the
+    /// address is; `None` outside memory. Nothing is counted.
+    pub fn peek(&self, addr: u32, bytes: u8, big: bool) -> Option<u64> {
+        let (array, base) = match addr {
+            a if a >= STACK_BASE => (&self.stack, STACK_BASE),
+            a if a >= SYSTEM_BASE => (&self.system, SYSTEM_BASE),
+            _ => (&self.linear, 0),
+        };
+        let at = u64::from(addr - base);
+        match (bytes, big) {
+            (1, false) => slice::<1, false>(array, at).map(get::<1, false>),
+            (2, false) => slice::<2, false>(array, at).map(get::<2, false>),
+            (4, false) => slice::<4, false>(array, at).map(get::<4, false>),
+            (8, false) => slice::<8, false>(array, at).map(get::<8, false>),
+            (1, true) => slice::<1, true>(array, at).map(get::<1, true>),
+            (2, true) => slice::<2, true>(array, at).map(get::<2, true>),
+            (4, true) => slice::<4, true>(array, at).map(get::<4, true>),
+            (8, true) => slice::<8, true>(array, at).map(get::<8, true>),
+            _ => None,
+        }
+    }
+
     /// Word of the system area, or `None` outside it.
     pub fn system_word(&self, offset: usize, bytes: usize) -> Option<u64> {
         (offset + bytes <= self.system.len()).then(|| fetch(&self.system, offset, bytes))

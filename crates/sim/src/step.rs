@@ -39,8 +39,11 @@ pub struct Access {
 
 /// Follows a run, bundle by bundle.
 pub trait Watch {
-    /// A bundle executed with these accesses. Its register writes come later.
-    fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access]);
+    /// A bundle is about to execute: registers and memory are as its instructions read them.
+    fn before(&mut self, _n: u32, _state: &State) {}
+    /// A bundle executed with these accesses. Its register writes come later; what they
+    /// write stands in the slots of `state` that `flow` names.
+    fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access], state: &State);
     /// The write of `flow.writes[which]` of the bundle that issued as number
     /// `serial` landed in `reg`.
     fn landed(&mut self, reg: Slot, serial: u64, which: usize);
@@ -52,7 +55,7 @@ pub trait Watch {
 pub struct NoWatch;
 
 impl Watch for NoWatch {
-    fn issued(&mut self, _: u32, _: &BundleTiming, _: &Flow, _: &[Access]) {}
+    fn issued(&mut self, _: u32, _: &BundleTiming, _: &Flow, _: &[Access], _: &State) {}
     fn landed(&mut self, _: Slot, _: u64, _: usize) {}
     fn rotated(&mut self, _: std::ops::Range<usize>) {}
 }
@@ -237,6 +240,7 @@ impl Stepper {
                 (first..=last).for_each(|line| icache.read_line(line));
             }
             recorder.accesses.clear();
+            watch.before(n, state);
             let exit = if self.big {
                 exec::run::<true, _>(&self.code, step.code, state, &mut recorder)
             } else {
@@ -260,7 +264,7 @@ impl Stepper {
             if self.cross_stall > 0 && step.timing.crossing.iter().any(|r| self.fresh.contains(&state.pool.register(*r))) {
                 self.tally.stalls.cross += u64::from(self.cross_stall);
             }
-            watch.issued(n, &step.timing, &step.flow, &recorder.accesses);
+            watch.issued(n, &step.timing, &step.flow, &recorder.accesses, state);
             if self.exposed && !pipes.take(&step.timing.units, now) {
                 return Err(Halt::Internal(format!("{}: a unit is still busy", map.describe(program, n))));
             }
@@ -349,9 +353,9 @@ impl Stepper {
     }
 
     /// Let every write still under way land: time passes after the call.
-    pub fn drain(&mut self, state: &mut State) {
+    pub fn drain(&mut self, state: &mut State, watch: &mut impl Watch) {
         self.pending.sort_by_key(|p| p.due);
-        self.land(state, u64::MAX, &mut NoWatch);
+        self.land(state, u64::MAX, watch);
     }
 
     /// Zero all counts; caches keep their content.

@@ -52,6 +52,7 @@ def run(
     parquet: Parquet = None,
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
+    from .. import audit as auditing
     from .. import compare, engine, manifest, report
 
     check(json, csv, parquet)
@@ -102,8 +103,14 @@ def run(
         if isinstance(answer, Exception):
             complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
             status = 1 if 1 in (status, exit_code(answer)) else 2
-        elif not answer.verified:
+            continue
+        if not answer.verified:
             unverified(report.title(answer), answer.failure)
+            status = 1
+        if answer.constant_time is False and c.variant(v).constant_time:
+            places = answer.leaks["places"]
+            many = "1 instruction" if places == 1 else f"{places} instructions"
+            complain(f"{auditing.contradiction(c, v, f' on {machine}')} at {many}; `ciphermill audit --on` says which")
             status = 1
     raise typer.Exit(status)
 

@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
-from .options import CipherName, Compiler, Csv, Json, Parquet, Variant
-from .output import check, emit, say
+from .. import completion
+from .options import (
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, Optimise, Parquet, Set, Static, Unrolled, Variant, With, Without,
+    machines_of, split,
+)  # fmt: skip
+from .output import check, complain, emit, say
 
 
 def new(
@@ -28,24 +32,56 @@ def new(
 
 def audit(
     cipher: CipherName,
+    on: Annotated[
+        list[str],
+        typer.Option(
+            "--on", metavar="MACHINE", help="Look at the code that `run` measures on this machine; repeatable. Default: at the module alone.",
+            autocompletion=completion.machines,
+        ),
+    ] = [],
     variant: Variant = None,
     key_bits: Annotated[
-        int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has; 128 for a .c or .wasm.")
+        int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has, 128 for a .c or .wasm; with --on as `run`.")
     ] = None,
+    direction: Direction = None,
+    blocks: BlocksMode = None,
+    bytes: Annotated[int | None, typer.Option(metavar="N", help="With --on: the longest message. Default: 4096.")] = None,
+    jam: Jam = None,
+    unroll: Unrolled = None,
+    aligned: Aligned = False,
+    optimise: Optimise = "speed",
+    static: Static = False,
+    with_: With = [],
+    without: Without = [],
+    set: Set = [],
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when something depends on a secret.")] = False,
+    fresh: Fresh = False,
     cc: Compiler = "zig",
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
-    """List the branches and memory addresses that depend on key or message, by source line."""
+    """List what depends on key or message, by source line: branches, memory addresses, times of instructions."""
     from .. import audit as auditing
-    from .. import manifest
+    from .. import engine, manifest
+    from .._core import InputError
     from ..progress import waiting
 
     check(json, csv, parquet)
+    options = engine.Options(
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static,
+        with_=split(with_), without=split(without), set=tuple(set), fresh=fresh, cc=cc,
+    )  # fmt: skip
+    options.check()
+    if not on and options != engine.Options(key_bits=key_bits, cc=cc, with_=[], without=[]):
+        raise InputError("this option is about a machine's code; say which with --on MACHINE, or leave it out to audit the module")
+    found = manifest.find(cipher)
     with waiting("following the secrets"):
-        result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
-    if not emit(result, result["findings"], json, csv, parquet):
+        result = auditing.on_machines(found, variant, machines_of(on), options) if on else auditing.run(found, variant, cc, key_bits)
+    findings = auditing.findings(result)
+    if not emit(result, findings, json, csv, parquet):
         say(auditing.text(result))
-    raise typer.Exit(1 if strict and result["findings"] else 0)
+    if result["contradicted"]:
+        leaking = ", ".join(one["machine"] for one in result.get("audits", ()) if not one["clean"])
+        complain(auditing.contradiction(found, variant, f" on {leaking}" if leaking else ""))
+    raise typer.Exit(1 if result["contradicted"] or (strict and findings) else 0)

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from .. import library, paths, rtl
+from .. import library, paths, report, rtl
 from .._core import InputError
 from ..measurement import Measurement
 
@@ -61,6 +61,7 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "why": m.why,
         "bottleneck": m.bottleneck,
         "verified": m.verified,
+        "timing": report.constant_time(m),
         "vectors": provenance.get("vectors"),
         "kind": provenance.get("kind"),
         "version": provenance.get("ciphermill"),
@@ -85,6 +86,7 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "why": "",
         "bottleneck": None,
         "verified": None,
+        "timing": None,
         "vectors": None,
         "kind": m.provenance["kind"],
         "version": f"Yosys {m.provenance['yosys']}" + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),

@@ -84,7 +84,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             variant = cipher.variant(asked["variant"])
             rows[name] = {
                 "cipher": cipher.name, "title": cipher.title, "variant": variant.name, "kind": cipher.kind, "key_bits": asked["key_bits"],
-                "default": variant.name == cipher.default_variant, "constant_time": bool(variant.constant_time),
+                "default": variant.name == cipher.default_variant,
                 "trades": variant.trades or "", "cells": [],
             }  # fmt: skip
         cell: dict[str, Any] = {"machine": asked["on"], "value": None, "missing": None}
@@ -94,7 +94,8 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cell["missing"] = f"not verified: {m.failure}"
         else:
             ground, ink = colours.heat(m.cycles_per_byte, least, most)
-            cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m)}
+            cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m),
+                     "constant_time": m.get("constant_time") is True}  # fmt: skip
         rows[name]["cells"].append(cell)
     points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
     shown = [figures.roof("start-roof", points)]

@@ -57,6 +57,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         dest_latency: vec![],
         taken_cycles: 0,
         untaken_cycles: 0,
+        varies_with: vec![],
         delay_slots: 0,
         timing: String::new(),
         paths: vec![],

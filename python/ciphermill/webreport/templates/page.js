@@ -73,6 +73,7 @@
       ...block("Cycles spent on", some(e.breakdown) && entries(e.breakdown, (v) => `${number(v)} (${share(v / spent)})`)),
       ...block("Where it comes from", facts([
         ["verified", e.verified ? `output and memory equal the reference interpreter's; ${e.vectors ?? "no"} official vectors` : "NO"],
+        ["constant time", e.timing],
         ["kind", e.kind],
         ["machine file", e.machine.file],
         ["its hash", e.machine.hash],
@@ -143,14 +144,17 @@
       let count = 0;
       for (const row of rows) {
         const cells = $$("td[data-value]", row).filter((c) => !c.hidden);
-        const limited = cells.filter((c) => !wanted.get("limit") || c.dataset.limit === wanted.get("limit"));
-        cells.forEach((c) => c.classList.toggle("faint", !limited.includes(c)));
+        const constant = cells.filter((c) => !wanted.get("constant") || "constant" in c.dataset);
+        const limited = constant.filter((c) => !wanted.get("limit") || c.dataset.limit === wanted.get("limit"));
+        cells.forEach((c) => {
+          c.classList.toggle("out", !constant.includes(c));
+          c.classList.toggle("faint", !limited.includes(c));
+        });
         row.hidden = !(
           `${row.dataset.name} ${row.dataset.title}`.toLowerCase().includes(text) &&
           (!wanted.get("kind") || row.dataset.kind === wanted.get("kind")) &&
           (!wanted.get("default") || "default" in row.dataset) &&
-          (!wanted.get("constant") || "constant" in row.dataset) &&
-          (!wanted.get("limit") || limited.length > 0)
+          (!(wanted.get("constant") || wanted.get("limit")) || limited.length > 0)
         );
         count += !row.hidden;
       }
