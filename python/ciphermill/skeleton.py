@@ -80,7 +80,7 @@ default_variant = "plain"
 [variants.plain]
 sources = ["@SOURCE@"]
 trades = "nothing yet"    # what this variant gives, and what it takes
-constant_time = true      # does no branch or address depend on key or message? `ciphermill audit` finds out
+constant_time = true      # does no branch or address depend on key or message? `ciphermill audit` finds out, and `run` contradicts
 
 # One entry a file of test vectors. A measurement counts as verified only if they pass.
 [[vectors]]

@@ -17,6 +17,18 @@
 //! method of ctgrind (A. Langley, 2010) and TIMECOP, on WebAssembly instead of
 //! the host's code.
 //!
+//! # Machine code
+//!
+//! What a code generator makes of the module is another matter: it may turn a
+//! selection into a branch, and a machine may take its time over a division.
+//! [`tracker`] follows secrets through a program of machine code while the
+//! simulator executes it, by the semantics of the machine file ([`semantics`]);
+//! [`code`] says what was found. What counts there: conditional branches,
+//! addresses, targets of jumps through registers, loads and stores that a secret
+//! predicate decides about, and operands of which the machine file says that an
+//! instruction's time varies with them. Crate `measure` makes the runs, because
+//! it knows which program is measured and by which calls.
+//!
 //! # What a clean verdict means
 //!
 //! It is a proof for the lengths that were run, not a sample. If no branch of
@@ -38,10 +50,12 @@
 //! - **Masks are an upper bound.** `x ^ x` of a secret is called secret, and
 //!   so is every bit of a sum above the lowest secret one. A finding can be
 //!   false in principle.
-//! - **It is about the module.** A `select` is not a branch in WebAssembly; a
-//!   code generator may make one of it, a C compiler may make one of anything.
-//!   Multiplication, and shifts by a secret amount, are taken to have a
-//!   constant time, which small processors do not all give them.
+//! - **It is about the module, or about one machine's code.** A `select` is not
+//!   a branch in WebAssembly; a code generator may make one of it. In the module
+//!   every division counts, and multiplication and shifts by a secret amount are
+//!   taken to have a constant time; in machine code what the machine file says.
+//! - **Nothing is said of speculation**: what a core does ahead of a branch that
+//!   it guessed wrong, and takes back.
 
 pub mod code;
 pub mod lines;

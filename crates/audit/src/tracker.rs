@@ -9,7 +9,8 @@
 //! that the simulator says the values take: through delay slots, late results,
 //! register windows, rotating registers and the stack. There is no second
 //! simulator; what the evaluation makes is compared with what the simulator
-//! made, instruction by instruction ([`Tracker::fault`]).
+//! made, instruction by instruction ([`Tracker::fault`]). What touches no memory
+//! and reads nothing secret makes nothing secret, and is not evaluated.
 //!
 //! An instruction with a predicate is no branch: it takes its slot either way.
 //! Its results become secret with the predicate. A load or store with a secret
@@ -20,16 +21,17 @@ use crate::report::Kind;
 use crate::semantics::{Evaluator, Seen, Source, truth};
 use crate::taint::Word;
 use ciphermill_ir::SYSTEM_BASE;
-use ciphermill_machine::sem::{Dest, Stmt};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Endian, Instr, Machine, Reg};
 use ciphermill_program::layout::STACK_TOP;
 use ciphermill_program::{Inst, Operand, Program};
-use ciphermill_sim::code::CodeMap;
+use ciphermill_sim::code::{At, CodeMap};
 use ciphermill_sim::exec::State;
 use ciphermill_sim::flatten::Flow;
 use ciphermill_sim::hazard::BundleTiming;
 use ciphermill_sim::step::{Access, Watch};
-use ciphermill_sim::{Simulator, Stop};
+use ciphermill_sim::{Simulator, Stop, uses};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
@@ -49,6 +51,48 @@ struct Stored {
     perhaps: bool,
 }
 
+/// What an instruction writes to a register.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Its value, where it was evaluated.
+    bits: Option<u64>,
+    secret: u64,
+}
+
+impl From<Word> for Written {
+    fn from(word: Word) -> Written {
+        Written { bits: Some(word.bits), secret: word.secret }
+    }
+}
+
+/// What is known of an instruction before it runs.
+struct Known {
+    reads: SmallVec<[Reg; 6]>,
+    writes: SmallVec<[Reg; 2]>,
+    /// It touches no memory.
+    plain: bool,
+}
+
+impl Known {
+    fn of(machine: &Machine, inst: &Inst) -> Known {
+        let instr = &machine.instrs[usize::from(inst.instr.0)];
+        let mut known = Known { reads: inst.guard.into_iter().collect(), writes: SmallVec::new(), plain: true };
+        for stmt in &instr.semantics {
+            uses::statement_reads(inst, stmt, &mut |r| known.reads.push(r));
+            match stmt {
+                Stmt::Assign { dest, .. } => {
+                    let written = uses::dest_of(inst, dest).ok().filter(|r| !machine.regs[usize::from(r.0)].zero);
+                    known.writes.extend(written);
+                }
+                Stmt::Store { .. } => known.plain = false,
+                _ => {}
+            }
+        }
+        ciphermill_machine::for_each_expr(&instr.semantics, &mut |e| known.plain &= !matches!(e, Expr::Load { .. }));
+        known
+    }
+}
+
 /// The masks of a running program, and where they decided something.
 pub struct Tracker<'p> {
     program: &'p Program,
@@ -59,10 +103,12 @@ pub struct Tracker<'p> {
     saved: Vec<Vec<u64>>,
     pub memory: Masks,
     /// Masks of writes that have not all landed, and the serial of the first bundle's.
-    landing: VecDeque<Vec<u64>>,
+    landing: VecDeque<SmallVec<[u64; 2]>>,
     first: u64,
+    /// Instructions that have run, by bundle.
+    known: Vec<Vec<Known>>,
     /// What the bundle under way writes.
-    writes: Vec<Word>,
+    writes: Vec<Written>,
     stores: Vec<Stored>,
     /// The last place in the module that was passed.
     passed: u32,
@@ -114,6 +160,7 @@ impl<'p> Tracker<'p> {
             memory: Masks::new(big),
             landing: VecDeque::new(),
             first: 0,
+            known: map.bundles.iter().map(|_| Vec::new()).collect(),
             writes: Vec::new(),
             stores: Vec::new(),
             passed: 0,
@@ -160,8 +207,8 @@ impl<'p> Tracker<'p> {
         (&self.map.bundle(self.program, spot.0).insts[usize::from(spot.1)], self.map.bundles[spot.0 as usize].func)
     }
 
-    /// Its place in the module: its own, else that of what stands nearest before or behind it in its
-    /// block; for a function of the compiler's own that of what led there.
+    /// Its place in the module: its own; else of what made what a branch asks for, or of what
+    /// stands nearest before or behind it; for a function of the compiler's own that of what led there.
     fn place(&self, spot: Spot) -> u32 {
         let at = self.map.bundles[spot.0 as usize];
         let func = &self.program.funcs[at.func as usize];
@@ -169,10 +216,29 @@ impl<'p> Tracker<'p> {
             let block = func.blocks.get(b as usize);
             block.into_iter().flat_map(|b| &b.bundles).enumerate().flat_map(|(n, b)| b.insts.iter().map(move |i| (n as u32, i.loc)))
         };
-        let own = self.map.bundle(self.program, spot.0).insts[usize::from(spot.1)].loc;
-        let before = places(at.block).filter(|p| p.0 <= at.index && p.1 != 0).last().map(|p| p.1);
+        let inst = &self.map.bundle(self.program, spot.0).insts[usize::from(spot.1)];
+        let before = || places(at.block).filter(|p| p.0 <= at.index && p.1 != 0).last().map(|p| p.1);
         let behind = || (at.block..at.block + 2).flat_map(places).find(|p| p.1 != 0).map(|p| p.1);
-        [Some(own).filter(|&l| l != 0), before].into_iter().flatten().next().or_else(behind).unwrap_or(self.passed)
+        let own = Some(inst.loc).filter(|&loc| loc != 0);
+        own.or_else(|| self.asked(inst, at)).or_else(before).or_else(behind).unwrap_or(self.passed)
+    }
+
+    /// The place of the last instruction before a branch that wrote what its condition reads.
+    fn asked(&self, branch: &Inst, at: At) -> Option<u32> {
+        let machine = &self.program.machine;
+        let mut read: Vec<Reg> = Vec::new();
+        for stmt in &machine.instrs[usize::from(branch.instr.0)].semantics {
+            if let Stmt::Goto { cond: Some(cond), .. } = stmt {
+                uses::reads(branch, cond, &mut |r| read.push(r));
+            }
+        }
+        let writes = |inst: &&Inst| {
+            let assigns = |s: &Stmt| matches!(s, Stmt::Assign { dest, .. } if uses::dest_of(inst, dest).is_ok_and(|r| read.contains(&r)));
+            machine.instrs[usize::from(inst.instr.0)].semantics.iter().any(assigns)
+        };
+        let block = &self.program.funcs[at.func as usize].blocks[at.block as usize];
+        let before = block.bundles[..=at.index as usize].iter().rev().flat_map(|b| b.insts.iter().rev());
+        before.filter(writes).map(|i| i.loc).next().filter(|&loc| loc != 0)
     }
 
     fn note(&mut self, spot: Spot, kind: Kind) {
@@ -228,12 +294,13 @@ impl<'p> Tracker<'p> {
                     let old = here.register(r);
                     let made = if done || open { run.eval(value) } else { None };
                     let made = made.map(|w| w.low(machine.files[info.file].bits.into()));
-                    self.writes.push(match (done, open) {
+                    let written = match (done, open) {
                         (true, true) => made.unwrap_or(UNKNOWN).or(Some(old)),
                         (true, false) => made.unwrap_or(UNKNOWN),
                         (false, true) => old.or(made),
                         (false, false) => old,
-                    });
+                    };
+                    self.writes.push(written.into());
                 }
                 _ if !done && !open => {}
                 Stmt::Let { temp, value } => {
@@ -304,9 +371,11 @@ impl<'p> Tracker<'p> {
 
     /// Does the simulator say the same of the bundle?
     fn compare(&mut self, n: u32, flow: &Flow, accesses: &[Access], state: &State) {
-        let values = flow.writes.iter().map(|w| state.pool.values[usize::from(w.value)]);
+        let values = flow.writes.iter().zip(&self.writes);
+        let mut values = values.filter_map(|(w, made)| Some((state.pool.values[usize::from(w.value)], made.bits?)));
         let stores = accesses.iter().filter(|a| a.store).map(|a| (a.addr, a.bytes));
-        let same = values.eq(self.writes.iter().map(|w| w.bits))
+        let same = flow.writes.len() == self.writes.len()
+            && values.all(|(theirs, ours)| theirs == ours)
             && stores.eq(self.stores.iter().filter(|s| s.done).map(|s| (s.addr, s.bytes)));
         if !same && self.fault.is_none() {
             self.fault = Some(format!("{}: its evaluation and its execution differ", self.map.describe(self.program, n)));
@@ -323,11 +392,24 @@ impl Watch for Tracker<'_> {
         self.writes.clear();
         self.stores.clear();
         let program = self.program;
+        let bundle = self.map.bundle(program, n);
+        let mut known = std::mem::take(&mut self.known[n as usize]);
+        if known.is_empty() {
+            known = bundle.insts.iter().map(|inst| Known::of(&program.machine, inst)).collect();
+        }
         let mut pc = u64::from(self.map.bundles[n as usize].addr);
-        for (slot, inst) in self.map.bundle(program, n).insts.iter().enumerate() {
-            self.step(state, (n, slot as u16), inst, pc);
+        for ((slot, inst), known) in bundle.insts.iter().enumerate().zip(&known) {
+            if known.plain && known.reads.iter().all(|r| self.registers[usize::from(r.0)] == 0) {
+                let done = inst.guard.is_none_or(|p| state.pool.values[usize::from(p.0)] != 0);
+                let secret = |r: &Reg| if done { 0 } else { self.registers[usize::from(r.0)] };
+                self.writes.extend(known.writes.iter().map(|r| Written { bits: None, secret: secret(r) }));
+                self.passed = if inst.loc != 0 { inst.loc } else { self.passed };
+            } else {
+                self.step(state, (n, slot as u16), inst, pc);
+            }
             pc += u64::from(inst.bytes(&program.machine));
         }
+        self.known[n as usize] = known;
         for s in self.stores.iter_mut().filter(|s| s.perhaps) {
             let old = state.memory.peek(s.addr, s.bytes, self.big);
             let old = old.map(|bits| Word { bits, secret: self.memory.read(s.addr, s.bytes) });

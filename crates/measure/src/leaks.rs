@@ -26,6 +26,7 @@ use ciphermill_audit::Finding;
 use ciphermill_audit::code::Followed;
 use ciphermill_audit::lines::Lines;
 use ciphermill_audit::tracker::Tracker;
+use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::Program;
 use serde::Serialize;
 
@@ -70,7 +71,7 @@ pub fn audit(wasm: &[u8], debug: &[u8], request: &Request) -> Result<Audit, Meas
     let (unit, bytes) = measure::message(&interface, request, work)?;
     let chosen = measure::chosen(wasm, request)?;
     let lengths = lengths(&interface, work, unit, chosen.jam, bytes);
-    let follow = Follow { wasm, chosen: &chosen, interface: &interface, work, limit: LONGEST };
+    let follow = Follow { wasm, chosen: &chosen, interface: &interface, work, limit: LONGEST, judged: true };
     let mut followed = Followed::default();
     for secrets in 0..SECRETS {
         follow.run(&lengths, secrets, &mut followed)?.map_err(MeasureError::Input)?;
@@ -109,7 +110,7 @@ pub(crate) fn brief(
     (unit, bytes): (u32, u32),
     ran: &[bool],
 ) -> Result<Leaks, MeasureError> {
-    let follow = Follow { wasm, chosen, interface, work, limit: LONGEST_BRIEF };
+    let follow = Follow { wasm, chosen, interface, work, limit: LONGEST_BRIEF, judged: false };
     let mut length = (BRIEF * chosen.jam * unit).min(bytes);
     loop {
         let mut followed = Followed::default();
@@ -146,6 +147,8 @@ struct Follow<'a> {
     interface: &'a Interface,
     work: Work,
     limit: u64,
+    /// Memory is compared with the reference interpreter's. The program of a measurement has been.
+    judged: bool,
 }
 
 impl Follow<'_> {
@@ -154,8 +157,10 @@ impl Follow<'_> {
     fn run(&self, lengths: &[u32], secrets: u32, followed: &mut Followed) -> Result<Result<(), String>, MeasureError> {
         let program: &Program = &self.chosen.program;
         let plan = self.plan(lengths, secrets)?;
-        let judged = compare::judge(self.wasm, &plan, plan.measured.len())?;
-        let mut machine = Simulated::new(program, judged.pages as u32, self.limit)?;
+        let judged = self.judged.then(|| compare::judge(self.wasm, &plan, plan.measured.len())).transpose()?;
+        let needed = u64::from(program.min_pages).max(plan.memory_bytes.div_ceil(PAGE_BYTES));
+        let pages = judged.as_ref().map_or(needed, |j| j.pages);
+        let mut machine = Simulated::new(program, pages as u32, self.limit)?;
         let mut tracker = Tracker::new(program).map_err(MeasureError::internal)?;
         for (addr, bytes) in &plan.writes {
             machine.write(*addr, bytes);
@@ -169,7 +174,7 @@ impl Follow<'_> {
         if let Some(fault) = tracker.fault {
             return Err(MeasureError::internal(fault));
         }
-        if machine.memory() != &judged.memory[..] {
+        if judged.is_some_and(|j| machine.memory() != &j.memory[..]) {
             return Err(MeasureError::internal("a run with masks left another memory than the reference's"));
         }
         followed.add(&tracker);
