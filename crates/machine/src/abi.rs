@@ -4,7 +4,7 @@
 //! named here. So each must mean what the section says it means.
 
 use crate::build::{Builder, int, nodes, text};
-use crate::error::{FileError, Place, did_you_mean, near_instruction};
+use crate::error::{FileError, did_you_mean, near_instruction};
 use crate::model::*;
 use crate::operands::expand;
 use crate::sem::{Dest, Expr, Stmt};
@@ -63,25 +63,70 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         return Err(place("callee_args")
             .error("caller and callee must agree on how many registers carry arguments and results"));
     }
-    let reserved = abi.scratch.iter().chain(&abi.globals).chain([&abi.stack_pointer]);
-    let zeros = zeros(b);
-    let roles = reserved.map(|r| ("reserved for the frame or globals", r)).chain(zeros.iter().map(|r| ("zero", r)));
-    // A call writes it, and a function that calls nothing returns through it.
-    let roles = roles.chain(abi.return_address.iter().map(|r| ("the return address", r)));
-    for (role, reg) in roles {
-        if abi.allocatable.contains(reg) {
-            let name = &b.regs[usize::from(reg.0)].name;
-            let error = named_at(t, "allocatable", name, whole).error(format!("`{name}` is {role}: it cannot be allocatable"));
-            return Err(error.mend("take it out of `allocatable`"));
-        }
-    }
+    roles(b, t, whole, &abi)?;
     Ok(abi)
 }
 
-/// Where a list names a register.
-fn named_at<'t>(t: &'t Tree, key: &str, name: &str, whole: &'t Node) -> &'t Place {
-    let all = expand(nodes(t, key)).unwrap_or_default();
-    all.into_iter().find(|(n, _)| n == name).map_or_else(|| &t.get(key).unwrap_or(whole).place, |(_, node)| &node.place)
+/// Where a register is named, by itself or in a list.
+fn named_at<'t>(t: &'t Tree, key: &str, name: &str) -> Option<&'t Node> {
+    let node = t.get(key)?;
+    let all = expand(node.as_list().unwrap_or_default()).unwrap_or_default();
+    Some(all.into_iter().find(|(n, _)| n == name).map_or(node, |(_, item)| item))
+}
+
+/// What registers of one role may not be besides, and that a word fits them.
+fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError> {
+    let zeros = zeros(b);
+    let one = std::slice::from_ref::<Reg>;
+    let none: &[Reg] = &[];
+    // A call writes the return address, and a function that calls nothing returns through it.
+    let kept: [(&str, &str, &[Reg]); 5] = [
+        ("scratch", "reserved for the frame", &abi.scratch),
+        ("globals", "reserved for globals", &abi.globals),
+        ("stack_pointer", "the stack pointer", one(&abi.stack_pointer)),
+        ("return_address", "the return address", abi.return_address.as_ref().map_or(none, one)),
+        ("", "zero", &zeros),
+    ];
+    let users: [(&str, &[Reg]); 8] = [
+        ("allocatable", &abi.allocatable),
+        ("args", &abi.args),
+        ("results", &abi.results),
+        ("callee_args", &abi.callee_args),
+        ("callee_results", &abi.callee_results),
+        ("globals", &abi.globals),
+        ("scratch", &abi.scratch),
+        ("stack_pointer", one(&abi.stack_pointer)),
+    ];
+    let forbids = |user: &str, key: &str| match user {
+        "allocatable" | "globals" => key != user,
+        "scratch" | "stack_pointer" => key.is_empty(),
+        _ => key != "scratch",
+    };
+    let name = |r: Reg| b.regs[usize::from(r.0)].name.as_str();
+    let at = |key: &str, r: Reg| named_at(t, key, name(r));
+    for (user, regs) in users {
+        for (key, role, others) in kept.iter().filter(|k| forbids(user, k.0)) {
+            let Some(&reg) = regs.iter().find(|r| others.contains(r)) else { continue };
+            // Whichever was stated last is at fault; what a file leaves out is what others say.
+            let place = b.last_stated([at(key, reg), at(user, reg)]).unwrap_or(&whole.place);
+            let error = place.error(format!("`{}` is {role}: it cannot be {}", name(reg), if user == "stack_pointer" { "the stack pointer".to_owned() } else { format!("in `{user}`") }));
+            return Err(error.mend(format!("take it out of `{user}`, or let another register be that")));
+        }
+    }
+    for (key, reg) in users.into_iter().flat_map(|(key, regs)| regs.iter().map(move |r| (key, *r))) {
+        let file = &b.files[b.regs[usize::from(reg.0)].file];
+        if file.bits != b.word {
+            let bits = b.top.table("registers").and_then(|r| r.table(&file.name)).and_then(|f| f.get("bits"));
+            let place = b.last_stated([bits, at(key, reg)]).unwrap_or(&whole.place);
+            let error = place.error(format!("`{}` is in `{key}`, but has {} bits, and a word has {}", name(reg), file.bits, b.word));
+            return Err(error.mend(format!("give `registers.{}` as many bits as a word, or name registers that have them", file.name)));
+        }
+    }
+    if !abi.frame_reserve.is_multiple_of(u32::from(b.word / 8)) {
+        let place = t.get("frame_reserve").map_or(&whole.place, |n| &n.place);
+        return Err(place.error(format!("`frame_reserve` must be whole words, multiples of {}", b.word / 8)));
+    }
+    Ok(())
 }
 
 fn zeros(b: &Builder) -> Vec<Reg> {
@@ -276,7 +321,8 @@ fn windows(b: &Builder, node: &Node) -> Result<Windows, FileError> {
         underflow_cycles: int(t, "underflow_cycles").unwrap_or(0),
     };
     if windows.ins.len() != windows.outs.len() {
-        return Err(node.place.error("as many ins as outs, please: the ones become the others"));
+        let place = b.last_stated([t.get("ins"), t.get("outs")]).unwrap_or(&node.place);
+        return Err(place.error(format!("{} `ins` and {} `outs`", windows.ins.len(), windows.outs.len())).mend("as many of one as of the other, please: these become those"));
     }
     Ok(windows)
 }

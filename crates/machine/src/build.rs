@@ -6,7 +6,7 @@
 //! never declared.
 
 use crate::clusters::{self, Clusters, Family};
-use crate::error::{FileError, did_you_mean, list};
+use crate::error::{FileError, Place, did_you_mean, list};
 use crate::gf2::BitMatrix;
 use crate::kind::{kind, matches_programs};
 use crate::load::Merged;
@@ -171,6 +171,16 @@ impl Builder<'_> {
         entries.filter_map(|e| e.node.as_table().map(|t| (e.key.as_str(), e, t)))
     }
 
+    /// Which file, of all that were read, states this; later ones have higher numbers.
+    pub fn layer(&self, node: &Node) -> Option<usize> {
+        self.merged.layers.iter().position(|file| Arc::ptr_eq(file, &node.place.file))
+    }
+
+    /// Where the last of several things that do not fit together was stated: that one is at fault.
+    pub fn last_stated<'n>(&self, nodes: impl IntoIterator<Item = Option<&'n Node>>) -> Option<&'n Place> {
+        nodes.into_iter().flatten().max_by_key(|n| self.layer(n)).map(|n| &n.place)
+    }
+
     /// The scope semantics are parsed in.
     pub fn scope<'s>(&'s self, operands: &'s [Operand]) -> Scope<'s> {
         Scope {
@@ -328,6 +338,14 @@ impl Builder<'_> {
             let Some(&first) = regs.first() else {
                 return Err(entry.place.error(format!("the class `{}` has no registers", entry.key)));
             };
+            let file = |r: &Reg| self.regs[usize::from(r.0)].file;
+            // Each cluster has a file for the same kind.
+            let clustered = |r: &Reg| self.files[file(r)].cluster != 0;
+            if let Some(other) = regs.iter().find(|r| file(r) != file(&first) && !(clustered(r) && clustered(&first))) {
+                let names = [first, *other].map(|r| &self.regs[usize::from(r.0)].name);
+                let error = entry.place.error(format!("`{}` and `{}` are not of one register file", names[0], names[1]));
+                return Err(error.mend("make a class for each file"));
+            }
             classes.insert(entry.key.clone(), (self.regs[usize::from(first.0)].file, regs));
         }
         self.classes = classes;
@@ -427,7 +445,9 @@ impl Builder<'_> {
             InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Frame | InstrKind::Trap
         );
         if (delay_slots > 0 || annul) && !transfers {
-            return Err(wrong("only a branch, jump or call has delay slots".to_owned()));
+            let key = if annul { "annul" } else { "delay_slots" };
+            let place = t.get(key).map_or(&semantics_node.place, |n| &n.place);
+            return Err(place.error(format!("`{name}`: {}", "only a branch, jump or call has delay slots")));
         }
         let sizes = self.sizes(format, t, &operands)?;
         let one = |f: &Family| if let Family::One(u) = f { Some(*u) } else { None };

@@ -52,8 +52,9 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
     let paths = |key: &str| {
         let list = nodes(t, key).iter().map(|n| b.unit_named(n)).collect::<Result<Vec<_>, _>>()?;
         if !list.is_empty() && list.len() != files.len() {
-            let place = t.get(key).map_or(&b.merged.tree.place, |n| &n.place);
-            return Err(place.error(format!("{} paths for {} clusters", list.len(), files.len())));
+            let place = b.last_stated([t.get(key), t.get("files")]).unwrap_or(&b.merged.tree.place);
+            let error = place.error(format!("{} `{key}` for {} clusters, which `files` says", list.len(), files.len()));
+            return Err(error.mend("one for each register file of `files`, please"));
         }
         Ok(list)
     };
@@ -66,6 +67,15 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
             return Err(error.mend_opt(did_you_mean(&entry.key, names)));
         }
         let list = entry.node.as_list().unwrap_or_default();
+        for node in list {
+            let name = node.as_str().unwrap_or_default();
+            let sections = ["formats", "instructions"].into_iter().flat_map(|s| b.section(s));
+            let names: BTreeSet<&str> = sections.filter_map(|(_, _, t)| t.table("operands")).flat_map(Tree::keys).collect();
+            if !names.contains(name) {
+                let error = node.place.error(format!("no instruction or format has an operand `{name}`"));
+                return Err(error.mend_opt(did_you_mean(name, names)));
+            }
+        }
         cross.insert(entry.key.clone(), list.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect());
     }
     Ok(Some(Clusters {

@@ -158,7 +158,8 @@ pub fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>, count: 
     let mut scored: Vec<(usize, &str)> = names
         .into_iter()
         .map(|n| (distance(&name, &n.chars().take(64).collect::<Vec<_>>()), n))
-        .filter(|(d, n)| *d <= 1 + name.len().max(n.len()) / 3)
+        // Two names of which no letter is the same are not near.
+        .filter(|(d, n)| *d <= 1 + name.len().max(n.len()) / 3 && *d < name.len().max(n.chars().count()))
         .collect();
     scored.sort();
     scored.dedup();

@@ -98,6 +98,9 @@ fn kind(b: &Builder, node: &Node) -> Result<OperandKind, FileError> {
 fn limits(t: &Tree, node: &Node) -> Result<OperandKind, FileError> {
     let mut values = None;
     let (mut min, mut max) = (int(t, "min"), int(t, "max"));
+    if let (Some(values), Some(_)) = (t.get("values"), t.get("min").or(t.get("max")).or(t.get("step"))) {
+        return Err(values.place.error("an immediate has `min`, `max` and `step`, or a list of `values`, not both"));
+    }
     if let Some(list) = t.get("values").and_then(Node::as_list) {
         let list: Vec<i64> = list.iter().filter_map(Node::as_int).collect();
         (min, max) = (list.iter().min().copied(), list.iter().max().copied());

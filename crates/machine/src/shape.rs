@@ -98,9 +98,19 @@ fn check_kind(node: &Node, kind: &'static Kind, path: &str, complete: bool) -> R
         }
         (Kind::OneOf(_), Value::Str(_)) => Ok(()),
         (Kind::Table(keys), Value::Table(t)) => check(t, keys, path, complete, node),
-        (Kind::Map(_, inner), Value::Table(t)) => {
-            t.iter().try_for_each(|e| check_kind(&e.node, inner, &join(path, &e.key), complete))
-        }
+        (Kind::Map(_, inner), Value::Table(t)) => t.iter().try_for_each(|e| {
+            // A misspelt name makes an entry of its own, which has little of what it needs.
+            let lacks = |keys: &[Key], t: &Table| keys.iter().any(|k| k.required && t.get(k.name).is_none());
+            let others = t.keys().filter(|k| *k != e.key);
+            match (inner, e.node.as_table()) {
+                (Kind::Table(keys), Some(own)) if complete && lacks(keys, own) => check_kind(&e.node, inner, &join(path, &e.key), complete)
+                    .map_err(|error| match (did_you_mean(&e.key, others), &error.mend) {
+                        (Some(near), Some(mend)) => { let mend = format!("{near} Or {mend}"); error.mend(mend) }
+                        _ => error,
+                    }),
+                _ => check_kind(&e.node, inner, &join(path, &e.key), complete),
+            }
+        }),
         (Kind::Tables(keys), Value::List(items)) => items.iter().try_for_each(|item| match &item.value {
             Value::Table(t) => check(t, keys, path, complete, item),
             _ => Err(item.place.error(format!("`{path}` must be a list of tables, here is {}", item.kind()))),

@@ -7,7 +7,7 @@
 
 use crate::error::{FileError, Place, nearest};
 use crate::shape::join;
-use crate::tree::{Table, Value};
+use crate::tree::{Node, Table, Value};
 use std::collections::BTreeMap;
 
 /// Dotted path of a number (or a list of numbers) to its citation.
@@ -21,7 +21,7 @@ pub fn take(table: &mut Table) -> Result<Citations, FileError> {
     let mut given = Citations::new();
     if let Some(entries) = table.table("sources") {
         for entry in entries.iter() {
-            let Some(citation) = entry.node.as_str() else { continue };
+            let citation = citation(&entry.node)?;
             let path = split(&entry.key, &entry.place)?;
             if !exists(table, &path) {
                 let mut paths = Vec::new();
@@ -36,8 +36,17 @@ pub fn take(table: &mut Table) -> Result<Citations, FileError> {
         }
     }
     table.remove("sources");
-    strip(table, &mut Vec::new(), &mut given);
+    strip(table, &mut Vec::new(), &mut given)?;
     Ok(given)
+}
+
+/// A citation is words.
+fn citation(node: &Node) -> Result<&str, FileError> {
+    match node.as_str() {
+        Some(words) if !words.trim().is_empty() => Ok(words),
+        Some(_) => Err(node.place.error("an empty source").mend("say where the numbers come from; \"assumption: ...\" will do")),
+        None => Err(node.place.error(format!("a source must be a string, here is {}", node.kind()))),
+    }
 }
 
 /// Find for each number of a file the citation that covers it.
@@ -78,8 +87,8 @@ fn all_paths(table: &Table, at: &str, depth: usize, out: &mut Vec<String>) {
     }
 }
 
-fn strip(table: &mut Table, path: &mut Vec<String>, out: &mut Citations) {
-    if let Some(citation) = table.get("source").and_then(|n| n.as_str()).map(str::to_owned) {
+fn strip(table: &mut Table, path: &mut Vec<String>, out: &mut Citations) -> Result<(), FileError> {
+    if let Some(citation) = table.get("source").filter(|n| n.as_table().is_none()).map(citation).transpose()?.map(str::to_owned) {
         table.remove("source");
         out.insert(path.clone(), citation);
     }
@@ -87,10 +96,11 @@ fn strip(table: &mut Table, path: &mut Vec<String>, out: &mut Citations) {
     for key in keys {
         if let Some(inner) = table.get_mut(&key).and_then(|n| n.as_table_mut()) {
             path.push(key);
-            strip(inner, path, out);
+            strip(inner, path, out)?;
             path.pop();
         }
     }
+    Ok(())
 }
 
 fn cover_table(table: &Table, path: &mut Vec<String>, given: &Citations, out: &mut Sources) -> Result<(), FileError> {

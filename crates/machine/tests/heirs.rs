@@ -136,7 +136,7 @@ fn the_return_address_and_what_is_no_name_are_refused() {
     let all = text("machines/rv32.toml");
     let ra = all.text.replacen("allocatable = [", "allocatable = [\"ra\", ", 1);
     let e = with(NamedText::new("m.toml", &*ra), &[], &[]).map(|m| m.name).unwrap_err();
-    assert!(e.message.contains("`ra` is the return address: it cannot be allocatable"), "{e}");
+    assert!(e.message.contains("`ra` is the return address: it cannot be in `allocatable`"), "{e}");
     assert_eq!(&e.text[e.column as usize - 1..][..4], "\"ra\"");
     for name in ["", " ", "a b", "a/b", "a\\nb"] {
         let named = all.text.replacen("name = \"rv32\"", &format!("name = \"{name}\""), 1);

@@ -12,7 +12,6 @@ use crate::error::FileError;
 use crate::model::{Instr, InstrKind};
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table};
-use std::sync::Arc;
 
 /// Give the instructions that only load the core's latency.
 ///
@@ -22,7 +21,7 @@ pub(crate) fn settle(b: &mut Builder<'_>, core: &Core) -> Result<(), FileError> 
     let latency = core.load.latency;
     let stated = b.top.table("core").and_then(|c| c.table("load")).and_then(|l| l.get("latency"));
     let timings = b.top.table("timings");
-    let later = |a: &Node, than: &Node| layer(b, a) >= layer(b, than);
+    let later = |a: &Node, than: &Node| b.layer(a) >= b.layer(than);
     for instr in b.instrs.iter().filter(|i| only_loads(i) && i.latency != latency) {
         let node = timings.and_then(|t| t.table(&instr.timing)).and_then(|t: &Table| t.get("latency"));
         let Some((node, stated)) = node.zip(stated).filter(|(node, stated)| later(node, stated)) else { continue };
@@ -40,11 +39,6 @@ pub(crate) fn settle(b: &mut Builder<'_>, core: &Core) -> Result<(), FileError> 
         instr.latency = latency;
     }
     Ok(())
-}
-
-/// Which file, of all that were read, states this.
-fn layer(b: &Builder<'_>, node: &Node) -> Option<usize> {
-    b.merged.layers.iter().position(|file| Arc::ptr_eq(file, &node.place.file))
 }
 
 fn only_loads(instr: &Instr) -> bool {
