@@ -7,6 +7,7 @@ use ciphermill_ooo::Sampling;
 use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
+use ciphermill_sim::circuits::Seen;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats};
 use std::sync::Arc;
 
@@ -70,6 +71,13 @@ impl Simulated {
             .export(call.export)
             .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
+    }
+
+    /// What one call shows of loops of one block.
+    pub fn circuits(&mut self, call: &Call, loops: &[(u32, u32)]) -> Result<Vec<Seen>, MeasureError> {
+        let func = self.sim.program().export(call.export);
+        let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
+        self.sim.circuits(func, &call.args, loops).map_err(MeasureError::internal)
     }
 
     /// Time only windows from now on, on machines with such a core.

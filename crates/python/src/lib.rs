@@ -108,6 +108,13 @@ fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> 
     })
 }
 
+/// File and line of the code at each of these offsets in a module with debugging information.
+#[pyfunction]
+fn source_lines(wasm: &[u8], offsets: Vec<u32>) -> Vec<Option<(String, u32)>> {
+    let lines = ciphermill_audit::lines::Lines::read(wasm);
+    offsets.into_iter().map(|at| lines.find(at).map(|(file, line)| (file.to_owned(), line))).collect()
+}
+
 /// A native shared library under this computer's counters; request and answer are JSON.
 ///
 /// It runs foreign machine code in this process.
@@ -169,6 +176,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
+    m.add_function(wrap_pyfunction!(source_lines, m)?)?;
     m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;

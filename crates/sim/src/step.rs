@@ -39,6 +39,8 @@ pub struct Access {
 
 /// Follows a run, bundle by bundle.
 pub trait Watch {
+    /// A bundle has executed, and this is what registers held before it; [`Watch::issued`] follows.
+    fn before(&mut self, _n: u32, _registers: &[u64]) {}
     /// A bundle executed with these accesses. Its register writes come later.
     fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access]);
     /// The write of `flow.writes[which]` of the bundle that issued as number
@@ -260,6 +262,7 @@ impl Stepper {
             if self.cross_stall > 0 && step.timing.crossing.iter().any(|r| self.fresh.contains(&state.pool.register(*r))) {
                 self.tally.stalls.cross += u64::from(self.cross_stall);
             }
+            watch.before(n, &state.pool.values);
             watch.issued(n, &step.timing, &step.flow, &recorder.accesses);
             if self.exposed && !pipes.take(&step.timing.units, now) {
                 return Err(Halt::Internal(format!("{}: a unit is still busy", map.describe(program, n))));
