@@ -19,21 +19,23 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
     """What limits the cipher, then its hottest stretches of code."""
     stretches = explanation["stretches"]
     if explanation.get("passages"):
-        parts = [wrapped(report.sentence(measurement)), bounds(measurement), stack(measurement), passages(explanation)]
+        whole = f"{report.sentence(measurement)} {no_loops(measurement)}".strip()
+        parts = [wrapped(whole), bounds(measurement), stack(measurement), passages(explanation)]
         parts += [maps(explanation.get("maps", ())), unused(explanation.get("unused", ()))]
         return "\n\n".join(part for part in parts if part)
     if not stretches:
         return report.sentence(measurement)
     hottest = stretches[0]
     parts = [
-        wrapped(f"{hottest['why']} {report.sentence(measurement)}"),
+        wrapped(f"{said(hottest)} {report.sentence(measurement)}"),
         bounds(measurement),
+        rounds(hottest),
         heading(hottest),
         grid(hottest),
         listing(hottest),
     ]
     for other in stretches[1:]:
-        parts.append(f"{heading(other)}\n{wrapped(other['why'])}")
+        parts += [f"{heading(other)}\n{wrapped(said(other))}", rounds(other)]
     parts += [maps(explanation.get("maps", ())), unused(explanation.get("unused", ()))]
     return "\n\n".join(part for part in parts if part)
 
@@ -50,13 +52,79 @@ def records(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
 def bounds(m: Measurement) -> str:
     """Each bound a line, with what it is made of."""
     rows = [("bound", "cycles a block", "")]
-    rows.append(("critical path", report.number(m.bounds["critical_path"]), "one block alone, unlimited width"))
-    rows.append(("recurrence", report.number(m.bounds["recurrence"]), "from one block to the next"))
+    if m.bounds["critical_path"]:
+        rows.append(("critical path", report.number(m.bounds["critical_path"]), "one block alone, unlimited width"))
+    memory = ", through memory" if m.bounds.get("rounds") else ""
+    rows.append(("recurrence", report.number(m.bounds["recurrence"]), f"from one block to the next{memory}"))
     for c in m.bounds.get("classes", ()):
         what = f"{report.number(c['work'])} cycles of work"
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))
     rows.append(("measured", report.number(m.cycles_per_block), ""))
     return report.columns(rows[0], rows[1:], right=(1,))
+
+
+def said(s: Mapping[str, Any]) -> str:
+    """What limits a stretch, and whether it is software-pipelined."""
+    return f"{s['why']} {s.get('pipelining', '')}".strip()
+
+
+def no_loops(m: Measurement) -> str:
+    """Why no loop is software-pipelined, where that is the machine's doing."""
+    reasons = [loop["why"] for loop in m.get("loops_not_pipelined") or () if loop["reason"] == "machine"]
+    return f"Its loops are not software-pipelined, because {reasons[0]}." if reasons else ""
+
+
+def rounds(s: Mapping[str, Any]) -> str:
+    """The accesses to memory that hold a loop: those seen to meet, and those only kept in order. Empty without any."""
+    lines = []
+    if meetings := s.get("meetings"):
+        lines.append("Seen to meet in memory, on the way round that takes longest:")
+        lines += [
+            f"- {quoted(m['store'])} ({place(m, 'store')}) stores what {quoted(m['load'])} ({place(m, 'load')}) loads"
+            f" {after(m['passes'], 'pass', 'passes')}"
+            for m in meetings
+        ]
+    if kept := ordered(s.get("round") or ()):
+        lines.append("Kept in order because they cannot be told apart, on the way round that RecMII is:")
+        lines += [f"- {a['name']} ({place(a)}) before {b['name']} ({place(b)}) {after(a['iterations'], 'iteration', 'iterations')}" for a, b in kept]
+    return "\n".join(map(wrapped, dict.fromkeys(lines)))
+
+
+def quoted(text: str) -> str:
+    return f"`{text.strip().replace(chr(9), ' ')}`"
+
+
+def ordered(steps: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Of a way round, the accesses that only keep their order: each with the next."""
+    return [(step, steps[(i + 1) % len(steps)]) for i, step in enumerate(steps) if step["memory"]]
+
+
+def located(explanation: dict[str, Any], lines: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+    """The explanation with the source lines of the accesses that hold loops, as ``source`` beside each offset."""
+    for s in explanation["stretches"]:
+        for step in s.get("round", ()):
+            step["source"] = lines.get(step["at"])
+        for m in s.get("meetings", ()):
+            m["store_source"], m["load_source"] = lines.get(m["store_at"]), lines.get(m["load_at"])
+    return explanation
+
+
+def offsets(explanation: Mapping[str, Any]) -> set[int]:
+    """The offsets in the module that `located` wants lines of."""
+    found = {step["at"] for s in explanation["stretches"] for step in s.get("round", ())}
+    return found | {m[name] for s in explanation["stretches"] for m in s.get("meetings", ()) for name in ("store_at", "load_at")}
+
+
+def place(of: Mapping[str, Any], which: str = "") -> str:
+    """A source line, or the offset in the module."""
+    source, at = of.get(f"{which}_source" if which else "source"), of[f"{which}_at" if which else "at"]
+    if source is None:
+        return f"module offset {at:#x}" if at else "of the compiler's own"
+    return f"{source['file']}:{source['line']}"
+
+
+def after(n: int, one: str, many: str) -> str:
+    return f"in the same {one}" if n == 0 else f"{n} {one if n == 1 else many} later"
 
 
 def maps(found: Sequence[Mapping[str, Any]]) -> str:

@@ -33,7 +33,18 @@ def title(m: Measurement) -> str:
 def sentence(m: Measurement) -> str:
     """What it costs and what limits it, in words."""
     unit = "a key set-up" if m.direction == "keysetup" else "a block"
-    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}. {m.why}"
+    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}{kept(m)}. {m.why}"
+
+
+def kept(m: Measurement) -> str:
+    """That schedules were found by an earlier, longer search (`tune`), and of how many of its pipelined loops."""
+    loops = m.get("loops") or ()
+    recorded = sum(loop["recorded"] for loop in loops)
+    if not recorded:
+        return ""
+    if recorded == len(loops) == 1:
+        return " with a kept schedule for its main loop"
+    return f" with {'a kept schedule' if recorded == 1 else 'kept schedules'} for {recorded} of its {len(loops)} pipelined loops"
 
 
 def details(m: Measurement) -> str:
@@ -44,8 +55,8 @@ def details(m: Measurement) -> str:
         ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
         ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
         ("lower bound", f"{number(bounds['lower'])} cycles a block"
-         f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])},"
-         f" critical path {number(bounds['critical_path'])})"),
+         f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])}"
+         f"{critical(bounds)})"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
@@ -60,6 +71,11 @@ def details(m: Measurement) -> str:
         rows.append(("constant time", timing))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
+
+
+def critical(bounds: dict[str, Any]) -> str:
+    """The critical path, where any result depends on the block."""
+    return f", critical path {number(bounds['critical_path'])}" if bounds["critical_path"] else ""
 
 
 def metric(key: str, value: float) -> str:

@@ -9,13 +9,14 @@ import html
 import html.parser
 import json
 import re
+import shlex
 
 import pytest
 import small_page
 
-from ciphermill import _core, kept, paths
+from ciphermill import _core, kept, paths, report
 from ciphermill.measurement import Measurement
-from ciphermill.study import layout
+from ciphermill.study import layout, measure
 from ciphermill.webreport import colours, commentary, evidence, kernels, page, pipelines
 
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
@@ -389,3 +390,77 @@ def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_
 
 def test_a_folder_is_refused_before_the_work(refused, tmp_path):
     assert refused("report", "-o", tmp_path) == f"-o {tmp_path}: a folder; name a file in it"
+
+
+def about(text: str) -> str:
+    """What a page says of its own numbers."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text.split('id="about"')[1].split("</section>")[0])).split())
+
+
+def commands(text: str) -> list[str]:
+    return [html.unescape(c) for c in re.findall(r"The same as text: <code>(.*?)</code>", text)]
+
+
+def test_the_page_of_a_file_says_what_is_so_and_how_to_get_it_again(cli, write, xor_cipher, tmp_path):
+    """Without official vectors nothing is said of any; the command is ready to be pasted, spaces and options and all."""
+    source = write("my ciphers/the xor.c", xor_cipher.read_text())
+    options = ("--blocks", "single", "--key-bits", "128", "--no-unroll", "--bytes", "256", "--set", "machine.clock_mhz=50", "--set", "timings.load.latency=3")
+    made = cli("explain", source, "--on", "rv32", *options, "--html", "page.html")
+    assert made.code == 0, made.err
+    text = (tmp_path / "page.html").read_text()
+    assert "passes" not in about(text) and "No official test vectors were there" in about(text)
+    assert "cividis" not in about(text) and "Choose any number" not in about(text)
+    (command,) = commands(text)
+    words = shlex.split(command)
+    assert words[:3] == ["ciphermill", "explain", str(source)] and [*options] == [w for w in words[5:] if w in options] and "--jam" not in words
+    again = cli(*words[1:])
+    assert (again.code, again.out) == (0, made.out)
+    assert "the xor.c" not in text.split("<h3")[1].split("</h3>")[0]
+
+
+def test_a_page_of_what_is_not_verified_says_so(cli, write, xor_cipher, tmp_path):
+    write("xor.c", xor_cipher.read_text())
+    write("xor.toml", 'name = "xor"\ntitle = "Xor"\nkind = "block"\nblock_bytes = 16\nkey_bits = [128]\ndefault_variant = "plain"\n[variants.plain]\n'
+          'sources = ["xor.c"]\ntrades = "nothing"\nconstant_time = true\n[[vectors]]\nfile = "v.json"\nsource = "made up"\n')  # fmt: skip
+    vector = {"id": "1", "key": "00" * 16, "plaintext": "00" * 16, "ciphertext": "ff" * 16}
+    write("v.json", json.dumps({"source": "made up", "kind": "block", "vectors": [vector]}))
+    made = cli("explain", "xor.toml", "--on", "rv32", "--html", "page.html")
+    assert made.code == 1, (made.out, made.err)
+    text = (tmp_path / "page.html").read_text()
+    assert "The cycle counts are not verified" in about(text) and "Each of these modules passes" not in about(text)
+    assert "Not verified: " in text and "vector " in text
+
+
+def test_what_is_said_of_all_numbers_holds_for_each():
+    said = page.about
+    assert said([], False, False) == []
+    assert "Each cycle count" in said([(True, 5)], False, False)[0] and "passes official" in said([(True, 5)], False, False)[1]
+    mixed = said([(True, 5), (True, None), (False, 5)], True, True)
+    assert mixed[0].startswith("1 of 3 measurements are not verified") and mixed[1].startswith("1 of these 2 modules pass")
+    assert "paper" in mixed[2] and mixed[3].startswith("Choose any")
+    assert said([(False, 5)], False, False) == ["The cycle counts are not verified: the run failed, its output differed, or a test vector did."]
+
+
+def test_a_machine_that_schedules_at_run_time_has_no_schedule_to_show(cli, tmp_path):
+    made = cli("explain", "rc6", "--on", "core2", "--html", "page.html")
+    assert made.code == 0, made.err
+    text = (tmp_path / "page.html").read_text()
+    assert "no cycle belongs to one instruction" in text and "cycles down, units across" not in text
+    assert "passes official test vectors" in about(text)
+
+
+def test_a_kept_schedule_stands_beside_a_fresh_search(content):
+    """On the page as in the evidence; a measurement without one says nothing of it."""
+    (asked, m), *rest = content.survey
+    loop = {"ii": 9, "res_mii": 5, "rec_mii": 3, "stages": 2, "proved_optimal": False, "least": 5, "recorded": True, "asked": []}
+    tuned = Measurement({**m.to_dict(), "loops": [loop]})
+    own = Measurement({**m.to_dict(), "cycles_per_byte": 77.0, "cycles_per_block": 1232.0})
+    shown = dataclasses.replace(content, survey=[(asked, tuned), *rest], fresh={measure.key(asked): own})
+    text = page.render(shown)
+    assert "<small>(77)</small>" in text and "kept from a longer search" in text
+    data = json.loads(Reader(text).scripts["data"])
+    told = [e["schedule"] for e in data["evidence"] if e["schedule"]]
+    assert told == ["a kept schedule for its main loop, from an earlier, longer search; a run's own search gives 1232 cycles a block"]
+    assert "with a kept schedule for its main loop. " in report.sentence(tuned) and "kept" not in report.sentence(m)
+    plain = page.render(content)
+    assert "kept from a longer search" not in plain

@@ -53,6 +53,16 @@ pub struct Laid {
     fresh: u32,
     /// Blocks that nothing falls into, and their numbers: they come last.
     pub aside: Vec<(u32, Block)>,
+    /// Where the block that a pipelined loop's iterations run in has come to stand, by its number.
+    pub kernels: HashMap<usize, u32>,
+}
+
+/// Where things of a function have come to stand in the finished one.
+pub struct Places {
+    /// Blocks; those that only jumped on have no place.
+    pub blocks: HashMap<u32, u32>,
+    /// Pipelined loops, by number.
+    pub kernels: HashMap<usize, u32>,
 }
 
 impl Laid {
@@ -91,7 +101,7 @@ pub struct Finish<'a> {
 
 impl Finish<'_> {
     /// Make the final function.
-    pub fn func(&self, func: &VFunc, allocated: &Allocated) -> Result<Func, CompileError> {
+    pub fn func(&self, func: &VFunc, allocated: &Allocated) -> Result<(Func, Places), CompileError> {
         let mut blocks = Vec::with_capacity(func.blocks.len());
         for (b, steps) in allocated.blocks.iter().enumerate() {
             blocks.push(self.block(func, b, steps)?);
@@ -104,14 +114,15 @@ impl Finish<'_> {
                 self.encodings.spared(&mut block.body, &branch.inst);
             }
         }
-        let blocks = self.lay_out(blocks)?;
-        Ok(Func {
+        let (blocks, places) = self.lay_out(blocks)?;
+        let done = Func {
             name: func.name.clone(),
             blocks,
             frame_bytes: self.frame.bytes,
             params: func.params,
             results: func.results,
-        })
+        };
+        Ok((done, places))
     }
 
     fn block(&self, func: &VFunc, b: usize, steps: &[Step]) -> Result<PBlock, CompileError> {
@@ -272,7 +283,7 @@ impl Finish<'_> {
         Ok(order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect())
     }
 
-    fn lay_out(&self, mut blocks: Vec<PBlock>) -> Result<Vec<Block>, CompileError> {
+    fn lay_out(&self, mut blocks: Vec<PBlock>) -> Result<(Vec<Block>, Places), CompileError> {
         let forward: Vec<u32> = (0..blocks.len() as u32).map(|b| pass_over(&blocks, b)).collect();
         for block in &mut blocks {
             match &mut block.end {
@@ -301,7 +312,7 @@ impl Finish<'_> {
             rotate(&mut order, &blocks);
         }
 
-        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new() };
+        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new(), kernels: HashMap::new() };
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
@@ -332,13 +343,13 @@ impl Finish<'_> {
             out.label(label);
             out.blocks.push(block);
         }
-        let Laid { blocks: mut out, place, .. } = out;
+        let Laid { blocks: mut out, place, kernels, .. } = out;
         for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {
             if let Operand::Block(b) = operand {
                 *b = place[b];
             }
         }
-        Ok(out)
+        Ok((out, Places { blocks: place, kernels }))
     }
 
     /// Write out straight code, the instruction that ends it (none: control

@@ -44,6 +44,7 @@ pub mod nearest;
 pub mod order;
 pub mod pattern;
 mod places;
+pub mod plain;
 pub mod provenance;
 pub mod recognise;
 pub mod respill;
@@ -65,7 +66,7 @@ use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::recorded::Recorded;
-use ciphermill_program::{PipelinedLoop, Program, Segment};
+use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
 use cranelift_entity::EntityRef;
 use facts::Facts;
 use finish::Finish;
@@ -181,6 +182,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let mut loops = Vec::new();
+    let mut plain_loops = Vec::new();
+    let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
         let func = front.func(id)?;
         let memory = select::Memory {
@@ -199,7 +202,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if !windowed {
             without_window(&mut vfunc, m);
         }
-        let kernels = if m.issue.explicit && options.level > 0 && !options.plain_loops {
+        let (kernels, refused) = if m.issue.explicit && options.level > 0 && !options.plain_loops {
             let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
             let (longest, unrefined) = (options.longest, options.unrefined);
             let times = if options.exact.is_some() { PATIENT } else { 1 };
@@ -207,7 +210,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let effort = vliw::kernel::Effort { thorough, longest, unrefined, search };
             vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?
         } else {
-            Vec::new()
+            Default::default()
         };
         // A core that orders for itself is given code that keeps few values alive.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
@@ -224,7 +227,15 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let memory = memory_forms.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule, at_once };
-        loops.extend(kernels.iter().map(|k| PipelinedLoop {
+        let (mut done, places) = finish.func(&vfunc, &allocated)?;
+        let place = |b: &u32| places.blocks.get(b).copied();
+        plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
+            func: funcs.len() as u32,
+            blocks: l.blocks.iter().filter_map(place).collect(),
+            reason: reason.word,
+            why: reason.why,
+        }));
+        loops.extend(kernels.iter().enumerate().map(|(number, k)| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,
             res_mii: k.res_mii as u32,
@@ -234,13 +245,14 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             held: k.held,
             recorded: k.recorded,
             asked: k.asked.clone(),
+            block: places.kernels.get(&number).copied().unwrap_or(u32::MAX),
+            round: k.round.clone(),
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
             let mine = exchange.problems.iter_mut().rev().take(asked);
             mine.for_each(|p| p.func = funcs.len() as u32);
         }
-        let mut done = finish.func(&vfunc, &allocated)?;
         let sig = &module.funcs[id].sig;
         (done.params, done.results) = (sig.params.len(), sig.results.len());
         funcs.push(done);
@@ -265,6 +277,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         arg_overflow: front.overflow,
         global_regs,
         loops,
+        plain_loops,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
         records: records.new.unwrap_or_default(),
     })

@@ -8,6 +8,7 @@ use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
 use ciphermill_audit::tracker::Tracker;
+use ciphermill_sim::circuits::Seen;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats, Stop};
 use std::sync::Arc;
 
@@ -82,6 +83,13 @@ impl Simulated {
             Err(Stop::OutOfFuel) => Ok(Err("too long to be followed".to_owned())),
             Err(stop) => Err(MeasureError::internal(stop)),
         }
+    }
+
+    /// What one call shows of loops of one block.
+    pub fn circuits(&mut self, call: &Call, loops: &[(u32, u32)]) -> Result<Vec<Seen>, MeasureError> {
+        let func = self.sim.program().export(call.export);
+        let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
+        self.sim.circuits(func, &call.args, loops).map_err(MeasureError::internal)
     }
 
     /// Time only windows from now on, on machines with such a core.

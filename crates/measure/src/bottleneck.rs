@@ -243,7 +243,7 @@ mod tests {
         let found = find(&rv32(), &wide, &resource, (10.0, "a block"), true);
         assert_eq!(found.word, "registers");
         assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
-        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, least: 0, held: 90, recorded: false, asked: vec![] };
+        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, least: 0, held: 90, recorded: false, asked: vec![], block: 0, round: vec![] };
         assert!(crowded(&full));
         // Registers to spare; a schedule that cannot be shorter.
         assert!(!crowded(&PipelinedLoop { held: 60, ..full.clone() }));

@@ -11,11 +11,13 @@ use crate::class::class;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::open;
-use crate::kernel::{Edge, Kernel, Step, Wait};
+use crate::kernel::{Edge, Kernel, Step as Timed, Wait};
 use crate::measure::{message, work};
 use crate::pipeline::{self, How};
+use crate::pipelining::{self, Step};
 use crate::plan::Plan;
 use crate::request::Request;
+use crate::rounds::{self, Meeting};
 use crate::target::{prepare, run};
 use crate::view::{self, Passage};
 use ciphermill_codegen::nearest::{Unused, unused};
@@ -23,6 +25,7 @@ use ciphermill_codegen::recognise::report::{Finding, findings};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
 use ciphermill_program::{Operand, Program, Role};
+use ciphermill_sim::circuits::{self, Seen};
 use ciphermill_sim::hazard::branch_costs;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -50,6 +53,8 @@ pub struct Explanation {
 pub struct Stretch {
     /// What limits it, in one sentence.
     pub why: String,
+    /// Of a loop: whether it is software-pipelined, and how, or why not, in words.
+    pub pipelining: String,
     pub function: String,
     /// Numbers of its blocks in the function, in the order they run.
     pub blocks: Vec<u32>,
@@ -60,10 +65,15 @@ pub struct Stretch {
     pub passes: u64,
     /// Cycles of one pass.
     pub cycles: u64,
-    /// The least cycles of a pass for the values that go round the loop.
+    /// The least cycles of a pass for what goes round the loop, in registers and, as far as this
+    /// run has shown it, in memory.
     pub recurrence: u64,
     /// One chain of instructions that says so.
     pub chain: Vec<String>,
+    /// Its steps from a store to the load that finds what was stored.
+    pub meetings: Vec<Meeting>,
+    /// What RecMII is made of, where the loop is pipelined.
+    pub round: Vec<Step>,
     /// Cycles of a pass in which each unit and each path is taken; empty where
     /// the hardware chooses the unit.
     pub units: Vec<Taken>,
@@ -166,6 +176,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps, unused });
     }
     let counts = simulated.bundle_counts();
+    let shown = rounds::seen(&program, &plan, &circuits::loops(&program))?;
     let total = stats.cycles;
     let mut seen = BTreeSet::new();
     let mut stretches = Vec::new();
@@ -176,7 +187,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
         let way = follow(&program, &counts[f], f, b);
         seen.extend(way.blocks.iter().map(|&b| (f, b)));
         let passes = |b: usize| times(&counts[f], b);
-        let stretch = describe(&program, f, &way, passes, total).map_err(MeasureError::internal)?;
+        let stretch = describe(&program, f, &way, passes, total, &shown).map_err(MeasureError::internal)?;
         if stretch.share >= LEAST {
             stretches.push(stretch);
         }
@@ -255,6 +266,7 @@ fn describe(
     way: &Way,
     passes: impl Fn(usize) -> u64,
     total: u64,
+    seen: &[Seen],
 ) -> Result<Stretch, String> {
     let machine = &program.machine;
     let mut steps = Vec::new();
@@ -281,14 +293,24 @@ fn describe(
                 );
                 costs[usize::from(!taken)]
             });
-            steps.push(Step { bundle, lost: lost.sum() });
+            steps.push(Timed { bundle, lost: lost.sum() });
             // Some passes leave before they come here.
             runs.push(passes(b).min(way.passes));
         }
         texts.extend(ciphermill_program::asm::block(program, f, b).into_iter().flatten());
     }
-    let kernel = Kernel::new(machine, &steps, way.looped)?;
+    let mut kernel = Kernel::new(machine, &steps, way.looped)?;
+    let alone = |s: &&Seen| way.blocks[..] == [s.block as usize] && s.func as usize == f;
+    let seen = seen.iter().find(alone);
+    seen.iter().for_each(|s| kernel.remember(&s.dependences));
     let (recurrence, chain) = kernel.recurrence();
+    let meetings = seen.zip(kernel.circuit()).map_or(Vec::new(), |(s, c)| rounds::words(program, s, &c).1);
+    let pipelined = pipelining::pipelined(program, f, &way.blocks);
+    let pipelining = match (pipelined, pipelining::plain(program, f, &way.blocks)) {
+        (Some(l), _) => pipelining::how(machine, l, recurrence),
+        (None, Some(l)) if way.looped => pipelining::why_not(l),
+        _ => String::new(),
+    };
     let spent: u64 = kernel.spans.iter().zip(&runs).map(|(cycles, times)| cycles * times).sum();
     // Passes that follow each other without a gap may be slower than those that ran.
     let share = (spent as f64 / total.max(1) as f64).min(1.0);
@@ -307,6 +329,7 @@ fn describe(
     let registers = alive(machine, &kernel);
     let mut stretch = Stretch {
         why: String::new(),
+        pipelining,
         function: program.funcs[f].name.clone(),
         blocks: way.blocks.iter().map(|&b| b as u32).collect(),
         looped: way.looped,
@@ -315,6 +338,8 @@ fn describe(
         cycles: kernel.cycles,
         recurrence,
         chain: chain.iter().map(|&n| texts[n].clone()).collect(),
+        meetings,
+        round: pipelined.map_or(Vec::new(), |l| pipelining::steps(machine, &l.round)),
         units,
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
@@ -396,14 +421,23 @@ fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
     let width = u64::from(machine.issue.width);
     let issued = s.instructions.len() as u64;
     let slots = format!("its {issued} instructions take {} % of the issue slots", percent(issued, width * s.cycles));
-    let round =
-        format!("values that go round it need {} ({} %)", cycles(s.recurrence), percent(s.recurrence, s.cycles));
+    let round = match (s.recurrence, s.meetings.is_empty()) {
+        (0, _) => "nothing goes round it".to_owned(),
+        (least, true) => format!("values that go round it need {} ({} %)", cycles(least), percent(least, s.cycles)),
+        (least, false) => {
+            format!("what goes round it, through memory too, needs {} ({} %)", cycles(least), percent(least, s.cycles))
+        }
+    };
     let held = crowded.map(|r| format!("{} of {} registers {} hold values at once", r.alive, r.of, r.file));
     let full = |n: u64, of: u64| n as f64 >= FULL * of as f64;
     let stalled: u64 = s.instructions.iter().map(|i| i.stalled).sum();
     if machine.issue.interlock && machine.issue.width == 1 {
-        return match full(s.cycles.saturating_sub(stalled), s.cycles) {
-            true if full(s.cycles.saturating_sub(longer), s.cycles) => {
+        // What is left of a pass is lost behind branches.
+        let lost = s.cycles.saturating_sub(issued + longer + stalled);
+        let waits = [(stalled, "for operands and units"), (lost, "for branches")];
+        let waits: Vec<String> = waits.iter().filter(|w| w.0 > 0).map(|(n, why)| format!("{n} {why}")).collect();
+        return match full(issued + longer, s.cycles) {
+            true if full(issued, s.cycles) => {
                 format!("{begin}: its {issued} instructions limit it, one a cycle at most.")
             }
             true => format!(
@@ -411,7 +445,10 @@ fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
                  them hold the pipeline.",
                 cycles(longer)
             ),
-            false => format!("{begin}: waiting limits it, {} of them for operands and units.", stalled),
+            false => format!(
+                "{begin}: waiting limits it, {} of them are {}.",
+                s.cycles.saturating_sub(issued + longer), waits.join(" and ")
+            ),
         };
     }
     let limits = [

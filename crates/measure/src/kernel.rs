@@ -11,6 +11,7 @@
 use ciphermill_machine::sem::Stmt;
 use ciphermill_machine::{Instr, InstrId, Machine, Reg, UnitId};
 use ciphermill_program::{Bundle, Inst};
+use ciphermill_sim::cycle::{self, Circuit, Dependence};
 use ciphermill_sim::hazard::{BundleTiming, Pipes};
 use ciphermill_sim::uses::{dest_of, latency, statement_reads};
 
@@ -71,6 +72,7 @@ pub struct Kernel<'a> {
     /// Does its end lead to its beginning?
     pub looped: bool,
     edges: Vec<Edge>,
+    memory: Vec<Dependence>,
     /// Registers read and never written.
     pub constant: Vec<Reg>,
 }
@@ -105,7 +107,7 @@ impl<'a> Kernel<'a> {
             }
         }
         let cycles = cycles.max(1);
-        let mut kernel = Kernel { machine, nodes, cycles, spans, looped, edges: Vec::new(), constant: Vec::new() };
+        let mut kernel = Kernel { machine, nodes, cycles, spans, looped, edges: Vec::new(), memory: Vec::new(), constant: Vec::new() };
         kernel.connect();
         Ok(kernel)
     }
@@ -215,54 +217,23 @@ impl<'a> Kernel<'a> {
         alive.iter().enumerate().map(|(f, a)| a.iter().max().copied().unwrap_or(0) + constant(f)).collect()
     }
 
+    /// Take dependences through memory to be there, as a run has shown them.
+    pub fn remember(&mut self, seen: &[Dependence]) {
+        self.memory = seen.iter().filter(|d| d.memory && d.from.max(d.to) < self.nodes.len()).copied().collect();
+    }
+
+    /// The way round the loop that takes longest for its passes; none where nothing goes round.
+    pub fn circuit(&self) -> Option<Circuit> {
+        let value = |e: &Edge| Dependence { from: e.from, to: e.to, cycles: e.latency, passes: e.distance, memory: false };
+        let all: Vec<Dependence> = self.edges.iter().map(value).chain(self.memory.iter().copied()).collect();
+        if self.looped { cycle::longest(self.nodes.len(), &all) } else { None }
+    }
+
     /// The least cycles a pass can take for the dependences that go round the
     /// loop, and one chain of instructions that says so.
     pub fn recurrence(&self) -> (u64, Vec<usize>) {
-        let mut chain = Vec::new();
-        let mut least = 0;
-        if self.looped {
-            while let Some(found) = self.positive_cycle(least) {
-                // The chain found asks for more than `least`: for how much?
-                let (latency, distance) =
-                    found.iter().fold((0, 0), |(l, d), &e| (l + self.edges[e].latency, d + self.edges[e].distance));
-                least = latency.div_ceil(distance.max(1)).max(least + 1);
-                chain = found.iter().map(|&e| self.edges[e].from).collect();
-            }
-        }
-        (least, chain)
-    }
-
-    /// Edges of a cycle whose latencies exceed `ii` for each pass (Bellman and Ford).
-    fn positive_cycle(&self, ii: u64) -> Option<Vec<usize>> {
-        let n = self.nodes.len();
-        let mut far = vec![0i64; n];
-        let mut by: Vec<Option<usize>> = vec![None; n];
-        let mut last = None;
-        for _ in 0..=n {
-            last = None;
-            for (i, e) in self.edges.iter().enumerate() {
-                let way = far[e.from] + e.latency as i64 - (ii * e.distance) as i64;
-                if way > far[e.to] {
-                    (far[e.to], by[e.to], last) = (way, Some(i), Some(e.to));
-                }
-            }
-            last?;
-        }
-        // After n steps back one stands on the cycle.
-        let mut at = last?;
-        for _ in 0..n {
-            at = self.edges[by[at]?].from;
-        }
-        let (start, mut found) = (at, Vec::new());
-        loop {
-            let e = by[at]?;
-            found.push(e);
-            at = self.edges[e].from;
-            if at == start {
-                found.reverse();
-                return Some(found);
-            }
-        }
+        let round = |c: Circuit| (c.cycles.div_ceil(c.passes), c.way.iter().map(|d| d.from).collect());
+        self.circuit().map_or((0, Vec::new()), round)
     }
 }
 

@@ -8,11 +8,13 @@ use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
 use crate::leaks;
-use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
+use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance};
 use crate::pipeline;
+use crate::pipelining;
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::resource;
+use crate::rounds;
 use crate::sizes;
 use crate::stated;
 use crate::steady::{self, Wanted};
@@ -22,7 +24,7 @@ use ciphermill_machine::Machine;
 use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
 use ciphermill_program::recorded::Recorded;
-use ciphermill_program::{PipelinedLoop, Program};
+use ciphermill_program::{PipelinedLoop, PlainLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -77,10 +79,13 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         None => resource::bound(&machine, &counts),
     };
     let heights = bounds::heights(program, &interface, work, unit)?;
-    let bound = resource.cycles.max(heights.recurrence);
+    let rounds = rounds::rounds(&wanted, &steady)?;
+    let recurrence = heights.recurrence.max(rounds.recurrence);
+    let bound = resource.cycles.max(recurrence);
     let bounds = Bounds {
         resource: resource.cycles,
-        recurrence: heights.recurrence,
+        recurrence,
+        rounds: rounds.through_memory,
         critical_path: heights.critical_path,
         lower: match &dynamic {
             Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
@@ -162,6 +167,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
         loops: loops(program, whole),
+        loops_not_pipelined: not_pipelined(program, whole),
         pipeline,
         constant_time: leaks.constant_time(),
         leaks,
@@ -282,8 +288,23 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         least: l.least.max(l.res_mii).max(l.rec_mii),
         recorded: l.recorded,
         asked: l.asked.clone(),
+        function: program.funcs[l.func as usize].name.clone(),
+        block: l.block,
+        round: pipelining::steps(&program.machine, &l.round),
     };
     ran_most(program, stats).into_iter().map(one).collect()
+}
+
+/// And of the others in functions that ran.
+fn not_pipelined(program: &Program, stats: &Stats) -> Vec<NotPipelined> {
+    let ran = |l: &&PlainLoop| stats.per_func.get(l.func as usize).is_some_and(|&n| n > 0);
+    let one = |l: &PlainLoop| NotPipelined {
+        function: program.funcs[l.func as usize].name.clone(),
+        blocks: l.blocks.clone(),
+        reason: l.reason,
+        why: l.why.clone(),
+    };
+    program.plain_loops.iter().filter(ran).map(one).collect()
 }
 
 fn breakdown(s: &Stats) -> Breakdown {

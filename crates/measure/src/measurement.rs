@@ -5,8 +5,10 @@
 //! times cycles of the simulated machine. A ratio is `null` where the machine
 //! has nothing to count (no cache, no predictor).
 
+use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
+use crate::rounds::Round;
 use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;
@@ -82,6 +84,8 @@ pub struct Measurement {
     pub bounds: Bounds,
     /// Software-pipelined loops of the functions that ran.
     pub loops: Vec<Loop>,
+    /// Their other loops, and why these are not.
+    pub loops_not_pipelined: Vec<NotPipelined>,
     /// The micro-operations that the request's `trace` named, in program order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Vec<Stages>>,
@@ -187,6 +191,9 @@ pub struct Bounds {
     pub critical_path: f64,
     /// The larger of `resource` and `recurrence`.
     pub lower: f64,
+    /// Loops of one block whose longest way round goes through memory: what each adds to
+    /// `recurrence` where that is made of them, with the accesses.
+    pub rounds: Vec<Round>,
     /// What the resource bound was chosen from: for each set of units that
     /// instructions choose from, their cycles per block.
     pub classes: Vec<Class>,
@@ -235,6 +242,22 @@ pub struct Loop {
     pub recorded: bool,
     /// What an exact scheduler was asked, and its word.
     pub asked: Vec<Question>,
+    pub function: String,
+    /// Number of the block in its function that the iterations run in.
+    pub block: u32,
+    /// A way round that takes `rec_mii` cycles an iteration.
+    pub round: Vec<Step>,
+}
+
+/// A loop that is not software-pipelined.
+#[derive(Clone, Debug, Serialize)]
+pub struct NotPipelined {
+    pub function: String,
+    /// Numbers of its blocks in the function.
+    pub blocks: Vec<u32>,
+    /// `machine`, `level`, `size`, `calls`, `inner_loop`, `blocks`, `form` or `no_schedule`.
+    pub reason: &'static str,
+    pub why: String,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

@@ -173,6 +173,22 @@ impl Wanted<'_> {
         }
     }
 
+    /// Plans whose last calls are the two passes that a steady state is the difference of; a
+    /// key set-up has one.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn compared(&self, lengths: &Lengths) -> Result<(Option<Plan>, Plan), MeasureError> {
+        let plan = self.plan(lengths.longer, 1)?;
+        let calls = [&plan.measured[..], &plan.passes].concat();
+        let until = |n: usize| Plan { measured: calls[..n].to_vec(), passes: Vec::new(), ..plan.clone() };
+        Ok(match (self.keysetup(), lengths.calls_before) {
+            (true, _) => (None, until(calls.len())),
+            (false, 0) => (Some(until(calls.len())), until(plan.measured.len())),
+            (false, _) => (Some(until(calls.len() - 1)), until(calls.len())),
+        })
+    }
+
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
     /// is kept of what has passed, the first pass is as good as any other.
     pub fn trial(&self) -> Result<f64, Trial> {

@@ -327,6 +327,7 @@ mod tests {
             arg_overflow: 16,
             global_regs: vec![],
             loops: vec![],
+            plain_loops: vec![],
             problems: vec![],
             records: vec![],
         }

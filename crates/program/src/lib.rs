@@ -136,6 +136,8 @@ pub struct Program {
     pub global_regs: Vec<(Reg, u64)>,
     /// Software-pipelined loops, with the function each stands in.
     pub loops: Vec<PipelinedLoop>,
+    /// All other loops, and why they were not pipelined.
+    pub plain_loops: Vec<PlainLoop>,
     /// The same loops as problems for an exact scheduler, where that was asked.
     pub problems: Vec<exact::LoopProblem>,
     /// And their schedules to be kept, where a longer search than usual was asked.
@@ -165,6 +167,38 @@ pub struct PipelinedLoop {
     pub recorded: bool,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<exact::Question>,
+    /// The block that its iterations run in, an index into the function's.
+    pub block: u32,
+    /// A way round that takes `rec_mii` cycles an iteration; empty where none was found.
+    pub round: Vec<RoundStep>,
+}
+
+/// An instruction of a way round a loop, and what the next one waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RoundStep {
+    pub instr: InstrId,
+    /// Offset in the WebAssembly module; 0 for none.
+    pub loc: u32,
+    /// Cycles until the next instruction of the way may start, and iterations later that it is meant.
+    pub cycles: u32,
+    pub distance: u32,
+    /// The two are accesses to memory of which the code generator cannot tell that they never
+    /// touch the same byte; otherwise the next reads what this one makes.
+    pub memory: bool,
+}
+
+/// A loop that was not software-pipelined.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlainLoop {
+    /// An index into [`Program::funcs`].
+    pub func: u32,
+    /// Its blocks, indices into the function's.
+    pub blocks: Vec<u32>,
+    /// Why not, as a word for programs: `machine`, `level`, `size`, `calls`, `inner_loop`, `blocks`,
+    /// `form` or `no_schedule`.
+    pub reason: &'static str,
+    /// And in words, to follow "because".
+    pub why: String,
 }
 
 impl Program {

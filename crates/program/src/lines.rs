@@ -29,6 +29,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         arg_overflow: 32,
         global_regs: vec![],
         loops: vec![],
+        plain_loops: vec![],
         problems: vec![],
         records: vec![],
     }

@@ -114,6 +114,13 @@ fn audit_code(py: Python<'_>, wasm: &[u8], debug: &[u8], request: &str) -> PyRes
     guarded(py, || core::json::audit(wasm, debug, request))
 }
 
+/// File and line of the code at each of these offsets in a module with debugging information.
+#[pyfunction]
+fn source_lines(wasm: &[u8], offsets: Vec<u32>) -> Vec<Option<(String, u32)>> {
+    let lines = ciphermill_audit::lines::Lines::read(wasm);
+    offsets.into_iter().map(|at| lines.find(at).map(|(file, line)| (file.to_owned(), line))).collect()
+}
+
 /// A native shared library under this computer's counters; request and answer are JSON.
 ///
 /// It runs foreign machine code in this process.
@@ -176,6 +183,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(audit_code, m)?)?;
+    m.add_function(wrap_pyfunction!(source_lines, m)?)?;
     m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;

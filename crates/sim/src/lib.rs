@@ -22,7 +22,8 @@
 //! * Machines that schedule at run time run on [`dynamic`], which executes the
 //!   same superblocks and tells crate `ooo` what ran.
 //! * [`dataflow`] runs the same program on an infinitely wide machine, for the
-//!   bounds that measurements are compared with.
+//!   bounds that measurements are compared with; [`circuits`] sees which instructions of a
+//!   loop wait for which, through memory too, and [`cycle`] what goes round longest.
 //!
 //! # What is checked
 //!
@@ -33,7 +34,9 @@
 //! hold a pattern, so that reading them shows.
 
 pub mod cache;
+pub mod circuits;
 pub mod code;
+pub mod cycle;
 pub mod dataflow;
 pub mod dynamic;
 pub mod engine;

@@ -71,7 +71,11 @@ def trace(
     if html is not None:
         from .. import webreport
 
-        webreport.write_pipeline(Path(html), measurement, {"first": first, "count": count})
+        asked = {
+            "cipher": cipher, "on": on, "variant": variant, "direction": direction, "key_bits": key_bits, "blocks": blocks, "bytes": bytes,
+            "optimise": optimise, "with": with_, "without": without, "set": set, "cc": cc, "first": first, "count": count,
+        }  # fmt: skip
+        webreport.write_pipeline(Path(html), measurement, asked)
     written = kanata is not None or perfetto is not None or html is not None
     if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:
         from ..tracing import diagram

@@ -21,6 +21,7 @@ def explain(
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
+    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
@@ -37,26 +38,32 @@ def explain(
     parquet: Parquet = None,
 ) -> None:
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
-    from .. import engine, manifest
+    from .. import engine, lines, manifest
     from .. import explain as explaining
     from ..progress import waiting
 
     check(json, csv, parquet)
     writable(html, "--html")
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, fresh=fresh, cc=cc,
     )  # fmt: skip
     with waiting("measuring"):
         module = engine.module(manifest.find(cipher), variant, cc)
         measurement = engine.measure(module, on, options)
         explanation = engine.explanation(module, on, options)
+        explaining.located(explanation, lines.of(engine.suited(module, on, options), explaining.offsets(explanation), cc))
     if html is not None:
         from pathlib import Path
 
         from .. import webreport
 
-        webreport.write_schedule(Path(html), measurement, explanation)
+        asked = {
+            "cipher": cipher, "on": on, "variant": variant, "direction": direction, "key_bits": key_bits, "blocks": blocks, "bytes": bytes,
+            "jam": jam, "unroll": unroll, "aligned": aligned, "optimise": optimise, "static": static, "with": with_, "without": without,
+            "set": set, "fresh": fresh, "cc": cc,
+        }  # fmt: skip
+        webreport.write_schedule(Path(html), measurement, explanation, asked)
     document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
     if not emit(document, explaining.records(explanation), json, csv, parquet):
         say(explaining.text(measurement, explanation))

@@ -15,6 +15,7 @@ Measurements are made, or found kept, by the same code as in
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -61,13 +62,15 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     check_installed()
     # Said before the work, not after it.
     paths.check_writable(out, "-o")
-    from . import commentary, kernels, page, pipelines, survey
+    from . import commentary, evidence, kernels, page, pipelines, survey
 
     comments = [commentary.load(study) for study in studies]
     asked = survey.work()
     answers = measuring.measure_all([*(work for study in studies for work in study.work()), *asked], progress)
     solved = [results.solve(study, answers) for study in studies]
     compared = [(work, answers[measuring.key(work)]) for work in asked]
+    kept = [asked for asked, m in compared if isinstance(m, Measurement) and m.verified and evidence.is_kept(m)]
+    answers |= measuring.measure_all([{**asked, "fresh": True} for asked in kept], progress)
     loops = list({measuring.key(k): k for comment in comments for k in comment.kernels}.values())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         explained = list(progress(pool.map(kernels.explain, loops), len(loops)))
@@ -75,7 +78,8 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         traced = list(progress(pool.map(pipelines.trace, asked_for), len(asked_for)))
     content = page.Content(
-        compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)), list(zip(asked_for, traced, strict=True))
+        compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)), list(zip(asked_for, traced, strict=True)),
+        fresh_of(answers),
     )
     text = page.render(content).encode()
     _put(out, text, "-o")
@@ -83,6 +87,12 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     faults += [m.reason for _, m in compared if isinstance(m, measuring.Missing) and m.fault]
     made = sum(isinstance(answer, Measurement) for answer in answers.values())
     return Written(out, len(text), len(studies), made, list(dict.fromkeys(faults)))
+
+
+def fresh_of(answers: measuring.Answers) -> dict[str, Measurement]:
+    """The measurements whose schedules were searched for in the run itself, by the settings of the same without that."""
+    asked = ((json.loads(key), m) for key, m in answers.items() if isinstance(m, Measurement) and m.verified)
+    return {measuring.key({k: v for k, v in of.items() if k != "fresh"}): m for of, m in asked if of.get("fresh")}
 
 
 def draw(solved: list[results.Result], folder: Path) -> list[Path]:
@@ -104,30 +114,29 @@ def draw(solved: list[results.Result], folder: Path) -> list[Path]:
     return out
 
 
-def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str, Any]) -> None:
-    """Write a page with one program's schedules (``ciphermill explain --html``).
+def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Write a page with one program's schedules (``ciphermill explain --html``). ``asked`` has the cipher, the
+    machine and the options as they were given, by the names that options have.
 
     Raises InputError when a package is missing or ``out`` cannot be written.
     """
     check_installed()
     from . import page
 
-    names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
-    asked = {"on": measurement.machine, **{name: measurement[name] for name in names}}
     paths.check_writable(out, "--html")
-    _put(out, page.render(page.Content([], [], [(asked, explanation)])).encode(), "--html")
+    shown = {**explanation, "measured": measurement.to_dict()}
+    _put(out, page.render(page.Content([], [], [(asked, shown)])).encode(), "--html")
 
 
-def write_pipeline(out: Path, measurement: Measurement, trace: Mapping[str, Any]) -> None:
-    """Write a page with one program's pipeline (``ciphermill trace --html``); ``trace`` has ``first`` and ``count``.
+def write_pipeline(out: Path, measurement: Measurement, asked: Mapping[str, Any]) -> None:
+    """Write a page with one program's pipeline (``ciphermill trace --html``). ``asked`` has the cipher, the machine
+    and the options as they were given, by the names that options have, ``first`` and ``count`` among them.
 
     Raises InputError when a package is missing or ``out`` cannot be written.
     """
     check_installed()
     from . import page
 
-    names = ("cipher", "variant", "direction", "key_bits", "blocks", "optimise", "with", "without", "set")
-    asked = {"on": measurement.machine, **{name: measurement[name] for name in names}, **trace}
     paths.check_writable(out, "--html")
     _put(out, page.render(page.Content([], [], [], [(asked, measurement.to_dict())])).encode(), "--html")
 

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from .. import library, paths, report, rtl
 from .._core import InputError
 from ..measurement import Measurement
+from ..study.measure import key
 
+#: What options are when nobody gives them.
+USUAL = (("optimise", "speed"), ("cc", "zig"))
 #: Of a measurement, in the order shown; the rest is settings or shown elsewhere.
 RESULTS = ("cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s", "clock_mhz", "instructions", "uops", "cpi", "ilp",
            "bytes", "jam", "unroll", "code_bytes", "table_bytes", "stack_bytes")  # fmt: skip
@@ -25,10 +30,10 @@ def command(asked: Mapping[str, Any]) -> str:
     """The command line that measures what a cell asks for."""
     if "hardware" in asked:
         return shlex.join(["ciphermill", "rtl", ",".join(rtl.entry(asked["hardware"])["with"])])
-    words = ["ciphermill", "run", str(asked["cipher"]), "--on", str(asked["on"])]
+    words = ["ciphermill", "run", str(asked["cipher"]), "--on", machine_word(str(asked["on"]))]
     for name, value in asked.items():
         option = f"--{name.replace('_', '-')}"
-        if name in ("cipher", "on") or value is None or (name, value) == ("optimise", "speed"):
+        if name in ("cipher", "on") or value is None or (name, value) in USUAL:
             continue
         if isinstance(value, bool):
             # Only unrolling has three states; other switches are off unless they are on.
@@ -40,6 +45,12 @@ def command(asked: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def machine_word(name: str) -> str:
+    """A machine as a command names it: a study's own by its file, from wherever the command is run."""
+    own = paths.DATA / name
+    return paths.shown(own) if name.endswith(".toml") and not Path(name).is_file() and own.is_file() else name
+
+
 def program(asked: Mapping[str, Any]) -> str:
     """The program that settings name, as a heading: no two of a page read the same."""
     name = f"{asked['cipher']}/{asked['variant']}" if asked.get("variant") else asked["cipher"]
@@ -49,8 +60,13 @@ def program(asked: Mapping[str, Any]) -> str:
     return f"{words}{mode}{''.join(more)}"
 
 
-def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
-    """The record of one measurement."""
+def is_kept(m: Measurement) -> bool:
+    """Is a schedule in it that an earlier, longer search found?"""
+    return any(loop.get("recorded") for loop in m.get("loops") or ())
+
+
+def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = None) -> dict[str, Any]:
+    """The record of one measurement; ``fresh`` is the same with schedules searched for in the run itself."""
     if "hardware" in asked:
         return of_hardware(asked, m)
     provenance = m.provenance
@@ -59,9 +75,12 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "title": f"{m.cipher}/{m.variant}, {m.direction}, {m.key_bits}-bit key, on {m.machine}",
         "command": command(asked),
         "why": m.why,
+        "schedule": schedule(m, fresh),
         "bottleneck": m.bottleneck,
         "verified": m.verified,
         "timing": report.constant_time(m),
+        "failure": m.get("failure"),
+        "compared": None if m.get("verified_bytes", m.bytes) == m.bytes else m["verified_bytes"],
         "vectors": provenance.get("vectors"),
         "kind": provenance.get("kind"),
         "version": provenance.get("ciphermill"),
@@ -70,7 +89,8 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
                      "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
         "results": {name: m[name] for name in RESULTS if m.get(name) is not None},
-        "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float)},
+        # No critical path: no result depends on the block.
+        "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float) and (v or k != "critical_path")},
         "events": dict(m.get("events") or {}),
         "metrics": {k: v for k, v in m.metrics.items() if isinstance(v, int | float) and v},
         "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
@@ -84,9 +104,12 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "title": m["title"],
         "command": command(asked),
         "why": "",
+        "schedule": None,
         "bottleneck": None,
         "verified": None,
         "timing": None,
+        "failure": None,
+        "compared": None,
         "vectors": None,
         "kind": m.provenance["kind"],
         "version": f"Yosys {m.provenance['yosys']}" + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),
@@ -110,10 +133,20 @@ def machine_file(name: str) -> str:
         return name
 
 
+def schedule(m: Measurement, fresh: Measurement | None) -> str | None:
+    """That schedules are kept ones, and what a search of the run's own gives; None where they are not."""
+    if not is_kept(m):
+        return None
+    own = "" if fresh is None else f"; a run's own search gives {report.number(fresh.cycles_per_block)} cycles a block"
+    return f"{report.kept(m).strip().removeprefix('with ')}, from an earlier, longer search{own}"
+
+
 class Book:
     """All records of a page; each measurement stands in it once."""
 
-    def __init__(self) -> None:
+    def __init__(self, fresh: Mapping[str, Measurement] = MappingProxyType({})) -> None:
+        #: By the settings of the measurement that they stand beside.
+        self.fresh = fresh
         self.records: list[dict[str, Any]] = []
         self._places: dict[str, int] = {}
 
@@ -122,5 +155,5 @@ class Book:
         line = command(asked)
         if line not in self._places:
             self._places[line] = len(self.records)
-            self.records.append(of(asked, measurement))
+            self.records.append(of(asked, measurement, self.fresh.get(key(asked))))
         return self._places[line]

@@ -26,10 +26,12 @@ FULL = 0.9
 
 
 def explain(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The core's explanation for a cell's settings; ``missing`` with the reason when there is none."""
+    """The core's explanation for a cell's settings, and as ``measured`` the measurement of the same program;
+    ``missing`` with the reason when there is none."""
     try:
         module = engine.module(manifest.find(asked["cipher"]), asked.get("variant"))
-        return kept.explanation(module, asked["on"], options(asked))
+        found = kept.explanation(module, asked["on"], options(asked))
+        return {**found, "measured": kept.measurement(module, asked["on"], options(asked)).to_dict()}
     except InputError as error:
         return {"missing": str(error).splitlines()[0], "stretches": []}
 
@@ -37,13 +39,36 @@ def explain(asked: Mapping[str, Any]) -> dict[str, Any]:
 def view(asked: Mapping[str, Any], explanation: Mapping[str, Any], key: str) -> dict[str, Any]:
     """One program's stretches as the template wants them."""
     words = shlex.split(evidence.command(asked))
+    missing, measured = explanation.get("missing"), explanation.get("measured")
+    if not missing and not explanation["stretches"]:
+        missing = (
+            "The machine schedules at run time, so no cycle belongs to one instruction, and there is no schedule to show; "
+            "ciphermill trace shows the way of single instructions."
+            if explanation.get("passages")
+            else "No stretch of the program takes a twentieth of the cycles."
+        )
     return {
         "key": key,
-        "title": evidence.program(asked),
+        "title": evidence.program(named(asked, measured)),
         "command": shlex.join([words[0], "explain", *words[2:]]),
-        "missing": explanation.get("missing"),
+        "missing": missing,
+        "wrong": unverified(measured),
         "stretches": [stretch(s, f"{key}-{i}") for i, s in enumerate(explanation["stretches"])],
     }
+
+
+def named(asked: Mapping[str, Any], measured: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Settings for a heading: a program and a machine that were given as files by the names they have."""
+    if not measured:
+        return asked
+    return {**asked, "cipher": measured["cipher"], "variant": measured["variant"], "on": measured["machine"], "direction": measured["direction"]}
+
+
+def unverified(measured: Mapping[str, Any] | None) -> str | None:
+    """Why what is shown is of a program that is not known to be right; None where it is."""
+    if not measured or measured["verified"]:
+        return None
+    return f"Not verified: {measured.get('failure') or 'see ciphermill run --json'}"
 
 
 def stretch(s: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -54,13 +79,14 @@ def stretch(s: Mapping[str, Any], key: str) -> dict[str, Any]:
         "key": key,
         "title": f"{'Loop' if s['looped'] else 'Code'} in {s['function'] or 'a function without a name'}, "
         f"{'block' if len(s['blocks']) == 1 else 'blocks'} {blocks}",
-        "why": s["why"],
+        "why": f"{s['why']} {s.get('pipelining', '')}".strip(),
         "cycles": s["cycles"],
         "count": len(s["instructions"]),
         "units": units,
         "registers": s["registers"],
         "recurrence": s["recurrence"],
         "chain": s["chain"],
+        "meetings": s.get("meetings", []),
         "packed": drawing.pack(json.dumps(packed(s), separators=(",", ":"))),
     }
 

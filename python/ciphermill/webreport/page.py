@@ -15,7 +15,7 @@ from typing import Any
 from .. import _core, library, manifest, paths
 from ..measurement import Measurement
 from ..study.layout import Table
-from ..study.measure import Missing
+from ..study.measure import Missing, key
 from ..study.results import Cell, Result
 from ..study.text import sentence
 from . import colours, drawing, figures, kernels, numbers, pipelines
@@ -35,6 +35,8 @@ class Content:
     kernels: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
     #: Settings, with the measurement that has the pipeline they ask for.
     pipelines: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+    #: Measurements with schedules searched for in the run itself, by the settings of the same with kept ones.
+    fresh: Mapping[str, Measurement] = field(default_factory=dict)
 
 
 def render(content: Content) -> str:
@@ -44,12 +46,16 @@ def render(content: Content) -> str:
     loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
-    book, cells = Book(), []
+    book, cells = Book(content.fresh), []
     start = overview(content.survey, book) if content.survey else None
     studies = [study(result, comment, book, cells) for result, comment in content.studies]
     data = {"evidence": book.records, "cells": cells}
+    shown = [found.get("measured") for _, found in content.kernels] + [found for _, found in content.pipelines]
+    counted = [(r["verified"], r["vectors"]) for r in book.records if r["verified"] is not None]
+    counted += [(m["verified"], m["provenance"].get("vectors")) for m in shown if m and not m.get("missing")]
     return environment.get_template("page.html").render(
         version=_core.version(),
+        about=about(counted, bool(studies), bool(book.records)),
         start=start,
         studies=studies,
         kernels=[kernels.view(asked, found, f"kernel-{i}") for i, (asked, found) in enumerate(content.kernels)],
@@ -61,6 +67,35 @@ def render(content: Content) -> str:
         vega=drawing.vega() if start or studies else "",
         themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),
     )
+
+
+def about(counted: Sequence[tuple[bool, int | None]], papers: bool, records: bool) -> list[str]:
+    """What stands behind the page's measurements, each given as whether it is verified and how many official
+    vectors its module passed; whether there are papers to compare with, and numbers that can be chosen."""
+    said, of = [], len(counted)
+    wrong = sum(not verified for verified, _ in counted)
+    right = [vectors or 0 for verified, vectors in counted if verified]
+    if of:
+        equal = "a simulated run whose output and memory equalled those of an independent interpreter of the same module"
+        if not wrong:
+            said.append(f"Each cycle count is from {equal}.")
+        elif right:
+            said.append(f"{wrong} of {of} measurements are not verified; every other is from {equal}.")
+        else:
+            said.append("The cycle counts are not verified: the run failed, its output differed, or a test vector did.")
+    if right:
+        without = sum(not vectors for vectors in right)
+        if without == len(right):
+            said.append("No official test vectors were there to judge the module by.")
+        elif without:
+            said.append(f"{len(right) - without} of these {len(right)} modules pass official test vectors; for the others there were none.")
+        else:
+            said.append("Each of these modules passes official test vectors of its cipher.")
+    if papers:
+        said.append("Where ours differs from a paper's, both stand here with their ratio; none of ours was scaled to fit.")
+    if records:
+        said.append("Choose any number for the command that measures it again.")
+    return said
 
 
 def script_json(value: Any) -> str:
@@ -94,6 +129,8 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cell["missing"] = f"not verified: {m.failure}"
         else:
             ground, ink = colours.heat(m.cycles_per_byte, least, most)
+            own = book.fresh.get(key(asked))
+            cell |= {"fresh": own.cycles_per_byte if own else None}
             cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m),
                      "constant_time": m.get("constant_time") is True}  # fmt: skip
         rows[name]["cells"].append(cell)
@@ -110,6 +147,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         "legend": [{"ground": g, "value": least * (most / least) ** (i / (len(colours.CIVIDIS) - 1)), "ink": colours.text_on(g)}
                    for i, g in enumerate(colours.CIVIDIS)],
         "fastest": {"name": first, "machines": times, "of": len(best)},
+        "kept": any(c.get("fresh") for r in rows.values() for c in r["cells"]),
         "count": len(good),
         "asked": len(survey),
         "figures": drawn(shown),

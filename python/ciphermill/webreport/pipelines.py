@@ -18,7 +18,7 @@ from typing import Any
 from .. import engine, kept, manifest, tracing
 from .._core import InputError
 from ..study.measure import options
-from . import drawing, evidence
+from . import drawing, evidence, kernels
 
 #: Stages in the order of the legend: name, letter, and what the time in it is.
 STAGES = (
@@ -58,7 +58,8 @@ def view(asked: Mapping[str, Any], found: Mapping[str, Any], key: str) -> dict[s
         )
     return {
         "key": key,
-        "title": evidence.program(asked),
+        "title": evidence.program(kernels.named(asked, None if found.get("missing") else found)),
+        "wrong": None if found.get("missing") else kernels.unverified(found),
         "command": shlex.join([words[0], "trace", *words[2:], *more]),
         "missing": found.get("missing"),
         "said": said,

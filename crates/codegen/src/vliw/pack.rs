@@ -167,11 +167,12 @@ pub fn emit(
     for p in body {
         if p.kind == VKind::Kernel {
             let number = p.inst.operands.iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n as usize) } else { None });
-            let Some(kernel) = number.and_then(|n| finish.kernels.get(n)) else {
+            let Some((number, kernel)) = number.and_then(|n| Some((n, finish.kernels.get(n)?))) else {
                 return Err(CompileError::Internal("a pipelined loop is lost".into()));
             };
             straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
-            kernel::emit::emit(finish.machine, kernel, out)?;
+            let at = kernel::emit::emit(finish.machine, kernel, out)?;
+            out.kernels.insert(number, at);
             continue;
         }
         if p.kind != VKind::Call {

@@ -63,16 +63,19 @@
     const spent = Object.values(e.breakdown ?? {}).reduce((a, b) => a + b, 0);
     return [
       make("p", {}, e.why),
+      ...(e.schedule ? [make("p", {}, `Schedule: ${e.schedule}.`)] : []),
       ...block("To get it again", commandLine(e.command)),
       ...block("Measured", entries(e.results)),
       ...block("Bounds, cycles a block", entries(e.bounds)),
       ...block("Loops, software-pipelined", e.loops.length ? make("ul", {}, e.loops.map((l) => make("li", {},
-        `II ${l.ii} (units ${l.res_mii}, recurrence ${l.rec_mii}), ${l.stages} stages${l.proved_optimal ? ", proved the least" : ""}`))) : null),
+        `II ${l.ii} (units ${l.res_mii}, recurrence ${l.rec_mii}), ${l.stages} ${l.stages === 1 ? "stage" : "stages"}${l.recorded ? ", a kept schedule" : ""}${l.proved_optimal ? ", proved the least" : ""}`))) : null),
       ...block("Events", some(e.events) && entries(e.events)),
       ...block("Metrics", some(e.metrics) && facts(Object.entries(e.metrics).map(([k, v]) => [words(k), /pki$/.test(k) || v > 1 ? number(v) : share(v)]))),
       ...block("Cycles spent on", some(e.breakdown) && entries(e.breakdown, (v) => `${number(v)} (${share(v / spent)})`)),
       ...block("Where it comes from", facts([
-        ["verified", e.verified ? `output and memory equal the reference interpreter's; ${e.vectors ?? "no"} official vectors` : "NO"],
+        ["verified", e.verified === null ? null : e.verified
+          ? `output and memory equal the reference interpreter's${e.compared === null ? "" : ` after the first ${e.compared} bytes, the rest was not compared`}; ${e.vectors || "no"} official vectors`
+          : `NO: ${e.failure ?? "see the command's --json"}`],
         ["constant time", e.timing],
         ["kind", e.kind],
         ["machine file", e.machine.file],

@@ -160,7 +160,7 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
         o => matches!(o, VOp::Const(_)),
     };
     if insts.iter().any(|i| i.ops.iter().any(certain) || fixed(i) || i.trap.is_some()) {
-        return Err("it uses fixed registers");
+        return Err("one of its instructions may trap, or uses a register that is always the same");
     }
 
     let taken_back = block.succs[0].0 == way_back;

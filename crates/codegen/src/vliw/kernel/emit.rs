@@ -19,8 +19,8 @@ use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Inst, Operand};
 
-/// Write out a kernel: prologue, loop, epilogue.
-pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), CompileError> {
+/// Write out a kernel: prologue, loop, epilogue. Returns the loop's place among the blocks.
+pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<u32, CompileError> {
     if let Some(names) = &k.rotating {
         return super::rotating::emit::emit(machine, k, names, out);
     }
@@ -84,13 +84,14 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<(), Compile
         }
     }
     out.label(head);
+    let at = out.blocks.len() as u32;
     out.blocks.push(block(rows(0, stages - 1, &back), k.loop_depth)?);
     out.label(tail);
     out.blocks.push(block(rest(stages - 1), outside)?);
     if let Some(end) = end {
         out.label(end);
     }
-    Ok(())
+    Ok(at)
 }
 
 /// A jump to a label, with the cycles until it is taken.

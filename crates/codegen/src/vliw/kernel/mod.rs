@@ -53,9 +53,11 @@ pub mod table;
 use crate::CompileError;
 use crate::allocate::Registers;
 use crate::facts::Facts;
+use crate::plain::{Reason, Refused};
 use crate::vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_program::RoundStep;
 use ciphermill_program::exact::Question;
 use ciphermill_program::recorded::Recorded;
 use exact::Exchange;
@@ -183,6 +185,8 @@ pub struct Kernel {
     pub recorded: bool,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<Question>,
+    /// A way round that takes as long as RecMII says.
+    pub round: Vec<RoundStep>,
 }
 
 impl Kernel {
@@ -203,6 +207,7 @@ impl Kernel {
             held: 0,
             recorded: false,
             asked: Vec::new(),
+            round: Vec::new(),
         }
     }
 
@@ -221,7 +226,7 @@ pub struct Records<'a> {
 }
 
 /// Find the loops of a function that can be pipelined and replace each by a
-/// pseudo-instruction.
+/// pseudo-instruction. The others that might have been are returned with the reason why not.
 #[expect(clippy::too_many_arguments)]
 pub fn pipeline(
     func: &mut VFunc,
@@ -232,7 +237,7 @@ pub fn pipeline(
     memo: &OnceCell<Memo>,
     records: &mut Records<'_>,
     mut exchange: Option<&mut Exchange>,
-) -> Result<Vec<Kernel>, CompileError> {
+) -> Result<(Vec<Kernel>, Refused), CompileError> {
     let mut free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
     // Meanwhile the return address waits in the frame.
     let file = |r: &Reg| machine.regs[usize::from(r.0)].file;
@@ -240,19 +245,23 @@ pub fn pipeline(
     free.extend(back);
     let sides = Sides::new(machine, &free);
     let mut kernels = Vec::new();
+    let mut refused = Refused::new();
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     // Replacing a loop may take a block away: look again after each.
     let mut tried = std::collections::BTreeSet::new();
     loop {
         let next = body::candidates(func).into_iter().find(|c| !tried.contains(&name(func, c)));
-        let Some(c) = next else { return Ok(kernels) };
+        let Some(c) = next else { return Ok((kernels, refused)) };
         tried.insert(name(func, &c));
         let long = !effort.longest || sides.files.len() < 2 || 4 * length(func, &c) >= 3 * longest;
         let effort = if long && effort.thorough { Effort { longest: false, ..effort } } else { Effort::quick() };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
-            Err(_) => continue,
+            Err(why) => {
+                refused.insert(name(func, &c), Reason::new("form", why));
+                continue;
+            }
         };
         let memo = memo.get_or_init(|| Memo::new(machine, records.known));
         let hoisted = match machine.abi.rotation {
@@ -271,7 +280,12 @@ pub fn pipeline(
                 break;
             }
         }
-        let Some((mut kernel, own, body)) = found else { continue };
+        let Some((mut kernel, own, body)) = found else {
+            let why = "no schedule was found in which its iterations overlap and whose values have registers";
+            refused.insert(name(func, &c), Reason::new("no_schedule", why));
+            continue;
+        };
+        kernel.round = rounds::longest(&graph::one_side(&sides, &body)?, kernel.rec_mii);
         if effort.thorough && !effort.unrefined {
             kernel.least = relaxed::bound(&sides, &body, (kernel.res_mii, kernel.rec_mii))?.unwrap_or(0);
             if kernel.least > kernel.schedule.ii {

@@ -13,7 +13,7 @@ use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Block, Inst, Operand, Role};
 
 /// Write out a kernel: moves and the count of stages, the loop, moves.
-pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Result<(), CompileError> {
+pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Result<u32, CompileError> {
     let missing = || CompileError::Internal("a pipelined loop on a machine without rotation".into());
     let rotation = machine.abi.rotation.as_ref().ok_or_else(missing)?;
     let (ii, stages) = (k.schedule.ii, k.schedule.stages);
@@ -46,6 +46,7 @@ pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Res
         rows[k.schedule.time[i].rem_euclid(ii) as usize].insts.push(inst);
     }
     out.label(head);
+    let at = out.blocks.len() as u32;
     out.blocks.push(Block { bundles: bundles(machine, rows)?, loop_depth: k.loop_depth });
 
     let mut after = Vec::new();
@@ -54,7 +55,7 @@ pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Res
         after.push(mov(machine, outside(i)?, names.register(place + stages - stage(i))));
     }
     out.blocks.push(straight(machine, after, k.loop_depth.saturating_sub(1))?);
-    Ok(())
+    Ok(at)
 }
 
 /// Instructions one after the other that have nothing to do with each other.
