@@ -53,6 +53,7 @@ pub mod table;
 use crate::CompileError;
 use crate::allocate::Registers;
 use crate::facts::Facts;
+use crate::verified::{self, Replaced};
 use crate::vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
@@ -183,6 +184,8 @@ pub struct Kernel {
     pub recorded: bool,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<Question>,
+    /// The loop that it stands for, for checking its code.
+    pub replaced: Option<Box<Replaced>>,
 }
 
 impl Kernel {
@@ -203,6 +206,7 @@ impl Kernel {
             held: 0,
             recorded: false,
             asked: Vec::new(),
+            replaced: None,
         }
     }
 
@@ -239,7 +243,7 @@ pub fn pipeline(
     let back = machine.abi.return_address.filter(|r| !free.contains(r) && free.iter().any(|f| file(f) == file(r)));
     free.extend(back);
     let sides = Sides::new(machine, &free);
-    let mut kernels = Vec::new();
+    let mut kernels: Vec<Kernel> = Vec::new();
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     // Replacing a loop may take a block away: look again after each.
@@ -288,7 +292,14 @@ pub fn pipeline(
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
+        let turns = verified::turns(func, machine, &c)?;
+        let were = verified::outside(func, c.header, c.back);
         replace::replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
+        let header = c.header - u32::from(c.back.is_some_and(|b| b < c.header));
+        let are = verified::outside(func, header, None);
+        let words = kept(&kernels)..kept(&kernels) + kernel.words;
+        let pipeline = verified::replaced(func, machine, facts, header, (&were, &are), &free, words)?;
+        kernel.replaced = Some(Box::new(Replaced { turns, pipeline }));
         kernels.push(kernel);
     }
 }
