@@ -83,7 +83,7 @@ pub struct Finish<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Facts,
     /// For checking what is made.
-    pub rules: &'a ciphermill_verify::Rules,
+    pub checker: verified::Checker<'a>,
     pub frame: &'a Frame<'a>,
     /// Pipelined loops, by number.
     pub kernels: &'a [crate::vliw::kernel::Kernel],
@@ -370,7 +370,7 @@ impl Finish<'_> {
             Some(end) => self.ended(body, end, slots),
         };
         let mut block = Block { bundles: bundles(insts), loop_depth };
-        verified::straight(self.rules, &before, &block, out.blocks.len())?;
+        self.checker.straight(&before, &block, out.blocks.len())?;
         block.bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
         out.blocks.push(block);
         Ok(())

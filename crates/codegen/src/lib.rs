@@ -135,6 +135,8 @@ pub struct Options {
     pub records: Vec<Recorded>,
     /// A longer search for schedules than usual, which are written down.
     pub search: Option<Search>,
+    /// Every schedule that is checked is also put here.
+    pub witness: Option<verified::Witness>,
 }
 
 #[derive(Debug, Error)]
@@ -219,8 +221,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
-        let rules = &tables.rules;
-        let finish = Finish { memory, encodings, machine: m, facts, rules, frame: &frame, kernels: &kernels, schedule, at_once };
+        let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
+        let finish = Finish { memory, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
         loops.extend(kernels.iter().map(|k| PipelinedLoop {
             func: funcs.len() as u32,
             ii: k.schedule.ii as u32,

@@ -2,7 +2,7 @@
 //! generator's types become the checker's.
 //!
 //! It is asked right before a schedule is used, whoever made it: [`order`] for orders of a block,
-//! [`straight`] for what a block has become, [`kernel`] for pipelined loops.
+//! [`Checker`] for what a block or a pipelined loop has become.
 
 use crate::CompileError;
 use crate::facts::Facts;
@@ -17,6 +17,7 @@ use ciphermill_program::{Block, Inst, Operand};
 use ciphermill_verify as verify;
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use verify::{Arg, Storage};
 
 /// Check that `order` is a permutation of nodes under which every instruction computes what it did.
@@ -128,12 +129,62 @@ pub fn scratch(machine: &Machine) -> Vec<Storage> {
     machine.abi.scratch.iter().copied().map(physical).collect()
 }
 
-/// Check what a block has become.
-///
-/// # Errors
-/// [`CompileError::Internal`] with the rule that is broken.
-pub fn straight(rules: &verify::Rules, before: &verify::Straight, after: &Block, place: usize) -> Result<(), CompileError> {
-    verify::straight(rules, before, &code(after)).map_err(|e| CompileError::Internal(format!("schedule of block {place}: {e}")))
+/// What was checked, for whoever wants to see it refused when it is bent.
+#[derive(Clone, Debug)]
+pub enum Checked {
+    Straight(verify::Straight, verify::Block),
+    Loop(verify::Turns, verify::Pipeline),
+}
+
+/// Where what is checked is also written down.
+pub type Witness = Arc<Mutex<Vec<Checked>>>;
+
+/// Checks schedules for one machine.
+#[derive(Clone, Copy)]
+pub struct Checker<'a> {
+    pub rules: &'a verify::Rules,
+    pub witness: Option<&'a Witness>,
+}
+
+impl Checker<'_> {
+    fn write_down(&self, checked: impl FnOnce() -> Checked) {
+        if let Some(Ok(mut list)) = self.witness.map(|w| w.lock()) {
+            list.push(checked());
+        }
+    }
+
+    /// Check what a block has become.
+    ///
+    /// # Errors
+    /// [`CompileError::Internal`] with the rule that is broken.
+    pub fn straight(&self, before: &verify::Straight, after: &Block, place: usize) -> Result<(), CompileError> {
+        let after = code(after);
+        self.write_down(|| Checked::Straight(before.clone(), after.clone()));
+        verify::straight(self.rules, before, &after)
+            .map_err(|e| CompileError::Internal(format!("schedule of block {place}: {e}")))
+    }
+
+    /// Check the code of a pipelined loop: the blocks of `out` from `from` on, and those put aside
+    /// from `aside` on.
+    ///
+    /// # Errors
+    /// [`CompileError::Internal`] with the rule that is broken.
+    pub fn kernel(&self, kernel: &Kernel, out: &Laid, from: usize, aside: usize) -> Result<(), CompileError> {
+        let told = |e: String| CompileError::Internal(format!("pipelined loop at block {from}: {e}"));
+        let Some(Replaced { turns, pipeline }) = kernel.replaced.as_deref() else {
+            return Err(told("nothing is known of the loop that it stands for".into()));
+        };
+        let mut pipeline = pipeline.clone();
+        pipeline.through = out.blocks.len() - from;
+        let blocks = out.blocks[from..].iter().chain(out.aside[aside..].iter().map(|a| &a.1));
+        pipeline.blocks = blocks.map(code).collect();
+        let inside = out.labels().filter(|l| l.1 as usize >= from).map(|(l, at)| (l, at as usize - from));
+        let through = pipeline.through;
+        pipeline.labels = inside.map(|(l, at)| (l, Some(at).filter(|&at| at < through))).collect();
+        pipeline.labels.extend(out.aside[aside..].iter().enumerate().map(|(k, a)| (a.0, Some(through + k))));
+        self.write_down(|| Checked::Loop(turns.clone(), pipeline.clone()));
+        verify::pipelined(self.rules, turns, &pipeline).map_err(|e| told(e.to_string()))
+    }
 }
 
 /// A loop before it is pipelined.
@@ -226,24 +277,4 @@ pub fn replaced(
         words: words.map(word).collect(),
         ..verify::Pipeline::default()
     })
-}
-
-/// Check the code of a pipelined loop: the blocks of `out` from `from` on, and those put aside from
-/// `aside` on.
-///
-/// # Errors
-/// [`CompileError::Internal`] with the rule that is broken.
-pub fn kernel(rules: &verify::Rules, kernel: &Kernel, out: &Laid, from: usize, aside: usize) -> Result<(), CompileError> {
-    let told = |e: String| CompileError::Internal(format!("pipelined loop at block {from}: {e}"));
-    let Some(Replaced { turns, pipeline }) = kernel.replaced.as_deref() else {
-        return Err(told("nothing is known of the loop that it stands for".into()));
-    };
-    let mut pipeline = pipeline.clone();
-    pipeline.through = out.blocks.len() - from;
-    let blocks = out.blocks[from..].iter().chain(out.aside[aside..].iter().map(|a| &a.1));
-    pipeline.blocks = blocks.map(code).collect();
-    let inside = out.labels().filter(|l| l.1 as usize >= from).map(|(l, at)| (l, at as usize - from));
-    pipeline.labels = inside.collect();
-    pipeline.labels.extend(out.aside[aside..].iter().enumerate().map(|(k, a)| (a.0, pipeline.through + k)));
-    verify::pipelined(rules, turns, &pipeline).map_err(|e| told(e.to_string()))
 }

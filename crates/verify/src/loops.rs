@@ -34,8 +34,8 @@ pub struct Pipeline {
     /// leaves by label or by the end of the last of these.
     pub blocks: Vec<Block>,
     pub through: usize,
-    /// Blocks by label; `through` stands for what comes behind.
-    pub labels: Vec<(u32, usize)>,
+    /// Blocks by label; none for what comes behind.
+    pub labels: Vec<(u32, Option<usize>)>,
     /// Virtual registers that get the values of physical ones.
     pub taken: Vec<(Storage, Storage)>,
     /// Runs last.
@@ -187,6 +187,10 @@ fn follow(
         })?;
         waiting.extend(last.map(|l| (l, block)));
         state = left.state;
+        if block >= pipeline.through && left.jump.as_ref().is_none_or(|j| j.taken != Some(true)) {
+            return Err(Fault(format!("{what}: control falls out of it")));
+        }
+        let next = Some(block + 1).filter(|&b| b < pipeline.through);
         let to = match left.jump {
             Some(jump) => match jump.taken {
                 None => return Err(Fault(format!("{what}: its branch hangs on something else than the loop's in that turn"))),
@@ -194,20 +198,17 @@ fn follow(
                     let to = pipeline.labels.iter().find(|l| Some(l.0) == jump.label).map(|l| l.1);
                     to.ok_or_else(|| Fault(format!("{what}: it jumps out of the loop")))?
                 }
-                Some(false) => block + 1,
+                Some(false) => next,
             },
-            None => block + 1,
+            None => next,
         };
-        if to == pipeline.through {
+        let Some(to) = to else {
             let count = state.known.followed + 1;
             if !state.known.over {
                 return Err(Fault(format!("the loop is left after {count} turns though another follows")));
             }
             return Ok((count, state));
-        }
-        if to == block + 1 && block >= pipeline.through {
-            return Err(Fault(format!("{what}: control falls out of it")));
-        }
+        };
         block = to;
     }
     Err(Fault("the loop is not left when its last turn is over".into()))

@@ -174,7 +174,7 @@ pub fn emit(
             straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
             let (from, aside) = (out.blocks.len(), out.aside.len());
             kernel::emit::emit(finish.machine, kernel, out)?;
-            verified::kernel(finish.rules, kernel, out, from, aside)?;
+            finish.checker.kernel(kernel, out, from, aside)?;
             continue;
         }
         if p.kind != VKind::Call {
@@ -277,7 +277,7 @@ fn straight(
         // Moves between clusters pass through them.
         before.scratch = verified::scratch(machine);
     }
-    verified::straight(finish.rules, &before, &block, out.blocks.len())?;
+    finish.checker.straight(&before, &block, out.blocks.len())?;
     out.blocks.push(block);
     Ok(())
 }
