@@ -9,13 +9,13 @@
 
 use crate::CompileError;
 use crate::allocate::{Allocated, Place, Step};
-use crate::check::check;
 use crate::encodings::Encodings;
 use crate::facts::Facts;
 use crate::frame::Frame;
 use crate::schedule;
 use crate::spills::{Memory, Part};
 use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp};
+use crate::verified;
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
@@ -71,6 +71,11 @@ impl Laid {
         self.place.insert(b, self.blocks.len() as u32);
     }
 
+    /// Labels with the numbers of the blocks that they are of.
+    pub fn labels(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.place.iter().map(|(&label, &block)| (label, block))
+    }
+
     /// A number for labels, of a block still to come.
     pub fn fresh(&mut self) -> u32 {
         self.fresh += 1;
@@ -87,6 +92,8 @@ const SLOT_WINDOW: usize = 12;
 pub struct Finish<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Facts,
+    /// For checking what is made.
+    pub checker: verified::Checker<'a>,
     pub frame: &'a Frame<'a>,
     /// Pipelined loops, by number.
     pub kernels: &'a [crate::vliw::kernel::Kernel],
@@ -114,7 +121,10 @@ impl Finish<'_> {
                 self.encodings.spared(&mut block.body, &branch.inst);
             }
         }
-        let (blocks, places) = self.lay_out(blocks)?;
+        let (blocks, places) = self.lay_out(blocks).map_err(|e| match e {
+            CompileError::Internal(what) => CompileError::Internal(format!("`{}`, {what}", func.name)),
+            other => other,
+        })?;
         let done = Func {
             name: func.name.clone(),
             blocks,
@@ -278,7 +288,7 @@ impl Finish<'_> {
             nodes.push(n);
         }
         let order = schedule::order(&nodes, None);
-        check(&nodes, &order).map_err(|e| CompileError::Internal(format!("schedule: {e}")))?;
+        verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("schedule: {e}")))?;
         let mut slots: Vec<Option<PInst>> = body.into_iter().map(Some).collect();
         Ok(order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect())
     }
@@ -365,13 +375,15 @@ impl Finish<'_> {
         if self.machine.issue.explicit {
             return crate::vliw::pack::emit(self, body, end, loop_depth, out);
         }
+        let before = verified::before(&body, end.as_ref(), &slots);
         let insts = match end {
             None => self.calls(body),
             Some(end) => self.ended(body, end, slots),
         };
-        let mut bundles = bundles(insts);
-        bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
-        out.blocks.push(Block { bundles, loop_depth });
+        let mut block = Block { bundles: bundles(insts), loop_depth };
+        self.checker.straight(&before, &block, out.blocks.len())?;
+        block.bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
+        out.blocks.push(block);
         Ok(())
     }
 

@@ -12,7 +12,7 @@
 //! calling convention in the machine file ([`frame`]).
 //!
 //! Three checkers stand beside the optimisers and share no code with them:
-//! [`check`] for both schedules of every block, `regalloc2`'s own for the
+//! `ciphermill-verify` ([`verified`]) for every schedule of a block or a loop, `regalloc2`'s own for the
 //! allocation, and [`respill`]'s for the second one of long blocks.
 
 pub mod addressing;
@@ -23,7 +23,6 @@ pub mod apart;
 pub mod banks;
 pub mod branches;
 mod carried;
-pub mod check;
 pub mod constants;
 pub mod cut;
 pub mod encodings;
@@ -57,6 +56,7 @@ pub mod spills;
 pub mod tables;
 mod turned;
 pub mod vcode;
+pub mod verified;
 pub mod vliw;
 mod wanted;
 pub mod widen;
@@ -140,6 +140,8 @@ pub struct Options {
     pub records: Vec<Recorded>,
     /// A longer search for schedules than usual, which are written down.
     pub search: Option<Search>,
+    /// Every schedule that is checked is also put here.
+    pub witness: Option<verified::Witness>,
 }
 
 #[derive(Debug, Error)]
@@ -226,7 +228,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
         let memory = memory_forms.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
-        let finish = Finish { memory, encodings, machine: m, facts, frame: &frame, kernels: &kernels, schedule, at_once };
+        let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
+        let finish = Finish { memory, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
         let (mut done, places) = finish.func(&vfunc, &allocated)?;
         let place = |b: &u32| places.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
@@ -536,7 +539,7 @@ fn schedule_virtual(func: &mut VFunc, machine: &Machine, facts: &Facts, register
         let live_out = |r: u32| r >= base && out.contains(vcode::VReg(r - base));
         let limit = schedule::Pressure { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
         let order = carried::order(func, b, &nodes, &limit, out);
-        check::check(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
+        verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
         let mut insts: Vec<_> = std::mem::take(&mut func.blocks[b].insts).into_iter().map(Some).collect();
         func.blocks[b].insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
     }

@@ -12,7 +12,7 @@
 //! is, as one *unit*; everywhere else flags are nobody's.
 
 use crate::CompileError;
-use crate::check::check_live;
+use crate::verified::order_live;
 use crate::facts::Facts;
 use crate::liveness::{Set, live_out, pressure};
 use crate::schedule::{Node, Resource};
@@ -117,7 +117,7 @@ fn reorder(
             .collect();
         let Some(units) = units(&nodes, &flags) else { continue };
         let order = reordered(insts, &nodes, &units, &flags, out, registers, taste);
-        check_live(&nodes, &order, &|r| !flags.contains(&r))
+        order_live(&nodes, &order, &|r| !flags.contains(&r))
             .map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
         let block = &mut func.blocks[b];
         let mut insts: Vec<Option<VInst>> = std::mem::take(&mut block.insts).into_iter().map(Some).collect();

@@ -20,6 +20,8 @@ pub struct Tables {
     pub(crate) recogniser: Recogniser,
     pub(crate) facts: Facts,
     pub(crate) encodings: Encodings,
+    /// For checking schedules.
+    pub(crate) rules: ciphermill_verify::Rules,
     /// None where no instruction overwrites a source.
     pub(crate) memory_forms: Option<spills::Memory>,
 }
@@ -35,6 +37,7 @@ impl Tables {
             recogniser,
             facts: Facts::new(&machine),
             encodings: Encodings::new(&machine),
+            rules: ciphermill_verify::Rules::new(machine.clone()),
             memory_forms: spills::two_address(&machine).then(|| spills::Memory::new(&machine)),
             machine,
         })

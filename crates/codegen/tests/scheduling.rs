@@ -1,6 +1,6 @@
 //! The scheduler and its checker, on nodes written by hand.
 
-use ciphermill_codegen::check::check;
+use ciphermill_codegen::verified::order as check;
 use ciphermill_codegen::schedule::{Node, Pressure, order, order_with};
 use ciphermill_codegen::vcode::MemRef;
 use ciphermill_ir::Space;

@@ -249,6 +249,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         exact: how.exact.map(<[Answer]>::to_vec),
         records: how.records.to_vec(),
         search: how.search,
+        witness: None,
         placed_params: Vec::new(),
     }
 }

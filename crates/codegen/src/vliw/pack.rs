@@ -20,6 +20,7 @@ use crate::banks::{Set, meet};
 use crate::finish::{Finish, Laid, PInst, aimed, control};
 use crate::schedule::Node;
 use crate::vcode::VKind;
+use crate::verified;
 use crate::vliw::kernel;
 use crate::vliw::sides::{Sided, settle};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, Reg, UnitId};
@@ -171,8 +172,10 @@ pub fn emit(
                 return Err(CompileError::Internal("a pipelined loop is lost".into()));
             };
             straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
+            let (from, aside) = (out.blocks.len(), out.aside.len());
             let at = kernel::emit::emit(finish.machine, kernel, out)?;
             out.kernels.insert(number, at);
+            finish.checker.kernel(kernel, out, from, aside)?;
             continue;
         }
         if p.kind != VKind::Call {
@@ -219,6 +222,8 @@ fn straight(
     out: &mut Laid,
 ) -> Result<(), CompileError> {
     let machine = finish.machine;
+    let mut before = verified::before(&body, end.as_ref(), &[]);
+    let given = body.len() + usize::from(end.is_some());
     let mut insts: Vec<Sided> = Vec::new();
     for p in body {
         settle(finish, p, &mut insts)?;
@@ -267,7 +272,14 @@ fn straight(
             }
         }
     }
-    out.blocks.push(Block { bundles: bundles(machine, rows)?, loop_depth });
+    let block = Block { bundles: bundles(machine, rows)?, loop_depth };
+    before.banks_apart = finish.schedule;
+    if insts.len() > given {
+        // Moves between clusters pass through them.
+        before.scratch = verified::scratch(machine);
+    }
+    finish.checker.straight(&before, &block, out.blocks.len())?;
+    out.blocks.push(block);
     Ok(())
 }
 

@@ -54,6 +54,7 @@ use crate::CompileError;
 use crate::allocate::Registers;
 use crate::facts::Facts;
 use crate::plain::{Reason, Refused};
+use crate::verified::{self, Replaced};
 use crate::vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
@@ -187,6 +188,8 @@ pub struct Kernel {
     pub asked: Vec<Question>,
     /// A way round that takes as long as RecMII says.
     pub round: Vec<RoundStep>,
+    /// The loop that it stands for, for checking its code.
+    pub replaced: Option<Box<Replaced>>,
 }
 
 impl Kernel {
@@ -208,6 +211,7 @@ impl Kernel {
             recorded: false,
             asked: Vec::new(),
             round: Vec::new(),
+            replaced: None,
         }
     }
 
@@ -244,7 +248,7 @@ pub fn pipeline(
     let back = machine.abi.return_address.filter(|r| !free.contains(r) && free.iter().any(|f| file(f) == file(r)));
     free.extend(back);
     let sides = Sides::new(machine, &free);
-    let mut kernels = Vec::new();
+    let mut kernels: Vec<Kernel> = Vec::new();
     let mut refused = Refused::new();
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
@@ -302,7 +306,14 @@ pub fn pipeline(
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
+        let turns = verified::turns(func, machine, &c)?;
+        let were = verified::outside(func, c.header, c.back);
         replace::replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
+        let header = c.header - u32::from(c.back.is_some_and(|b| b < c.header));
+        let are = verified::outside(func, header, None);
+        let words = kept(&kernels)..kept(&kernels) + kernel.words;
+        let pipeline = verified::replaced(func, machine, facts, header, (&were, &are), &free, words)?;
+        kernel.replaced = Some(Box::new(Replaced { turns, pipeline }));
         kernels.push(kernel);
     }
 }

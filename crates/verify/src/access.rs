@@ -1,0 +1,156 @@
+//! Accesses to memory: which may touch the same byte, and what each follows.
+//!
+//! Of an access is kept which stores it follows that may touch its bytes, as the sum of
+//! fingerprints of 128 bits. If each access follows the same ones in both runs, no two that
+//! conflict have changed places: stores by their own fingerprint, which is made of what they
+//! follow, and a load and a store since the load would follow another set. Stores are kept by
+//! region, so that an access asks each region once and not each store.
+
+use ciphermill_ir::Space;
+use std::collections::BTreeMap;
+
+/// Whose bytes an access touches, as far as callers promise it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Object {
+    Anything,
+    /// The buffer that this parameter points to, which no other access touches.
+    Buffer(u8),
+    /// None of these buffers.
+    Own,
+}
+
+/// What an access touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub space: Space,
+    pub store: bool,
+    /// A value that is the same for all accesses of one turn that name it, plus an offset; without
+    /// one the address is absolute, or relative to the stack pointer.
+    pub base: Option<u32>,
+    pub offset: i64,
+    pub bytes: u8,
+    pub object: Object,
+    /// First and last byte that it may touch, where these are known.
+    pub span: Option<(u32, u32)>,
+    /// In data that is never written.
+    pub constant: bool,
+    /// Banks of memory that it may touch, a bit each; none where the machine has none.
+    pub banks: u64,
+}
+
+impl Access {
+    /// A load of which nothing is known.
+    pub fn anywhere(space: Space) -> Access {
+        let (object, constant) = (Object::Anything, false);
+        Access { space, store: false, base: None, offset: 0, bytes: 0, object, span: None, constant, banks: 0 }
+    }
+
+    /// Can they touch the same byte at no time, in whatever turns of a loop?
+    pub fn never_meets(&self, other: &Access) -> bool {
+        let foreign = match (self.object, other.object) {
+            (Object::Buffer(a), Object::Buffer(b)) => a != b,
+            (Object::Buffer(_), Object::Own) | (Object::Own, Object::Buffer(_)) => true,
+            (Object::Anything, _) | (_, Object::Anything) | (Object::Own, Object::Own) => false,
+        };
+        let beside = match (self.span, other.span) {
+            (Some((a, b)), Some((c, d))) => b < c || d < a,
+            _ => false,
+        };
+        self.space != other.space || self.constant || other.constant || foreign || beside
+    }
+
+    /// Could both touch one byte in the same turn?
+    pub fn overlaps(&self, other: &Access) -> bool {
+        let (a, b) = (self.offset, other.offset);
+        !self.never_meets(other)
+            && (self.base != other.base || a < b + i64::from(other.bytes) && b < a + i64::from(self.bytes))
+    }
+
+    /// Does it matter which of two accesses of one turn comes first?
+    pub fn ordered(&self, other: &Access) -> bool {
+        (self.store || other.store) && self.overlaps(other)
+    }
+}
+
+/// Would two accesses of one cycle be slower in banks of which each may touch some? As the
+/// machine's memory has them; what is hardly likely does not count.
+pub fn share_a_bank(a: u64, b: u64) -> bool {
+    let both = (a & b).count_ones();
+    both > 0 && 4 * both >= a.count_ones() * b.count_ones()
+}
+
+/// Most bytes that an access touches.
+const WIDEST: i64 = 256;
+
+/// Stores of one turn that differ in their offsets alone.
+#[derive(Clone, Debug)]
+struct Region {
+    like: Access,
+    turn: u32,
+    all: u128,
+    at: BTreeMap<i64, Vec<(u8, u128)>>,
+}
+
+/// What has been stored so far.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    regions: Vec<Region>,
+    /// Of what nothing moves across.
+    fences: u128,
+}
+
+impl Stored {
+    /// The fingerprint of what an access in a turn follows.
+    pub fn before(&self, a: &Access, turn: u32) -> u128 {
+        let mut sum = self.fences;
+        for r in self.regions.iter().filter(|r| !r.like.never_meets(a)) {
+            if r.turn != turn || r.like.base != a.base {
+                sum = sum.wrapping_add(r.all);
+                continue;
+            }
+            for (&offset, list) in r.at.range(a.offset - WIDEST..a.offset + i64::from(a.bytes)) {
+                let near = list.iter().filter(|s| offset + i64::from(s.0) > a.offset);
+                sum = near.fold(sum, |sum, s| sum.wrapping_add(s.1));
+            }
+        }
+        sum
+    }
+
+    /// The fingerprint of all stores so far.
+    pub fn all(&self) -> u128 {
+        self.regions.iter().fold(self.fences, |sum, r| sum.wrapping_add(r.all))
+    }
+
+    /// A store with a number of its own.
+    pub fn store(&mut self, a: &Access, turn: u32, number: u32) {
+        let print = fingerprint(number);
+        let like = Access { offset: 0, bytes: 0, banks: 0, store: true, ..*a };
+        let region = match self.regions.iter().position(|r| r.turn == turn && r.like == like) {
+            Some(k) => &mut self.regions[k],
+            None => {
+                self.regions.push(Region { like, turn, all: 0, at: BTreeMap::new() });
+                let last = self.regions.len() - 1;
+                &mut self.regions[last]
+            }
+        };
+        region.all = region.all.wrapping_add(print);
+        region.at.entry(a.offset).or_default().push((a.bytes, print));
+    }
+
+    /// Nothing moves across this.
+    pub fn fence(&mut self, number: u32) {
+        self.fences = self.fences.wrapping_add(fingerprint(number));
+    }
+}
+
+/// 128 bits of which each depends on each bit of a number (the finaliser of Steele, Lea and
+/// Flood's SplitMix, 2014, twice).
+fn fingerprint(number: u32) -> u128 {
+    let mix = |seed: u64| {
+        let mut z = u64::from(number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed);
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    u128::from(mix(0x243f_6a88_85a3_08d3)) << 64 | u128::from(mix(0x1319_8a2e_0370_7344))
+}

@@ -1,0 +1,110 @@
+//! Every schedule is checked: translation validation of what the schedulers make.
+//!
+//! Whoever made it, a schedule is run symbolically right before it is used, in release builds
+//! too, and so is the code that it was made of. The two must do the same. Nothing is shared with
+//! the schedulers but the machine's description and what they were given: no dependence
+//! graph, no interval, no stages, no lifetimes, no colouring.
+//!
+//! # Data structures
+//!
+//! * [`Inst`]: an instruction with registers, physical or virtual ([`Storage`]), before scheduling
+//!   with what it touches in memory ([`Access`]). A [`Bundle`] is what issues in one cycle, a
+//!   [`Block`] the bundles up to the next label, as they are printed and simulated.
+//! * Terms (`terms`): what a register holds, hash-consed, so that equal terms have equal
+//!   numbers. An instruction's term is made of its meaning (variants on other units mean the same),
+//!   its immediates, the terms that it reads, and of what it follows in memory. A copy is its source.
+//! * A state (`state`): terms of the registers, results under way with the cycle in which
+//!   they land, words of the frame that stand for registers, stores so far, effects.
+//! * Effects: the terms of stores, calls and what may stop the program.
+//! * [`Rules`]: what each instruction of a machine reads, writes and means, worked out anew
+//!   from its semantics, once for each machine.
+//!
+//! # Invariants
+//!
+//! * Equal terms, equal values: whatever is assumed of an operation is that it is a function.
+//! * An access's term holds the set of those stores before it that it conflicts with. So a load
+//!   that changes places with such a store has another term, and so has all that follows from it;
+//!   and so has a store.
+//! * Of what is checked an access is known by what it reads: the program must have one with
+//!   the same operands, whose facts (which turn, which bytes, which buffer) count for both.
+//!
+//! # Phases
+//!
+//! *Orders* ([`order`]): of a block before and after allocation, which instruction's result does
+//! each read see, and what is left at the end?
+//!
+//! *Straight code* ([`straight()`]): the instructions are run one after the other, the bundles
+//! cycle by cycle. Each result lands after its latency, the old value being read until then; on a
+//! machine that waits by itself, before the next bundle. At the end every register has the same
+//! term, the same jump is taken on the same values, effects are the same, nothing is under
+//! way and the delay slots are just over. That finds: values read too early, too late or
+//! from another register; results lost or overwritten; accesses in the wrong order; two
+//! results in one cycle; code behind a jump or missing in its slots.
+//!
+//! *Pipelined loops* ([`pipelined`]): the loop's block with its virtual registers, as it was
+//! before anything was hoisted, spilled, copied or given a side, is run turn by turn. What
+//! stands for it (what is done before, prologue, kernel, epilogue, what is done behind, with
+//! rotation and predicates as the semantics have them) is run from its first bundle, and at each
+//! branch that decides over the next turn it goes both ways. So each number of turns is run
+//! that leaves the loop in a way of its own, and two more, and behind each the values that are
+//! wanted, the effects and the registers that are not the loop's own are compared.
+//!
+//! *Each cycle* (`resources`): slots, a unit for each instruction (a matching), paths between
+//! clusters, reads of one register, and which registers an operand can be, for each bundle of
+//! all this.
+//!
+//! # Why a few turns are enough
+//!
+//! With `S` turns under way at once, those up to `S - 1` leave by branches of the prologue, or with
+//! stages that never were full, each in code, or with predicates, of its own: all are run. From
+//! `S` on the kernel is passed with every stage full. A pass does the same operations on what it
+//! finds, whatever the turn. What it finds it can hardly have from long ago: where registers
+//! stand still, each pass writes the registers that the one before it wrote; where they rotate, a
+//! value read too far back is missed in the first turns, whose ring holds nothing, and one
+//! that another overwrites is overwritten within the `S` passes that it lives. So `S`, `S + 1` and
+//! `S + 2` turns compare what the first full pass makes of a state that still holds initial values,
+//! the second of one that holds none but those the loop never writes, and the third of one that
+//! is the second's, one turn on. Terms do not depend on values: where the step from one
+//! pass to the next gives the program's terms for a state that stands for any, it gives them for
+//! each that follows (the argument of Tristan and Leroy, whose validator compares the same
+//! three pieces). `S` is read off the code that is checked: a branch before the kernel, or a
+//! predicate in it, for each.
+//!
+//! # What it does not do
+//!
+//! * It is no proof of the code that was scheduled: selection, allocation, hoisting between blocks
+//!   and the choice of encodings come before or after and have checks of their own, or none.
+//! * Facts on memory (a buffer of its own, known addresses, what is never written) are the
+//!   program's, and believed.
+//! * Sets of stores are compared by sums of 128 random bits: two different ones are taken for equal
+//!   once in 10^38.
+//! * Time: that a schedule is as short as it says is the simulator's to count. So a clash in a bank
+//!   of memory is looked for only where the scheduler promised that there is none.
+//! * A register of which nobody knows whether it is read counts as read: it may refuse too
+//!   much, never too little.
+//!
+//! # Literature
+//!
+//! Pnueli, Siegel and Singerman, *Translation validation*, TACAS 1998; Necula, *Translation
+//! validation for an optimizing compiler*, PLDI 2000; Tristan and Leroy, *Formal verification of
+//! translation validators: a case study on instruction scheduling optimizations*, POPL 2008, and
+//! *A simple, verified validator for software pipelining*, POPL 2010.
+
+mod access;
+mod code;
+mod eval;
+mod exec;
+mod loops;
+pub mod order;
+mod resources;
+mod rules;
+mod run;
+mod state;
+mod straight;
+mod terms;
+
+pub use access::{Access, Object};
+pub use code::{Arg, Block, Bundle, Fault, Inst, Storage};
+pub use loops::{Pipeline, Turns, pipelined};
+pub use rules::Rules;
+pub use straight::{Straight, straight};

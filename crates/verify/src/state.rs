@@ -1,0 +1,71 @@
+//! What a symbolic run has at one moment.
+
+use crate::access::Stored;
+use crate::code::Storage;
+use crate::eval::Known;
+use crate::terms::{Kind, Term, Terms};
+use std::collections::HashMap;
+
+/// A result under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    pub due: u64,
+    pub register: Storage,
+    pub value: Term,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// Physical registers.
+    pub registers: Vec<Term>,
+    /// Virtual registers that have been written.
+    pub named: HashMap<Storage, Term>,
+    /// Words of the frame, by their offsets from the stack pointer.
+    pub words: HashMap<i64, Term>,
+    pub pending: Vec<Pending>,
+    pub now: u64,
+    pub stored: Stored,
+    /// Stores, fences and what may stop the program, in order.
+    pub effects: Vec<Term>,
+    /// How often each access was made that the program makes several times.
+    pub seen: HashMap<Term, usize>,
+    pub known: Known,
+}
+
+impl State {
+    /// Nothing has happened.
+    pub fn new(terms: &mut Terms, registers: usize) -> State {
+        State {
+            registers: (0..registers as u32).map(|r| terms.initial(r)).collect(),
+            named: HashMap::new(),
+            words: HashMap::new(),
+            pending: Vec::new(),
+            now: 0,
+            stored: Stored::default(),
+            effects: Vec::new(),
+            seen: HashMap::new(),
+            known: Known { followed: 0, over: false },
+        }
+    }
+
+    pub fn read(&self, terms: &mut Terms, r: Storage) -> Term {
+        match self.registers.get(r as usize) {
+            Some(&t) => t,
+            None => self.named.get(&r).copied().unwrap_or_else(|| terms.initial(r)),
+        }
+    }
+
+    pub fn write(&mut self, r: Storage, value: Term) {
+        match self.registers.get_mut(r as usize) {
+            Some(place) => *place = value,
+            None => {
+                self.named.insert(r, value);
+            }
+        }
+    }
+
+    pub fn word(&self, terms: &mut Terms, offset: i64) -> Term {
+        let key = [Kind::Word as u32, offset as u32, (offset >> 32) as u32];
+        self.words.get(&offset).copied().unwrap_or_else(|| terms.of(&key))
+    }
+}
