@@ -8,15 +8,11 @@ the offsets become source lines (crate ``audit`` says what a verdict means).
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, paths, tables
+from . import _core, engine, paths, places, tables
 from .manifest import Cipher
-
-#: Line tables. (zig takes a plain -g after -g0 for nothing.)
-DEBUG = ("-g3",)
 
 #: How a finding's kind reads in the table.
 KINDS = {
@@ -28,19 +24,19 @@ KINDS = {
 
 
 def run(
-    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None
+    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None,
+    limit: int | None = None,
 ) -> dict[str, Any]:
-    """The audit of one variant, as ``--json`` prints it, for one key size or all it has."""
+    """The audit of one variant, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
+    engine.check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)
-    if chosen.sources[0].suffix != ".wasm":
-        debug = replace(chosen, flags=(*chosen.flags, *DEBUG))
-        cipher = replace(cipher, variants={**cipher.variants, chosen.name: debug})
-    module = engine.module(cipher, chosen.name, cc)
+    module = engine.module(cipher, chosen.name, cc, debug=True)
     sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
     iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
-    answer = json.loads(_core.audit(module.wasm, sizes, iv_bits))
+    with places.told(module):
+        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit))
     texts: dict[str, list[str]] = {}
     findings = [_finding(finding, texts) for finding in answer.pop("findings")]
     return {

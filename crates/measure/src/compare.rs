@@ -5,9 +5,10 @@
 //! that the module grew in one and not in the other is a difference too.
 
 use crate::backends::{Simulated, reference};
+use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::margins::Margins;
-use crate::plan::Plan;
+use crate::plan::{Plan, backstop};
 use crate::shared::{self, Judged};
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -47,7 +48,7 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
     let judged = judge(wasm, plan, compared)?;
 
-    let mut machine = Simulated::new(program, judged.pages as u32, plan.limit)?;
+    let mut machine = Simulated::new(program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, plan).map_err(stopped)?;
     machine.sample(sampling);
     machine.reset();
@@ -69,19 +70,18 @@ fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureE
         let mut judge = reference(wasm, plan.limit)?;
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
         let pages = judge.memory().len() as u64 / PAGE_BYTES;
-        let trapped = |stop: Stopped| {
-            MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
-        };
         let margins = Margins::new(plan, judge.memory());
-        prepare(&mut judge, plan).map_err(trapped)?;
+        let run_of =
+            Run { writes: &plan.writes, calls: [&plan.setup, &plan.measured[..calls]], bytes: plan.memory_bytes };
+        prepare(&mut judge, plan).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.setup.last() {
             margins.check(judge.memory(), call.export)?;
         }
-        let results = run(&mut judge, &plan.measured[..calls]).map_err(trapped)?;
+        let results = run(&mut judge, &plan.measured[..calls]).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.measured[..calls].last() {
             margins.check(judge.memory(), call.export)?;
         }
-        Ok(Judged { pages, results, memory: judge.memory().to_vec() })
+        Ok(Judged { pages, steps: judge.steps(), results, memory: judge.memory().to_vec() })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {
         return made().map(Arc::new);

@@ -52,6 +52,9 @@ pub struct Measurement {
     pub cycles: u64,
     /// Steady state: the slope between two message lengths.
     pub cycles_per_block: f64,
+    /// The same of a key set-up, by its own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles_per_keysetup: Option<f64>,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
     pub instructions: u64,

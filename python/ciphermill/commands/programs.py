@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import check, emit, say, unverified, writable
@@ -21,6 +21,7 @@ def explain(
     direction: Direction = None,
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
+    limit: Limit = None,
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
@@ -44,7 +45,7 @@ def explain(
     check(json, csv, parquet)
     writable(html, "--html")
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, fresh=fresh, cc=cc,
     )  # fmt: skip
     with waiting("measuring"):

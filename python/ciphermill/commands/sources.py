@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import CipherName, Compiler, Csv, Json, Parquet, Variant
+from .options import CipherName, Compiler, Csv, Json, Limit, Parquet, Variant
 from .output import check, emit, say
 
 
@@ -32,6 +32,7 @@ def audit(
     key_bits: Annotated[
         int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has; 128 for a .c or .wasm.")
     ] = None,
+    limit: Limit = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 when something depends on a secret.")] = False,
     cc: Compiler = "zig",
     json: Json = False,
@@ -45,7 +46,7 @@ def audit(
 
     check(json, csv, parquet)
     with waiting("following the secrets"):
-        result = auditing.run(manifest.find(cipher), variant, cc, key_bits)
+        result = auditing.run(manifest.find(cipher), variant, cc, key_bits, limit=limit)
     if not emit(result, result["findings"], json, csv, parquet):
         say(auditing.text(result))
     raise typer.Exit(1 if strict and result["findings"] else 0)
