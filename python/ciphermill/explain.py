@@ -49,9 +49,9 @@ def records(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def bounds(m: Measurement) -> str:
     """Each bound a line, with what it is made of."""
-    rows = [("bound", "cycles a block", "")]
-    rows.append(("critical path", report.number(m.bounds["critical_path"]), "one block alone, unlimited width"))
-    rows.append(("recurrence", report.number(m.bounds["recurrence"]), "from one block to the next"))
+    rows = [("bound", f"cycles {report.unit(m)}", "")]
+    rows.append(("critical path", report.number(m.bounds["critical_path"]), f"one {report.unit(m).removeprefix('a ')} alone, unlimited width"))
+    rows.append(("recurrence", report.number(m.bounds["recurrence"]), f"from one {report.unit(m).removeprefix('a ')} to the next"))
     for c in m.bounds.get("classes", ()):
         what = f"{report.number(c['work'])} cycles of work"
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))

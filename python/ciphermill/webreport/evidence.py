@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from .. import library, paths, rtl
+from .. import library, paths, report, rtl
 from .._core import InputError
 from ..measurement import Measurement
 
@@ -68,13 +68,23 @@ def of(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "module": {"hash": provenance.get("module"), **origin},
         "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
                      "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
-        "results": {name: m[name] for name in RESULTS if m.get(name) is not None},
+        "unit": report.unit(m),
+        "results": results(m),
         "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float)},
         "events": dict(m.get("events") or {}),
         "metrics": {k: v for k, v in m.metrics.items() if isinstance(v, int | float) and v},
         "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
         "loops": list(m.get("loops") or ()),
     }
+
+
+def results(m: Measurement) -> dict[str, Any]:
+    """The figures, under names that say of what they are."""
+    found = {name: m[name] for name in RESULTS if m.get(name) is not None}
+    if m.direction != "keysetup":
+        return found
+    of_messages = ("cycles_per_byte", "mbit_per_s", "bytes")
+    return {"cycles_per_key_setup" if k == "cycles_per_block" else k: v for k, v in found.items() if k not in of_messages}
 
 
 def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
@@ -92,6 +102,7 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "module": {},
         "settings": {"unit": asked["hardware"]},
         "results": {name: m[name] for name in ("gates", "cmos", "unit_gates", "depth", "flip_flops") if name in m},
+        "unit": "",
         "bounds": {},
         "events": {},
         "metrics": {},

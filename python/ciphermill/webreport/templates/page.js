@@ -65,7 +65,7 @@
       make("p", {}, e.why),
       ...block("To get it again", commandLine(e.command)),
       ...block("Measured", entries(e.results)),
-      ...block("Bounds, cycles a block", entries(e.bounds)),
+      ...block(`Bounds, cycles ${e.unit}`, entries(e.bounds)),
       ...block("Loops, software-pipelined", e.loops.length ? make("ul", {}, e.loops.map((l) => make("li", {},
         `II ${l.ii} (units ${l.res_mii}, recurrence ${l.rec_mii}), ${l.stages} stages${l.proved_optimal ? ", proved the least" : ""}`))) : null),
       ...block("Events", some(e.events) && entries(e.events)),
