@@ -3,7 +3,7 @@
  *
  * A cipher is one C file (or several) that defines `struct cm_ctx` and the functions
  * declared below, includes this header, and ends with CM_BLOCK_CIPHER(bytes) or
- * CM_STREAM_CIPHER(bytes). It needs no library: <stdint.h> and <stddef.h> come with every
+ * CM_STREAM_CIPHER(bytes). A block cipher may have one direction alone. It needs no library: <stdint.h> and <stddef.h> come with every
  * compiler. Compiled for WebAssembly every function declared here is an export; compiled
  * natively it is an ordinary global function, so that the same file can be tested on the
  * host.
@@ -51,7 +51,11 @@ CM_EXPORT(cm_block_bytes) uint32_t cm_block_bytes(void);
 
 /* ----------------------------------------------------------------- block ciphers --- */
 
-/* Expands the key for decryption. A context is for one direction only. */
+/*
+ * Expands the key for decryption. A context is for one direction only. A cipher that does
+ * not decrypt defines neither this nor cm_decrypt(), one that does not encrypt neither
+ * cm_keysetup() nor cm_encrypt().
+ */
 CM_EXPORT(cm_keysetup_decrypt)
 void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t key_bytes);
 
@@ -216,19 +220,34 @@ CM_INLINE uint32_t cm_byte(uint32_t x, uint32_t n)
             cm_##direction(ctx, out, out);                                                 \
     }
 
+/*
+ * Where only one of cm_encrypt() and cm_decrypt() is defined, the drivers of the other are
+ * left out. ciphermill sees that by itself; who compiles otherwise says it by a macro.
+ */
+#if defined(CM_DECRYPT_ONLY)
+#define CM_DRIVE_ENCRYPT(drivers)
+#else
+#define CM_DRIVE_ENCRYPT(drivers) drivers
+#endif
+#if defined(CM_ENCRYPT_ONLY)
+#define CM_DRIVE_DECRYPT(drivers)
+#else
+#define CM_DRIVE_DECRYPT(drivers) drivers
+#endif
+
 /* The drivers of a block cipher with blocks of this many bytes. */
 #define CM_BLOCK_CIPHER(block)                                                             \
     CM_SIZES(block)                                                                        \
-    CM_BLOCKS(encrypt, block)                                                              \
-    CM_BLOCKS(decrypt, block)                                                              \
-    CM_FEEDBACK(encrypt, block)                                                            \
-    CM_FEEDBACK(decrypt, block)
+    CM_DRIVE_ENCRYPT(CM_BLOCKS(encrypt, block))                                            \
+    CM_DRIVE_DECRYPT(CM_BLOCKS(decrypt, block))                                            \
+    CM_DRIVE_ENCRYPT(CM_FEEDBACK(encrypt, block))                                          \
+    CM_DRIVE_DECRYPT(CM_FEEDBACK(decrypt, block))
 
 /* The same for a cipher that brings its own cm_encrypt_blocks() and cm_decrypt_blocks(). */
 #define CM_BLOCK_CIPHER_WITH_OWN_BLOCKS(block)                                             \
     CM_SIZES(block)                                                                        \
-    CM_FEEDBACK(encrypt, block)                                                            \
-    CM_FEEDBACK(decrypt, block)
+    CM_DRIVE_ENCRYPT(CM_FEEDBACK(encrypt, block))                                          \
+    CM_DRIVE_DECRYPT(CM_FEEDBACK(decrypt, block))
 
 /* What a stream cipher exports besides its functions. */
 #define CM_STREAM_CIPHER(block) CM_SIZES(block)

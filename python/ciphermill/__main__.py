@@ -1,5 +1,5 @@
 """``python -m ciphermill``."""
 
-from .cli import main
+from .start import main
 
 main()

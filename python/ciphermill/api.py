@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import _core, engine, library, manifest, paths
+from . import _core, engine, library, manifest, paths, places
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
 
@@ -36,9 +36,10 @@ def studies() -> Listing:
     return Listing(study.describe(name) for name in study.names())
 
 
-def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig") -> CipherModule:
-    """A cipher that can be used on bytes: its compiled module, interpreted."""
-    return CipherModule(engine.module(manifest.find(str(name)), variant, cc))
+def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig", limit: int | None = None) -> CipherModule:
+    """A cipher that can be used on bytes: its compiled module, interpreted, each call for at most ``limit`` steps."""
+    engine.check_limit(limit)
+    return CipherModule(engine.module(manifest.find(str(name)), variant, cc), limit)
 
 
 def run(
@@ -50,6 +51,7 @@ def run(
     key_bits: int | None = None,
     blocks: str | None = None,
     bytes: int | None = None,
+    limit: int | None = None,
     jam: int | None = None,
     unroll: bool | None = None,
     aligned: bool = False,
@@ -69,12 +71,14 @@ def run(
     With one machine named the result is a Measurement; with a sequence of
     them, or none (all there are), Measurements, which is a list. ``set`` is a mapping such as
     ``{"machine.clock_mhz": 50}`` or strings ``"machine.clock_mhz=50"``. ``optimise`` is ``"speed"`` or ``"size"``.
+    A run is given up after ``limit`` steps of the reference interpreter, by default some seconds' worth (docs/measurement.md).
     """
     options = engine.Options(
         direction=direction,
         key_bits=key_bits,
         blocks=blocks,
         bytes=bytes,
+        limit=limit,
         jam=jam,
         unroll=unroll,
         aligned=aligned,
@@ -135,16 +139,17 @@ def sweep(
     store: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
+    limit: int | None = None,
 ) -> Sweep:
     """Measure every point of a grid, as ``ciphermill sweep`` does.
 
     ``grid`` is a file, or what one would say: ``{"grid": [{"cipher": [...],
     "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
-    ``measurements``, ``to_polars()`` and ``to_parquet(path)``.
+    ``measurements``, ``to_polars()`` and ``to_parquet(path)``. ``limit`` is that of each point's run.
     """
     from .sweeps import run
 
-    return run(grid, store=store, workers=workers, cluster=cluster)
+    return run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
 
 
 def _names(value: str | Iterable[str]) -> list[str]:
@@ -162,8 +167,9 @@ class CipherModule:
     the code that is measured is.
     """
 
-    def __init__(self, module: engine.Module) -> None:
+    def __init__(self, module: engine.Module, limit: int | None = None) -> None:
         self._module = module
+        self._limit = limit
         self.name = module.cipher.name
         self.variant = module.variant.name
 
@@ -190,7 +196,8 @@ class CipherModule:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")
         if length > engine.LARGEST:
             raise InputError(f"a keystream of {length} bytes; a module's memory does not hold that much")
-        return _core.keystream(self._module.wasm, bytes(key), iv, length)
+        with places.told(self._module):
+            return _core.keystream(self._module.wasm, bytes(key), iv, length, self._limit)
 
     def _blocks(self, key: bytes, data: bytes, *, decrypt: bool) -> bytes:
         cipher = self._module.cipher
@@ -201,7 +208,8 @@ class CipherModule:
             raise InputError(
                 f"{self.name}: {len(data)} bytes of data; it must be whole blocks of {cipher.block_bytes} bytes"
             )
-        return _core.crypt(self._module.wasm, bytes(key), bytes(data), decrypt)
+        with places.told(self._module):
+            return _core.crypt(self._module.wasm, bytes(key), bytes(data), decrypt, self._limit)
 
     def _check_key(self, key: bytes) -> None:
         sizes = self._module.cipher.key_bits

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, paths, tables
+from . import _core, engine, paths, places, tables
 from .manifest import Cipher, Variant
-
-#: Line tables. (zig takes a plain -g after -g0 for nothing.)
-DEBUG = ("-g3",)
 
 #: How a finding's kind reads in the table, and several of them in a sentence.
 KINDS = {
@@ -45,16 +41,19 @@ MACHINE_ONLY = (
 
 
 def run(
-    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None
+    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None,
+    limit: int | None = None,
 ) -> dict[str, Any]:
-    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has."""
+    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
+    engine.check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)
-    module = engine.module(with_lines(cipher, chosen), chosen.name, cc)
+    module = engine.module(cipher, chosen.name, cc, debug=True)
     sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
     iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
-    answer = json.loads(_core.audit(module.wasm, sizes, iv_bits))
+    with places.told(module):
+        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit))
     findings = _merged(answer.pop("findings"))
     return {
         **_head(cipher, chosen, "module", answer["clean"]),
@@ -71,8 +70,7 @@ def on_machines(cipher: Cipher, variant: str | None, machines: Sequence[str], op
     audits = []
     for machine in machines:
         module = engine.suited(engine.module(cipher, chosen.name, options.cc), machine, options)
-        small = module.origin.get("flags", ())[-len(engine.SMALL) :] == list(engine.SMALL)
-        debug = engine.module(with_lines(cipher, chosen), chosen.name, options.cc, small=small)
+        debug = engine.module(cipher, chosen.name, options.cc, small=module.small, debug=True)
         answer = engine.audit(module, debug.wasm, machine, options)
         audits.append({**answer, "findings": _merged(answer["findings"])})
     clean = all(audit["clean"] for audit in audits)
@@ -97,14 +95,6 @@ def contradiction(cipher: Cipher, variant: str | None, where: str = "") -> str:
         f"{paths.shown(cipher.path)} says constant_time = true of variant {chosen.name}, and that is not so{where}: "
         "secrets decide its time"
     )
-
-
-def with_lines(cipher: Cipher, variant: Variant) -> Cipher:
-    """The cipher with that variant compiled for line tables too; a module stays as it is."""
-    if variant.sources[0].suffix == ".wasm":
-        return cipher
-    debug = replace(variant, flags=(*variant.flags, *DEBUG))
-    return replace(cipher, variants={**cipher.variants, variant.name: debug})
 
 
 def findings(audit: dict[str, Any]) -> list[dict[str, Any]]:

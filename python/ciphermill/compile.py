@@ -10,7 +10,8 @@ source includes is known only to the preprocessor, so the first compilation
 asks it (``-M``) and writes the list beside the key; the second key covers the
 bytes of those headers too (and of what stands in for a 128-bit integer's
 operations, where it was linked), and names the module. A hit therefore costs a few
-file reads and starts no process; a changed header, flag or compiler misses.
+file reads and starts no process; a changed header, flag or compiler misses. What is read
+is checked (`ciphermill.cached`).
 
 Files are written to a temporary name and renamed, so two processes that
 compile the same cipher at once, or one that is killed, leave a whole module
@@ -22,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from . import paths, scratch
+from . import cached, paths, processes, scratch
 from ._core import InputError
 
 #: Given to every compilation, before a manifest's own flags. Only what the
@@ -52,6 +52,13 @@ BASE_FLAGS = (
 )
 
 
+#: Seconds after which a compiler is stopped. The largest source here takes ten.
+SECONDS = 300
+
+#: For the function of a direction that no source defines, what tells ciphermill.h.
+ONE_WAY = {"cm_decrypt": "-DCM_ENCRYPT_ONLY", "cm_encrypt": "-DCM_DECRYPT_ONLY"}
+
+
 @dataclass(frozen=True)
 class Unit:
     """What is compiled into one module: sources, where headers are, flags."""
@@ -65,22 +72,37 @@ def module(unit: Unit, cc: str = "zig") -> bytes:
     """The WebAssembly module of a unit, from the cache or the compiler."""
     command, identity = compiler(cc)
     first = _first_key(unit, identity)
-    cache = paths.cache() / "wasm"
-    listing = cache / f"{first}.headers.json"
-    if (found := _cached(cache, listing, first)) is not None:
+    listing = cached.place("wasm", f"{first}.headers.json")
+    if (found := _cached(listing, first)) is not None:
         return found
     headers = _headers(unit, command)
-    try:
-        wasm = _compile(unit, command)
-    except InputError as error:
-        if not _RUNTIME.search(str(error)):
-            raise
-        runtime = paths.LIBC / "int128.c"
-        headers = sorted([*headers, str(runtime.resolve())])
-        wasm = _compile(replace(unit, sources=(*unit.sources, runtime)), command)
-    paths.write_atomically(_module_path(cache, first, headers), wasm)
-    paths.write_atomically(listing, json.dumps(headers).encode())
+    whole = unit
+    while True:
+        try:
+            wasm = _compile(whole, command)
+            break
+        except InputError as error:
+            if (more := _completed(whole, str(error))) is None:
+                raise
+            whole = more
+    headers = sorted({*headers, *(str(source.resolve()) for source in whole.sources if source not in unit.sources)})
+    cached.write(_module_path(first, headers), wasm)
+    cached.write(listing, json.dumps(headers).encode())
     return wasm
+
+
+def _completed(unit: Unit, message: str) -> Unit | None:
+    """The unit with what a compilation of it lacked, where that is not for the user to add: operations of
+    128-bit integers, or only one of the two directions."""
+    runtime = paths.LIBC / "int128.c"
+    if _RUNTIME.search(message) and runtime not in unit.sources:
+        return replace(unit, sources=(*unit.sources, runtime))
+    undefined = {way for way in ONE_WAY if re.search(rf" uses {way}, which no source defines$", message, re.MULTILINE)}
+    if len(undefined) == 1:
+        flag = ONE_WAY[undefined.pop()]
+        # Once: what still is undefined then is so for another reason.
+        return None if flag in unit.flags else replace(unit, flags=(*unit.flags, flag))
+    return None
 
 
 def compiler(cc: str) -> tuple[list[str], str]:
@@ -121,20 +143,22 @@ def _first_key(unit: Unit, identity: str) -> str:
     return digest.hexdigest()[:40]
 
 
-def _cached(cache: Path, listing: Path, first: str) -> bytes | None:
+def _cached(listing: Path, first: str) -> bytes | None:
+    if (names := cached.read(listing)) is None:
+        return None
     try:
-        headers = json.loads(listing.read_bytes())
-        return _module_path(cache, first, headers).read_bytes()
-    except (OSError, ValueError, TypeError):
+        return cached.read(_module_path(first, json.loads(names)))
+    except OSError:
+        # A header is gone.
         return None
 
 
-def _module_path(cache: Path, first: str, headers: list[str]) -> Path:
+def _module_path(first: str, headers: list[str]) -> Path:
     digest = hashlib.sha256(first.encode())
     for header in headers:
         digest.update(header.encode() + b"\0")
         digest.update(Path(header).read_bytes() + b"\0")
-    return cache / f"{digest.hexdigest()[:40]}.wasm"
+    return cached.place("wasm", f"{digest.hexdigest()[:40]}.wasm")
 
 
 def _headers(unit: Unit, command: list[str]) -> list[str]:
@@ -165,15 +189,14 @@ def _arguments(unit: Unit) -> list[str]:
 
 
 def _call(command: list[str], source: Path) -> bytes:
-    kept = paths.cache() / "zig"
-    environment = {
-        **os.environ,
-        "ZIG_GLOBAL_CACHE_DIR": str(kept),
-        "ZIG_LOCAL_CACHE_DIR": str(kept),
-        "NO_COLOR": "1",
-    }
     try:
-        answer = subprocess.run(command, capture_output=True, env=environment, check=False)
+        answer = processes.run(command, SECONDS, cached.environment())
+    except subprocess.TimeoutExpired:
+        raise InputError(
+            f"{paths.shown(source)}: the C compiler had not ended after {SECONDS} seconds and was stopped; compile a smaller "
+            "source, or less of it at -O1 (flags in the manifest). Where every source takes so long, the folder that it "
+            f"keeps things in may be at fault, {cached.compilers()}; CIPHERMILL_CACHE=FOLDER names another"
+        ) from None
     except OSError as error:
         raise InputError(f"the C compiler could not be started: {error}") from None
     if answer.returncode:

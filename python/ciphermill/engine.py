@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from . import _core, compile, exact, exports, library, paths, schedules
+from . import _core, cached, compile, exact, exports, library, paths, places, schedules
 from .manifest import Cipher, Variant
 from .measurement import Measurement
 
@@ -32,6 +32,9 @@ SMALL = ("-Xclang", "-Oz")
 #: The largest number that the core is given.
 LARGEST = 2**32 - 1
 
+#: The largest limit on a run's steps that the core is given.
+MOST_STEPS = 2**63 - 1
+
 #: Instructions of one trace: more than a viewer is opened for.
 MOST_TRACED = 1_000_000
 
@@ -44,6 +47,8 @@ class Options:
     key_bits: int | None = None
     blocks: str | None = None
     bytes: int | None = None
+    #: Steps after which a run is given up.
+    limit: int | None = None
     jam: int | None = None
     unroll: bool | None = None
     aligned: bool = False
@@ -63,7 +68,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """What Python can read as a number or as yes or no, numpy's for instance, becomes one."""
-        for name in ("key_bits", "bytes", "jam"):
+        for name in ("key_bits", "bytes", "limit", "jam"):
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact", "fresh"):
             object.__setattr__(self, name, _yes_or_no(name, getattr(self, name)))
@@ -78,6 +83,7 @@ class Options:
             if number is not None and not 0 <= number <= LARGEST:
                 wrong = "a negative number" if number < 0 else "too large a number"
                 raise _core.InputError(f"{option} {number}: {wrong}; leave {option} out for the usual one")
+        check_limit(self.limit)
         if self.optimise not in GOALS:
             raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
@@ -86,6 +92,11 @@ class Options:
                 raise _core.InputError(f"--first {first}: instructions are numbered from 0")
             if not 1 <= count <= MOST_TRACED:
                 raise _core.InputError(f"--count {count}: a trace has 1 to {MOST_TRACED} instructions")
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and not 1 <= limit <= MOST_STEPS:
+        raise _core.InputError(f"--limit {limit}: it is the number of steps after which a run is given up, 1 to {MOST_STEPS}")
 
 
 def _number(name: str, value: Any) -> int | None:
@@ -114,30 +125,45 @@ class Module:
     variant: Variant
     wasm: bytes
     origin: dict[str, Any] = field(compare=False)
+    #: By which compiler, and whether for small code.
+    cc: str = field(default="zig", compare=False)
+    small: bool = field(default=False, compare=False)
     #: What the vectors said, by direction and key size.
     verdicts: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def interface(self) -> dict[str, Any]:
+        """Kind, sizes and exports, as the module itself says."""
+        with places.told(self):
+            return json.loads(_core.inspect(self.wasm))
+
+    @cached_property
+    def directions(self) -> tuple[str, ...]:
+        """What of encrypt and decrypt a block cipher has; both where it has neither, for the core to complain."""
+        has = tuple(way for way in ("encrypt", "decrypt") if f"cm_{way}_blocks" in self.interface["exports"])
+        return has or ("encrypt", "decrypt")
 
     @cached_property
     def hash(self) -> str:
         return hashlib.sha256(self.wasm).hexdigest()
 
 
-def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False) -> Module:
-    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code."""
+def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False) -> Module:
+    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, and with line tables."""
     chosen = cipher.variant(variant)
     first = chosen.sources[0]
     if first.suffix == ".wasm":
         origin = {"module": paths.shown(first)}
         wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
-        return Module(cipher, chosen, wasm, origin)
-    flags = (*chosen.flags, *(SMALL if small else ()))
+        return Module(cipher, chosen, wasm, origin, cc)
+    flags = (*chosen.flags, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
     unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
         "flags": [*compile.BASE_FLAGS, *flags],
         "sources": [paths.shown(source) for source in chosen.sources],
     }
-    return Module(cipher, chosen, compile.module(unit, cc), origin)
+    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small)
 
 
 #: The function, where a parameter has its name.
@@ -176,7 +202,8 @@ def measure(module: Module, machine: str, options: Options) -> Measurement:
     options.check()
     module = suited(module, machine, options)
     asked = request(module, machine, options, exact=exactly(module, machine, options))
-    answer = _core.measure(module.wasm, asked)
+    with places.told(module):
+        answer = _core.measure(module.wasm, asked)
     if options.repeat and _core.measure(module.wasm, asked) != answer:
         raise _core.InternalError(
             f"--repeat: two runs of {module.cipher.name}/{module.variant.name} on {machine} gave different measurements"
@@ -189,7 +216,8 @@ def explanation(module: Module, machine: str, options: Options) -> dict[str, Any
     options.check()
     module = suited(module, machine, options)
     asked = request(module, machine, options, exact=exactly(module, machine, options))
-    return json.loads(_core.explain(module.wasm, asked))
+    with places.told(module):
+        return json.loads(_core.explain(module.wasm, asked))
 
 
 def assembly(module: Module, machine: str, options: Options) -> str:
@@ -197,7 +225,8 @@ def assembly(module: Module, machine: str, options: Options) -> str:
     options.check()
     module = suited(module, machine, options)
     asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
-    return _core.assemble(module.wasm, asked)
+    with places.told(module):
+        return _core.assemble(module.wasm, asked)
 
 
 def audit(module: Module, debug: bytes, machine: str, options: Options) -> dict[str, Any]:
@@ -249,6 +278,7 @@ def request(
         "block_bytes": cipher.block_bytes,
         "blocks": options.blocks or "multi",
         "bytes": options.bytes,
+        "limit": options.limit,
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
         "jam": options.jam,
         "unroll": options.unroll,
@@ -261,7 +291,7 @@ def request(
         "search": search,
         "trace": options.trace,
         "whole": options.exact,
-        "vectors": verdict(module, direction, key_bits) if judged else None,
+        "vectors": verdict(module, direction, key_bits, options.limit) if judged else None,
         "origin": module.origin,
     })  # fmt: skip
 
@@ -272,8 +302,10 @@ def default_key_bits(cipher: Cipher) -> int:
 
 
 def default_direction(module: Module) -> str:
-    kind = module.cipher.kind or json.loads(_core.inspect(module.wasm))["kind"]
-    return "keystream" if kind == "stream" else "encrypt"
+    kind = module.cipher.kind or module.interface["kind"]
+    if kind == "stream":
+        return "keystream"
+    return module.directions[0]
 
 
 def iv_bytes(cipher: Cipher) -> int:
@@ -281,15 +313,15 @@ def iv_bytes(cipher: Cipher) -> int:
     return 8 if cipher.iv_bits is None else max(cipher.iv_bits, default=0) // 8
 
 
-def verdict(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:
+def verdict(module: Module, direction: str, key_bits: int, limit: int | None = None) -> dict[str, Any] | None:
     """What `vectors` says, asked once of a module."""
     asked = (direction, key_bits)
     if asked not in module.verdicts:
-        module.verdicts[asked] = vectors(module, direction, key_bits)
+        module.verdicts[asked] = vectors(module, direction, key_bits, limit)
     return module.verdicts[asked]
 
 
-def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | None:
+def vectors(module: Module, direction: str, key_bits: int, limit: int | None = None) -> dict[str, Any] | None:
     """What the official vectors say of this module; None when there are none.
 
     That all have passed depends on nothing but the module, the vectors and
@@ -298,27 +330,28 @@ def vectors(module: Module, direction: str, key_bits: int) -> dict[str, Any] | N
     """
     if not module.cipher.vectors:
         return None
-    request = json.dumps({
+    asked = {
         "variant": module.variant.name,
         "direction": direction,
         "key_bits": key_bits,
         "files": [library.read(path) for path in module.cipher.vectors],
-    })  # fmt: skip
-    digest = hashlib.sha256(f"{identity()}\0{module.hash}\0{request}".encode()).hexdigest()[:40]
-    kept = paths.cache() / "vectors" / f"{digest}.json"
+    }
+    # What was allowed says nothing of what came out.
+    digest = hashlib.sha256(f"{identity()}\0{module.hash}\0{json.dumps(asked)}".encode()).hexdigest()[:40]
+    kept = cached.place("vectors", f"{digest}.json")
+    if (known := cached.read(kept)) is not None:
+        return json.loads(known)
     try:
-        return json.loads(kept.read_bytes())
-    except (OSError, ValueError):
-        try:
-            text = _core.check_vectors(module.wasm, request)
-        except _core.InputError as error:
-            if ": not a vector file: " not in str(error):
-                raise
-            raise _core.InputError(f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it") from None
-        report = json.loads(text)
-        if report["failed"] is None:
-            paths.write_atomically(kept, text.encode())
-        return report
+        with places.told(module):
+            text = _core.check_vectors(module.wasm, json.dumps({**asked, "limit": limit}))
+    except _core.InputError as error:
+        if ": not a vector file: " not in str(error):
+            raise
+        raise _core.InputError(f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it") from None
+    report = json.loads(text)
+    if report["failed"] is None:
+        cached.write(kept, text.encode())
+    return report
 
 
 @cache

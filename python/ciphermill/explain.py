@@ -51,11 +51,12 @@ def records(explanation: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def bounds(m: Measurement) -> str:
     """Each bound a line, with what it is made of."""
-    rows = [("bound", "cycles a block", "")]
+    unit = report.unit(m)
+    rows = [("bound", f"cycles {unit}", "")]
     if m.bounds["critical_path"]:
-        rows.append(("critical path", report.number(m.bounds["critical_path"]), "one block alone, unlimited width"))
+        rows.append(("critical path", report.number(m.bounds["critical_path"]), f"one {unit.removeprefix('a ')} alone, unlimited width"))
     memory = ", through memory" if m.bounds.get("rounds") else ""
-    rows.append(("recurrence", report.number(m.bounds["recurrence"]), f"from one block to the next{memory}"))
+    rows.append(("recurrence", report.number(m.bounds["recurrence"]), f"from one {unit.removeprefix('a ')} to the next{memory}"))
     for c in m.bounds.get("classes", ()):
         what = f"{report.number(c['work'])} cycles of work"
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))

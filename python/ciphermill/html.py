@@ -19,10 +19,8 @@ def measurement(m: Measurement) -> str:
     """One measurement: the sentence, then a line a fact."""
     bounds = m.bounds
     rows = [
-        ("cycles a block", report.number(m.cycles_per_block)),
-        ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
-        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
-        ("lower bound", f"{report.number(bounds['lower'])} cycles a block"),
+        *report.costs(m),
+        ("lower bound", f"{report.number(bounds['lower'])} cycles {report.unit(m)}"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
@@ -35,13 +33,13 @@ def measurements(several: Sequence[Measurement]) -> str:
     """Several measurements, a row each."""
     if not several:
         return "<p>No measurements.</p>"
-    head = ("cipher", "direction", "key", "machine", "cycles/block", "cycles/byte", "bound", "limited by", "verified")
+    head = ("cipher", "direction", "key", "machine", report.units(several), "cycles/byte", "bound", "limited by", "verified")
     body = "".join(
         row(
             (
                 f"{m.cipher}/{m.variant}", m.direction, str(m.key_bits),
                 m.machine + "".join(f"+{name}" for name in m["with"]), f"{m.cycles_per_block:.1f}",
-                f"{m.cycles_per_byte:.2f}", f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
+                "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}", f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
             ),
             RED if not m.verified else "",
         )

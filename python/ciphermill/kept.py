@@ -14,10 +14,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from . import engine, paths
+from . import cached, engine
 from ._core import InputError, InternalError
 from .measurement import Measurement
 
@@ -44,22 +43,17 @@ def _kept(kind: str, module: engine.Module, machine: str, options: engine.Option
     request = engine.request(module, machine, options)
     hashes = "\0".join(m.hash for m in engine.candidates(module, options))
     digest = hashlib.sha256(f"{engine.identity()}\0{hashes}\0{extra}\0{request}".encode()).hexdigest()[:40]
-    path = paths.cache() / kind / f"{digest}.json"
-    found = None if options.repeat else _read(path)
+    path = cached.place(kind, f"{digest}.json")
+    known = None if options.repeat else cached.read(path)
+    found = None if known is None else json.loads(known)
     if found is None:
         try:
             found = make()
         except (InputError, InternalError) as error:
             found = {REFUSED: str(error), "internal": isinstance(error, InternalError)}
         if found.get("verified", True):
-            paths.write_atomically(path, json.dumps(found, separators=(",", ":")).encode())
+            cached.write(path, json.dumps(found, separators=(",", ":")).encode())
     if REFUSED in found:
         raise (InternalError if found["internal"] else InputError)(found[REFUSED])
     return found
 
-
-def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None

@@ -6,15 +6,12 @@ code; that this is so is looked at, and where it is not, there are no lines.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from . import _core, engine, paths
-
-#: Line tables. (zig takes a plain -g after -g0 for nothing.)
-DEBUG = ("-g3",)
 
 
 def of(module: engine.Module, offsets: Iterable[int], cc: str = "zig") -> dict[int, dict[str, Any]]:
@@ -22,21 +19,13 @@ def of(module: engine.Module, offsets: Iterable[int], cc: str = "zig") -> dict[i
     wanted = sorted({*offsets} - {0})
     if not wanted:
         return {}
-    wasm = module.wasm
-    if module.variant.sources[0].suffix != ".wasm":
-        chosen = replace(module.variant, flags=(*module.variant.flags, *DEBUG))
-        cipher = replace(module.cipher, variants={**module.cipher.variants, chosen.name: chosen})
-        with_lines = engine.module(cipher, chosen.name, cc).wasm
-        # The same code at the same places, up to the last that is asked for.
-        if with_lines[: wanted[-1] + 1] != wasm[: wanted[-1] + 1]:
-            return {}
-        wasm = with_lines
+    debug = engine.module(module.cipher, module.variant.name, cc, small=module.small, debug=True)
     texts: dict[str, list[str]] = {}
     found = {}
-    for offset, place in zip(wanted, _core.source_lines(wasm, wanted), strict=True):
-        if place is None:
+    for offset, frames in zip(wanted, json.loads(_core.source(module.wasm, debug.wasm, wanted)), strict=True):
+        if not frames:
             continue
-        file, line = place
+        _, file, line = frames[0]
         if file not in texts:
             try:
                 texts[file] = Path(file).read_text(errors="replace").splitlines()

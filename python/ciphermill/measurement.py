@@ -67,7 +67,7 @@ class Measurement(Mapping):
         state = "verified" if self.verified else "NOT VERIFIED"
         return (
             f"<Measurement {self.cipher}/{self.variant} {self.direction} on {self.machine}: "
-            f"{self.cycles_per_block:.1f} cycles a block, {state}>"
+            f"{self.cycles_per_block:.1f} cycles {'a key set-up' if self.direction == 'keysetup' else 'a block'}, {state}>"
         )
 
 

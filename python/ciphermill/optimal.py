@@ -114,17 +114,16 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
 
 def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
     """As `solve`, with results kept below the cache folder."""
-    from . import paths
+    from . import cached
 
     text = json.dumps(problem, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
-    path = paths.cache() / "schedules" / f"{digest}.json"
-    try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        result = solve(problem, seconds)
-        paths.write_atomically(path, json.dumps(result).encode())
-        return result
+    path = cached.place("schedules", f"{digest}.json")
+    if (known := cached.read(path)) is not None:
+        return json.loads(known)
+    result = solve(problem, seconds)
+    cached.write(path, json.dumps(result).encode())
+    return result
 
 
 def least(problem: Mapping[str, Any], first: int, last: int, seconds: float = 60.0) -> dict[str, Any]:

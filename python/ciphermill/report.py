@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import tables
@@ -30,10 +30,20 @@ def title(m: Measurement) -> str:
     return f"{m.cipher}/{m.variant} {m.direction}, {m.key_bits}-bit key{mode}{small}, on {m.machine}{extras}"
 
 
+def unit(m: Mapping[str, Any]) -> str:
+    """What `cycles_per_block` and the bounds are of."""
+    return "a key set-up" if m["direction"] == "keysetup" else "a block"
+
+
+def units(measurements: Iterable[Mapping[str, Any]]) -> str:
+    """The same at the head of a column."""
+    found = {unit(m).split(" ", 1)[1] for m in measurements}
+    return f"cycles/{found.pop()}" if len(found) == 1 else "cycles"
+
+
 def sentence(m: Measurement) -> str:
     """What it costs and what limits it, in words."""
-    unit = "a key set-up" if m.direction == "keysetup" else "a block"
-    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}{kept(m)}. {m.why}"
+    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit(m)}{kept(m)}. {m.why}"
 
 
 def kept(m: Measurement) -> str:
@@ -51,10 +61,8 @@ def details(m: Measurement) -> str:
     """Everything about one measurement, a line a fact."""
     bounds = m.bounds
     rows = [
-        ("cycles a block", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for {m.bytes} bytes)"),
-        ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
-        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
-        ("lower bound", f"{number(bounds['lower'])} cycles a block"
+        *costs(m),
+        ("lower bound", f"{number(bounds['lower'])} cycles {unit(m)}"
          f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])}"
          f"{critical(bounds)})"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
@@ -76,6 +84,23 @@ def details(m: Measurement) -> str:
 def critical(bounds: dict[str, Any]) -> str:
     """The critical path, where any result depends on the block."""
     return f", critical path {number(bounds['critical_path'])}" if bounds["critical_path"] else ""
+
+
+def rows(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Measurements as rows of a table, in which no key set-up stands under the name of a block or a message."""
+    of_blocks = ("cycles_per_block", "cycles_per_byte", "mbit_per_s")
+    return [{k: v for k, v in m.items() if m["direction"] != "keysetup" or k not in of_blocks} for m in documents]
+
+
+def costs(m: Measurement) -> list[tuple[str, str]]:
+    """Cycles, and the rate of what makes bytes."""
+    if m.direction == "keysetup":
+        return [("cycles a key set-up", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for the first)")]
+    return [
+        ("cycles a block", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for {m.bytes} bytes)"),
+        ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
+        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
+    ]
 
 
 def metric(key: str, value: float) -> str:
@@ -149,18 +174,22 @@ def constant_time(m: Measurement) -> str | None:
 def summary(measurements: Sequence[Measurement]) -> str:
     """What a long table says, in a sentence."""
     wrong = [m for m in measurements if not m.verified]
-    fastest = min(measurements, key=lambda m: m.cycles_per_byte)
+    messages = [m for m in measurements if m.direction != "keysetup"]
     verified = (
         emphasised(f"{len(wrong)} of {len(measurements)} measurements are NOT verified")
         if wrong
         else f"All {len(measurements)} measurements are verified"
     )
+    if not messages:
+        fastest = min(measurements, key=lambda m: m.cycles_per_block)
+        return f"{verified}; the fewest cycles a key set-up are {number(fastest.cycles_per_block)}, of {title(fastest)}."
+    fastest = min(messages, key=lambda m: m.cycles_per_byte)
     return f"{verified}; the fewest cycles a byte are {fastest.cycles_per_byte:.2f}, of {title(fastest)}."
 
 
 def table(measurements: Sequence[Measurement]) -> str:
     """Several measurements, a line each."""
-    head = ("cipher", "direction", "key", "machine", "cycles/block", "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
+    head = ("cipher", "direction", "key", "machine", units(measurements), "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
     rows = [
         (
             f"{m.cipher}/{m.variant}",
@@ -168,8 +197,9 @@ def table(measurements: Sequence[Measurement]) -> str:
             str(m.key_bits),
             m.machine + "".join(f"+{name}" for name in m["with"]),
             f"{m.cycles_per_block:.1f}",
-            f"{m.cycles_per_byte:.2f}",
-            f"{m.mbit_per_s:.2f}",
+            # A key is not a message.
+            "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}",
+            "" if m.direction == "keysetup" else f"{m.mbit_per_s:.2f}",
             f"{m.bounds['lower']:.1f}",
             m.bottleneck,
             "yes" if m.verified else "NO",
@@ -194,13 +224,14 @@ def sweep(done: Sweep) -> str:
         else:
             share = f"{100 * m.metrics['lookup_share']:.0f} %"
             rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
-    head = (*axes, "cycles/block", "bound", "lookups", "limited by")
+    head = (*axes, units(done.measurements) if done.measurements else "cycles/block", "bound", "lookups", "limited by")
     sentence = f"{len(done)} point{'' if len(done) == 1 else 's'}, {done.measured} measured now, {len(done.failures)} without a measurement"
     made = sorted(((point, m) for point, m in done.results if m is not None), key=lambda pair: pair[1].cycles_per_block)
     if len(made) > 1:
         (least, few), (most, many) = made[0], made[-1]
+        what = units(done.measurements).replace("/", " a ")
         sentence += (
-            f"; from {number(few.cycles_per_block)} cycles a block ({point_title({a: flat(least).get(a, '') for a in axes})}) "
+            f"; from {number(few.cycles_per_block)} {what} ({point_title({a: flat(least).get(a, '') for a in axes})}) "
             f"to {number(many.cycles_per_block)} ({point_title({a: flat(most).get(a, '') for a in axes})})"
         )
     figures = range(len(axes), len(axes) + 3)

@@ -18,6 +18,9 @@ from pathlib import Path
 
 PREFIX = "ciphermill-"
 _here: set[Path] = set()
+#: Groups of processes that are at work for us.
+_groups: set[int] = set()
+_leaving = threading.Event()
 
 
 @contextmanager
@@ -38,6 +41,19 @@ def folder() -> Iterator[Path]:
         yield path
 
 
+@contextmanager
+def group(leader: int) -> Iterator[None]:
+    """While a group of other processes works for us: an interrupt ends it."""
+    _groups.add(leader)
+    try:
+        yield
+    finally:
+        _groups.discard(leader)
+        if _leaving.is_set():
+            # What it was ended for must not look like its end: there is nothing more to do here.
+            threading.Event().wait()
+
+
 def leave_clean() -> None:
     """From now on an interrupt ends the process at once, and nothing passing stays.
 
@@ -55,6 +71,12 @@ def leave_clean() -> None:
 
 def _leave(read: int) -> None:
     number = os.read(read, 1)[0]
+    _leaving.set()
+    for leader in list(_groups):
+        try:
+            os.killpg(leader, signal.SIGKILL)
+        except OSError:
+            pass
     for path in list(_here):
         _remove(path)
     if os.isatty(2):

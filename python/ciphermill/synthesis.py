@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import paths, yosys
+from . import cached, paths, yosys
 from ._core import InputError
 
 FILE = paths.RTL / "synthesis.json"
@@ -37,7 +37,19 @@ def installed() -> bool:
 @cache
 def kept(path: Path = FILE) -> dict[str, Any]:
     """What the file says: ``yosys``, the version that was asked, and ``results``."""
-    return json.loads(path.read_text()) if path.is_file() else {"yosys": None, "results": {}}
+    nothing = {"yosys": None, "results": {}}
+    if not path.is_file():
+        return nothing
+    document = json.loads(path.read_text())
+    if document.get("sha256") != checksum(document["yosys"], document["results"]):
+        cached.note(f"{paths.shown(path)} was changed since Yosys answered, and is not used; `make synthesis` writes it anew")
+        return nothing
+    return document
+
+
+def checksum(version: str, results: Mapping[str, Any]) -> str:
+    """Of what the file says: a figure in it that was changed is no answer of Yosys."""
+    return hashlib.sha256(json.dumps([version, results], sort_keys=True).encode()).hexdigest()
 
 
 def version() -> str:
@@ -114,6 +126,7 @@ def record(path: Path = FILE) -> None:
         list(pool.map(ask, library.extension_names()))
     results, recorded = dict(sorted(recorded.items())), None
     document = {"yosys": yosys.version(), "results": results}
+    check = checksum(document["yosys"], results)
     lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())
-    text = f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "results": {{\n{lines}\n  }}\n}}\n'
+    text = f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'
     path.write_text(text)

@@ -117,7 +117,7 @@ def restore(path: Path, content: bytes | None) -> None:
 def text(outcome: Outcome, path: Path) -> str:
     before, after = outcome.before, outcome.after
     lines = [
-        f"{report.title(after)}: {report.number(after.cycles_per_block)} cycles a block,"
+        f"{report.title(after)}: {report.number(after.cycles_per_block)} cycles {report.unit(after)},"
         f" {report.number(before.cycles_per_block)} after the search of a run; the lower bound is {report.number(after.bounds['lower'])}."
     ]
     for loop in outcome.kept:

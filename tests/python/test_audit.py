@@ -60,8 +60,7 @@ def test_the_manifests_promise_is_kept():
 def test_debugging_information_changes_no_code(xor_cipher):
     from dataclasses import replace
 
-    from ciphermill import audit as auditing
-    from ciphermill import engine, manifest
+    from ciphermill import engine, manifest, places
 
     def code(flags):
         cipher = manifest.find("rijndael")
@@ -78,7 +77,7 @@ def test_debugging_information_changes_no_code(xor_cipher):
             sections[kind], at = wasm[at : at + size], at + size
         return sections[10]
 
-    assert code(()) == code(auditing.DEBUG)
+    assert code(()) == code(places.DEBUG)
 
 
 def test_a_leak_of_the_users_own(cli, write):

@@ -95,6 +95,16 @@ def test_a_point_that_cannot_be_measured_says_why_and_takes_no_other_with_it(cli
     assert "0 measured now, 1 without" in cli("sweep", "g.toml").out
 
 
+def test_a_point_that_reached_its_limit_is_tried_again_with_another(cli, tmp_path):
+    (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["rijndael", "rabbit"]\non = "rv32"\nbytes = 64\n')
+    short = cli("sweep", "g.toml", "--limit", 5000, "--csv")
+    assert short.code == 2 and "the limit of 5,000 steps" in short.err, short
+    assert cli("sweep", "g.toml").code == 2, "without a limit a failure that is kept stays one"
+    longer = cli("sweep", "g.toml", "--limit", 10_000_000)
+    assert longer.code == 0 and "the limit" not in longer.err, longer
+    assert cli("sweep", "g.toml").code == 0
+
+
 def test_from_python_as_a_frame():
     polars = pytest.importorskip("polars")
     done = cm.sweep(QUICK)

@@ -58,6 +58,7 @@
 //!   it guessed wrong, and takes back.
 
 pub mod code;
+pub mod frames;
 pub mod lines;
 pub mod machine;
 pub mod masks;
@@ -77,8 +78,8 @@ use taint::Word;
 /// Sets of secrets tried.
 const SECRETS: u64 = 4;
 
-/// Instructions before a run is given up: some seconds.
-const FUEL: u64 = 200_000_000;
+/// Operations before a run is given up, if nobody says otherwise: some seconds.
+const LIMIT: u64 = 200_000_000;
 
 /// Largest context or block that a module may claim.
 const MAX_STATED: u64 = 1 << 24;
@@ -101,23 +102,26 @@ pub enum AuditError {
     Size(&'static str, u64),
     #[error("{export}: function {function:?} stopped with a trap ({code}); run the cipher to see where")]
     Trap { export: &'static str, function: String, code: String },
-    #[error("{export}: function {function:?} was still running after {FUEL} instructions; a shorter key may end")]
-    Endless { export: &'static str, function: String },
+    #[error(
+        "{export}: function {function:?} was still running at the limit of {limit} operations; it may be slow, or never \
+         end: give it more with --limit {}, or audit one key size with --key-bits", limit.saturating_mul(10)
+    )]
+    Endless { export: &'static str, function: String, limit: u64 },
 }
 
 /// Audit a module with the C interface of a cipher.
 ///
 /// `key_bits` and `iv_bits` are the lengths to run, in bits; an IV of 0 bits
-/// skips `cm_ivsetup`.
+/// skips `cm_ivsetup`. Each run may take `limit` operations.
 ///
 /// # Errors
 /// When the bytes are no module, lack an export, or a run does not end.
-pub fn audit(wasm: &[u8], key_bits: &[u32], iv_bits: &[u32]) -> Result<Report, AuditError> {
+pub fn audit(wasm: &[u8], key_bits: &[u32], iv_bits: &[u32], limit: Option<u64>) -> Result<Report, AuditError> {
     let mut module = ciphermill_load::load(wasm)?;
     let options =
         ciphermill_opt::Options { level: 0, strict_traps: true, word_bits: 64, ..ciphermill_opt::Options::default() };
     ciphermill_opt::optimise(&mut module, &options).map_err(AuditError::Optimise)?;
-    let mut auditor = Auditor::new(&module)?;
+    let mut auditor = Auditor::new(&module, limit.unwrap_or(LIMIT))?;
     for &bits in key_bits {
         for seed in 0..SECRETS {
             auditor.cipher(bits / 8, iv_bits, seed)?;
@@ -138,10 +142,12 @@ struct Auditor<'a> {
     reached: BTreeSet<(FuncId, ciphermill_ir::Inst)>,
     entered: BTreeSet<FuncId>,
     runs: u32,
+    /// Operations of a run.
+    limit: u64,
 }
 
 impl<'a> Auditor<'a> {
-    fn new(module: &'a Module) -> Result<Auditor<'a>, AuditError> {
+    fn new(module: &'a Module, limit: u64) -> Result<Auditor<'a>, AuditError> {
         let heap_base = match module.exported_globals.iter().find(|(name, _)| name == "__heap_base") {
             Some(&(_, id)) => module.globals[id].init as u32,
             None => module.memory.min_pages.saturating_mul(ciphermill_ir::PAGE_BYTES as u32),
@@ -155,6 +161,7 @@ impl<'a> Auditor<'a> {
             reached: BTreeSet::new(),
             entered: BTreeSet::new(),
             runs: 0,
+            limit,
         };
         auditor.ctx_bytes = auditor.size("cm_ctx_bytes")?;
         auditor.block_bytes = auditor.size("cm_block_bytes")?;
@@ -162,7 +169,7 @@ impl<'a> Auditor<'a> {
     }
 
     fn size(&self, export: &'static str) -> Result<u32, AuditError> {
-        let mut machine = Machine::new(self.module, self.heap_base, FUEL);
+        let mut machine = Machine::new(self.module, self.heap_base, self.limit);
         match self.call(&mut machine, export, &[])?[..] {
             [word] if (1..=MAX_STATED).contains(&word.bits) => Ok(word.bits as u32),
             [word] => Err(AuditError::Size(export, word.bits)),
@@ -183,7 +190,7 @@ impl<'a> Auditor<'a> {
         let args: Vec<Word> = args.iter().map(|&a| Word::public(a.into())).collect();
         machine.call(id, &args).map_err(|halt| match halt {
             Halt::Trap(code, function) => AuditError::Trap { export, function, code: format!("{code:?}") },
-            Halt::Endless(function) => AuditError::Endless { export, function },
+            Halt::Endless(function) => AuditError::Endless { export, function, limit: self.limit },
         })
     }
 
@@ -233,13 +240,15 @@ impl<'a> Auditor<'a> {
 
     /// Calls on a fresh instance, with secrets at `places`.
     fn run(&mut self, places: &[(u32, u32)], end: u32, calls: &[Call], seed: u64) -> Result<(), AuditError> {
-        let mut machine = Machine::new(self.module, end, FUEL);
+        let mut machine = Machine::new(self.module, end, self.limit);
         if let Some(start) = self.module.start {
             machine.call(start, &[]).map_err(|halt| match halt {
                 Halt::Trap(code, function) => {
                     AuditError::Trap { export: "the start function", function, code: format!("{code:?}") }
                 }
-                Halt::Endless(function) => AuditError::Endless { export: "the start function", function },
+                Halt::Endless(function) => {
+                    AuditError::Endless { export: "the start function", function, limit: self.limit }
+                }
             })?;
         }
         for &(at, bytes) in places {

@@ -10,9 +10,10 @@
 
 use gimli::{EndianSlice, LittleEndian};
 use std::collections::HashMap;
+use std::ops::Range;
 use wasmparser::{Parser, Payload};
 
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 struct Row {
     from: u64,
@@ -35,22 +36,9 @@ impl Lines {
     /// Read the tables. What is missing or damaged is left out: a report
     /// without lines is still one.
     pub fn read(wasm: &[u8]) -> Lines {
-        let mut sections: HashMap<String, &[u8]> = HashMap::new();
-        let mut lines = Lines::default();
-        for payload in Parser::new(0).parse_all(wasm) {
-            match payload {
-                Ok(Payload::CustomSection(section)) => {
-                    sections.insert(section.name().to_owned(), section.data());
-                }
-                Ok(Payload::CodeSectionStart { unchecked_range, .. }) => lines.code_start = unchecked_range.start,
-                Ok(_) => {}
-                Err(_) => break,
-            }
-        }
-        let load = |id: gimli::SectionId| -> Result<Slice<'_>, gimli::Error> {
-            Ok(EndianSlice::new(sections.get(id.name()).copied().unwrap_or(&[]), LittleEndian))
-        };
-        if let Ok(dwarf) = gimli::Dwarf::load(load) {
+        let (sections, code) = sections(wasm);
+        let mut lines = Lines { code_start: code.start as u64, ..Lines::default() };
+        if let Ok(dwarf) = dwarf(&sections) {
             // An error in one unit ends the reading, not the report.
             let _ = lines.units(&dwarf);
         }
@@ -61,10 +49,8 @@ impl Lines {
     /// The table of `debug`, a module with the same code as `wasm`; empty where the code differs.
     /// Debugging information stands behind the code and moves none of it.
     pub fn of_same_code(wasm: &[u8], debug: &[u8]) -> Lines {
-        match (code(wasm), code(debug)) {
-            (Some(a), Some(b)) if a == b => Lines::read(debug),
-            _ => Lines::default(),
-        }
+        let ((_, own), (_, theirs)) = (sections(wasm), sections(debug));
+        if own == theirs && wasm.get(own) == debug.get(theirs) { Lines::read(debug) } else { Lines::default() }
     }
 
     /// File and line of the code at a module offset.
@@ -74,6 +60,16 @@ impl Lines {
         // Code the linker threw away has sequences at address 0 that overlap others.
         let row = self.rows[..after].iter().rev().take(8).find(|row| address < row.to && row.line != 0)?;
         Some((self.files.get(row.file)?, row.line))
+    }
+
+    /// The same, or where that is unknown, of the nearest code before that has a line, from an address on.
+    pub fn near(&self, offset: u32, begin: u64) -> Option<(&str, u32)> {
+        self.find(offset).or_else(|| {
+            let address = u64::from(offset).checked_sub(self.code_start)?;
+            let after = self.rows.partition_point(|row| row.from <= address);
+            let row = self.rows[..after].iter().rev().take_while(|row| row.from >= begin).find(|row| row.line != 0)?;
+            Some((self.files.get(row.file)?, row.line))
+        })
     }
 
     fn units(&mut self, dwarf: &gimli::Dwarf<Slice<'_>>) -> Result<(), gimli::Error> {
@@ -99,7 +95,7 @@ impl Lines {
                 let file = match known.get(&index) {
                     Some(&file) => file,
                     None => {
-                        let path = path(dwarf, &unit, header, row, &folder)?;
+                        let path = path(dwarf, &unit, header, index, &folder)?;
                         let file = self.files.iter().position(|f| *f == path).unwrap_or_else(|| {
                             self.files.push(path);
                             self.files.len() - 1
@@ -115,15 +111,42 @@ impl Lines {
     }
 }
 
-/// A row's file, joined with its folder and the unit's.
-fn path(
+/// The custom sections of a module, and where its code stands.
+pub(crate) fn sections(wasm: &[u8]) -> (HashMap<String, &[u8]>, Range<usize>) {
+    let mut sections: HashMap<String, &[u8]> = HashMap::new();
+    let mut code = 0..0;
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload {
+            Ok(Payload::CustomSection(section)) => {
+                sections.insert(section.name().to_owned(), section.data());
+            }
+            Ok(Payload::CodeSectionStart { unchecked_range, .. }) => {
+                code = unchecked_range.start as usize..unchecked_range.end as usize;
+            }
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    (sections, code)
+}
+
+/// The debugging information in them.
+pub(crate) fn dwarf<'a>(sections: &HashMap<String, &'a [u8]>) -> Result<gimli::Dwarf<Slice<'a>>, gimli::Error> {
+    let load = |id: gimli::SectionId| -> Result<Slice<'a>, gimli::Error> {
+        Ok(EndianSlice::new(sections.get(id.name()).copied().unwrap_or(&[]), LittleEndian))
+    };
+    gimli::Dwarf::load(load)
+}
+
+/// A file by its number in a unit's table, joined with its folder and the unit's.
+pub(crate) fn path(
     dwarf: &gimli::Dwarf<Slice<'_>>,
     unit: &gimli::Unit<Slice<'_>>,
     header: &gimli::LineProgramHeader<Slice<'_>>,
-    row: &gimli::LineRow,
+    index: u64,
     folder: &str,
 ) -> Result<String, gimli::Error> {
-    let Some(file) = row.file(header) else { return Ok("?".to_owned()) };
+    let Some(file) = header.file(index) else { return Ok("?".to_owned()) };
     let mut parts = vec![dwarf.attr_string(unit, file.path_name())?.to_string_lossy().into_owned()];
     if let Some(directory) = file.directory(header) {
         parts.push(dwarf.attr_string(unit, directory)?.to_string_lossy().into_owned());
@@ -140,13 +163,4 @@ fn path(
         whole.push_str(part);
     }
     Ok(whole)
-}
-
-/// Where the code section's contents start, and what they are.
-fn code(wasm: &[u8]) -> Option<(u64, &[u8])> {
-    let section = Parser::new(0).parse_all(wasm).find_map(|payload| match payload {
-        Ok(Payload::CodeSectionStart { unchecked_range, .. }) => Some(unchecked_range),
-        _ => None,
-    })?;
-    Some((section.start, wasm.get(section.start as usize..section.end as usize)?))
 }

@@ -24,7 +24,7 @@ fn cipher(body: &str, more: &str) -> Report {
             (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (local $x i32)
             {body}))"#
     );
-    audit(&wat::parse_str(text).unwrap(), &[128], &[]).unwrap()
+    audit(&wat::parse_str(text).unwrap(), &[128], &[], None).unwrap()
 }
 
 fn kinds(body: &str, more: &str) -> Vec<Kind> {
@@ -188,7 +188,7 @@ fn an_audit_repeats() {
 
 #[test]
 fn what_cannot_be_audited_is_refused() {
-    let refused = |text: &str| audit(&wat::parse_str(text).unwrap(), &[128], &[64]).unwrap_err();
+    let refused = |text: &str| audit(&wat::parse_str(text).unwrap(), &[128], &[64], None).unwrap_err();
     assert!(matches!(refused("(module)"), AuditError::Missing("cm_ctx_bytes")));
     let sizes = r#"(func (export "cm_ctx_bytes") (result i32) (i32.const 16))
                    (func (export "cm_block_bytes") (result i32) (i32.const 16))"#;
@@ -198,9 +198,18 @@ fn what_cannot_be_audited_is_refused() {
            (func (export "cm_keystream") (param i32 i32 i32 i32)))"#
     );
     assert!(matches!(refused(&endless), AuditError::Endless { export: "cm_keysetup", .. }));
+    let long = endless.replace(
+        "(loop $l (br $l))",
+        "(local $i i32) (loop $l
+            (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10000))))",
+    );
+    let long = wat::parse_str(long).unwrap();
+    assert!(audit(&long, &[128], &[], None).is_ok());
+    let message = audit(&long, &[128], &[], Some(1000)).unwrap_err().to_string();
+    assert!(message.contains("the limit of 1000 operations") && message.contains("--limit 10000"), "{message}");
     let traps = endless.replace("(loop $l (br $l))", "unreachable");
     assert!(matches!(refused(&traps), AuditError::Trap { .. }));
     let other = endless.replace("(param i32 i32 i32) (loop $l (br $l))", "(param i32)");
     assert!(matches!(refused(&other), AuditError::Signature { found: 1, expected: 3, .. }));
-    assert!(audit(b"no module", &[128], &[]).is_err());
+    assert!(audit(b"no module", &[128], &[], None).is_err());
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 
 const CODE_BASE: u64 = 0xE000_0000;
 const CODE_STEP: u64 = 16;
-/// Calls nested deeper than this overflow the stack.
+/// Calls nested deeper than this overflow the stack, where nobody says otherwise.
 const MAX_DEPTH: u32 = 600;
 
 /// Why a run stopped short.
@@ -42,6 +42,11 @@ pub struct Interp<'m> {
     pub memory: Vec<u8>,
     system: Vec<u8>,
     depth: u32,
+    /// Calls may be nested so deep.
+    pub max_depth: u32,
+    /// Where the calls stood when the run was halted, the innermost first: functions, and
+    /// offsets in the WebAssembly module (0: unknown).
+    pub stood: Vec<(FuncId, u32)>,
     /// Operations that may still be executed.
     pub fuel: u64,
     edges: Option<Edges>,
@@ -62,7 +67,17 @@ impl<'m> Interp<'m> {
             let address = (CODE_BASE + CODE_STEP * u64::from(r.func.as_u32())) as u32;
             system[r.offset as usize..][..4].copy_from_slice(&address.to_le_bytes());
         }
-        Interp { module, memory, system, depth: 0, fuel, edges: None, check_alignment: false }
+        Interp {
+            module,
+            memory,
+            system,
+            depth: 0,
+            max_depth: MAX_DEPTH,
+            stood: Vec::new(),
+            fuel,
+            edges: None,
+            check_alignment: false,
+        }
     }
 
     /// From now on, count edges.
@@ -100,16 +115,21 @@ impl<'m> Interp<'m> {
 
     /// Call a function with one `u64` for each of its parameters.
     pub fn call(&mut self, id: FuncId, args: &[u64]) -> Result<Vec<u64>, Halt> {
-        if self.depth >= MAX_DEPTH {
+        if self.depth >= self.max_depth {
             return Err(Halt::Trap(TrapCode::StackOverflow));
         }
         self.depth += 1;
-        let result = self.run(id, args);
+        let mut at = 0;
+        let result = self.run(id, args, &mut at);
         self.depth -= 1;
+        if result.is_err() {
+            self.stood.push((id, at));
+        }
         result
     }
 
-    fn run(&mut self, id: FuncId, args: &[u64]) -> Result<Vec<u64>, Halt> {
+    /// Run a function; `at` is the offset of what runs, or ran last.
+    fn run(&mut self, id: FuncId, args: &[u64], at: &mut u32) -> Result<Vec<u64>, Halt> {
         let func = &self.module.funcs[id];
         let mut values = vec![0u64; func.values.len()];
         let mut block = func.entry;
@@ -125,6 +145,8 @@ impl<'m> Interp<'m> {
         loop {
             for &inst in &func.blocks[block].insts {
                 self.fuel = self.fuel.checked_sub(1).ok_or(Halt::Fuel)?;
+                let loc = func.insts[inst].loc;
+                *at = if loc == 0 { *at } else { loc };
                 self.execute(func, inst, &mut values)?;
             }
             self.fuel = self.fuel.checked_sub(1).ok_or(Halt::Fuel)?;

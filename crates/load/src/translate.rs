@@ -21,7 +21,7 @@ use crate::ssa::SsaBuilder;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, FuncId, MemAccess, Op, SigId, Signature, Target, Terminator, TrapCode, Type, Value,
 };
-use wasmparser::{FuncValidatorAllocations, Operator};
+use wasmparser::{FuncValidatorAllocations, FunctionBody, Operator};
 
 /// What translating any body needs besides the body.
 pub(crate) struct Context<'c, 'a> {
@@ -74,7 +74,11 @@ pub(crate) fn translate(
         let offset = reader.original_position();
         let (count, ty) = reader.read().map_err(invalid)?;
         validator.define_locals(offset, count, ty).map_err(invalid)?;
-        let ty = value_type(ty).map_err(|reason| refuse(offset, "a local variable".into(), reason))?;
+        // The operator that needs it has a line in the source, a local variable may have none.
+        let ty = value_type(ty).map_err(|reason| match used(&body.body, reason) {
+            Some((op, offset)) => refuse(offset, error::mnemonic(&op), error::FLOAT),
+            None => refuse(offset, "a local variable".into(), reason),
+        })?;
         locals.resize(locals.len() + count as usize, ty);
     }
 
@@ -106,6 +110,18 @@ pub(crate) fn translate(
         ssa.begin(block);
     }
     Ok(ssa.finish())
+}
+
+/// The first floating-point operator of a body, for a local variable that is refused as one of such a type.
+fn used<'a>(body: &FunctionBody<'a>, reason: &str) -> Option<(Operator<'a>, u64)> {
+    let mut operators = body.get_operators_reader().ok().filter(|_| reason == error::FLOAT_TYPE)?;
+    while !operators.eof() {
+        let (op, offset) = operators.read_with_offset().ok()?;
+        if error::refusal(&op) == error::FLOAT {
+            return Some((op, offset));
+        }
+    }
+    None
 }
 
 /// An operator outside the subset. `what` stands for the operator itself when
@@ -218,7 +234,11 @@ impl<'a> Translator<'_, '_, 'a> {
         }
         match op {
             Operator::Nop => {}
-            Operator::Unreachable => self.terminate(Terminator::Trap(TrapCode::Unreachable)),
+            Operator::Unreachable => {
+                // A trap has no place of its own; what nobody uses costs nothing, and says where it stood.
+                self.emit(Op::Const(0), &[], Type::I32);
+                self.terminate(Terminator::Trap(TrapCode::Unreachable));
+            }
             Operator::Drop => {
                 self.pop();
             }

@@ -42,6 +42,15 @@ fn operators_outside_the_subset_are_named_with_place_and_mend() {
 }
 
 #[test]
+fn a_floating_point_variable_is_told_by_the_operator_that_needs_it() {
+    let text = "(module (func $mix (param i32) (local f64) (local.set 1 (f64.convert_i32_u (local.get 0)))))";
+    assert_eq!(
+        refusal(text),
+        "function \"mix\" at offset 0x20: f64.convert_i32_u is a floating-point operator; ciphermill takes integer code only"
+    );
+}
+
+#[test]
 fn types_outside_the_subset_are_named() {
     assert_eq!(
         refusal("(module (func $mix (local i32 f64)))"),

@@ -1,7 +1,7 @@
 //! The two things a plan is carried out on, behind one trait.
 
 use crate::error::MeasureError;
-use crate::plan::Call;
+use crate::plan::{Call, grouped};
 use crate::target::{Halt, Target};
 use ciphermill_ooo::Sampling;
 use ciphermill_ooo::log::Log;
@@ -14,12 +14,14 @@ use std::sync::Arc;
 
 impl Target for Reference {
     fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, Halt> {
-        Reference::call(self, export, args).map_err(|stop| Halt {
-            reason: match stop {
-                ciphermill_reference::Stop::OutOfFuel => "it does not come to an end".to_owned(),
-                other => other.to_string(),
-            },
-            promise: false,
+        Reference::call(self, export, args).map_err(|stop| {
+            let late = stop == ciphermill_reference::Stop::OutOfFuel;
+            let reason = if late { late_after(self.limit()) } else { stop.to_string() };
+            let trap = match stop {
+                ciphermill_reference::Stop::Trap(code) => Some(code),
+                _ => None,
+            };
+            Halt { reason, promise: false, trap, late }
         })
     }
 
@@ -31,11 +33,25 @@ impl Target for Reference {
         Reference::memory_mut(self)
     }
 
+    fn allow(&mut self, steps: u64) {
+        self.set_fuel(steps);
+    }
+
     fn reserve(&mut self, bytes: u64) -> Result<(), String> {
         let bytes = usize::try_from(bytes).map_err(|e| e.to_string())?;
         self.grow_memory_to(bytes)
             .map_err(|stop| format!("{stop}; use a shorter message, or link with a larger --max-memory"))
     }
+}
+
+/// What is said of a run that used up its steps.
+fn late_after(limit: u64) -> String {
+    format!(
+        "the limit of {} steps (operators of WebAssembly, key set-up and message together) is reached. It may be slow, or \
+         never end: give it more with --limit {}, or a shorter message",
+        grouped(limit),
+        limit.saturating_mul(10)
+    )
 }
 
 /// Instantiate a module on the reference interpreter, which gives up after
@@ -51,7 +67,7 @@ pub struct Simulated {
 
 impl Simulated {
     /// A machine whose memory has `pages` pages, as the reference's has. A
-    /// call stops after `limit` instructions.
+    /// call stops after `limit` instructions ([`crate::plan::backstop`]).
     pub fn new(program: &Program, pages: u32, limit: u64) -> Result<Simulated, MeasureError> {
         let mut program = program.clone();
         program.min_pages = pages;
@@ -138,6 +154,8 @@ impl Target for Simulated {
     fn call(&mut self, export: &str, args: &[u64]) -> Result<Vec<u64>, Halt> {
         self.sim.call_export(export, args).map_err(|stop| Halt {
             reason: stop.to_string(),
+            trap: None,
+            late: stop == ciphermill_sim::Stop::OutOfFuel,
             promise: matches!(stop, ciphermill_sim::Stop::PromiseBroken(_)),
         })
     }

@@ -18,7 +18,7 @@ use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Plan, Work};
+use crate::plan::{Plan, Work, backstop};
 use crate::request::Direction;
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -40,7 +40,7 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
     let flow = |blocks: u32| -> Result<Dataflow, MeasureError> {
         let plan = Plan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
+        let mut machine = Simulated::new(program, pages.max(program.min_pages), backstop(plan.limit))?;
         let stopped = |stop: crate::target::Stopped| {
             MeasureError::internal(format!("{} stopped as a dataflow program: {}", stop.export, stop.halt))
         };
@@ -72,7 +72,7 @@ fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Resul
     let longest = |blocks: u32| -> Result<f64, MeasureError> {
         let plan = Plan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-        let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
+        let mut machine = Simulated::new(program, pages.max(program.min_pages), backstop(plan.limit))?;
         prepare(&mut machine, &plan).map_err(stopped)?;
         let Some((last, before)) = plan.measured.split_last() else { return Ok(0.0) };
         run(&mut machine, before).map_err(stopped)?;

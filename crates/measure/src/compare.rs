@@ -5,9 +5,10 @@
 //! that the module grew in one and not in the other is a difference too.
 
 use crate::backends::{Simulated, reference};
+use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::margins::Margins;
-use crate::plan::{Call, Plan};
+use crate::plan::{Call, Plan, backstop};
 use crate::shared::{self, Judged};
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -52,7 +53,7 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
     let judged = judge(wasm, plan, compared)?;
 
-    let mut machine = Simulated::new(program, judged.pages as u32, plan.limit)?;
+    let mut machine = Simulated::new(program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, plan).map_err(stopped)?;
     machine.sample(sampling);
     machine.reset();
@@ -90,24 +91,33 @@ pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged
         let mut judge = reference(wasm, plan.limit)?;
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
         let pages = judge.memory().len() as u64 / PAGE_BYTES;
-        let trapped = |stop: Stopped| {
-            MeasureError::input(format!("{} stopped on the reference interpreter: {}", stop.export, stop.halt))
-        };
         let margins = Margins::new(plan, judge.memory());
-        prepare(&mut judge, plan).map_err(trapped)?;
+        let run_of =
+            Run { writes: &plan.writes, calls: [&plan.setup, &plan.measured[..calls], &plan.passes], bytes: plan.memory_bytes };
+        prepare(&mut judge, plan).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.setup.last() {
             margins.check(judge.memory(), call.export)?;
         }
-        let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Vec<u8>), MeasureError> {
-            let results = run(&mut judge, calls).map_err(trapped)?;
+        let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Vec<u8>, u64), MeasureError> {
+            let results = run(&mut judge, calls).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
             if let Some(call) = calls.last() {
                 margins.check(judge.memory(), call.export)?;
             }
-            Ok((results, judge.memory().to_vec()))
+            let steps = judge.steps();
+            // The limit is for a key set-up and a message; each is taken again in passes.
+            judge.set_fuel(plan.limit);
+            Ok((results, judge.memory().to_vec(), steps))
         };
-        let (results, memory) = made(&plan.measured[..calls])?;
-        let passes = if plan.passes.is_empty() { None } else { Some(made(&plan.passes)?) };
-        Ok(Judged { pages, results, memory, passes })
+        let (results, memory, steps) = made(&plan.measured[..calls])?;
+        let mut passes: Option<(Vec<Vec<u64>>, Vec<u8>)> = None;
+        for pass in &plan.passes {
+            let (mut results, memory, _) = made(std::slice::from_ref(pass))?;
+            if let Some((before, _)) = passes.take() {
+                results.splice(0..0, before);
+            }
+            passes = Some((results, memory));
+        }
+        Ok(Judged { pages, steps, results, memory, passes })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {
         return made().map(Arc::new);

@@ -15,7 +15,7 @@ use crate::kernel::{Edge, Kernel, Step as Timed, Wait};
 use crate::measure::{message, work};
 use crate::pipeline::{self, How};
 use crate::pipelining::{self, Step};
-use crate::plan::Plan;
+use crate::plan::{Plan, backstop};
 use crate::request::Request;
 use crate::rounds::{self, Meeting};
 use crate::target::{prepare, run};
@@ -162,7 +162,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
     let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;
     let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
-    let mut simulated = Simulated::new(&program, pages, plan.limit)?;
+    let mut simulated = Simulated::new(&program, pages, backstop(plan.limit))?;
     prepare(&mut simulated, &plan).map_err(stopped)?;
     simulated.reset();
     run(&mut simulated, &plan.measured).map_err(stopped)?;

@@ -138,7 +138,29 @@ fn check_types(module: &Module) -> Result<(), MeasureError> {
     Ok(())
 }
 
+/// The direction that an export is for, if it is for one.
+fn direction(name: &str) -> Option<(&'static str, &'static str)> {
+    match name {
+        "cm_encrypt_blocks" | "cm_encrypt_feedback" | "cm_keysetup" => Some(("encrypt", "decrypt")),
+        "cm_decrypt_blocks" | "cm_decrypt_feedback" | "cm_keysetup_decrypt" => Some(("decrypt", "encrypt")),
+        _ => None,
+    }
+}
+
 fn missing(name: &str, exports: &BTreeSet<String>) -> MeasureError {
+    let has = |direction: &str| exports.contains(&format!("cm_{direction}_blocks"));
+    if let Some((one, other)) = direction(name).filter(|(one, other)| !has(one) && has(other)) {
+        return MeasureError::input(format!(
+            "the cipher does not {one}: the module exports cm_{other}_blocks and no {name}; use --direction {other}, or \
+             define cm_{one} and its key set-up"
+        ));
+    }
+    if name == "cm_keysetup_decrypt" && has("decrypt") {
+        return MeasureError::input(
+            "the module exports cm_decrypt_blocks and no cm_keysetup_decrypt, which expands the key for it; define it \
+             (where the key is expanded as for encryption, let it call cm_keysetup)",
+        );
+    }
     let found: Vec<&str> = exports.iter().map(String::as_str).collect();
     let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
     MeasureError::input(format!(

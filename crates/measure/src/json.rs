@@ -76,6 +76,8 @@ struct VectorRequest {
     variant: String,
     direction: Direction,
     key_bits: u32,
+    #[serde(default)]
+    limit: Option<u64>,
     files: Vec<TextFile>,
 }
 
@@ -87,8 +89,9 @@ struct VectorRequest {
 pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     let request: VectorRequest = parse(request)?;
     let (_, module, mut target) = open(wasm)?;
-    let select = Selection { variant: &request.variant, direction: request.direction, key_bits: request.key_bits };
-    text(&vectors::check(&module, &request.files, &select, &mut target)?)
+    let VectorRequest { variant, direction, key_bits, limit, files } = &request;
+    let select = Selection { variant, direction: *direction, key_bits: *key_bits, limit: *limit };
+    text(&vectors::check(&module, files, &select, &mut target)?)
 }
 
 /// Kind, sizes and exports of a module.

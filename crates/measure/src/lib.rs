@@ -17,6 +17,8 @@
 //! 5. [`bounds`] and [`resource`] say how few cycles it could have been,
 //!    [`bottleneck`] why it was not, [`sizes`] what it takes in memory.
 //!
+//! A module that traps is run once more, to see where: [`crash`].
+//!
 //! [`vectors`] runs official test vectors on the reference, which the caller
 //! does once for a module and hands the verdict to each measurement. [`json`]
 //! has the same calls with JSON text for requests and answers. [`speed`] times
@@ -30,6 +32,7 @@ mod class;
 mod compare;
 mod context;
 mod core;
+mod crash;
 mod discover;
 mod error;
 mod explain;
@@ -59,7 +62,7 @@ mod trips;
 mod vectors;
 mod view;
 
-pub use error::MeasureError;
+pub use error::{MeasureError, Place, Placed};
 pub use explain::{Explanation, explain};
 pub use leaks::{Audit, audit};
 pub use measure::measure;
@@ -74,20 +77,20 @@ pub use view::Stages;
 ///
 /// # Errors
 /// When the module is no block cipher, or `data` no whole number of blocks.
-pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> Result<Vec<u8>, MeasureError> {
+pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool, limit: Option<u64>) -> Result<Vec<u8>, MeasureError> {
     let (_, module, mut target) = interface::open(wasm)?;
     if !data.len().is_multiple_of(module.block_bytes as usize) {
         let (have, block) = (data.len(), module.block_bytes);
         return Err(MeasureError::input(format!("{have} bytes of data; it must be whole blocks of {block} bytes")));
     }
-    vectors::apply_block(&module, decrypt, key, data, &mut target)
+    vectors::apply_block(&module, decrypt, key, data, &mut target, limit)
 }
 
 /// The first `length` bytes of a stream, made by the reference interpreter.
 ///
 /// # Errors
 /// When the module is no stream cipher.
-pub fn keystream(wasm: &[u8], key: &[u8], iv: &[u8], length: usize) -> Result<Vec<u8>, MeasureError> {
+pub fn keystream(wasm: &[u8], key: &[u8], iv: &[u8], length: usize, limit: Option<u64>) -> Result<Vec<u8>, MeasureError> {
     let (_, module, mut target) = interface::open(wasm)?;
-    vectors::apply_stream(&module, key, iv, &vec![0; length], &mut target)
+    vectors::apply_stream(&module, key, iv, &vec![0; length], &mut target, limit)
 }

@@ -154,6 +154,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         cycles: whole.cycles,
         cycles_per_block,
         steady: steady.lengths,
+        cycles_per_keysetup: (work.direction == Direction::Keysetup).then_some(cycles_per_block),
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
         instructions: whole.instructions,
@@ -223,6 +224,7 @@ pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, Measur
         blocks: request.blocks,
         key_bytes: request.key_bits / 8,
         iv_bytes: request.iv_bytes,
+        limit: request.limit,
     })
 }
 
@@ -329,6 +331,8 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
     let exact = if request.exact.is_some() { " exact" } else { "" };
     let small = if request.optimise == Goal::Size { " size" } else { "" };
     let fixed = if request.fixed { " static" } else { "" };
+    // How long it could have taken changes nothing in what it took.
+    let work = Work { limit: None, ..*work };
     let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}", request.level);
     Provenance {
         kind: "simulated",

@@ -59,6 +59,9 @@ pub struct Measurement {
     pub cycles_per_block: f64,
     /// Which passes that was taken from.
     pub steady: Lengths,
+    /// The same of a key set-up, by its own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cycles_per_keysetup: Option<f64>,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
     pub instructions: u64,

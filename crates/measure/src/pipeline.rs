@@ -19,7 +19,7 @@ const RULES: &str = "rules";
 
 /// Read and check a module.
 pub fn load(wasm: &[u8]) -> Result<Module, MeasureError> {
-    ciphermill_load::load(wasm).map_err(MeasureError::input)
+    ciphermill_load::load(wasm).map_err(MeasureError::load)
 }
 
 /// Build a machine from its texts.

@@ -52,8 +52,7 @@ pub struct Plan {
     pub buffers: Vec<(&'static str, Range<u32>)>,
     /// Memory that has to exist, in bytes.
     pub memory_bytes: u64,
-    /// Instructions (or steps of the interpreter) after which a call is taken
-    /// to hang.
+    /// Steps of the reference interpreter after which all of it together is given up.
     pub limit: u64,
 }
 
@@ -64,6 +63,8 @@ pub struct Work {
     pub blocks: Blocks,
     pub key_bytes: u32,
     pub iv_bytes: u32,
+    /// See [`Plan::limit`]; None: what [`limit`] says.
+    pub limit: Option<u64>,
 }
 
 /// Addresses handed out one after the other.
@@ -174,7 +175,7 @@ impl Plan {
             passes: Vec::new(),
             bytes,
             memory_bytes: space.end(),
-            limit: limit(bytes as usize),
+            limit: work.limit.unwrap_or_else(|| limit(bytes as usize)),
             buffers: space.buffers,
         })
     }
@@ -188,10 +189,33 @@ impl Plan {
     }
 }
 
-/// Instructions that a call on so many bytes may take: a hundred times what
-/// the slowest cipher here needs.
+/// Steps of the reference interpreter that a key set-up and a message of so many
+/// bytes may take if nobody says otherwise: some seconds.
+///
+/// Steps, and not instructions of a machine: a program that ends has ended on every
+/// machine or on none.
 pub fn limit(bytes: usize) -> u64 {
-    50_000_000 + 100_000 * bytes as u64
+    1_000_000_000 + 100_000 * bytes as u64
+}
+
+/// Instructions that a machine may take for what took so many steps. It is there for
+/// errors of ours alone: a step is at most the division of two words in software, or
+/// the copy of 64 bytes, each some hundreds of instructions.
+pub fn backstop(steps: u64) -> u64 {
+    steps.saturating_mul(10_000).saturating_add(100_000_000).min(u64::MAX / 2)
+}
+
+/// A number with its thousands apart, for messages.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 /// The export that processes a message (or expands a key): what is measured.
@@ -252,7 +276,7 @@ mod tests {
     }
 
     fn work(direction: Direction, blocks: Blocks) -> Work {
-        Work { direction, blocks, key_bytes: 16, iv_bytes: 8 }
+        Work { direction, blocks, key_bytes: 16, iv_bytes: 8, limit: None }
     }
 
     #[test]

@@ -106,6 +106,9 @@ pub struct Request {
     #[serde(default)]
     pub block_bytes: Option<u32>,
     pub blocks: Blocks,
+    /// Steps of the reference interpreter after which a run is given up; None: some seconds.
+    #[serde(default)]
+    pub limit: Option<u64>,
     /// Message length; None: 4096, or the next multiple of the block.
     #[serde(default)]
     pub bytes: Option<u32>,

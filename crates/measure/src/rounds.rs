@@ -13,7 +13,7 @@
 use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, backstop};
 use crate::steady::{Steady, Wanted};
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -107,7 +107,7 @@ pub fn rounds(wanted: &Wanted<'_>, steady: &Steady) -> Result<Rounds, MeasureErr
 /// When the program stops.
 pub fn seen(program: &Program, plan: &Plan, loops: &[(u32, u32)]) -> Result<Vec<Seen>, MeasureError> {
     let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-    let mut machine = Simulated::new(program, pages.max(program.min_pages), plan.limit)?;
+    let mut machine = Simulated::new(program, pages.max(program.min_pages), backstop(plan.limit))?;
     prepare(&mut machine, plan).map_err(stopped)?;
     let Some((last, before)) = plan.measured.split_last() else { return Ok(Vec::new()) };
     run(&mut machine, before).map_err(stopped)?;

@@ -69,6 +69,8 @@ impl<V> Kept<V> {
 /// What the reference interpreter made of a plan.
 pub struct Judged {
     pub pages: u64,
+    /// Steps that it took, set-up and all.
+    pub steps: u64,
     /// Results of the measured calls.
     pub results: Vec<Vec<u64>>,
     /// All of linear memory afterwards.

@@ -16,7 +16,7 @@ use crate::error::MeasureError;
 use crate::interface::open;
 use crate::measure::{message, work};
 use crate::pipeline;
-use crate::plan::Plan;
+use crate::plan::{Plan, backstop};
 use crate::request::Request;
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -54,7 +54,7 @@ pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, Measure
     let mut counts = None;
     let mut seconds = Vec::new();
     for _ in 0..runs {
-        let mut simulated = Simulated::new(&program, pages, plan.limit)?;
+        let mut simulated = Simulated::new(&program, pages, backstop(plan.limit))?;
         prepare(&mut simulated, &plan).map_err(stopped)?;
         simulated.reset();
         let start = Instant::now();

@@ -13,7 +13,7 @@ use crate::interface::{Interface, Kind};
 use crate::margins::Margins;
 use crate::plan::{Plan, Work};
 use crate::request::{Blocks, Direction, Request};
-use crate::target::{Target, prepare, run};
+use crate::target::{Stopped, Target, prepare, run};
 
 /// Check what manifest and module say of the block against each other.
 ///
@@ -30,11 +30,16 @@ pub fn manifest(module: &Interface, request: &Request) -> Result<(), MeasureErro
     }
 }
 
+fn late(stop: &Stopped) -> Result<(), MeasureError> {
+    if stop.halt.late { Err(stop.on_reference()) } else { Ok(()) }
+}
+
 /// Run a block cipher on one block and see that it writes just that.
 ///
 /// # Errors
-/// When it writes less than the block that it states, or more. A cipher that stops
-/// is none of them: whoever measures it will be told.
+/// When it writes less than the block that it states, or more; and when it is still running
+/// after all of its steps, which nobody wants to wait for twice. A cipher that stops
+/// otherwise is no error here: whoever measures it will be told.
 pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result<(), MeasureError> {
     if module.kind == Kind::Stream || work.direction == Direction::Keysetup {
         return Ok(());
@@ -46,15 +51,16 @@ pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result
     if !plan.measured.iter().all(|call| module.has(call.export)) || target.reserve(plan.memory_bytes).is_err() {
         return Ok(());
     }
-    if prepare(target, &plan).is_err() {
-        return Ok(());
+    target.allow(plan.limit);
+    if let Err(stop) = prepare(target, &plan) {
+        return late(&stop);
     }
     let margins = Margins::new(&plan, target.memory());
     let mut kept = vec![true; size as usize];
     for fill in [0x5au8, 0xa5] {
         target.write(output.start, &vec![fill; size as usize]);
-        if run(target, &plan.measured).is_err() {
-            return Ok(());
+        if let Err(stop) = run(target, &plan.measured) {
+            return late(&stop);
         }
         kept.iter_mut().zip(target.read(output.start, size)).for_each(|(k, &now)| *k &= now == fill);
     }

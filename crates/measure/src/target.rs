@@ -1,7 +1,9 @@
 //! Something that runs a module's exports on a memory: the reference
 //! interpreter or the simulated machine.
 
+use crate::error::MeasureError;
 use crate::plan::{Call, Plan};
+use ciphermill_reference::TrapCode;
 
 /// Runs exported functions.
 pub trait Target {
@@ -11,6 +13,9 @@ pub trait Target {
     fn memory(&self) -> &[u8];
     /// The whole linear memory, to write buffers.
     fn memory_mut(&mut self) -> &mut [u8];
+
+    /// From now on, so many steps and no more; nothing where steps are not counted.
+    fn allow(&mut self, _steps: u64) {}
 
     /// See to it that memory has at least so many bytes; an error where the
     /// module's own limit forbids it.
@@ -35,6 +40,10 @@ pub struct Halt {
     /// The module did what it had said it would not (an access less aligned
     /// than it states, a store to constant data).
     pub promise: bool,
+    /// It trapped.
+    pub trap: Option<TrapCode>,
+    /// It was still running when its steps were used up.
+    pub late: bool,
 }
 
 impl std::fmt::Display for Halt {
@@ -48,6 +57,13 @@ impl std::fmt::Display for Halt {
 pub struct Stopped {
     pub export: &'static str,
     pub halt: Halt,
+}
+
+impl Stopped {
+    /// The error of a module that stopped where it was compiled and scheduled by nobody.
+    pub fn on_reference(&self) -> MeasureError {
+        MeasureError::input(format!("{} stopped on the reference interpreter: {}", self.export, self.halt))
+    }
 }
 
 /// Write a plan's inputs and make its uncounted calls.

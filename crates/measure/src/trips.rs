@@ -23,16 +23,21 @@ pub struct Seen {
     pub varied: Vec<u32>,
 }
 
+/// Operations that a run may take. One that takes more is too slow to be worth the
+/// time, and its loops are left as they are.
+const LONGEST: u64 = 60_000_000;
+
 /// Loops of rounds and their trip counts, and steady conditions, by a run on messages of one
-/// block and of three. Empty when the module stops before its end: whoever runs it
-/// next finds out why.
+/// block and of three. Empty when the module stops before its end, or takes longer than
+/// [`LONGEST`]: whoever runs it next finds out why.
 ///
 /// # Errors
 /// When the plan cannot be made.
 pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Seen, MeasureError> {
     let mut runs = Vec::new();
     for blocks in [1, 3] {
-        match edges(module, &Plan::new(interface, work, blocks * unit)?) {
+        let plan = Plan { limit: LONGEST, ..Plan::new(interface, work, blocks * unit)? };
+        match edges(module, &plan) {
             Some(edges) => runs.push(edges),
             None => return Ok(Seen::default()),
         }
@@ -174,7 +179,7 @@ mod tests {
         )
         .unwrap();
         let (module, interface, _) = open(&wasm).unwrap();
-        let work = Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0 };
+        let work = Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
         let found = seen(&module, &interface, work, 4).unwrap();
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
         // Their number was never zero: what is loaded was true, its comparison false.

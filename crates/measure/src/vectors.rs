@@ -8,9 +8,10 @@
 //! `mct` (Monte-Carlo chains of millions of blocks) takes too long for every
 //! measurement and is left to the tests.
 
+use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind};
-use crate::plan::{Call, Space, limit};
+use crate::plan::{self, Call, Space};
 use crate::request::{Direction, TextFile, VectorReport};
 use crate::target::{Target, run};
 use ciphermill_reference::Reference;
@@ -52,6 +53,8 @@ pub struct Selection<'a> {
     pub variant: &'a str,
     pub direction: Direction,
     pub key_bits: u32,
+    /// Steps that a case may take; None: as many as a measurement of its length.
+    pub limit: Option<u64>,
 }
 
 /// Run all vectors of a key size and direction; stops at the first failure.
@@ -90,7 +93,7 @@ pub fn check(
                     }
                     let decrypt = select.direction == Direction::Decrypt;
                     let (input, output) = if decrypt { (coded, plain) } else { (plain, coded) };
-                    apply_block(module, decrypt, &key, &input, target).map(|out| out == output)
+                    apply_block(module, decrypt, &key, &input, target, select.limit).map(|out| out == output)
                 }
                 "stream" => {
                     let iv = hex("iv", &case.iv)?;
@@ -98,7 +101,7 @@ pub fn check(
                         Some(text) => hex("plaintext", text)?,
                         None => vec![0; case.length as usize],
                     };
-                    let stream = apply_stream(module, &key, &iv, &message, target);
+                    let stream = apply_stream(module, &key, &iv, &message, target, select.limit);
                     match stream {
                         Err(e) => Err(e),
                         Ok(stream) => {
@@ -145,6 +148,7 @@ pub fn apply_block(
     key: &[u8],
     data: &[u8],
     target: &mut Reference,
+    limit: Option<u64>,
 ) -> Result<Vec<u8>, MeasureError> {
     let (setup, driver) = match decrypt {
         true => ("cm_keysetup_decrypt", "cm_decrypt_blocks"),
@@ -152,7 +156,7 @@ pub fn apply_block(
     };
     module.require(&[setup, driver])?;
     let count = data.len() as u64 / u64::from(module.block_bytes);
-    apply(module, key, None, data, (setup, driver, count), target)
+    apply(module, key, None, data, (setup, driver, count), target, limit)
 }
 
 /// Xor a fresh stream to `data`.
@@ -162,10 +166,11 @@ pub fn apply_stream(
     iv: &[u8],
     data: &[u8],
     target: &mut Reference,
+    limit: Option<u64>,
 ) -> Result<Vec<u8>, MeasureError> {
     module.require(&["cm_keysetup", "cm_keystream"])?;
     let iv = module.has("cm_ivsetup").then_some(iv);
-    apply(module, key, iv, data, ("cm_keysetup", "cm_keystream", data.len() as u64), target)
+    apply(module, key, iv, data, ("cm_keysetup", "cm_keystream", data.len() as u64), target, limit)
 }
 
 fn apply(
@@ -175,6 +180,7 @@ fn apply(
     data: &[u8],
     (setup, driver, count): (&'static str, &'static str, u64),
     target: &mut Reference,
+    limit: Option<u64>,
 ) -> Result<Vec<u8>, MeasureError> {
     let too_long = || MeasureError::input("the message is longer than a module's memory");
     let len = u32::try_from(data.len()).map_err(|_| too_long())?;
@@ -193,11 +199,12 @@ fn apply(
     writes.push((input, data.to_vec()));
     calls.push(Call { export: driver, args: vec![ctx.into(), input.into(), output.into(), count] });
     target.reserve(space.end()).map_err(MeasureError::input)?;
-    target.set_fuel(limit(data.len()));
+    target.set_fuel(limit.unwrap_or_else(|| plan::limit(data.len())));
     for (addr, bytes) in &writes {
         target.write(*addr, bytes);
     }
-    run(target, &calls).map_err(|stop| MeasureError::input(format!("{} stopped: {}", stop.export, stop.halt)))?;
+    let whole = Run { writes: &writes, calls: [&[], &calls, &[]], bytes: space.end() };
+    run(target, &calls).map_err(|stop| crash::found(target.wasm(), &stop, &whole))?;
     Ok(target.read(output, len).to_vec())
 }
 

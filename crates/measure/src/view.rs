@@ -5,7 +5,7 @@
 use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::{Plan, backstop};
 use crate::request::Trace;
 use crate::target::{prepare, run};
 use ciphermill_machine::Machine;
@@ -156,7 +156,7 @@ pub fn core(machine: &Machine) -> Result<&ciphermill_machine::core::Core, Measur
 /// A run with a log: it, with cycles from the start of the measured calls, and
 /// the cycles of these.
 fn watched(program: &Program, plan: &Plan, pages: u32, log: Log) -> Result<(Log, u64), MeasureError> {
-    let mut simulated = Simulated::new(program, pages, plan.limit)?;
+    let mut simulated = Simulated::new(program, pages, backstop(plan.limit))?;
     prepare(&mut simulated, plan).map_err(stopped)?;
     simulated.reset();
     let begin = simulated.next_call();

@@ -73,6 +73,7 @@ fn request(machine_name: &str) -> Request {
         iv_bytes: 0,
         block_bytes: None,
         blocks: Blocks::Multi,
+        limit: None,
         bytes: Some(1024),
         machine: machine(machine_name),
         vectors: None,
@@ -160,25 +161,66 @@ fn refused(wasm: &[u8], request: &Request) -> String {
 
 #[test]
 fn a_trap_is_the_modules_fault() {
-    let message = refused(&cipher("unreachable"), &request("rv32"));
-    assert_eq!(
-        message,
-        "cm_encrypt_blocks stopped on the reference interpreter: trap: an unreachable place was reached \
-         (abort, a failed assertion, undefined behaviour)"
-    );
+    // One in the round, which the driver calls; what an unreachable place has no operator for is told by the one before.
+    let traps = [
+        ("(drop (i32.const 7)) unreachable", "an unreachable place was reached (abort, a failed assertion, undefined behaviour)"),
+        ("(i32.load (i32.const -8))", "an access outside of memory"),
+        ("(i32.rem_u (local.get $x) (i32.const 0))", "a division by zero"),
+        ("(call $round (local.get $ctx) (local.get $x))", "calls nested too deep (endless recursion?)"),
+    ];
+    for (round, what) in traps {
+        let Err(MeasureError::Module(placed)) = measure(&cipher(round), &request("rv32")) else { panic!("{round}") };
+        assert_eq!(placed.what, format!("{what}, when cm_encrypt_blocks ran on the reference interpreter"));
+        let functions: Vec<&str> = placed.places.iter().map(|place| place.function.as_str()).collect();
+        assert!(functions.starts_with(&["round"]), "{round}: {functions:?}");
+        assert_eq!(functions.last(), Some(&"cm_encrypt_blocks"), "{round}");
+        assert!(placed.places.iter().all(|place| place.offset != 0), "{round}");
+        assert!(placed.to_string().starts_with("function \"round\" at offset 0x"), "{placed}");
+        assert!(placed.to_string().lines().count() < 20, "{placed}");
+    }
 }
 
 #[test]
 fn a_cipher_that_never_returns() {
-    let message = refused(&cipher("(loop $l (br $l)) unreachable"), &request("rv32"));
-    assert_eq!(message, "cm_encrypt_blocks stopped on the reference interpreter: it does not come to an end");
+    for direction in [Direction::Encrypt, Direction::Keysetup] {
+        let endless = match direction {
+            Direction::Encrypt => cipher("(loop $l (br $l)) unreachable"),
+            _ => wat::parse_str(text(XOR).replace("(param i32)\n", "(param i32) (loop $l (br $l))\n")).unwrap(),
+        };
+        let message = refused(&endless, &Request { direction, ..request("rv32") });
+        assert!(message.contains(" stopped on the reference interpreter: the limit of 1,000,"), "{message}");
+        assert!(message.contains(" --limit 1000"), "{message}");
+    }
+}
+
+#[test]
+fn a_limit_is_the_same_on_every_machine() {
+    // Some hundred steps a block; on a machine without division each is a hundred instructions and more.
+    let slow = cipher(
+        "(local $i i32) (local.set $i (i32.const 40))
+         (loop $more
+            (local.set $x (i32.rem_u (i32.rotl (local.get $x) (i32.const 5)) (i32.const 159)))
+            (br_if $more (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+         (i32.add (local.get $x) (i32.rem_u (local.get $i) (i32.load (local.get $ctx))))",
+    );
+    let on = |machine: &str, limit: u64| measure(&slow, &Request { limit: Some(limit), ..request(machine) });
+    let mut refusals = std::collections::BTreeSet::new();
+    for machine in ["rv32", "c6201", "leon2"] {
+        let m = on(machine, 100_000).unwrap_or_else(|e| panic!("{machine}: {e}"));
+        assert!(m.verified, "{machine}: {:?}", m.failure);
+        refusals.insert(on(machine, 20_000).unwrap_err().to_string());
+    }
+    assert!(on("c6201", 100_000).unwrap().instructions > 100_000, "it says nothing where the limit is not reached");
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    let refusal = refusals.first().unwrap();
+    assert!(refusal.contains("the limit of 20,000 steps") && refusal.contains("--limit 200000"), "{refusal}");
 }
 
 #[test]
 fn a_missing_direction_is_named() {
     let message = refused(&cipher(XOR), &Request { direction: Direction::Decrypt, ..request("rv32") });
     assert!(
-        message.starts_with("the module does not export cm_keysetup_decrypt (it exports cm_block_bytes, "),
+        message.starts_with("the cipher does not decrypt: the module exports cm_encrypt_blocks and no cm_keysetup_decrypt; "),
         "{message}"
     );
 }

@@ -18,6 +18,12 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pyo3::create_exception!(ciphermill, InputError, PyValueError, "Bad input; the message names the place and the mend.");
+pyo3::create_exception!(
+    ciphermill,
+    ModuleError,
+    InputError,
+    "What is wrong with a module, in places of it: arguments are the message, and what and where as JSON."
+);
 pyo3::create_exception!(ciphermill, InternalError, PyRuntimeError, "An error in ciphermill itself.");
 
 thread_local! {
@@ -35,6 +41,10 @@ fn guarded<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T, MeasureError> 
     });
     outcome.map_err(|error| match error {
         MeasureError::Input(message) => InputError::new_err(message),
+        MeasureError::Module(placed) => match serde_json::to_string(&placed) {
+            Ok(places) => ModuleError::new_err((placed.to_string(), places)),
+            Err(_) => InputError::new_err(placed.to_string()),
+        },
         MeasureError::Internal(message) => InternalError::new_err(message),
     })
 }
@@ -101,9 +111,13 @@ fn assemble(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
 
 /// Where secrets decide branches and addresses; the report is JSON.
 #[pyfunction]
-fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>) -> PyResult<String> {
+#[pyo3(signature = (wasm, key_bits, iv_bits, limit=None))]
+fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>, limit: Option<u64>) -> PyResult<String> {
     guarded(py, || {
-        let report = ciphermill_audit::audit(wasm, &key_bits, &iv_bits).map_err(MeasureError::input)?;
+        let report = ciphermill_audit::audit(wasm, &key_bits, &iv_bits, limit).map_err(|error| match error {
+            ciphermill_audit::AuditError::Load(refused) => MeasureError::load(refused),
+            other => MeasureError::input(other),
+        })?;
         serde_json::to_string(&report).map_err(MeasureError::internal)
     })
 }
@@ -114,11 +128,16 @@ fn audit_code(py: Python<'_>, wasm: &[u8], debug: &[u8], request: &str) -> PyRes
     guarded(py, || core::json::audit(wasm, debug, request))
 }
 
-/// File and line of the code at each of these offsets in a module with debugging information.
+/// The source of places in a module, for which another was compiled with debugging
+/// information: for each offset a list of `[function, file, line]`, the innermost first,
+/// as JSON. Lists are empty where nothing is known, all of them where the two differ in their code.
 #[pyfunction]
-fn source_lines(wasm: &[u8], offsets: Vec<u32>) -> Vec<Option<(String, u32)>> {
-    let lines = ciphermill_audit::lines::Lines::read(wasm);
-    offsets.into_iter().map(|at| lines.find(at).map(|(file, line)| (file.to_owned(), line))).collect()
+fn source(py: Python<'_>, wasm: &[u8], debug: &[u8], offsets: Vec<u32>) -> PyResult<String> {
+    guarded(py, || {
+        let source = ciphermill_audit::frames::Source::read(wasm, debug);
+        let frames: Vec<_> = offsets.iter().map(|&offset| source.frames(offset)).collect();
+        serde_json::to_string(&frames).map_err(MeasureError::internal)
+    })
 }
 
 /// A native shared library under this computer's counters; request and answer are JSON.
@@ -155,14 +174,23 @@ fn machine_schema(py: Python<'_>) -> PyResult<String> {
 
 /// Encrypt or decrypt whole blocks on the reference interpreter.
 #[pyfunction]
-fn crypt(py: Python<'_>, wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool) -> PyResult<Vec<u8>> {
-    guarded(py, || core::crypt(wasm, key, data, decrypt))
+#[pyo3(signature = (wasm, key, data, decrypt, limit=None))]
+fn crypt(py: Python<'_>, wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool, limit: Option<u64>) -> PyResult<Vec<u8>> {
+    guarded(py, || core::crypt(wasm, key, data, decrypt, limit))
 }
 
 /// Keystream from the reference interpreter.
 #[pyfunction]
-fn keystream(py: Python<'_>, wasm: &[u8], key: &[u8], iv: &[u8], length: usize) -> PyResult<Vec<u8>> {
-    guarded(py, || core::keystream(wasm, key, iv, length))
+#[pyo3(signature = (wasm, key, iv, length, limit=None))]
+fn keystream(
+    py: Python<'_>,
+    wasm: &[u8],
+    key: &[u8],
+    iv: &[u8],
+    length: usize,
+    limit: Option<u64>,
+) -> PyResult<Vec<u8>> {
+    guarded(py, || core::keystream(wasm, key, iv, length, limit))
 }
 
 #[pymodule]
@@ -170,6 +198,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // Keep the message for the exception instead of printing it.
     std::panic::set_hook(Box::new(|info| PANIC.with(|p| *p.borrow_mut() = info.to_string())));
     m.add("InputError", m.py().get_type::<InputError>())?;
+    m.add("ModuleError", m.py().get_type::<ModuleError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(measure, m)?)?;
@@ -183,7 +212,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(audit_code, m)?)?;
-    m.add_function(wrap_pyfunction!(source_lines, m)?)?;
+    m.add_function(wrap_pyfunction!(source, m)?)?;
     m.add_function(wrap_pyfunction!(observe, m)?)?;
     m.add_function(wrap_pyfunction!(describe_machine, m)?)?;
     m.add_function(wrap_pyfunction!(hardware, m)?)?;

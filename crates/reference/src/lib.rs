@@ -84,10 +84,12 @@ pub enum ReferenceError {
 
 /// An instance of a module.
 pub struct Reference {
+    wasm: Vec<u8>,
     store: Store<StoreLimits>,
     instance: Instance,
     memory: Option<Memory>,
-    fueled: bool,
+    /// As it was set last.
+    fuel: u64,
 }
 
 impl Reference {
@@ -100,7 +102,7 @@ impl Reference {
         Reference::instantiate(wasm, None)
     }
 
-    /// As [`Reference::new`], but instantiation and each later call get that
+    /// As [`Reference::new`], but instantiation and all later calls together get that
     /// much fuel (about one unit an operator) and stop when it is used up.
     ///
     /// # Errors
@@ -134,15 +136,30 @@ impl Reference {
             stop => ReferenceError::Stopped(stop),
         })?;
         let memory = instance.exports(&store).find_map(|export| export.into_memory());
-        Ok(Reference { store, instance, memory, fueled: fuel.is_some() })
+        Ok(Reference { wasm: wasm.to_vec(), store, instance, memory, fuel: fuel.unwrap_or(u64::MAX) })
+    }
+
+    /// The bytes of the module.
+    pub fn wasm(&self) -> &[u8] {
+        &self.wasm
     }
 
     /// Fuel for what follows, when made by [`Reference::with_fuel`].
     pub fn set_fuel(&mut self, fuel: u64) {
-        if self.fueled {
-            // Setting fuel fails only where metering is off.
-            let _ = self.store.set_fuel(fuel);
+        // Setting fuel fails only where metering is off.
+        if self.store.set_fuel(fuel).is_ok() {
+            self.fuel = fuel;
         }
+    }
+
+    /// The fuel that there was when it was set last; `u64::MAX` without any.
+    pub fn limit(&self) -> u64 {
+        self.fuel
+    }
+
+    /// What of it is used; 0 without any.
+    pub fn steps(&self) -> u64 {
+        self.store.get_fuel().map_or(0, |left| self.fuel - left)
     }
 
     fn func(&self, name: &str) -> Result<Func, Stop> {

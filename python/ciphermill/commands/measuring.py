@@ -8,7 +8,7 @@ import typer
 
 from .. import completion
 from .options import (
-    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
+    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, machines_of, split,
 )  # fmt: skip
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
@@ -28,6 +28,7 @@ def run(
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    limit: Limit = None,
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
@@ -57,7 +58,7 @@ def run(
 
     check(json, csv, parquet)
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, fresh=fresh, cc=cc,
     )  # fmt: skip
     options.check()
@@ -86,7 +87,7 @@ def run(
         document["comparison"] = compared.to_dict()
     if benchmark is not None:
         write_json(compare.benchmark(measurements), benchmark, "--benchmark-json")
-    if not emit(document, document["measurements"], json, csv, parquet):
+    if not emit(document, report.rows(document["measurements"]), json, csv, parquet):
         if compared is not None:
             say(f"{compare.text(compared)}\n")
         if len(work) == 1:

@@ -48,6 +48,10 @@ KeyBits = Annotated[int | None, typer.Option(help="Key size in bits. Default: 12
 BlocksMode = Annotated[
     str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")
 ]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", metavar="N", help="Give a run up after so many steps of the interpreter. Default: some seconds' worth."),
+]
 Jam = Annotated[
     int | None, typer.Option(metavar="N", help="Blocks carried through the code together. Default: what is fastest of a few.")
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import check, emit, say, unverified, writable
@@ -22,6 +22,7 @@ def explain(
     key_bits: KeyBits = None,
     blocks: BlocksMode = None,
     bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
+    limit: Limit = None,
     jam: Jam = None,
     unroll: Unrolled = None,
     aligned: Aligned = False,
@@ -45,7 +46,7 @@ def explain(
     check(json, csv, parquet)
     writable(html, "--html")
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
         without=split(without), set=set, fresh=fresh, cc=cc,
     )  # fmt: skip
     with waiting("measuring"):

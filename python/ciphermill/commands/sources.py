@@ -8,7 +8,7 @@ import typer
 
 from .. import completion
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, Optimise, Parquet, Set, Static, Unrolled, Variant, With, Without,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, Limit, Optimise, Parquet, Set, Static, Unrolled, Variant, With, Without,
     machines_of, split,
 )  # fmt: skip
 from .output import check, complain, emit, say
@@ -43,6 +43,7 @@ def audit(
     key_bits: Annotated[
         int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has, 128 for a .c or .wasm; with --on as `run`.")
     ] = None,
+    limit: Limit = None,
     direction: Direction = None,
     blocks: BlocksMode = None,
     bytes: Annotated[int | None, typer.Option(metavar="N", help="With --on: the longest message. Default: 4096.")] = None,
@@ -77,7 +78,7 @@ def audit(
         raise InputError("this option is about a machine's code; say which with --on MACHINE, or leave it out to audit the module")
     found = manifest.find(cipher)
     with waiting("following the secrets"):
-        result = auditing.on_machines(found, variant, machines_of(on), options) if on else auditing.run(found, variant, cc, key_bits)
+        result = auditing.on_machines(found, variant, machines_of(on), options) if on else auditing.run(found, variant, cc, key_bits, limit=limit)
     findings = auditing.findings(result)
     if not emit(result, findings, json, csv, parquet):
         say(auditing.text(result))

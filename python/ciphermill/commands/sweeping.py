@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Csv, Json, Parquet
+from .options import Csv, Json, Limit, Parquet
 from .output import OUR_FAULT, check, complain, emit, say
 
 
@@ -23,6 +23,7 @@ def sweep(
         str | None,
         typer.Option(metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."),
     ] = None,
+    limit: Limit = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -35,7 +36,7 @@ def sweep(
     check(json, csv, parquet)
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least 1")
-    done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, progress=with_progress)
+    done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit, progress=with_progress)
     verdict = None if monotone is None else done.monotone(name.strip() for name in monotone.split(",") if name.strip())
     if not emit(report.document(done.measurements), done.rows(), json, csv, parquet):
         say(report.sweep(done) if verdict is None else f"{report.sweep(done)}\n\n{verdict}")

@@ -26,12 +26,13 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .. import _core, engine, library, manifest, scratch
 from .._core import InputError
+from ..compile import ONE_WAY
 from . import callgrind, events, processor, toolchain
 from .vectors import Wrong
 
@@ -106,11 +107,12 @@ class Work:
         self.module, self.options = module, options
         self.key_bits = options.key_bits or engine.default_key_bits(cipher)
         cipher.check_key_bits(self.key_bits)
-        about = json.loads(_core.inspect(module.wasm))
+        about = module.interface
         stream = (cipher.kind or about["kind"]) == "stream"
         self.block_bytes = cipher.block_bytes or about["block_bytes"]
-        self.direction = options.direction or ("keystream" if stream else "encrypt")
-        allowed = ("keystream", "keysetup") if stream else ("encrypt", "decrypt", "keysetup")
+        self.direction = options.direction or ("keystream" if stream else module.directions[0])
+        setup = ("keysetup",) if "cm_keysetup" in about["exports"] else ()
+        allowed = ("keystream", "keysetup") if stream else (*module.directions, *setup)
         if self.direction not in allowed:
             raise InputError(f"--direction {self.direction}: {cipher.name} has {' and '.join(allowed)}")
         feedback = options.blocks == "single" and self.direction in ("encrypt", "decrypt")
@@ -127,6 +129,11 @@ class Work:
             "key": key.hex(), "iv": iv.hex(), "message": message.hex(),
             "count": len(message) if stream else count,
         }  # fmt: skip
+        #: The C as it is, without the drivers of a direction that it does not have.
+        one_way = () if stream else tuple(
+            flag for name, flag in ONE_WAY.items() if name.removeprefix("cm_") not in module.directions
+        )
+        self.variant = replace(module.variant, flags=(*module.variant.flags, *one_way))
         self.expected = self._expected(stream, feedback, key, iv, message, count)
 
     def _expected(self, stream: bool, feedback: bool, key: bytes, iv: bytes, message: bytes, count: int) -> str | None:
@@ -147,12 +154,12 @@ class Work:
         """One compiler with one setting. Never raises for wrong code: the row says so."""
         row: dict[str, Any] = {"compiler": compiler.name, "version": compiler.version, "flags": " ".join(settings)}
         with scratch.folder() as folder:
-            built = toolchain.build(compiler, settings, self.module.variant, Path(folder) / "cipher.so")
+            built = toolchain.build(compiler, settings, self.variant, Path(folder) / "cipher.so")
             try:
                 seen = self.observed(built, events.groups(here) if self.options.engine == "perf" else None)
                 row |= {"verified": True, "failure": None, "vectors": seen["vectors"]}
                 if self.options.engine == "callgrind":
-                    counted = callgrind.count(compiler, settings, self.module.variant, self.job, self.expected)
+                    counted = callgrind.count(compiler, settings, self.variant, self.job, self.expected)
                     return row | {"instructions": counted} | self.per("instructions", counted)
             except Wrong as error:
                 return row | {"verified": False, "failure": str(error)}

@@ -11,6 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A cipher may have one direction alone. */
+#pragma weak cm_keysetup
+#pragma weak cm_keysetup_decrypt
+#pragma weak cm_encrypt_blocks
+#pragma weak cm_decrypt_blocks
+#pragma weak cm_encrypt_feedback
+#pragma weak cm_decrypt_feedback
+
 #if defined(CM_STREAM)
 #define DRIVERS {"cm_keystream", (driver)cm_keystream}
 #define SETUPS {"cm_keysetup", cm_keysetup}

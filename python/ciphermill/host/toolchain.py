@@ -7,15 +7,15 @@ own flags, the same C that becomes the WebAssembly module.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import paths
+from .. import cached, paths, processes
 from .._core import InputError
+from ..compile import SECONDS
 from ..manifest import Variant
 
 #: Settings, by the words that name them in tables.
@@ -72,8 +72,7 @@ def _version(command: tuple[str, ...]) -> str:
 
 def environment() -> dict[str, str]:
     """zig keeps what it compiles where our own compilations go."""
-    scratch = str(paths.cache() / "zig")
-    return {**os.environ, "ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch, "NO_COLOR": "1"}
+    return cached.environment()
 
 
 def build(compiler: Compiler, settings: tuple[str, ...], variant: Variant, out: Path, extra: tuple[Path, ...] = ()) -> Path:
@@ -85,9 +84,11 @@ def build(compiler: Compiler, settings: tuple[str, ...], variant: Variant, out: 
     include = [f"-I{folder.resolve()}" for folder in (paths.CIPHERS,)]
     command = [*compiler.command, *ALWAYS, *settings, *kind, *include, *variant.flags, *sources, "-o", str(out)]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environment())
+        answer = processes.run(command, SECONDS, environment())
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{compiler.name} {' '.join(settings)} had not ended after {SECONDS} seconds and was stopped") from None
     except OSError as error:
         raise InputError(f"{compiler.name} could not be started: {error.strerror}") from None
     if answer.returncode:
-        raise InputError(f"{compiler.name} {' '.join(settings)} refused {paths.shown(variant.sources[0])}:\n{answer.stderr.strip()}")
+        raise InputError(f"{compiler.name} {' '.join(settings)} refused {paths.shown(variant.sources[0])}:\n{answer.stderr.decode(errors='replace').strip()}")
     return out

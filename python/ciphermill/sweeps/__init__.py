@@ -85,19 +85,23 @@ def run(
     store: str | Path | None = None,
     workers: int | None = None,
     cluster: str | None = None,
+    limit: int | None = None,
     progress: Progress = lambda answers, total: answers,
 ) -> Sweep:
     """Measure every point that the store does not have yet.
 
     ``store`` is an SQLite file; by default the grid file's own, and none (in
     memory) for a grid that is no file. ``cluster`` is the address of a Dask
-    scheduler, or ``local`` to start one here with ``workers`` processes.
+    scheduler, or ``local`` to start one here with ``workers`` processes. With a ``limit`` on the steps of
+    each run, points that failed before are tried again.
     """
     grid = grid if isinstance(grid, Grid) else load(grid)
     where = Path(store) if store is not None else grid.store
-    tasks = work.prepare(grid)
+    tasks = work.prepare(grid, limit)
     with Store(where) if where is not None else Store(Path(":memory:")) as kept:
         known = kept.find(task.key for task in tasks)
+        if limit is not None:
+            known = {key: found for key, found in known.items() if found[1] is None}
         todo = list({task.key: task for task in tasks if task.key not in known}.values())
         points = {task.key: task.point for task in todo}
         faults = []
@@ -123,14 +127,8 @@ def answers(todo: Sequence[work.Task], workers: int | None, cluster: str | None)
         return
     from . import cluster as clusters
 
-    client = clusters.client(cluster, workers)
-    try:
+    with clusters.connected(cluster, workers) as client:
         yield from clusters.remote(todo, client)
-    finally:
-        local = client.cluster if cluster == "local" else None
-        client.close()
-        if local is not None:
-            local.close()
 
 
 def title(point: Mapping[str, Any]) -> str:

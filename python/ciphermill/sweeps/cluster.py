@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from .. import scratch
 from .._core import InputError, version
 from .work import Answer, Task, measure
 
@@ -18,10 +21,25 @@ from .work import Answer, Task, measure
 DEATHS = 10
 
 
-def client(address: str, workers: int | None = None) -> Any:
+@contextmanager
+def connected(address: str, workers: int | None = None) -> Iterator[Any]:
+    """A `client`, and afterwards none: neither it nor what was started for it, nor a file of theirs."""
+    with scratch.folder() as folder:
+        client = _client(address, workers, folder)
+        try:
+            yield client
+        finally:
+            local = client.cluster if address == "local" else None
+            client.close()
+            if local is not None:
+                local.close()
+
+
+def _client(address: str, workers: int | None, folder: Path) -> Any:
     """A client of the scheduler at an address, or of one started here for ``local``.
 
-    ``workers`` is how many processes a local cluster has, by default the cores.
+    ``workers`` is how many processes a local cluster has, by default the cores; ``folder`` is where they
+    keep what they spill.
     """
     try:
         import dask
@@ -32,7 +50,8 @@ def client(address: str, workers: int | None = None) -> Any:
     try:
         if address == "local":
             cluster = LocalCluster(
-                n_workers=workers or os.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=workers or os.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None,
+                local_directory=str(folder),
             )
             return Client(cluster)
         return Client(address, timeout=20)

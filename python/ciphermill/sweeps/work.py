@@ -13,7 +13,7 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import _core, engine, library, manifest
@@ -44,15 +44,15 @@ class Answer:
     seconds: float
 
 
-def prepare(grid: Grid) -> list[Task]:
-    """A task for each point, in order. Raises InputError for what cannot be asked."""
+def prepare(grid: Grid, limit: int | None = None) -> list[Task]:
+    """A task for each point, in order, that may take `limit` steps. Raises InputError for what cannot be asked."""
     modules: dict[tuple[str, str | None], engine.Module] = {}
     tasks = []
     for point in grid.points:
         name = (point["cipher"], point.get("variant"))
         if name not in modules:
             modules[name] = engine.module(manifest.find(name[0]), name[1])
-        options = options_of(point)
+        options = replace(options_of(point), limit=limit)
         options.check()
         module = engine.suited(modules[name], point["on"], options)
         request = engine.request(module, point["on"], options)
@@ -72,11 +72,12 @@ def options_of(point: dict[str, Any]) -> engine.Options:
 
 def key(module: engine.Module, request: dict[str, Any]) -> str:
     """The hash of everything that determines a measurement: this build of the
-    core, the module, the machine's files as far as they are read, and all settings."""
+    core, the module, the machine's files as far as they are read, and all settings. What a run may
+    take is none of it: it changes nothing in what one took that came to its end."""
     machine = dict(request["machine"])
     machine["library"] = needed(machine["file"], machine["library"])
     machine["extensions"] = [e for e in machine["extensions"] if stem(e) in machine["with"]]
-    whole = json.dumps({**request, "machine": machine}, sort_keys=True)
+    whole = json.dumps({**request, "machine": machine, "limit": None}, sort_keys=True)
     return hashlib.sha256(f"{engine.identity()}\0{module.hash}\0{whole}".encode()).hexdigest()
 
 

@@ -15,7 +15,7 @@ import json
 import re
 from typing import Any
 
-from .. import paths
+from .. import cached
 
 #: Stands for the colour of text in what vl-convert draws, until the page decides.
 INK = "#010203"
@@ -47,12 +47,12 @@ def svg(spec: dict[str, Any], name: str) -> str:
 
     whole = {**spec, "config": config(INK, LINE)}
     digest = hashlib.sha256(f"{vl_convert.__version__}\0{json.dumps(whole, sort_keys=True)}".encode()).hexdigest()[:40]
-    kept = paths.cache() / "report" / f"{digest}.svg"
-    try:
-        drawn = kept.read_text()
-    except OSError:
+    kept = cached.place("report", f"{digest}.svg")
+    if (known := cached.read(kept)) is not None:
+        drawn = known.decode()
+    else:
         drawn = vl_convert.vegalite_to_svg(whole)
-        paths.write_atomically(kept, drawn.encode())
+        cached.write(kept, drawn.encode())
     drawn = drawn.replace(INK, "currentColor").replace(LINE, "var(--line)")
     # Names in a page must differ from drawing to drawing.
     drawn = re.sub(r"\b(clip|gradient_?)(\d+)\b", rf"{name}-\1\2", drawn)
@@ -64,14 +64,12 @@ def vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, compressed, in base64."""
     import vl_convert
 
-    kept = paths.cache() / "report" / f"vega-{vl_convert.__version__}.b64"
-    try:
-        return kept.read_text()
-    except OSError:
-        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-        packed = pack(script)
-        paths.write_atomically(kept, packed.encode())
-        return packed
+    kept = cached.place("report", f"vega-{vl_convert.__version__}.b64")
+    if (known := cached.read(kept)) is not None:
+        return known.decode()
+    packed = pack(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+    cached.write(kept, packed.encode())
+    return packed
 
 
 def pack(text: str) -> str:

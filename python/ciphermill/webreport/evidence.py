@@ -88,7 +88,8 @@ def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = Non
         "module": {"hash": provenance.get("module"), **origin},
         "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
                      "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
-        "results": {name: m[name] for name in RESULTS if m.get(name) is not None},
+        "unit": report.unit(m),
+        "results": results(m),
         # No critical path: no result depends on the block.
         "bounds": {k: v for k, v in m.bounds.items() if isinstance(v, int | float) and (v or k != "critical_path")},
         "events": dict(m.get("events") or {}),
@@ -96,6 +97,15 @@ def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = Non
         "breakdown": {k: v for k, v in (m.get("breakdown") or {}).items() if v},
         "loops": list(m.get("loops") or ()),
     }
+
+
+def results(m: Measurement) -> dict[str, Any]:
+    """The figures, under names that say of what they are."""
+    found = {name: m[name] for name in RESULTS if m.get(name) is not None}
+    if m.direction != "keysetup":
+        return found
+    of_messages = ("cycles_per_byte", "mbit_per_s", "bytes")
+    return {"cycles_per_key_setup" if k == "cycles_per_block" else k: v for k, v in found.items() if k not in of_messages}
 
 
 def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
@@ -117,6 +127,7 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "module": {},
         "settings": {"unit": asked["hardware"]},
         "results": {name: m[name] for name in ("gates", "cmos", "unit_gates", "depth", "flip_flops") if name in m},
+        "unit": "",
         "bounds": {},
         "events": {},
         "metrics": {},

@@ -66,7 +66,7 @@
       ...(e.schedule ? [make("p", {}, `Schedule: ${e.schedule}.`)] : []),
       ...block("To get it again", commandLine(e.command)),
       ...block("Measured", entries(e.results)),
-      ...block("Bounds, cycles a block", entries(e.bounds)),
+      ...block(`Bounds, cycles ${e.unit}`, entries(e.bounds)),
       ...block("Loops, software-pipelined", e.loops.length ? make("ul", {}, e.loops.map((l) => make("li", {},
         `II ${l.ii} (units ${l.res_mii}, recurrence ${l.rec_mii}), ${l.stages} ${l.stages === 1 ? "stage" : "stages"}${l.recorded ? ", a kept schedule" : ""}${l.proved_optimal ? ", proved the least" : ""}`))) : null),
       ...block("Events", some(e.events) && entries(e.events)),

@@ -1,0 +1,36 @@
+"""Other programs, run for at most so long, with all that they start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from . import scratch
+
+
+def run(command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Run a program that reads nothing, and take what it writes.
+
+    Raises subprocess.TimeoutExpired after so many seconds, when nothing of it runs any more,
+    and OSError when it cannot be started. It is a group of processes of its own: an
+    interrupt of ours ends it, too.
+    """
+    started = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, process_group=0
+    )
+    with started, scratch.group(started.pid):
+        try:
+            out, err = started.communicate(timeout=seconds)
+        except BaseException:
+            end(started.pid)
+            raise
+        return subprocess.CompletedProcess(command, started.returncode, out, err)
+
+
+def end(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass
