@@ -43,6 +43,8 @@ pub(crate) struct Done {
 pub(crate) struct Known {
     pub access: Access,
     pub turn: u32,
+    /// What it followed, as [`crate::access`] has it.
+    pub follows: u128,
 }
 
 /// Words of the frame that are like registers: what is stored there is what is loaded.
@@ -61,12 +63,6 @@ pub(crate) struct Exec<'a> {
     pub frame: Frame,
     /// Accesses that could meet in a bank are not to be in one cycle.
     pub banks_apart: bool,
-}
-
-/// An instruction's address, and what it is to memory.
-struct Touched {
-    known: Known,
-    follows: u128,
 }
 
 impl<'a> Exec<'a> {
@@ -153,14 +149,14 @@ impl<'a> Exec<'a> {
             let touched = if effect.loads || effect.stores { Some(self.touched(state, inst, effect, turn)?) } else { None };
             let whole = self.whole(state, inst, effect, touched.as_ref())?;
             if let Some(t) = &touched {
-                if t.known.access.banks != 0 && self.banks_apart && turn.is_none() {
-                    if banks.iter().any(|&b| share_a_bank(b, t.known.access.banks)) {
+                if t.access.banks != 0 && self.banks_apart && turn.is_none() {
+                    if banks.iter().any(|&b| share_a_bank(b, t.access.banks)) {
                         return Err(self.fault(inst, "it meets another access of its cycle in a bank of memory"));
                     }
-                    banks.push(t.known.access.banks);
+                    banks.push(t.access.banks);
                 }
                 if effect.stores {
-                    stores.push((t.known.access, t.known.turn, whole));
+                    stores.push((t.access, t.turn, whole));
                 }
             }
             if inst.traps || effect.stores || instr.kind == InstrKind::Trap {
@@ -286,7 +282,7 @@ impl<'a> Exec<'a> {
     }
 
     /// The term of an instruction.
-    fn whole(&mut self, state: &State, inst: &Inst, effect: &Effect, touched: Option<&Touched>) -> Result<Term, Fault> {
+    fn whole(&mut self, state: &State, inst: &Inst, effect: &Effect, touched: Option<&Known>) -> Result<Term, Fault> {
         let mut key = vec![Kind::Applied as u32, effect.meaning];
         if let Some(t) = touched {
             key.push(inst.space as u32);
@@ -297,7 +293,7 @@ impl<'a> Exec<'a> {
     }
 
     /// What an access touches and which stores it follows.
-    fn touched(&mut self, state: &mut State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Touched, Fault> {
+    fn touched(&mut self, state: &State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Known, Fault> {
         let mut key = vec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
         let place = self.terms.of(&key);
@@ -305,7 +301,8 @@ impl<'a> Exec<'a> {
             Some(turn) => {
                 // An access of which nothing is said meets no other.
                 let alone = Access { constant: true, ..Access::anywhere(inst.space) };
-                let known = Known { access: Access { store: effect.stores, ..inst.access.unwrap_or(alone) }, turn };
+                let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
+                let known = Known { access, turn, follows: state.stored.before(&access, turn) };
                 self.accesses.entry(place).or_default().push(known);
                 known
             }
@@ -313,12 +310,14 @@ impl<'a> Exec<'a> {
                 let Some(list) = self.accesses.get(&place) else {
                     return Err(self.fault(inst, "the program has no access to memory with what it reads here"));
                 };
-                let nth = if list.len() > 1 { *state.seen.entry(place).and_modify(|n| *n += 1).or_insert(0) } else { 0 };
-                list[nth.min(list.len() - 1)]
+                // Of several of one address, whose turns may overlap, one that followed what this does.
+                let follows = |k: &Known| state.stored.before(&k.access, k.turn);
+                let mut known = *list.iter().find(|k| follows(k) == k.follows).unwrap_or(&list[0]);
+                known.follows = follows(&known);
+                known
             }
         };
-        let follows = state.stored.before(&known.access, known.turn);
-        Ok(Touched { known, follows })
+        Ok(known)
     }
 
     /// The offset of a word of the frame that is like a register, where an instruction is its load or store.

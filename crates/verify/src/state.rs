@@ -27,8 +27,6 @@ pub(crate) struct State {
     pub stored: Stored,
     /// Stores, fences and what may stop the program, in order.
     pub effects: Vec<Term>,
-    /// How often each access was made that the program makes several times.
-    pub seen: HashMap<Term, usize>,
     pub known: Known,
 }
 
@@ -43,7 +41,6 @@ impl State {
             now: 0,
             stored: Stored::default(),
             effects: Vec::new(),
-            seen: HashMap::new(),
             known: Known { followed: 0, over: false },
         }
     }

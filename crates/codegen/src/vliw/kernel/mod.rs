@@ -15,8 +15,8 @@
 //! pseudo-instruction ([`replace`]) that takes its values in certain registers, gives back others, and destroys
 //! the rest; `regalloc2` arranges everything around it.
 //!
-//! Nothing is promised here that is not checked elsewhere: the schedule's
-//! dependences and lifetimes are verified once more when it is complete, and
+//! Nothing is promised here that is not checked elsewhere: what is written out
+//! is run symbolically beside the loop as it was ([`crate::verified`]), and
 //! the simulator, whose pipeline is as exposed as the machine's, compares the
 //! output with the reference interpreter's.
 
