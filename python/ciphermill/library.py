@@ -41,11 +41,11 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
     package, from those beside it, and from any that it names by a path.
     """
     path = machine_path(machine)
-    file = read(path)
+    own = read(path)
     library = list(folder(paths.MACHINES))
     if path.parent.resolve() != paths.MACHINES.resolve():
         library += beside(path)
-        library += ancestors(path, file)
+        library += ancestors(path, own)
     extensions = list(folder(paths.EXTENSIONS))
     names = []
     for name in with_:
@@ -55,7 +55,7 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
             extensions.insert(0, read(file))
         names.append(file.stem)
     return {
-        "file": file,
+        "file": own,
         "library": library,
         "extensions": extensions,
         "with": names,

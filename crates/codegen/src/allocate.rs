@@ -11,7 +11,7 @@ use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, Reg};
 use regalloc2::{
     Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, OperandConstraint, OperandKind, OperandPos,
-    PReg, PRegSet, RegClass, RegallocOptions,
+    PReg, PRegSet, RegAllocError, RegClass, RegallocOptions,
 };
 use std::collections::BTreeSet;
 
@@ -206,7 +206,16 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
     };
     let options = RegallocOptions { verbose_log: false, validate_ssa: check, ..RegallocOptions::default() };
     let fail = |what: String| CompileError::Internal(format!("register allocation of `{}`: {what}", func.name));
-    let output = regalloc2::run(&view, &env, &options).map_err(|e| fail(format!("{e:?}")))?;
+    let output = regalloc2::run(&view, &env, &options).map_err(|e| match e {
+        // What an instruction reads and writes at once has to be in registers.
+        RegAllocError::TooManyLiveRegs => CompileError::Unsupported(format!(
+            "`{}` needs more registers at once than the {} that the machine file's `abi.allocatable` gives it; \
+             list more there, on each side where the machine has clusters, or raise `abi.registers`",
+            func.name,
+            allocatable.len()
+        )),
+        e => fail(format!("{e:?}")),
+    })?;
     if check {
         let mut checker = regalloc2::checker::Checker::new(&view, &env);
         checker.prepare(&output);

@@ -4,7 +4,7 @@
 //! named here. So each must mean what the section says it means.
 
 use crate::build::{Builder, int, nodes, text};
-use crate::error::{FileError, did_you_mean, near_instruction};
+use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::*;
 use crate::operands::expand;
 use crate::sem::{Dest, Expr, Stmt};
@@ -67,6 +67,61 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     Ok(abi)
 }
 
+/// Fewest registers that values can be in, in each cluster: what an instruction reads is in registers at once.
+const FEWEST: usize = 2;
+
+/// Registers from the first one on among which those of the calling convention are: the allocator's sets have so many.
+const SPAN: u16 = 64;
+
+/// Are there registers enough, and where the allocator finds them?
+fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError> {
+    let place = || b.last_stated([t.get("allocatable"), t.get("registers")]).unwrap_or(&whole.place);
+    let file = |r: Reg| &b.files[b.regs[usize::from(r.0)].file];
+    let sides: BTreeSet<u8> = match &b.clusters {
+        Some(c) => c.files.iter().map(|&f| b.files[f].cluster).collect(),
+        None => abi.allocatable.iter().map(|r| file(*r).cluster).chain([0]).take(1).collect(),
+    };
+    for side in &sides {
+        let count = abi.allocatable.iter().filter(|r| file(**r).cluster == *side).count();
+        if count < FEWEST {
+            let there = if sides.len() > 1 { format!(" of cluster {side}") } else { String::new() };
+            let error = place().error(format!("{count} registers{there} for values, where programs need {FEWEST} at least"));
+            return Err(error.mend("list more in `allocatable`, or allow more with `registers`, which takes them from its front"));
+        }
+    }
+    // An operand that only certain registers fit has to find one of them.
+    for (name, (_, regs)) in &b.classes {
+        let same = |r: &Reg| abi.allocatable.iter().any(|a| file(*a).first == file(*r).first);
+        for side in &sides {
+            let mine: Vec<&Reg> = regs.iter().filter(|r| file(**r).cluster == *side && same(r)).collect();
+            if !mine.is_empty() && !mine.iter().any(|r| abi.allocatable.contains(r)) {
+                let names = mine.iter().map(|r| b.regs[usize::from(r.0)].name.as_str());
+                let error = place().error(format!("no register for values is of the class `{name}`, which some operands have to be of"));
+                return Err(error.mend(format!("one of {} must be in `allocatable`, and among the first where `registers` limits them", list(names))));
+            }
+        }
+    }
+    let first = abi.allocatable.iter().map(|r| file(*r).first.0).min().unwrap_or(0);
+    let used = [&abi.allocatable, &abi.args, &abi.results, &abi.callee_args, &abi.callee_results];
+    let id = |r: Reg| b.regs[usize::from(r.0)].file;
+    for &reg in used.into_iter().flatten() {
+        let of_values = match &b.clusters {
+            Some(c) => c.files.contains(&id(reg)),
+            None => abi.allocatable.first().is_some_and(|a| id(*a) == id(reg)),
+        };
+        if !of_values {
+            let error = place().error(format!("`{}` is not of the register file that values are in", b.regs[usize::from(reg.0)].name));
+            return Err(error.mend("name registers of one file, or of those of [clusters]"));
+        }
+        if reg.0 < first || reg.0 - first >= SPAN {
+            let name = &b.regs[usize::from(reg.0)].name;
+            let error = place().error(format!("`{name}` is not among the {SPAN} registers from the first of the file of `allocatable` on"));
+            return Err(error.mend("values, arguments and results have to be among so many, in the order of [registers]"));
+        }
+    }
+    Ok(())
+}
+
 /// Where a register is named, by itself or in a list.
 fn named_at<'t>(t: &'t Tree, key: &str, name: &str) -> Option<&'t Node> {
     let node = t.get(key)?;
@@ -122,6 +177,7 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
             return Err(error.mend(format!("give `registers.{}` as many bits as a word, or name registers that have them", file.name)));
         }
     }
+    enough(b, t, whole, abi)?;
     if !abi.frame_reserve.is_multiple_of(u32::from(b.word / 8)) {
         let place = t.get("frame_reserve").map_or(&whole.place, |n| &n.place);
         return Err(place.error(format!("`frame_reserve` must be whole words, multiples of {}", b.word / 8)));

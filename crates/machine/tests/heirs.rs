@@ -174,3 +174,38 @@ fn ancestors_can_be_named_by_a_path() {
     let e = with(two[0].clone(), &two, &[]).map(|m| m.name).unwrap_err();
     assert!(e.file == "b.toml" && e.message.contains("among its own ancestors"), "{e}");
 }
+
+#[test]
+fn too_few_registers_are_refused_however_they_are_said() {
+    says(heir("rv32", "[abi]\nallocatable = []\n"), 2, "0 registers for values, where programs need 2 at least", "list more");
+    says(heir("rv32", "[abi]\nallocatable = [\"a0\"]\n"), 2, "1 registers for values", "list more");
+    heir("rv32", "[abi]\nallocatable = [\"a0\", \"a1\"]\n").unwrap();
+    let set = |of: &str, n: &str| with(text(&format!("machines/{of}.toml")), &[], &[("abi.registers", n)]).map(|m| m.name);
+    let e = set("c6201", "8").unwrap_err();
+    assert!(e.file == "--set" && e.message.contains("1 registers of cluster 1 for values"), "{e}");
+    set("c6201", "9").unwrap();
+    assert!(set("rv32", "1").unwrap_err().message.contains("1 registers for values"));
+    // `b_nz` looks at a register of the class `pred`, on the side of its unit.
+    let all = "[abi]\nallocatable = [\"b4..b6\", \"a3..a5\"]\n";
+    says(heir("c6201", all), 2, "no register for values is of the class `pred`", "one of a1, a2 must be");
+    let other = "[registers.y]\nnames = [\"y0..y7\"]\nbits = 32\nsource = \"test\"\n[abi]\nallocatable = [\"a0..a7\", \"y0..y7\"]\n";
+    says(heir("rv32", other), 6, "`y0` is not of the register file that values are in", "");
+}
+
+#[test]
+fn what_does_not_fit_together_is_told_where_it_was_stated_last() {
+    let source = "source = \"test\"\n";
+    says(heir("rv32", "[abi]\nscratch = [\"a0\"]\n"), 2, "`a0` is reserved for the frame", "take it out");
+    says(heir("rv32", "[abi]\nstack_pointer = \"zero\"\n"), 2, "`zero` is zero: it cannot be the stack pointer", "");
+    says(heir("rv32", "[abi]\nargs = [\"a0\", \"sp\"]\n"), 2, "`sp` is the stack pointer: it cannot be in `args`", "");
+    says(heir("rv32", &format!("[registers.x]\nbits = 16\n{source}")), 2, "has 16 bits, and a word has 32", "");
+    says(heir("leon2", "[abi.windows]\nins = []\n"), 2, "0 `ins` and 8 `outs`", "as many");
+    says(heir("c6201", "[clusters]\nfiles = [\"a\"]\n"), 2, "2 `cross_paths` for 1 clusters", "one for each");
+    says(heir("c6201", "[clusters.cross]\nl = [\"nope\"]\n"), 2, "no instruction or format has an operand `nope`", "");
+    says(heir("rv32", "[instructions.add]\nannul = true\n"), 2, "`add`: only a branch, jump or call", "");
+    says(heir("rv32", "[instructions.lww]\ntiming = \"load\"\n"), 1, "`instructions.lww` lacks `semantics`", "did you mean `lw`?");
+    says(heir("rv32", "[sources]\nunits = 3\n"), 2, "a source must be a string", "");
+    says(heir("rv32", "[units]\nalu = 2\nsource = \" \"\n"), 3, "an empty source", "");
+    says(heir("ia32", "[classes]\nmix = [\"eax\", \"eflags\"]\n"), 2, "`eax` and `eflags` are not of one register file", "");
+    says(heir("rv32", &format!("[abi]\nframe_reserve = 3\n{source}")), 2, "whole words", "");
+}
