@@ -60,7 +60,7 @@ def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
     answer = cli("explain", RC4, "--on", "c6201")
     assert answer.code == 0, answer.err
     text = " ".join(answer.out.split())
-    assert "It is software-pipelined: an iteration begins every" in text and "(RecMII)" in text
+    assert "It is software-pipelined: an iteration begins every 14 cycles (II), in 2 stages" in text and "(RecMII)" in text
     assert "RecMII goes through memory: accesses that cannot be told apart keep their order" in text
     assert "what goes round it, through memory too, needs" in text
     assert "Seen to meet in memory" in text and "rc4.c:17" in text
@@ -80,7 +80,8 @@ def test_no_bound_is_above_the_measurement_and_every_loop_is_told_of(cli, cipher
     for s in document["stretches"]:
         assert s["recurrence"] <= s["cycles"], s["why"]
         if s["looped"]:
-            assert s["pipelining"].startswith("It is software-pipelined" if explicit and s["round"] else "It is "), s["pipelining"]
+            pipelined = any((loop["function"], [loop["block"]]) == (s["function"], s["blocks"]) for loop in m["loops"])
+            assert s["pipelining"].startswith("It is software-pipelined" if pipelined else "It is not software-pipelined, because"), s
             assert explicit or "because the machine takes instructions one after the other" in s["pipelining"]
     assert all(loop["block"] < 2**31 for loop in m["loops"])
     words = {"machine", "level", "size", "calls", "inner_loop", "blocks", "form", "no_schedule"}

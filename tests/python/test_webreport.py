@@ -17,7 +17,7 @@ import small_page
 from ciphermill import _core, kept, paths, report
 from ciphermill.measurement import Measurement
 from ciphermill.study import layout, measure
-from ciphermill.webreport import colours, commentary, evidence, kernels, page, pipelines
+from ciphermill.webreport import colours, commentary, evidence, kernels, numbers, page, pipelines
 
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
@@ -412,7 +412,7 @@ def test_the_page_of_a_file_says_what_is_so_and_how_to_get_it_again(cli, write, 
     assert "cividis" not in about(text) and "Choose any number" not in about(text)
     (command,) = commands(text)
     words = shlex.split(command)
-    assert words[:3] == ["ciphermill", "explain", str(source)] and [*options] == [w for w in words[5:] if w in options] and "--jam" not in words
+    assert words[:3] == ["ciphermill", "explain", str(source)] and sorted(words[5:]) == sorted(options)
     again = cli(*words[1:])
     assert (again.code, again.out) == (0, made.out)
     assert "the xor.c" not in text.split("<h3")[1].split("</h3>")[0]
@@ -445,7 +445,7 @@ def test_a_machine_that_schedules_at_run_time_has_no_schedule_to_show(cli, tmp_p
     made = cli("explain", "rc6", "--on", "core2", "--html", "page.html")
     assert made.code == 0, made.err
     text = (tmp_path / "page.html").read_text()
-    assert "no cycle belongs to one instruction" in text and "cycles down, units across" not in text
+    assert "no cycle belongs to one instruction" in text and "Point at an instruction" not in text
     assert "passes official test vectors" in about(text)
 
 
@@ -457,7 +457,7 @@ def test_a_kept_schedule_stands_beside_a_fresh_search(content):
     own = Measurement({**m.to_dict(), "cycles_per_byte": 77.0, "cycles_per_block": 1232.0})
     shown = dataclasses.replace(content, survey=[(asked, tuned), *rest], fresh={measure.key(asked): own})
     text = page.render(shown)
-    assert "<small>(77)</small>" in text and "kept from a longer search" in text
+    assert f"<small>({numbers.digits(77.0)})</small>" in text and "kept from a longer search" in text
     data = json.loads(Reader(text).scripts["data"])
     told = [e["schedule"] for e in data["evidence"] if e["schedule"]]
     assert told == ["a kept schedule for its main loop, from an earlier, longer search; a run's own search gives 1232 cycles a block"]

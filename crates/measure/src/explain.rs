@@ -72,7 +72,7 @@ pub struct Stretch {
     pub chain: Vec<String>,
     /// Its steps from a store to the load that finds what was stored.
     pub meetings: Vec<Meeting>,
-    /// What RecMII is made of, where the loop is pipelined.
+    /// What RecMII is made of, where the loop is pipelined and units need less.
     pub round: Vec<Step>,
     /// Cycles of a pass in which each unit and each path is taken; empty where
     /// the hardware chooses the unit.
@@ -339,7 +339,7 @@ fn describe(
         recurrence,
         chain: chain.iter().map(|&n| texts[n].clone()).collect(),
         meetings,
-        round: pipelined.map_or(Vec::new(), |l| pipelining::steps(machine, &l.round)),
+        round: pipelined.filter(|l| pipelining::binds(l)).map_or(Vec::new(), |l| pipelining::steps(machine, &l.round)),
         units,
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),

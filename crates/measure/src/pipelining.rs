@@ -43,13 +43,21 @@ pub fn plain<'a>(program: &'a Program, func: usize, blocks: &[usize]) -> Option<
     loops().filter(all).min_by_key(|l| l.blocks.len()).or_else(|| loops().min_by_key(|l| l.blocks.len()))
 }
 
+/// Is it not units alone that hold the loop, but what goes round it?
+pub fn binds(l: &PipelinedLoop) -> bool {
+    l.rec_mii > l.res_mii
+}
+
 /// In words how a loop is pipelined. `seen` is the least cycles that the dependences need which
 /// a run has shown.
 pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
-    let stages = if l.stages == 1 { "1 stage".to_owned() } else { format!("{} stages", l.stages) };
+    let stages = match l.stages {
+        1 => "in 1 stage, so iterations do not overlap".to_owned(),
+        n => format!("in {n} stages"),
+    };
     let kept = if l.recorded { ", by a kept schedule" } else { "" };
     let mut out = format!(
-        "It is software-pipelined{kept}: an iteration begins every {} (II) and takes {stages}; units need {} (ResMII), \
+        "It is software-pipelined{kept}: an iteration begins every {} (II), {stages}; units need {} (ResMII), \
          what goes from one iteration to the next {} (RecMII)",
         cycles(l.ii), l.res_mii, l.rec_mii
     );
@@ -59,7 +67,7 @@ pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
     }
     let steps = steps(machine, &l.round);
     let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for (i, step) in steps.iter().enumerate().filter(|s| s.1.memory) {
+    for (i, step) in steps.iter().enumerate().filter(|s| s.1.memory && binds(l)) {
         let next = &steps[(i + 1) % steps.len()];
         if !pairs.contains(&(&step.name, &next.name)) {
             pairs.push((&step.name, &next.name));

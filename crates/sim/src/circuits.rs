@@ -92,6 +92,8 @@ struct Tracker<'a> {
     program: &'a Program,
     map: &'a CodeMap,
     loops: Vec<Place>,
+    /// For each bundle the loop that it stands in.
+    of: Vec<Option<u32>>,
     /// The loop that the bundle before stood in.
     inside: Option<usize>,
     pass: u64,
@@ -114,7 +116,7 @@ enum Lands {
 
 impl Tracker<'_> {
     fn of(&self, n: u32) -> Option<usize> {
-        self.loops.iter().position(|l| l.bundles.contains(&n))
+        self.of.get(n as usize).copied().flatten().map(|l| l as usize)
     }
 }
 
@@ -218,10 +220,15 @@ impl Simulator {
         let mut stepper = Stepper::new(&self.program, &self.map, false).map_err(Stop::Internal)?;
         let mut places: Vec<Place> = loops.iter().map(|&(f, b)| place(&self.program, &self.map, f, b)).collect();
         places.retain(|p| !p.bundles.is_empty());
+        let mut of = vec![None; self.map.bundles.len()];
+        for (l, p) in places.iter().enumerate() {
+            of[p.bundles.start as usize..p.bundles.end as usize].fill(Some(l as u32));
+        }
         let mut tracker = Tracker {
             program: &self.program,
             map: &self.map,
             loops: places,
+            of,
             inside: None,
             pass: 0,
             entry: 0,
