@@ -109,6 +109,20 @@ def test_every_number_has_its_evidence(content):
     assert len(buttons) == 5 and all(int(a["data-evidence"]) < len(data["evidence"]) for a in buttons)
 
 
+def test_the_filter_for_constant_time_goes_by_the_machine_code(content):
+    """Not by what a manifest says: a cell has the verdict on the code that was measured there."""
+    (asked, rc6), *others = content.survey
+    leaking = {**rc6.to_dict(), "constant_time": False, "leaks": {"places": 1, "kinds": {"branch": 1}, "bytes": 64}}
+    changed = dataclasses.replace(content, survey=[(asked, Measurement(leaking)), *others])
+    for shown, constant in ((content, [True, True, False, True, True]), (changed, [False, True, False, True, True])):
+        reader = Reader(page.render(shown))
+        cells = [a for t, a in reader.tags if t == "td" and "data-value" in a]
+        assert ["data-constant" in a for a in cells] == constant
+        assert not any(t == "tr" and "data-constant" in a for t, a in reader.tags)
+    said = json.loads(reader.scripts["data"])["evidence"]
+    assert any(e["timing"] == "no: key or message decide 1 branch of the machine code" for e in said)
+
+
 def test_the_command_gets_the_number_again(content, cli):
     (result, _) = content.studies[0]
     cell = result.cells["t", "b", "cycles"]

@@ -6,32 +6,43 @@
 //! is word-invariant, byte `a` is the one at `a ^ 3`.
 
 const PAGE: usize = 4096;
+/// Pages in a group; there are as many groups.
+const GROUP: usize = 1024;
 
 /// The masks of all memory.
 pub struct Masks {
-    pages: Vec<Option<Box<[u8; PAGE]>>>,
+    /// By the upper bits of the address, each empty or whole.
+    groups: Vec<Vec<Option<Box<[u8; PAGE]>>>>,
     big: bool,
 }
 
 impl Masks {
     /// Nothing is secret. `big`: of a big-endian machine.
     pub fn new(big: bool) -> Masks {
-        Masks { pages: vec![None; (1 << 32) / PAGE], big }
+        Masks { groups: vec![Vec::new(); GROUP], big }
     }
 
     /// The mask that a load of `bytes` bytes finds.
     pub fn read(&self, addr: u32, bytes: u8) -> u64 {
         let at = self.turned(addr, bytes);
-        let byte = |i: u32| {
-            let at = at.wrapping_add(i) as usize;
-            self.pages[at / PAGE].as_ref().map_or(0, |p| p[at % PAGE])
-        };
-        let (at, n) = (at as usize, usize::from(bytes));
-        let word = match &self.pages[at / PAGE] {
-            None if at % PAGE + n <= PAGE => return 0,
-            _ => (0..u32::from(bytes)).rev().fold(0, |w, i| w << 8 | u64::from(byte(i))),
+        let (offset, n) = (at as usize % PAGE, usize::from(bytes));
+        let word = match self.page(at) {
+            None if offset + n <= PAGE => return 0,
+            Some(page) if offset + n <= PAGE => {
+                page[offset..offset + n].iter().rev().fold(0, |w, &b| w << 8 | u64::from(b))
+            }
+            _ => (0..u32::from(bytes)).rev().fold(0, |w, i| w << 8 | u64::from(self.byte(at.wrapping_add(i)))),
         };
         self.halves(word, bytes)
+    }
+
+    fn page(&self, at: u32) -> Option<&[u8; PAGE]> {
+        let page = at as usize / PAGE;
+        self.groups[page / GROUP].get(page % GROUP)?.as_deref()
+    }
+
+    fn byte(&self, at: u32) -> u8 {
+        self.page(at).map_or(0, |page| page[at as usize % PAGE])
     }
 
     /// Set the mask of `bytes` bytes as a store would.
@@ -45,15 +56,18 @@ impl Masks {
 
     /// Set the mask of the byte at an address of WebAssembly's.
     pub fn set(&mut self, at: u32, mask: u8) {
-        let at = at as usize;
-        match &mut self.pages[at / PAGE] {
-            Some(page) => page[at % PAGE] = mask,
-            None if mask == 0 => {}
-            none => {
-                let mut page = Box::new([0; PAGE]);
-                page[at % PAGE] = mask;
-                *none = Some(page);
+        let (page, offset) = (at as usize / PAGE, at as usize % PAGE);
+        let group = &mut self.groups[page / GROUP];
+        if group.is_empty() {
+            if mask == 0 {
+                return;
             }
+            group.resize(GROUP, None);
+        }
+        match &mut group[page % GROUP] {
+            Some(page) => page[offset] = mask,
+            None if mask == 0 => {}
+            none => none.insert(Box::new([0; PAGE]))[offset] = mask,
         }
     }
 

@@ -214,7 +214,11 @@ impl<'p> Tracker<'p> {
         let func = &self.program.funcs[at.func as usize];
         let places = |b: u32| {
             let block = func.blocks.get(b as usize);
-            block.into_iter().flat_map(|b| &b.bundles).enumerate().flat_map(|(n, b)| b.insts.iter().map(move |i| (n as u32, i.loc)))
+            block
+                .into_iter()
+                .flat_map(|b| &b.bundles)
+                .enumerate()
+                .flat_map(|(n, b)| b.insts.iter().map(move |i| (n as u32, i.loc)))
         };
         let inst = &self.map.bundle(self.program, spot.0).insts[usize::from(spot.1)];
         let before = || places(at.block).filter(|p| p.0 <= at.index && p.1 != 0).last().map(|p| p.1);
@@ -319,7 +323,13 @@ impl<'p> Tracker<'p> {
                         value.secret = u64::MAX;
                     }
                     let (addr, bytes) = (addr.bits as u32, *bytes);
-                    self.stores.push(Stored { addr, bytes, value: value.low(8 * u32::from(bytes)), done, perhaps: open });
+                    self.stores.push(Stored {
+                        addr,
+                        bytes,
+                        value: value.low(8 * u32::from(bytes)),
+                        done,
+                        perhaps: open,
+                    });
                 }
                 Stmt::Goto { cond, target } => {
                     let cond = cond.as_ref().map(|c| run.eval(c).map_or(UNKNOWN, truth));
@@ -336,10 +346,16 @@ impl<'p> Tracker<'p> {
         }
         let seen = run.seen;
         let varies = |dest: &Dest| register(dest).is_some_and(|r| here.register(r).is_secret());
-        if !instr.varies_with.is_empty() && (done || open) && (seen.loaded != 0 || instr.varies_with.iter().any(varies)) {
+        if !instr.varies_with.is_empty() && (done || open) && (seen.loaded != 0 || instr.varies_with.iter().any(varies))
+        {
             kinds.push(Kind::Timing);
         }
-        kinds.extend([(seen.address != 0, Kind::Address), (seen.perhaps, Kind::PerhapsAccess)].iter().filter(|k| k.0).map(|k| k.1));
+        kinds.extend(
+            [(seen.address != 0, Kind::Address), (seen.perhaps, Kind::PerhapsAccess)]
+                .iter()
+                .filter(|k| k.0)
+                .map(|k| k.1),
+        );
         kinds.into_iter().for_each(|kind| self.note(spot, kind));
         if inst.loc != 0 {
             self.passed = inst.loc;
@@ -378,7 +394,8 @@ impl<'p> Tracker<'p> {
             && values.all(|(theirs, ours)| theirs == ours)
             && stores.eq(self.stores.iter().filter(|s| s.done).map(|s| (s.addr, s.bytes)));
         if !same && self.fault.is_none() {
-            self.fault = Some(format!("{}: its evaluation and its execution differ", self.map.describe(self.program, n)));
+            self.fault =
+                Some(format!("{}: its evaluation and its execution differ", self.map.describe(self.program, n)));
         }
     }
 }

@@ -106,7 +106,8 @@ fn expression(state: &mut u64, left: u32, word: u8) -> Expr {
         },
         8 => Expr::Table { table: 0, index: boxed(state) },
         _ => Expr::Bin {
-            op: [Add, Sub, Mul, MulHiU, MulHiS, And, Or, Xor, Shl, ShrU, ShrS, RotL, RotR, DivU, RemS][pick(state, 15) as usize],
+            op: [Add, Sub, Mul, MulHiU, MulHiS, And, Or, Xor, Shl, ShrU, ShrS, RotL, RotR, DivU, RemS]
+                [pick(state, 15) as usize],
             bits,
             a: boxed(state),
             b: boxed(state),
@@ -127,14 +128,19 @@ fn every_bit_that_can_change_is_in_the_mask() {
         let m = &machines[round as usize % 2];
         let e = expression(&mut state, 1 + round % 4, m.word_bits);
         let mask = ciphermill_ir::mask(m.word_bits.into());
-        let mut values: Vec<Word> = (0..24).map(|_| Word::public(random(&mut state) >> (random(&mut state) % 64) & mask)).collect();
+        let mut values: Vec<Word> =
+            (0..24).map(|_| Word::public(random(&mut state) >> (random(&mut state) % 64) & mask)).collect();
         for _ in 0..1 + random(&mut state) % 5 {
             let r = random(&mut state) as usize % 24;
-            let bit = if r < 8 { 1 << (random(&mut state) % u64::from(m.word_bits)) } else { 1 << (random(&mut state) % 8) };
+            let bit =
+                if r < 8 { 1 << (random(&mut state) % u64::from(m.word_bits)) } else { 1 << (random(&mut state) % 8) };
             values[r].secret |= bit;
         }
         let (Some(all), seen) = eval(m, &e, &values) else { continue };
-        let places: Vec<(usize, u64)> = (0..24).flat_map(|r| (0..64).map(move |b| (r, 1u64 << b))).filter(|&(r, b)| values[r].secret & b != 0).collect();
+        let places: Vec<(usize, u64)> = (0..24)
+            .flat_map(|r| (0..64).map(move |b| (r, 1u64 << b)))
+            .filter(|&(r, b)| values[r].secret & b != 0)
+            .collect();
         let mut differ = 0;
         for choice in 0..1u32 << places.len() {
             let mut other: Vec<Word> = values.iter().map(|w| Word::public(w.bits)).collect();
@@ -148,7 +154,12 @@ fn every_bit_that_can_change_is_in_the_mask() {
             assert_eq!(public.secret, 0, "{e:?}");
             differ |= public.bits ^ all.bits;
         }
-        assert_eq!(differ & !all.secret, 0, "round {round}: {e:x?} of {values:x?} changes in {differ:x}, mask {:x}", all.secret);
+        assert_eq!(
+            differ & !all.secret,
+            0,
+            "round {round}: {e:x?} of {values:x?} changes in {differ:x}, mask {:x}",
+            all.secret
+        );
         changing += u64::from(differ != 0);
         exact += u64::from(differ != 0 && differ == all.secret);
         let _ = seen;

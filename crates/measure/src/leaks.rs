@@ -121,7 +121,8 @@ pub(crate) fn brief(
         let longer = (4 * length).min(bytes).min(MESSAGE / unit.max(1) * unit);
         if seen || longer <= length || work.direction == Direction::Keysetup {
             let counts = followed.counts();
-            let unknown = (!seen && followed.clean()).then(|| "some of the code ran only in longer messages".to_owned());
+            let unknown =
+                (!seen && followed.clean()).then(|| "some of the code ran only in longer messages".to_owned());
             return Ok(Leaks { bytes: length, places: counts.values().sum(), kinds: counts, unknown });
         }
         length = longer;
@@ -210,7 +211,14 @@ mod tests {
 
     #[test]
     fn lengths_begin_and_end_inside_blocks() {
-        let interface = |kind| Interface { kind, ctx_bytes: 4, block_bytes: 16, heap_base: 64, context_at: None, exports: Default::default() };
+        let interface = |kind| Interface {
+            kind,
+            ctx_bytes: 4,
+            block_bytes: 16,
+            heap_base: 64,
+            context_at: None,
+            exports: Default::default(),
+        };
         let work = |direction| Work { direction, blocks: crate::Blocks::Multi, key_bytes: 16, iv_bytes: 0 };
         let block = lengths(&interface(Cipher::Block), work(Direction::Encrypt), 16, 2, 4096);
         assert_eq!(block, [16, 32, 48, 32, 80, 4096]);
