@@ -37,6 +37,7 @@ mod crash;
 mod discover;
 mod error;
 mod explain;
+mod hints;
 mod inputs;
 mod interface;
 pub mod json;
