@@ -200,7 +200,7 @@ def _call(command: list[str], source: Path) -> bytes:
     except OSError as error:
         raise InputError(f"the C compiler could not be started: {error}") from None
     if answer.returncode:
-        message = _explained(answer.stderr.decode(errors="replace").strip())
+        message = _explained(answer.stderr.decode(errors="replace").strip(), source.resolve().parent)
         raise InputError(f"the C compiler refused {paths.shown(source)}:\n{message}")
     return answer.stdout
 
@@ -215,14 +215,15 @@ _ELSEWHERE = re.compile(r"This header is only meant to be used on|note: instanti
 _NO_HEADER = re.compile(r"fatal error: '([^']+)' file not found")
 
 #: Headers of a hosted C library that have nothing to do with ciphers.
-_HOSTED = ("unistd.h", "errno.h", "signal.h", "math.h", "pthread.h", "malloc.h")
+_HOSTED = ("unistd.h", "signal.h", "pthread.h", "malloc.h")
 
 
-def _explained(message: str) -> str:
+def _explained(message: str, folder: Path) -> str:
     """The compiler's message, with a mend where it has none of its own.
 
     The linker names temporary files and repeats itself; its lines for
-    undefined symbols are replaced by one sentence a symbol.
+    undefined symbols are replaced by one sentence a symbol. Files of the `folder` that
+    define one are named.
     """
     undefined = dict.fromkeys(_UNDEFINED.findall(message))
     if undefined:
@@ -234,6 +235,7 @@ def _explained(message: str) -> str:
             message += "\ninclude <string.h> (<stdlib.h> for abort) instead of declaring them: ciphermill brings both"
         if names & {"malloc", "calloc", "realloc", "free", "posix_memalign"}:
             message += "\nthere is no heap; keep what the cipher allocates in struct cm_ctx"
+        message += defined(names, folder)
         message += "\nname every C file it needs in the manifest's sources; there is no C library to link with"
         if names & {"printf", "fprintf", "puts", "putchar", "sprintf", "snprintf"}:
             message += "\nnothing can be printed; leave that part out, usually by a macro in flags"
@@ -253,6 +255,40 @@ def _explained(message: str) -> str:
         else:
             message += f'\nif {name} is yours, add its folder to the manifest: flags = ["-I/the/folder"]'
     return message
+
+
+#: Files of a folder that are looked into, and bytes of each.
+MOST_FILES, MOST_BYTES = 200, 1 << 20
+
+
+def defined(names: set[str], folder: Path) -> str:
+    """Lines that say which C files of a folder define which of the names."""
+    found: dict[str, list[str]] = {}
+    try:
+        files = sorted(folder.glob("*.c"))[:MOST_FILES]
+        texts = {file: file.read_bytes()[:MOST_BYTES].decode(errors="replace") for file in files}
+    except OSError:
+        return ""
+    for file, text in texts.items():
+        # Outside of every block, what ends a list of parameters and begins one is a function's definition;
+        # data has its name before `=` or `[`. Comments and strings do not count.
+        text = re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', " ", text, flags=re.DOTALL)
+        text = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", " ", text, flags=re.MULTILINE)
+        top, depth = [], 0
+        for part in re.split(r"([{}])", text):
+            depth += (part == "{") - (part == "}")
+            if part in "{}":
+                top.append(part if depth + (part == "}") == 1 else "")
+            elif depth <= 0:
+                top.append(part)
+        outside = "".join(top)
+        for name in names:
+            function = rf"\b{re.escape(name)}\s*\([^;{{}}]*\)\s*(?:__attribute__\s*\(\(.*?\)\)\s*)?\{{"
+            data = rf"^(?!\s*extern\b)[^;{{}}()=]*\b{re.escape(name)}\s*(?:\[[^;={{}}]*\]\s*)*(?:=|;)"
+            other = re.search(rf"\bstatic\b[^;{{}}]*\b{re.escape(name)}\b", outside)
+            if not other and (re.search(function, outside) or re.search(data, outside, re.MULTILINE)):
+                found.setdefault(name, []).append(paths.shown(file))
+    return "".join(f"\n{name} is defined in {' and in '.join(where)}" for name, where in sorted(found.items()))
 
 
 def _read(source: Path) -> bytes:

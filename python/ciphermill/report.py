@@ -77,6 +77,8 @@ def details(m: Measurement) -> str:
     ]
     if (timing := constant_time(m)) is not None:
         rows.append(("constant time", timing))
+    if wrong := m.get("misaligned"):
+        rows.append(("alignment", misaligned(wrong)))
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
@@ -101,6 +103,17 @@ def costs(m: Measurement) -> list[tuple[str, str]]:
         ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
         ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
     ]
+
+
+def misaligned(wrong: Mapping[str, Any]) -> str:
+    """What the module states of alignment and is not so, and what that costs."""
+    if wrong["accesses"] is None:
+        return "not as the module states it: every access of which nothing else is known is made of bytes here"
+    first, many = wrong["first"], wrong["accesses"] != 1
+    return (
+        f"{wrong['accesses']} access{'es are' if many else ' is'} less aligned than the module states"
+        f" ({'the first ' if many else ''}in {first['function']} at offset {first['offset']:#x}), and made of smaller ones here"
+    )
 
 
 def metric(key: str, value: float) -> str:

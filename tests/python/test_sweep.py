@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+from samples import XOR_CIPHER
 
 import ciphermill as cm
 from ciphermill.sweeps import grid as grids
@@ -96,7 +97,9 @@ def test_a_point_that_cannot_be_measured_says_why_and_takes_no_other_with_it(cli
 
 
 def test_a_point_that_reached_its_limit_is_tried_again_with_another(cli, tmp_path):
-    (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["rijndael", "rabbit"]\non = "rv32"\nbytes = 64\n')
+    (tmp_path / "quick.c").write_text(XOR_CIPHER)
+    (tmp_path / "slow.c").write_text(XOR_CIPHER.replace("ctx->key[i];", "(volatile uint8_t)ctx->key[i] % (in[0] | 1) % 7 % (in[1] | 3);"))
+    (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["quick.c", "slow.c"]\non = "rv32"\nbytes = 64\n')
     short = cli("sweep", "g.toml", "--limit", 5000, "--csv")
     assert short.code == 2 and "the limit of 5,000 steps" in short.err, short
     assert cli("sweep", "g.toml").code == 2, "without a limit a failure that is kept stays one"
@@ -244,6 +247,16 @@ def test_a_cluster_that_loses_a_worker(tmp_path):
     assert killed and len(done) == 12 and done.measured == 12 and not done.failures
     here = run(grid)
     assert [m.to_dict() for m in done.measurements] == [m.to_dict() for m in here.measurements]
+
+
+def test_a_local_cluster_leaves_nothing_behind(cli, tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["rc6", "rabbit"]\non = "rv32"\nbytes = 64\n')
+    (tmp_path / "temporary").mkdir()
+    done = cli("sweep", "g.toml", "--cluster", "local", "--workers", 2, TMPDIR=str(tmp_path / "temporary"))
+    assert done.code == 0, done
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {"g.toml", "g.sqlite", "temporary"}
 
 
 def test_a_cluster_that_is_not_there(cli, tmp_path):

@@ -273,7 +273,7 @@ fn on_machine(
     let end = |stop: Stop| match stop {
         Stop::Trap { code: TrapCode::StackOverflow, .. } | Stop::StackOverflow | Stop::OutOfFuel => Ending::Exhausted,
         Stop::Trap { code, .. } => Ending::Trap(code),
-        Stop::PromiseBroken(_) | Stop::Internal(_) => Ending::Broken(stop.to_string()),
+        Stop::PromiseBroken(_) | Stop::Misaligned(_) | Stop::Internal(_) => Ending::Broken(stop.to_string()),
     };
     let instantiation = simulator.start().err().map(end);
     let mut outcomes: Vec<Outcome> = Vec::new();

@@ -15,7 +15,7 @@
 use ciphermill_ir::{
     Block, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
 };
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const CODE_BASE: u64 = 0xE000_0000;
 const CODE_STEP: u64 = 16;
@@ -36,6 +36,9 @@ pub enum Halt {
 /// edge from the entry to itself, which no branch leads to.
 pub type Edges = HashMap<(FuncId, Block, Block), u64>;
 
+/// Accesses that were less aligned than they state, and how they were.
+pub type Misaligned = BTreeMap<(FuncId, Inst), u8>;
+
 /// A module being run.
 pub struct Interp<'m> {
     module: &'m Module,
@@ -50,6 +53,7 @@ pub struct Interp<'m> {
     /// Operations that may still be executed.
     pub fuel: u64,
     edges: Option<Edges>,
+    misaligned: Option<Misaligned>,
     /// Misaligned accesses that the module had promised not to make are
     /// faults.
     pub check_alignment: bool,
@@ -76,6 +80,7 @@ impl<'m> Interp<'m> {
             stood: Vec::new(),
             fuel,
             edges: None,
+            misaligned: None,
             check_alignment: false,
         }
     }
@@ -88,6 +93,16 @@ impl<'m> Interp<'m> {
     /// The edges counted since, and no longer.
     pub fn take_edges(&mut self) -> Edges {
         self.edges.take().unwrap_or_default()
+    }
+
+    /// From now on, note accesses that are less aligned than they state.
+    pub fn note_alignment(&mut self) {
+        self.misaligned = Some(Misaligned::new());
+    }
+
+    /// Those noted since, and no longer.
+    pub fn take_misaligned(&mut self) -> Misaligned {
+        self.misaligned.take().unwrap_or_default()
     }
 
     /// See to it that memory has at least so many bytes.
@@ -147,6 +162,9 @@ impl<'m> Interp<'m> {
                 self.fuel = self.fuel.checked_sub(1).ok_or(Halt::Fuel)?;
                 let loc = func.insts[inst].loc;
                 *at = if loc == 0 { *at } else { loc };
+                if let Some(noted) = &mut self.misaligned {
+                    note(noted, id, func, inst, &values);
+                }
                 self.execute(func, inst, &mut values)?;
             }
             self.fuel = self.fuel.checked_sub(1).ok_or(Halt::Fuel)?;
@@ -285,6 +303,18 @@ impl<'m> Interp<'m> {
             self.memory.resize(value as u32 as usize * PAGE_BYTES as usize, 0);
         }
         Ok(())
+    }
+}
+
+/// Note an access at an address that is not as it states.
+fn note(noted: &mut Misaligned, id: FuncId, func: &Func, inst: Inst, values: &[u64]) {
+    let data = &func.insts[inst];
+    let (Op::Load(access) | Op::Store(access)) = data.op else { return };
+    let address = values[data.args[0].as_u32() as usize] + u64::from(access.offset);
+    let is = (address | u64::from(access.align)) & (address | u64::from(access.align)).wrapping_neg();
+    if access.space == Space::Linear && is < u64::from(access.align) {
+        let least = noted.entry((id, inst)).or_insert(access.align);
+        *least = (*least).min(is as u8);
     }
 }
 

@@ -21,7 +21,7 @@ impl Target for Reference {
                 ciphermill_reference::Stop::Trap(code) => Some(code),
                 _ => None,
             };
-            Halt { reason, promise: false, trap, late }
+            Halt { reason, promise: false, misaligned: false, trap, late }
         })
     }
 
@@ -155,6 +155,7 @@ impl Target for Simulated {
         self.sim.call_export(export, args).map_err(|stop| Halt {
             reason: stop.to_string(),
             trap: None,
+            misaligned: matches!(stop, ciphermill_sim::Stop::Misaligned(_)),
             late: stop == ciphermill_sim::Stop::OutOfFuel,
             promise: matches!(stop, ciphermill_sim::Stop::PromiseBroken(_)),
         })

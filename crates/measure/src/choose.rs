@@ -9,6 +9,7 @@
 
 use crate::MeasureError;
 use crate::context;
+use crate::hints::{self, Wrong};
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
 use crate::plan::{self, Work};
@@ -46,6 +47,8 @@ pub struct Chosen {
     pub form: FormOf,
     /// Where the context is to stand in memory; see [`Interface::at`].
     pub context_at: Option<(u32, u32)>,
+    /// What the module states of alignment and is not so.
+    pub misaligned: Option<Wrong>,
 }
 
 /// Choose and compile.
@@ -69,14 +72,18 @@ pub fn choose(
             machine.name
         )));
     }
+    let mended = hints::mended(wasm, module, interface, machine, request, (work, unit))?;
+    let module = mended.as_ref().map_or(module, |m| &m.module);
     let with_context = request.fixed.then(|| context::fixed(module, interface));
     let module = with_context.as_ref().unwrap_or(module);
     let origin = if request.fixed { shared::key(&[wasm, b"static"]) } else { shared::key(&[wasm]) };
+    let origin = mended.as_ref().map_or(origin, |m| shared::key(&[&origin, m.key.as_bytes()]));
+    let misaligned = mended.as_ref().map(|m| &m.wrong);
     let how = How::of(request);
     let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at })
+        Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at, misaligned: misaligned.cloned() })
     };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let small = request.optimise == Goal::Size;
@@ -95,7 +102,8 @@ pub fn choose(
         let form = Form { driver, jam, ctx_bytes, throughput, seen: &seen };
         let how = How { form: Some(&form), lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        Ok(Chosen { program, jam, unroll: rounds, form: FormOf { unrolled: true, jam, throughput }, context_at })
+        let form = FormOf { unrolled: true, jam, throughput };
+        Ok(Chosen { program, jam, unroll: rounds, form, context_at, misaligned: misaligned.cloned() })
     };
     if small {
         let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, Effort::Full);

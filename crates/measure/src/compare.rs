@@ -128,10 +128,13 @@ pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged
 /// Whose fault it is that the simulated machine stopped.
 pub(crate) fn stopped(stop: Stopped) -> MeasureError {
     let Stopped { export, halt } = stop;
+    if halt.misaligned {
+        return MeasureError::Misaligned(format!("{export}: {halt}; the code is made for no such access"));
+    }
     if halt.promise {
         return MeasureError::input(format!(
-            "{export}: {halt}; C code without undefined behaviour does not do this (read unaligned words with \
-             cm_load32_le, leave constants alone), so if yours has none, it is an error in ciphermill"
+            "{export}: {halt}; C code without undefined behaviour does not do this (leave \
+             constants alone), so if yours has none, it is an error in ciphermill"
         ));
     }
     MeasureError::internal(format!(

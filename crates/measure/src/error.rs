@@ -48,6 +48,9 @@ pub enum MeasureError {
     /// The module is at fault, in places of it that are known.
     #[error("{0}")]
     Module(Placed),
+    /// An access was less aligned than the module states.
+    #[error("{0}")]
+    Misaligned(String),
     /// We are at fault: a stage contradicted another, or a check between
     /// stages failed.
     #[error("{0}")]

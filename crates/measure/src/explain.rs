@@ -10,6 +10,7 @@ use crate::choose::choose;
 use crate::class::class;
 use crate::compare::stopped;
 use crate::error::MeasureError;
+use crate::hints;
 use crate::interface::open;
 use crate::kernel::{Edge, Kernel, Step as Timed, Wait};
 use crate::measure::{message, work};
@@ -154,6 +155,10 @@ const FULL: f64 = 0.9;
 /// As [`crate::measure`], except that nothing is compared with the reference:
 /// whoever asks has measured before.
 pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
+    hints::retried(request, |request| explained(wasm, request))
+}
+
+fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;

@@ -6,6 +6,7 @@ use crate::choose::{Chosen, choose};
 use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
+use crate::hints;
 use crate::interface::{Interface, Kind, open};
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance};
@@ -37,6 +38,10 @@ use std::sync::Arc;
 /// that differs from the reference's is no error but a measurement that is not
 /// [`Measurement::verified`].
 pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
+    hints::retried(request, |request| measured(wasm, request))
+}
+
+fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
     let (module, interface, mut judge) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;
@@ -151,6 +156,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         verified: failure.is_none(),
         verified_bytes: compared,
         failure,
+        misaligned: chosen.misaligned.clone(),
         cycles: whole.cycles,
         cycles_per_block,
         steady: steady.lengths,

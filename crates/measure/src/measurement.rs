@@ -5,6 +5,7 @@
 //! times cycles of the simulated machine. A ratio is `null` where the machine
 //! has nothing to count (no cache, no predictor).
 
+use crate::hints::Wrong;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
@@ -52,6 +53,9 @@ pub struct Measurement {
     pub verified_bytes: u32,
     /// Why not, when not.
     pub failure: Option<String>,
+    /// What the module states of the alignment of accesses and is not so, on machines where it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub misaligned: Option<Wrong>,
     /// For the whole message, call and return included.
     pub cycles: u64,
     /// Steady state: the slope between two message lengths, in passes over

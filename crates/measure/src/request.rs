@@ -143,6 +143,9 @@ pub struct Request {
     /// Micro-operations wanted one by one, where the core schedules at run time.
     #[serde(default)]
     pub trace: Option<Trace>,
+    /// What accesses state of their alignment is believed until a run shows it to be wrong.
+    #[serde(skip, default = "believed")]
+    pub hints: bool,
     /// Never sample, however long the message is.
     #[serde(default)]
     pub whole: bool,
@@ -207,6 +210,10 @@ pub struct Exact {
     pub form: Option<FormOf>,
     #[serde(default)]
     pub answers: Vec<Answer>,
+}
+
+fn believed() -> bool {
+    true
 }
 
 fn full() -> u8 {

@@ -6,6 +6,7 @@
 //! a hash of everything that it is made from. Only so many are kept, the latest;
 //! nothing depends on whether one is found.
 
+use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
 use crate::trips::Seen;
 use sha2::{Digest, Sha256};
@@ -81,6 +82,7 @@ pub struct Judged {
 
 pub static OPTIMISED: Kept<Module> = Kept::new(24);
 pub static SEEN: Kept<Seen> = Kept::new(64);
+pub static MISALIGNED: Kept<Misaligned> = Kept::new(64);
 pub static JUDGED: Kept<Judged> = Kept::new(48);
 
 /// Larger memories are not kept.

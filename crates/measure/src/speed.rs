@@ -13,6 +13,7 @@ use crate::backends::Simulated;
 use crate::choose::choose;
 use crate::compare::stopped;
 use crate::error::MeasureError;
+use crate::hints;
 use crate::interface::open;
 use crate::measure::{message, work};
 use crate::pipeline;
@@ -41,6 +42,10 @@ pub struct Speed {
 /// As [`crate::measure`]; and [`MeasureError::Internal`] when two runs differ
 /// in a count.
 pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureError> {
+    hints::retried(request, |request| timed(wasm, request, runs))
+}
+
+fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let machine = Arc::new(pipeline::machine(&request.machine)?);
     let work = work(&interface, request)?;

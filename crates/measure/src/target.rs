@@ -40,6 +40,8 @@ pub struct Halt {
     /// The module did what it had said it would not (an access less aligned
     /// than it states, a store to constant data).
     pub promise: bool,
+    /// An access was less aligned than it states.
+    pub misaligned: bool,
     /// It trapped.
     pub trap: Option<TrapCode>,
     /// It was still running when its steps were used up.

@@ -9,7 +9,7 @@
 use crate::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Call, Plan, Work};
-use ciphermill_interp::{Edges, Interp};
+use ciphermill_interp::{Edges, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -25,7 +25,7 @@ pub struct Seen {
 
 /// Operations that a run may take. One that takes more is too slow to be worth the
 /// time, and its loops are left as they are.
-const LONGEST: u64 = 60_000_000;
+pub const LONGEST: u64 = 60_000_000;
 
 /// Loops of rounds and their trip counts, and steady conditions, by a run on messages of one
 /// block and of three. Empty when the module stops before its end, or takes longer than
@@ -109,22 +109,37 @@ fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut Known) {
 
 /// Run a plan's calls, the measured ones with their edges counted.
 pub fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
+    let mut interp = ready(module, plan)?;
+    calls(&mut interp, module, &plan.setup)?;
+    interp.count_edges();
+    calls(&mut interp, module, &plan.measured)?;
+    Some(interp.take_edges())
+}
+
+/// Accesses of a plan's calls that are less aligned than they state, as far as these come.
+pub fn misaligned(module: &Module, plan: &Plan) -> Misaligned {
+    let Some(mut interp) = ready(module, plan) else { return Misaligned::new() };
+    interp.note_alignment();
+    let _ = calls(&mut interp, module, &plan.setup).and_then(|()| calls(&mut interp, module, &plan.measured));
+    interp.take_misaligned()
+}
+
+/// A module with a plan's bytes in its memory.
+fn ready<'m>(module: &'m Module, plan: &Plan) -> Option<Interp<'m>> {
     let mut interp = Interp::new(module, plan.limit);
     interp.start().ok()?;
     interp.reserve(plan.memory_bytes);
     for (addr, bytes) in &plan.writes {
         interp.memory[*addr as usize..][..bytes.len()].copy_from_slice(bytes);
     }
-    let run = |interp: &mut Interp<'_>, calls: &[Call]| -> Option<()> {
-        for call in calls {
-            interp.call(module.export(call.export)?, &call.args).ok()?;
-        }
-        Some(())
-    };
-    run(&mut interp, &plan.setup)?;
-    interp.count_edges();
-    run(&mut interp, &plan.measured)?;
-    Some(interp.take_edges())
+    Some(interp)
+}
+
+fn calls(interp: &mut Interp<'_>, module: &Module, calls: &[Call]) -> Option<()> {
+    for call in calls {
+        interp.call(module.export(call.export)?, &call.args).ok()?;
+    }
+    Some(())
 }
 
 /// The blocks of a loop.

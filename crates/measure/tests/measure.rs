@@ -64,6 +64,7 @@ fn request(machine_name: &str) -> Request {
         unroll: None,
         exact: None,
         whole: false,
+        hints: true,
         aligned: false,
         fixed: false,
         cipher: "toy".into(),
@@ -214,6 +215,40 @@ fn a_limit_is_the_same_on_every_machine() {
     assert_eq!(refusals.len(), 1, "{refusals:?}");
     let refusal = refusals.first().unwrap();
     assert!(refusal.contains("the limit of 20,000 steps") && refusal.contains("--limit 200000"), "{refusal}");
+}
+
+#[test]
+fn a_wrong_alignment_hint_costs_cycles_and_is_no_error() {
+    // The key is read at an odd address, by an operator that states 4, and by one that states nothing.
+    let at = |align: u32| {
+        let round = format!(
+            "(i32.rotl (i32.xor (local.get $x) (i32.load offset=1 align={align} (i32.const 65536))) (i32.load (local.get $ctx)))"
+        );
+        cipher(&round)
+    };
+    for name in ["rv32", "leon2", "c6201", "core2"] {
+        let (wrong, honest) = (ok(&at(4), &request(name)), ok(&at(1), &request(name)));
+        assert!(wrong.verified, "{name}: {:?}", wrong.failure);
+        assert_eq!(wrong.cycles, honest.cycles, "{name}: one access is not believed, and no other");
+        let found = wrong.misaligned.map(|w| (w.accesses, w.first.map(|p| p.function)));
+        let expected = (name != "core2").then(|| (Some(1), Some("round".to_owned())));
+        assert_eq!((found, honest.misaligned), (expected, None), "{name}");
+    }
+}
+
+#[test]
+fn a_hint_that_is_wrong_late_is_found_on_the_message_itself() {
+    // What is read moves to an odd address with the ninth block.
+    let late = cipher(
+        "(i32.store (i32.const 65600) (i32.add (i32.load (i32.const 65600)) (i32.const 1)))
+         (i32.xor (local.get $x) (i32.load
+            (i32.add (i32.const 65536) (i32.ge_u (i32.load (i32.const 65600)) (i32.const 9)))))",
+    );
+    for name in ["rv32", "leon2"] {
+        let m = ok(&late, &request(name));
+        assert!(m.verified, "{name}: {:?}", m.failure);
+        assert_eq!(m.misaligned.map(|w| (w.accesses, w.first)), Some((None, None)), "{name}");
+    }
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn guarded<T: Send>(py: Python<'_>, f: impl FnOnce() -> Result<T, MeasureError> 
         })
     });
     outcome.map_err(|error| match error {
-        MeasureError::Input(message) => InputError::new_err(message),
+        MeasureError::Input(message) | MeasureError::Misaligned(message) => InputError::new_err(message),
         MeasureError::Module(placed) => match serde_json::to_string(&placed) {
             Ok(places) => ModuleError::new_err((placed.to_string(), places)),
             Err(_) => InputError::new_err(placed.to_string()),

@@ -175,7 +175,7 @@ impl Simulator {
             },
             Fault::StackLimit => Stop::StackOverflow,
             Fault::ReadOnly(a) => Stop::PromiseBroken(format!("a store to constant data at {a:#x} ({})", whence())),
-            Fault::Misaligned(a) => Stop::PromiseBroken(format!("a misaligned access at {a:#x} ({})", whence())),
+            Fault::Misaligned(a) => Stop::Misaligned(format!("{a:#x} ({})", whence())),
             Fault::BadSystem(a) => Stop::Internal(format!("{a:#x} is not in the system area ({})", whence())),
             Fault::BadStack(a) => Stop::Internal(format!("{a:#x} is not in the stack ({})", whence())),
             Fault::BadPages(p) => Stop::Internal(format!("a memory of {p} pages ({})", whence())),

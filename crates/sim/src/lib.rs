@@ -107,6 +107,9 @@ pub enum Stop {
     /// The program did what its module had promised it would not.
     #[error("broken promise: {0}")]
     PromiseBroken(String),
+    /// An access is less aligned than the machine can make it.
+    #[error("broken promise: a misaligned access at {0}")]
+    Misaligned(String),
     /// The program is wrong in a way no module can make it: an error of the
     /// compiler's, the simulator's, or the caller's.
     #[error("internal error: {0}")]

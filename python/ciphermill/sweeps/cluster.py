@@ -47,6 +47,9 @@ def _client(address: str, workers: int | None, folder: Path) -> Any:
     except ImportError:
         raise InputError("--cluster needs Dask, which is not installed: pip install 'ciphermill[sweep]'") from None
     dask.config.set({"distributed.scheduler.allowed-failures": DEATHS})
+    if address == "local":
+        # A nanny has a folder of its own beside its worker's.
+        dask.config.set({"temporary-directory": str(folder)})
     try:
         if address == "local":
             cluster = LocalCluster(
