@@ -105,6 +105,98 @@ def test_what_lies_beside_a_machine_file_need_not_be_one(cli, write):
     assert cli("show", "mine.toml").code == 0
 
 
+def heir(name: str, inherits: str, more: str = "") -> str:
+    """A machine file that inherits."""
+    return f'[machine]\nname = "{name}"\ntitle = "{name}"\ninherits = "{inherits}"\n{more}'
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_or_a_link_to_itself_beside_a_machine_file(cli, refused, write, tmp_path):
+    write("mine.toml", heir("mine", "rv32"))
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "loop.toml").symlink_to("loop.toml")
+    (tmp_path / "nowhere.toml").symlink_to("gone.toml")
+    assert cli("show", "mine.toml").code == 0
+    assert "pipe.toml: a pipe or a device, not a file" in refused("show", "pipe.toml")
+    for lost in ("loop.toml", "nowhere.toml"):
+        assert f"{lost}: no such file" in refused("show", lost)
+    # The same where it is the ancestor that is named.
+    for parent in ("pipe", "loop"):
+        write("heir.toml", heir("heir", parent))
+        assert f"there is no machine `{parent}` to inherit from" in refused("show", "heir.toml")
+        write("heir.toml", heir("heir", f"./{parent}.toml"))
+        assert f"there is no file `{parent}.toml` to inherit from" in refused("show", "heir.toml")
+
+
+def test_ancestors_by_a_path(cli, refused, write, tmp_path):
+    write("boards/base.toml", heir("base", "rv32", '[units]\nalu = 3\nsource = "test"\n'))
+    write("boards/middle.toml", heir("middle", "./base.toml"))
+    write("mine.toml", heir("mine", "boards/../boards/middle.toml"))
+    write("boards/beside.toml", heir("beside", "middle"))
+    for file, folder in (("mine.toml", tmp_path), ("boards/beside.toml", tmp_path), ("beside.toml", tmp_path / "boards")):
+        assert "3 alu" in cli("show", file, cwd=folder).out
+    assert "3 alu" in cli("show", tmp_path / "mine.toml", cwd=tmp_path / "boards").out
+    write("lost.toml", heir("lost", "./base.toml"))
+    message = refused("show", "lost.toml")
+    assert "there is no file `base.toml` to inherit from" in message and "lost.toml:4:" in message
+    write("one.toml", heir("one", "./two.toml"))
+    write("two.toml", heir("two", "./one.toml"))
+    write("self.toml", heir("self", "self"))
+    for circle in ("one.toml", "self.toml"):
+        assert "is among its own ancestors" in refused("show", circle)
+
+
+def test_a_misspelt_table_of_an_heir(refused, write):
+    write("mine.toml", heir("mine", "rv32", '[timings.laod]\nlatency = 9\nsource = "test"\n'))
+    message = refused("run", "rijndael", "--on", "mine.toml")
+    assert "nothing refers to the timing `laod`" in message and "mine.toml:5:" in message and "did you mean `load`?" in message
+
+
+def test_what_only_ones_own_extension_uses(cli, refused, write):
+    """Named by --with, or beside the machine's file."""
+    write("lib/mine.toml", heir("mine", "rv32", '[timings.lookup]\nunits = ["lsu"]\nlatency = 2\nsource = "test"\n'))
+    instruction = '[instructions]\nlook = { format = "unary", timing = "lookup", semantics = "rd = rs1 + 5" }\n'
+    extension = f'[extension]\nname = "look"\ntitle = "look"\n{instruction}'
+    assert "nothing refers to the timing `lookup`" in refused("show", "lib/mine.toml")
+    write("look.toml", extension)
+    assert cli("show", "lib/mine.toml", "--with", "look.toml").code == 0
+    write("lib/look.toml", extension)
+    assert cli("show", "lib/mine.toml").code == 0
+
+
+def test_too_few_registers(refused, write):
+    assert "1 registers of cluster 1 for values" in refused("run", "rc6", "--on", "c6201", "--set", "abi.registers=8")
+    write("mine.toml", heir("mine", "rv32", '[abi]\nallocatable = ["a0"]\n'))
+    assert "mine.toml:6:" in refused("run", "rc6", "--on", "mine.toml")
+
+
+@pytest.mark.parametrize(("machine", "registers"), [("rv32", ["a0", "a1"]), ("x86_64", ["eax", "ecx", "edx", "ebx"]), ("c6201", ["b4", "b0", "a0", "a2"])])
+def test_the_fewest_registers_are_enough(cli, write, machine, registers):
+    write("mine.toml", heir("mine", machine, f"[abi]\nallocatable = {json.dumps(registers)}\n"))
+    answer = cli("run", "rc6", "--on", "mine.toml", "--bytes", "64", "--no-unroll")
+    assert answer.code == 0 and "output and memory equal the reference interpreter's" in answer.out, answer
+
+
+@pytest.mark.parametrize("limits", ["{ min = -255, max = 4095 }", "{ min = -3, max = 20 }", "{ min = -2048, max = 2044, step = 4 }", "{ values = [0, 4, 8] }"])
+def test_displacements_that_lie_unevenly_about_zero(cli, write, limits):
+    """As those of ARM Thumb-2: every load and store is found, near and far."""
+    formats = "".join(f"[formats.{name}.operands]\nimm = {limits}\n" for name in ("load", "store"))
+    write("mine.toml", heir("mine", "rv32", formats + '[sources]\nformats = "test"\n'))
+    answer = cli("run", "rijndael", "--on", "mine.toml", "--bytes", "64")
+    assert answer.code == 0 and "output and memory equal the reference interpreter's" in answer.out, answer
+
+
+def test_values_that_are_used_twice_are_no_trees(cli, write):
+    """Written out, the last of these has 2^26 operations."""
+    squares = "".join(f" let q{i} = q{i - 1} * q{i - 1};" for i in range(1, 26))
+    semantics = f"let q0 = rs1 * rs2;{squares} rd = q25"
+    line = f'sq = {{ format = "r", timing = "alu", bytes = 4, semantics = "{semantics}" }}'
+    write("sq.toml", f'[extension]\nname = "sq"\ntitle = "sq"\n[instructions]\n{line}\n[sources]\ninstructions = "test"\n')
+    assert cli("show", "rv32", "--with", "sq.toml").code == 0
+    assert cli("run", "rc6", "--on", "rv32", "--with", "sq.toml", "--bytes", "64").code == 0
+    assert cli("explain", "rc6", "--on", "rv32", "--with", "sq.toml").code == 0
+
+
 def test_a_reader_that_has_gone():
     command = [sys.executable, "-m", "ciphermill", "schema"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as left:

@@ -105,7 +105,9 @@ impl Second<'_> {
     /// [`CompileError::Internal`] when it finds the allocation wrong.
     pub fn check(&self, allocated: &Allocated) -> Result<(), CompileError> {
         let Registers { allocatable, callee_saved, clobbered, .. } = self.registers;
-        let writable = |r: Reg| allocatable.contains(&r) && (!callee_saved.contains(&r) || allocated.saved.contains(&r));
+        // Arguments and results go where the convention says, which every caller takes for destroyed.
+        let free = |r: Reg| allocatable.contains(&r) || clobbered.contains(&r);
+        let writable = |r: Reg| free(r) && (!callee_saved.contains(&r) || allocated.saved.contains(&r));
         let (func, machine, memory, slots) = (self.func, self.machine, self.memory, allocated.slots);
         let checker = Checker { func, machine, memory, clobbered, writable: &writable, slots };
         let fail = |e: String| CompileError::Internal(format!("second allocation of `{}`: {e}", func.name));

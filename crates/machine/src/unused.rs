@@ -154,13 +154,18 @@ impl Names {
             };
             // Words are everything that semantics say: only what the section has is near.
             let words = matches!(section, "tables" | "matrices");
-            let others: Vec<&str> = merged.into_iter().flat_map(Table::keys).chain(referred.iter().map(String::as_str).filter(|_| !words)).collect();
+            let others: Vec<&str> = merged
+                .into_iter()
+                .flat_map(Table::keys)
+                .chain(referred.iter().map(String::as_str).filter(|_| !words))
+                .collect();
             for entry in stated.table(section).into_iter().flat_map(Table::iter).filter(|e| !known(e)) {
                 out.push(unused(entry, what, others.iter().copied()));
             }
         }
         for file in tables(stated, "registers") {
-            for entry in file.table("views").into_iter().flat_map(Table::iter).filter(|e| !self.views.contains(&e.key)) {
+            for entry in file.table("views").into_iter().flat_map(Table::iter).filter(|e| !self.views.contains(&e.key))
+            {
                 out.push(unused(entry, "view of registers", self.views.iter().map(String::as_str)));
             }
         }

@@ -18,7 +18,9 @@ fn text(path: &str) -> NamedText {
 fn with(file: NamedText, others: &[NamedText], settings: &[(&str, &str)]) -> Result<Machine, FileError> {
     let parents = |name: &str| {
         let mine = others.iter().find(|o| o.name == name || o.name == format!("{name}.toml")).cloned();
-        mine.or_else(|| root().join(format!("machines/{name}.toml")).is_file().then(|| text(&format!("machines/{name}.toml"))))
+        mine.or_else(|| {
+            root().join(format!("machines/{name}.toml")).is_file().then(|| text(&format!("machines/{name}.toml")))
+        })
     };
     load(&Request {
         machine: file,
@@ -58,15 +60,32 @@ fn a_name_that_nothing_refers_to_is_an_error_with_the_one_meant() {
         ("rv32", format!("[tables.sbx]\nbits = 1\nvalues = [0]\n{source}"), 1, "the table `sbx`", "take it out"),
         ("rv32", format!("[matrices.mat]\nrows = [\"1\"]\n{source}"), 1, "the matrix `mat`", "take it out"),
         ("rv32", "[classes]\nlow = [\"a0\"]\n".into(), 2, "the class `low`", "take it out"),
-        ("ia32", format!("[modes.mm.a]\noperands = {{ i = \"simm8\" }}\nvalue = \"i\"\nasm = \"{{i}}\"\nbytes = 1\n{source}"), 1, "", "`m`"),
+        (
+            "ia32",
+            format!(
+                "[modes.mm.a]\noperands = {{ i = \"simm8\" }}\nvalue = \"i\"\nasm = \"{{i}}\"\nbytes = 1\n{source}"
+            ),
+            1,
+            "",
+            "`m`",
+        ),
         ("ia32", "[registers.r.views]\nbb = [\"al\"]\n".into(), 2, "the view of registers `bb`", "did you mean"),
         ("c6201", format!("[units]\nll1 = 1\n{source}"), 2, "the unit `ll1`", "`l1`"),
-        ("core2", format!("[core.predictor.parts.lop]\nkind = \"bimodal\"\nentries = 4\nbits = 2\n{source}"), 1, "the part of the predictor `lop`", ""),
+        (
+            "core2",
+            format!("[core.predictor.parts.lop]\nkind = \"bimodal\"\nentries = 4\nbits = 2\n{source}"),
+            1,
+            "the part of the predictor `lop`",
+            "",
+        ),
     ] {
         if message.is_empty() {
             // A mode's first line may stand anywhere above its forms.
             let e = heir(of, &body).map(|m| m.name).unwrap_err();
-            assert!(e.message == "nothing refers to the mode `mm`" && e.mend.as_deref().unwrap_or("").contains(mend), "{e}");
+            assert!(
+                e.message == "nothing refers to the mode `mm`" && e.mend.as_deref().unwrap_or("").contains(mend),
+                "{e}"
+            );
             continue;
         }
         says(heir(of, &body), line, &format!("nothing refers to {message}"), mend);
@@ -83,12 +102,21 @@ fn what_an_heir_leaves_unused_of_its_parents_is_no_mistake() {
     let own = heir("epic", "[formats.load_indexed]\nbytes = 6\nsource = \"test\"\n");
     own.unwrap();
     // What is stated is used, by what is stated with it.
-    heir("rv32", "[timings.slow]\nunits = [\"alu\"]\nlatency = 3\nsource = \"test\"\n[instructions.add]\ntiming = \"slow\"\n").unwrap();
+    heir(
+        "rv32",
+        "[timings.slow]\nunits = [\"alu\"]\nlatency = 3\nsource = \"test\"\n[instructions.add]\ntiming = \"slow\"\n",
+    )
+    .unwrap();
 }
 
 #[test]
 fn a_unit_or_instruction_left_out_is_told_where_that_is_said() {
-    says(heir("rv32", "without = [\"units.alu\"]\n"), 1, "the unit `alu` is left out, and machines/rv32.toml line", "keep it");
+    says(
+        heir("rv32", "without = [\"units.alu\"]\n"),
+        1,
+        "the unit `alu` is left out, and machines/rv32.toml line",
+        "keep it",
+    );
     says(heir("c6201", "without = [\"units.l1\"]\n"), 1, "the unit `l1` is left out, and", "keep it");
     says(heir("core2", "without = [\"units.p2\"]\n"), 1, "the unit `p2` is left out, and", "keep it");
     says(heir("rv32", "without = [\"lw\"]\n"), 1, "the frame code needs `lw`, which is left out", "keep it");
@@ -99,7 +127,8 @@ fn loads_of_a_core_have_one_latency() {
     let slow = "[timings.load]\nlatency = 9\nsource = \"test\"\n";
     let core = "[core.load]\nlatency = 9\nsource = \"test\"\n";
     says(heir("core2", slow), 2, "`timings.load.latency` is 9", "change `core.load.latency`");
-    let latency = |m: &Machine| (m.instr(m.instr_named("load_bd8").unwrap()).latency, m.core.as_ref().unwrap().load.latency);
+    let latency =
+        |m: &Machine| (m.instr(m.instr_named("load_bd8").unwrap()).latency, m.core.as_ref().unwrap().load.latency);
     // The core's number counts for both; one that was stated before it gives way.
     assert_eq!(latency(&heir("core2", core).unwrap()), (9, 9));
     assert_eq!(latency(&heir("core2", &format!("{slow}{core}")).unwrap()), (9, 9));
@@ -108,7 +137,10 @@ fn loads_of_a_core_have_one_latency() {
     let e = set("timings.load.latency").map(|m| m.name).unwrap_err();
     assert!(e.file == "--set" && e.message.contains("`core.load.latency`, 3"), "{e}");
     // Where there is no core, a timing's number is the only one.
-    assert_eq!(heir("ia32", slow).unwrap().instr(heir("ia32", slow).unwrap().instr_named("load_bd8").unwrap()).latency, 9);
+    assert_eq!(
+        heir("ia32", slow).unwrap().instr(heir("ia32", slow).unwrap().instr_named("load_bd8").unwrap()).latency,
+        9
+    );
 }
 
 #[test]
@@ -120,7 +152,10 @@ fn operands_of_modes_are_expressions() {
     let odd = m.instr(m.instr_named("odd_s").unwrap());
     let names: Vec<&str> = odd.operands.iter().map(|o| o.name.as_str()).collect();
     assert_eq!(names, ["rd", "n_s", "n_u"]);
-    assert_eq!(ciphermill_machine::print::statements(&odd.semantics, m.names(&odd.operands)), "rd = rd >>s ((n_s + n_u) * 2)");
+    assert_eq!(
+        ciphermill_machine::print::statements(&odd.semantics, m.names(&odd.operands)),
+        "rd = rd >>s ((n_s + n_u) * 2)"
+    );
     assert!(matches!(&odd.semantics[..], [Stmt::Assign { dest: Dest::Operand(0), value: Expr::Bin { .. } }]));
     // What is wrong with a value is shown in the value.
     let wrong = modes.replace("s + u", "s + q");
@@ -168,7 +203,9 @@ fn ancestors_can_be_named_by_a_path() {
     let e = with(file("x.toml", "x", "./base.toml"), &all, &[]).map(|m| m.name).unwrap_err();
     assert!(e.message.contains("there is no file `base.toml` to inherit from") && e.line == 4, "{e}");
     // Circles, of one file and of two, whatever they call themselves.
-    let e = with(file("up/x.toml", "x", "./x.toml"), &[file("up/x.toml", "x", "./x.toml")], &[]).map(|m| m.name).unwrap_err();
+    let e = with(file("up/x.toml", "x", "./x.toml"), &[file("up/x.toml", "x", "./x.toml")], &[])
+        .map(|m| m.name)
+        .unwrap_err();
     assert!(e.message.contains("among its own ancestors"), "{e}");
     let two = [file("a.toml", "same", "./b.toml"), file("b.toml", "other", "./c/../a.toml")];
     let e = with(two[0].clone(), &two, &[]).map(|m| m.name).unwrap_err();
@@ -177,10 +214,16 @@ fn ancestors_can_be_named_by_a_path() {
 
 #[test]
 fn too_few_registers_are_refused_however_they_are_said() {
-    says(heir("rv32", "[abi]\nallocatable = []\n"), 2, "0 registers for values, where programs need 2 at least", "list more");
+    says(
+        heir("rv32", "[abi]\nallocatable = []\n"),
+        2,
+        "0 registers for values, where programs need 2 at least",
+        "list more",
+    );
     says(heir("rv32", "[abi]\nallocatable = [\"a0\"]\n"), 2, "1 registers for values", "list more");
     heir("rv32", "[abi]\nallocatable = [\"a0\", \"a1\"]\n").unwrap();
-    let set = |of: &str, n: &str| with(text(&format!("machines/{of}.toml")), &[], &[("abi.registers", n)]).map(|m| m.name);
+    let set =
+        |of: &str, n: &str| with(text(&format!("machines/{of}.toml")), &[], &[("abi.registers", n)]).map(|m| m.name);
     let e = set("c6201", "8").unwrap_err();
     assert!(e.file == "--set" && e.message.contains("1 registers of cluster 1 for values"), "{e}");
     set("c6201", "9").unwrap();
@@ -203,9 +246,19 @@ fn what_does_not_fit_together_is_told_where_it_was_stated_last() {
     says(heir("c6201", "[clusters]\nfiles = [\"a\"]\n"), 2, "2 `cross_paths` for 1 clusters", "one for each");
     says(heir("c6201", "[clusters.cross]\nl = [\"nope\"]\n"), 2, "no instruction or format has an operand `nope`", "");
     says(heir("rv32", "[instructions.add]\nannul = true\n"), 2, "`add`: only a branch, jump or call", "");
-    says(heir("rv32", "[instructions.lww]\ntiming = \"load\"\n"), 1, "`instructions.lww` lacks `semantics`", "did you mean `lw`?");
+    says(
+        heir("rv32", "[instructions.lww]\ntiming = \"load\"\n"),
+        1,
+        "`instructions.lww` lacks `semantics`",
+        "did you mean `lw`?",
+    );
     says(heir("rv32", "[sources]\nunits = 3\n"), 2, "a source must be a string", "");
     says(heir("rv32", "[units]\nalu = 2\nsource = \" \"\n"), 3, "an empty source", "");
-    says(heir("ia32", "[classes]\nmix = [\"eax\", \"eflags\"]\n"), 2, "`eax` and `eflags` are not of one register file", "");
+    says(
+        heir("ia32", "[classes]\nmix = [\"eax\", \"eflags\"]\n"),
+        2,
+        "`eax` and `eflags` are not of one register file",
+        "",
+    );
     says(heir("rv32", &format!("[abi]\nframe_reserve = 3\n{source}")), 2, "whole words", "");
 }

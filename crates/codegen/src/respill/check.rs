@@ -179,9 +179,7 @@ impl Checker<'_> {
                     if does.within.is_some_and(|list| !list.contains(r)) {
                         return wrong("an operand is where it cannot be");
                     }
-                    // Arguments, and what a call gives, are where the convention says, whoever may use that.
-                    let told = inst.fixed_defs.contains(&(does.value, *r));
-                    if does.writes && (!written.insert(*r) || destroyed.contains(r) || !(told || there(place))) {
+                    if does.writes && (!written.insert(*r) || destroyed.contains(r) || !there(place)) {
                         return wrong("a result is lost");
                     }
                     if does.tied && n.checked_sub(1).is_none_or(|n| places[n] != *place) {
