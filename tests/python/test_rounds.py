@@ -16,7 +16,6 @@ RC4 = str(Path(__file__).parent / "foreign" / "rc4.c")
 BRANCHY = """\
 #include "ciphermill.h"
 struct cm_ctx { uint32_t key[4]; };
-static uint32_t steps;
 void cm_keysetup(struct cm_ctx *c, const uint8_t *key, uint32_t n) { for (uint32_t i = 0; i < 4; i++) c->key[i] = key[4 * i] + n; }
 void cm_encrypt(const struct cm_ctx *c, const uint8_t *in, uint8_t *out)
 {
@@ -29,6 +28,8 @@ void cm_encrypt(const struct cm_ctx *c, const uint8_t *in, uint8_t *out)
     cm_store32_le(out, x);
     cm_store32_le(out + 4, y);
 }
+void cm_keysetup_decrypt(struct cm_ctx *c, const uint8_t *key, uint32_t n) { cm_keysetup(c, key, n); }
+void cm_decrypt(const struct cm_ctx *c, const uint8_t *in, uint8_t *out) { cm_encrypt(c, in, out); }
 CM_BLOCK_CIPHER(8)
 """
 
@@ -93,9 +94,9 @@ def test_why_a_loop_is_not_pipelined(cli, write):
     source = write("branchy.c", BRANCHY)
     m = run(cli, source, "--on", "c6201")
     reasons = {loop["reason"]: loop["why"] for loop in m["loops_not_pipelined"]}
-    assert {"blocks", "inner_loop"} & reasons.keys(), reasons
+    assert reasons["inner_loop"] == "another loop stands in it" and all(m["loops_not_pipelined"][0]["blocks"])
     text = " ".join(cli("explain", source, "--on", "c6201").out.split())
-    assert "It is not software-pipelined, because " in text or "It is software-pipelined" in text
+    assert "It is not software-pipelined, because another loop stands in it." in text
 
 
 def test_machines_that_order_for_themselves_say_so_once(cli):
