@@ -47,3 +47,24 @@ def test_what_is_passing_goes_when_it_fails(tmp_path):
     with pytest.raises(OSError):
         paths.write_atomically(tmp_path / ("n" * 300), b"text")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_the_command_is_imported_is_clean():
+    text = """
+import os, signal, sys
+import ciphermill.start
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupted())
+sys.argv = ["ciphermill", "list"]
+ciphermill.start.main()
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+    # A shell calls that 130.
+    done = subprocess.run(["sh", "-c", '"$0" -c "$1"; echo $?', sys.executable, text], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "130\n" and "Traceback" not in done.stderr

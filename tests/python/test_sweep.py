@@ -98,7 +98,7 @@ def test_a_point_that_cannot_be_measured_says_why_and_takes_no_other_with_it(cli
 
 def test_a_point_that_reached_its_limit_is_tried_again_with_another(cli, tmp_path):
     (tmp_path / "quick.c").write_text(XOR_CIPHER)
-    (tmp_path / "slow.c").write_text(XOR_CIPHER.replace("ctx->key[i];", "(volatile uint8_t)ctx->key[i] % (in[0] | 1) % 7 % (in[1] | 3);"))
+    (tmp_path / "slow.c").write_text(XOR_CIPHER.replace("{ for (int i", "{ for (volatile int j = 0; j < 1000; j++); for (int i"))
     (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["quick.c", "slow.c"]\non = "rv32"\nbytes = 64\n')
     short = cli("sweep", "g.toml", "--limit", 5000, "--csv")
     assert short.code == 2 and "the limit of 5,000 steps" in short.err, short
