@@ -66,6 +66,7 @@ fn request(machine_name: &str) -> Request {
         whole: false,
         aligned: false,
         fixed: false,
+        constant_time: false,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,
