@@ -97,6 +97,7 @@ impl Simulated {
         match tracker.call(&mut self.sim, func, &call.args) {
             Ok(_) => Ok(Ok(())),
             Err(Stop::OutOfFuel) => Ok(Err("too long to be followed".to_owned())),
+            Err(stop @ (Stop::Trap { .. } | Stop::StackOverflow)) => Ok(Err(stop.to_string())),
             Err(stop) => Err(MeasureError::internal(stop)),
         }
     }

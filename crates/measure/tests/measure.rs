@@ -67,6 +67,7 @@ fn request(machine_name: &str) -> Request {
         hints: true,
         aligned: false,
         fixed: false,
+        constant_time: false,
         cipher: "toy".into(),
         variant: "plain".into(),
         direction: Direction::Encrypt,
