@@ -33,6 +33,7 @@ mod core;
 mod discover;
 mod error;
 mod explain;
+mod fastest;
 mod inputs;
 mod interface;
 pub mod json;
