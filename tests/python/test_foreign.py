@@ -28,6 +28,7 @@ CASES = {
     "snow3g.toml": ("keystream",),
     "bitfields.c": ("encrypt",),
     "speck48.c": ("encrypt", "decrypt"),
+    "speck64.c": ("encrypt", "decrypt"),
     "spritz.c": ("keystream",),
     "xtea.c": ("encrypt",),
 }

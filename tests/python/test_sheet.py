@@ -8,13 +8,150 @@ import pytest
 from ciphermill import sheet
 
 
+#: What a machine does not do as the real one, by machine: group and name of the loop.
+WRONG: dict[str, set[tuple[str, str]]] = {
+    "core2": {
+        ("throughput", "rol r, i"),  # The measurement chains rotates by the carry flag.
+        ("load latency", "16 MB"),
+    },
+    "zen5": {
+        # 5.3 a cycle of what waits for its own register, of six units; nobody says why.
+        ("throughput", "add r, r"), ("throughput", "lea r, [r + d]"), ("throughput", "bswap r"), ("throughput", "movzx r, r8"),
+        ("throughput", "popcnt r, r"), ("throughput", "lea r, [r + r*8]"), ("throughput", "andn r, r, r"),
+        ("throughput", "lea r, [r + r + d]"),
+        # 6.7 a cycle of what is eliminated, of a width of eight.
+        ("throughput", "xor r, r (the same)"), ("throughput", "mov r, r"),
+        # Memory renaming is not modelled.
+        ("latency", "add [r], r"),
+        ("load latency", "256 KB"),
+    },
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("machine", sheet.names())
-def test_every_residual_is_within_bounds(machine):
+def test_every_residual_is_within_bounds_or_known(machine):
     filled = sheet.run(machine)
-    assert [row for row in filled["rows"] if not row["within"]] == []
+    assert {(row["group"], row["loop"]) for row in filled["rows"] if not row["within"]} == WRONG.get(machine, set())
     assert all(row["source"] for row in filled["rows"])
     names = [(row["group"], row["loop"]) for row in filled["rows"]]
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("group", "expected", "ours", "within"),
+    [
+        ("throughput", 0.5, 1.0, False), ("throughput", 0.5, 0.46, True), ("throughput", 0.5, 0.44, False),
+        ("latency", 1, 1.4, True), ("latency", 1, 2, False), ("latency", 10.28, 10, True), ("latency", 7, 10.28, False),
+        ("load latency", 200, 209, True), ("load latency", 200, 211, False), ("misprediction", [12, 18], 18.6, True),
+    ],
+)  # fmt: skip
+def test_how_far_a_figure_may_be_off(group, expected, ours, within):
+    loop = {"name": "x", "group": group, "body": ["a"], "expected": expected}
+    assert sheet.row({"source": "s"}, loop, {"cycles": ours, "events": {}}, {})["within"] is within
+
+
+OWN = """\
+[machine]
+name = "own"
+title = "Own"
+description = "A machine with a lea of its own."
+inherits = "zen5"
+
+[timings.slow]
+units = ["alum"]
+latency = 3
+source = "assumption"
+
+[instructions]
+lea_far = { timing_at = { "m@bid8" = "slow" } }
+
+[core.load]
+latency = 6
+scaled_cycles = 2
+source = "assumption"
+"""
+OWN_SHEET = """\
+[sheet]
+start = ["mov_i {turns}, r11d"]
+end = ["add_i_i8 r11d, -1", "jne top", "ret !stack"]
+source = "by hand"
+
+[[loop]]
+name = "this form"
+group = "latency"
+body = ["lea_far_bid8 eax, ecx, eax, 4"]
+copies = 16
+expected = 3
+
+[[loop]]
+name = "another form"
+group = "latency"
+body = ["lea_far_bisd8 eax, ecx, eax, 1, 4"]
+copies = 16
+expected = 2
+
+[[loop]]
+name = "one unit of three"
+group = "throughput"
+body = ["lea_far_bid8 eax, r9d, r9d, 4", "lea_far_bid8 ecx, r9d, r9d, 4"]
+copies = 30
+expected = 0.333
+
+[[loop]]
+name = "load"
+group = "latency"
+setup = ["mov_i 65536, eax"]
+body = ["load_b eax, eax"]
+chase = { at = 65536, bytes = 4096, stride = 64 }
+copies = 16
+expected = 6
+
+[[loop]]
+name = "load with a scaled index"
+group = "latency"
+setup = ["mov_i 65536, eax", "mov_i 0, ecx"]
+body = ["load_bis eax, eax, ecx, 2"]
+chase = { at = 65536, bytes = 4096, stride = 64 }
+copies = 16
+expected = 8
+"""
+
+
+def test_a_form_of_its_own_timing(write):
+    """Worked out by hand: what a form's timing says, and what a scaled index adds."""
+    filled = sheet.run(str(write("own.toml", OWN)), str(write("sheets/mine.toml", OWN_SHEET)))
+    assert [round(row["ours"], 1) for row in filled["rows"]] == [3, 2, 0.3, 6, 8]
+    assert all(row["within"] for row in filled["rows"])
+
+
+def test_a_users_own_machine_has_the_sheet_of_what_it_inherits_from(cli, write):
+    own = write("own.toml", OWN)
+    answer = cli("sheet", own)
+    assert answer.code == 1
+    first = answer.out.splitlines()[0]
+    assert first.endswith("Loops and expected values are those of zen5.") and sheet.CRITERION in first
+    assert "Not so: latency of lea r, [r + r + d]: 3.00, not 1.99" in answer.out.replace("\n  ", " ")
+
+
+def test_own_files_that_are_wrong(refused, write):
+    own = write("own.toml", OWN.replace("m@bid8", "m@bid9"))
+    assert "`m` has no form `bid9`" in refused("sheet", own)
+    own = write("own.toml", OWN.replace("m@bid8", "n@bid8"))
+    assert "`n` is no operand with forms" in refused("sheet", own)
+    own = write("own.toml", OWN.replace("lea_far = { timing_at", "add = { timing_at"))
+    assert "has no operand with forms" in refused("sheet", own)
+    assert "no such file" in refused("sheet", "nowhere.toml")
+    bare = write("bare.toml", OWN.replace('"zen5"', '"rv32"'))
+    assert "give one with --loops FILE" in refused("sheet", bare)
+    for text, said in [
+        ("x = ", "not TOML"),
+        ("x = 1", "a table [sheet] and tables [[loop]]"),
+        (OWN_SHEET.replace('source = "by hand"', ""), "[sheet] has no `source`"),
+        (OWN_SHEET.replace("expected = 3", ""), "loop 1 (this form) has no `expected`"),
+        (OWN_SHEET.replace("expected = 3", 'expected = "3"'), "`expected` is a number"),
+        (OWN_SHEET.replace("expected = 3", 'expected = 3\nless = "it"'), "`less` names no loop above it"),
+    ]:
+        assert said in refused("sheet", "zen5", "--loops", write("loops.toml", text))
 
 
 def test_a_residual_by_hand():
@@ -24,7 +161,7 @@ def test_a_residual_by_hand():
     row = sheet.row(head, loop, turn, {})
     assert (row["ours"], row["residual"], row["within"], row["source"]) == (4.5, 1.5, False, "somewhere")
     assert sheet.row(head, {**loop, "each": 1}, turn, {})["ours"] == 9
-    assert sheet.row(head, {**loop, "expected": 5.2}, turn, {})["within"]
+    assert sheet.row(head, {**loop, "expected": 4.9}, turn, {})["within"]
     # Ten cycles more than the other loop, for a quarter of a wrong guess more.
     other = {"cycles": 35.0, "events": {"branches_mispredicted": 0.25}}
     assert sheet.row(head, {**loop, "less": "y"}, turn, {"y": other})["ours"] == 40
@@ -37,7 +174,7 @@ def test_the_command(cli):
     rows = json.loads(answer.out)["rows"]
     assert {"latency", "throughput", "load latency", "predictors", "misprediction"} == {row["group"] for row in rows}
     text = cli("sheet", "boom").out
-    assert text.startswith(f"boom: {len(rows)} of {len(rows)} figures are within one cycle or a tenth of the expected ones.\n")
+    assert text.startswith(f"boom: {len(rows)} of {len(rows)} figures are as expected: {sheet.CRITERION}.\n")
 
 
 def test_refused(refused):
@@ -46,4 +183,4 @@ def test_refused(refused):
 
 def test_the_page():
     page = sheet.page()
-    assert all(f"\n## {machine}\n" in page for machine in sheet.names()) and "| NO |" not in page
+    assert all(f"\n## {machine}\n" in page for machine in sheet.names()) and page.count("| NO |") == sum(map(len, WRONG.values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,18 @@ def test_an_exact_schedule_is_not_for_size():
     )
     with pytest.raises(cm.InputError, match="--optimal: an exact schedule is for speed"):
         engine._core.measure(engine.module(manifest.find("rc6")).wasm, asked)
+
+
+@pytest.mark.parametrize("machine", ["core2", "zen5", "leon2", "rv32"])
+def test_small_code_is_never_the_faster(machine):
+    """Speed takes the fastest of all that it knows, small code's forms among them."""
+    speck = Path(__file__).parent / "foreign" / "speck64.c"
+    for cipher, direction in [(speck, "encrypt"), (speck, "decrypt"), ("rijndael", "encrypt"), ("misty1", "keysetup"), ("rc6", "encrypt")]:
+        fast, small = (cm.run(cipher, on=machine, direction=direction, optimise=goal) for goal in ("speed", "size"))
+        assert fast.verified and small.verified
+        assert fast.cycles_per_block <= small.cycles_per_block, (cipher, direction)
+
+
+def test_rounds_are_unrolled_where_that_is_faster():
+    free, loops, unrolled = (cm.run("rijndael", on="rv32", unroll=unroll) for unroll in (None, False, True))
+    assert free.verified and free.cycles_per_block == min(loops.cycles_per_block, unrolled.cycles_per_block)

@@ -402,6 +402,9 @@ impl Builder<'_> {
     fn instruction(&self, name: &str, whole: &Node, t: &Tree) -> Result<Vec<Instr>, FileError> {
         let empty = Tree::default();
         let format = t.get("format").map(|n| self.named("formats", n)).transpose()?.unwrap_or(&empty);
+        if let Some(e) = t.entry("timing_at") {
+            return Err(e.place.error(format!("`{name}` has no operand with forms, so `timing_at` says nothing; give `timing`")));
+        }
         let timing_node = t.get("timing").unwrap_or(whole);
         let timing = self.named("timings", timing_node)?;
         let mut operands = operands::read(self, format.get("operands"), t.get("operands"))?;

@@ -162,6 +162,11 @@ static TIMING: &[Key] = &[
 static INSTRUCTION: &[Key] = &[
     need("semantics", Kind::Text, "what it does"),
     need("timing", Kind::Text, "name of a timing"),
+    may(
+        "timing_at",
+        Kind::Map("operand and form", &Kind::Text),
+        "name of another timing for some forms: `x@form` is one form of a mode",
+    ),
     may("format", Kind::Text, "name of a format"),
     may("operands", OPERANDS, "operands other than, or besides, the format's"),
     may("mnemonic", Kind::Text, "what the assembler calls it (its name)"),

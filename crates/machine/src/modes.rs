@@ -166,6 +166,7 @@ impl<'a> Expander<'a> {
         if let Some(Node { value: Value::Int(bytes), .. }) = out.get_mut("bytes") {
             *bytes += choices.iter().filter_map(|c| c.form.get("bytes").and_then(Node::as_int)).sum::<i64>();
         }
+        self.timing(&mut out, whole, choices)?;
         for key in ["longer", "shorter", "prefixed"] {
             self.sizes(key, &mut out, entry, whole, choices)?;
         }
@@ -216,6 +217,27 @@ impl<'a> Expander<'a> {
         if all.iter().next().is_some() {
             let node = Node { place: entry.place.clone(), value: Value::Table(all) };
             out.insert(Entry { key: key.to_owned(), place: entry.place.clone(), node });
+        }
+        Ok(())
+    }
+
+    /// The timing of these forms, where the instruction gives them one of their own (`x@form`).
+    fn timing(&self, out: &mut Table, whole: &Table, choices: &[Choice]) -> Result<(), FileError> {
+        out.remove("timing_at");
+        for e in whole.table("timing_at").into_iter().flat_map(Table::iter) {
+            let (operand, form) = e.key.split_once('@').unwrap_or((&e.key, ""));
+            let modes = self.modes(whole);
+            let Some(mode) = modes.iter().find(|m| m.0 == operand) else {
+                let error = e.place.error(format!("`{operand}` is no operand with forms; `timing_at` is written OPERAND@FORM"));
+                return Err(error.mend_opt(did_you_mean(operand, modes.iter().map(|m| m.0))));
+            };
+            if mode.1.get(form).is_none() {
+                let error = e.place.error(format!("`{operand}` has no form `{form}`"));
+                return Err(error.mend_opt(did_you_mean(form, mode.1.keys())));
+            }
+            if choices.iter().any(|c| c.operand == operand && c.name == form) {
+                out.insert(Entry { key: "timing".to_owned(), ..e.clone() });
+            }
         }
         Ok(())
     }

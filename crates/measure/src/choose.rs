@@ -5,10 +5,12 @@
 //! together. How many pays is seen by trying. Each form is compiled and run on
 //! two short messages; the one with the fewest cycles a block wins, the first
 //! in the list where two are equal. What the user fixes is not tried. Where code is to
-//! be small, [`crate::smallest`] chooses instead.
+//! be small, [`crate::smallest`] chooses instead; on a machine that finds its own schedule
+//! [`crate::fastest`] does, from other forms.
 
 use crate::MeasureError;
 use crate::context;
+use crate::fastest::{self, Way};
 use crate::hints::{self, Wrong};
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
@@ -90,10 +92,16 @@ pub fn choose(
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
     let driver = plan::driver(work.direction, work.blocks);
     let cycles = |chosen: &Chosen| trial(wasm, chosen, interface, request, work, unit);
-    if (small || !statically) && plain(request.unroll.unwrap_or(false)) {
-        let small = small.then(|| smallest::choose(machine, driver, |lean| plainly(lean, Effort::Full), cycles));
-        return small.unwrap_or_else(|| plainly(None, Effort::Full));
+    let plainest = plain(request.unroll.unwrap_or(false));
+    if small && plainest {
+        return smallest::choose(machine, driver, |lean| plainly(lean, Effort::Full), cycles);
     }
+    let tries = !machine.issue.explicit && request.level > 1 && request.exact.is_none();
+    let first = if !statically && plainest { Some(plainly(None, Effort::Full)?) } else { None };
+    let first = match first {
+        Some(first) if !tries || fastest::long(&first, interface, work, unit)? => return Ok(first),
+        first => first,
+    };
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
     let seen = shared::SEEN.get(turns, || seen(module, interface, work, unit))?;
     let rounds = seen.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
@@ -105,6 +113,15 @@ pub fn choose(
         let form = FormOf { unrolled: true, jam, throughput };
         Ok(Chosen { program, jam, unroll: rounds, form, context_at, misaligned: misaligned.cloned() })
     };
+    if let Some(first) = first {
+        let make = |way: Way| match way {
+            Way::Lean(lean) => plainly(Some(lean), Effort::Full),
+            Way::Unrolled(jam) => unrolled((jam, false), None, Effort::Full),
+        };
+        let rounds = request.unroll.is_none() && work.direction != Direction::Keysetup;
+        let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block && request.jam.is_none();
+        return fastest::choose(machine, first, driver, (rounds, several), make, cycles);
+    }
     if small {
         let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, Effort::Full);
         return smallest::choose(machine, driver, lean, cycles);
@@ -170,7 +187,7 @@ pub fn choose(
 }
 
 /// Steady-state cycles of a form, or what they are expected to become, and the form.
-type Tried = (f64, Chosen);
+pub(crate) type Tried = (f64, Chosen);
 
 /// Cycles a block that are expected of a form with all effort, which was made hastily: shorter by
 /// half the way to the bound of the driver's longest loop, and by less where several blocks make
@@ -183,13 +200,13 @@ fn expected(cycles: f64, form: &Chosen, driver: &str) -> f64 {
 }
 
 /// The form with the fewest cycles, the first of those that are equal.
-fn least(tried: impl IntoIterator<Item = Tried>) -> Option<Tried> {
+pub(crate) fn least(tried: impl IntoIterator<Item = Tried>) -> Option<Tried> {
     tried.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best })
 }
 
 /// Try forms at the same time. The threads are made for it: those of a pool would not be
 /// there in a process that is forked from this one.
-fn together<F: Copy + Send>(
+pub(crate) fn together<F: Copy + Send>(
     forms: &[F],
     effort: Effort,
     attempt: impl Fn(F, Effort) -> Result<Tried, MeasureError> + Sync,

@@ -36,6 +36,7 @@ mod crash;
 mod discover;
 mod error;
 mod explain;
+mod fastest;
 mod hints;
 mod inputs;
 mod interface;

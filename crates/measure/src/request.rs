@@ -116,8 +116,7 @@ pub struct Request {
     /// Blocks carried together; None: what is best.
     #[serde(default)]
     pub jam: Option<u32>,
-    /// Whether inner loops are unrolled; None: what is best on machines that
-    /// schedule at compile time, and not on others.
+    /// Whether inner loops are unrolled; None: what is best.
     #[serde(default)]
     pub unroll: Option<bool>,
     /// Buffers are read and written as words where their alignment allows it, as

@@ -59,7 +59,8 @@ pub fn choose(
     best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no small form of the code was tried"))
 }
 
-fn ways(machine: &Machine) -> Vec<Lean> {
+/// Every way that is compiled.
+pub(crate) fn ways(machine: &Machine) -> Vec<Lean> {
     let explicit = machine.issue.explicit;
     let mut all = Vec::new();
     for inline_up_to in INLINED {

@@ -125,7 +125,11 @@ impl Wanted<'_> {
         let of = |bytes: u32| {
             let mut call = call.clone();
             if let Some(count) = call.args.get_mut(3) {
-                *count = u64::from(if self.interface.kind == Kind::Stream { bytes } else { bytes / self.interface.block_bytes });
+                *count = u64::from(if self.interface.kind == Kind::Stream {
+                    bytes
+                } else {
+                    bytes / self.interface.block_bytes
+                });
             }
             call
         };
@@ -192,8 +196,11 @@ impl Wanted<'_> {
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
     /// is kept of what has passed, the first pass is as good as any other.
     pub fn trial(&self) -> Result<f64, Trial> {
-        let (shorter, longer) = (4 * self.turn, 8 * self.turn);
-        let mut plan = self.plan(longer, 1).map_err(Trial::Failed)?;
+        // Where blocks overlap, and guesses fail, few turns are too few.
+        let turns = if self.program.machine.core.is_some() { 8 } else { 4 };
+        let (shorter, longer) = (turns * self.turn, 2 * turns * self.turn);
+        let bytes = if self.keysetup() { self.unit } else { longer };
+        let mut plan = self.plan(bytes, 1).map_err(Trial::Failed)?;
         if !self.keysetup() {
             plan.passes.remove(0);
         }
@@ -230,7 +237,8 @@ impl Wanted<'_> {
         let blocks = f64::from((lengths.1 - lengths.0) / self.unit);
         let cycles = between(&from, &last, blocks, |s| s.cycles);
         let change = if cycles > 0.0 { cycles / earlier.max(f64::MIN_POSITIVE) - 1.0 } else { 0.0 };
-        let lengths = Lengths { shorter: lengths.0, longer: lengths.1, calls_before, change, settled: change.abs() <= AGREE };
+        let lengths =
+            Lengths { shorter: lengths.0, longer: lengths.1, calls_before, change, settled: change.abs() <= AGREE };
         Ok(Steady { from, to: last, blocks, lengths })
     }
 }

@@ -44,7 +44,7 @@ impl Chains {
                 let stored = (0..bytes).filter_map(|b| self.bytes.get(&addr.wrapping_add(b))).max().copied();
                 end = match stored {
                     Some(data) => start.max(data) + self.load_latency.min(self.forward_latency),
-                    None => start + self.load_latency,
+                    None => start + u64::from(uop.latency),
                 };
                 latency = Some(end);
             }

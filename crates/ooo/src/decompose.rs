@@ -91,7 +91,8 @@ struct Work<'i> {
     lets: Vec<Reads>,
     /// Next temporary register.
     temp: u16,
-    loads: Vec<(Vec<u16>, u16)>,
+    /// Registers in the address, whether one of them is scaled there, and the temporary.
+    loads: Vec<(Vec<u16>, bool, u16)>,
 }
 
 /// What a value is made from.
@@ -223,8 +224,8 @@ impl<'a> Decomposer<'a> {
         let first = self.uops.len();
         let mut parts =
             Parts { first: first as u32, loads: w.loads.len() as u8, stores: stores.len() as u8, ..Parts::default() };
-        for (address, temp) in &w.loads {
-            let latency = self.core.load.latency as u16;
+        for (address, scaled, temp) in &w.loads {
+            let latency = (self.core.load.latency + if *scaled { self.core.load.scaled_cycles } else { 0 }) as u16;
             let copied = copies.iter().filter(|c| c.0 == *temp).map(|c| c.1);
             let regs: Vec<Result> = [*temp].into_iter().chain(copied).flat_map(|reg| self.both(reg, latency, false)).collect();
             self.push(Kind::Load, &self.core.load.units.clone(), 1, address, &regs, latency)?;
@@ -245,7 +246,7 @@ impl<'a> Decomposer<'a> {
             w.temp += 1;
         }
         let computes = jumps || !results.is_empty() || sources.work;
-        let moved = is_copy(w.instr) && self.core.rename.moves == Idiom::Eliminated;
+        let moved = is_copy(self.machine, w.inst, w.instr) && self.core.rename.moves == Idiom::Eliminated;
         if (zero && self.core.rename.zero_idioms == Idiom::Eliminated) || (moved && !results.is_empty()) {
             let free: Vec<Result> = results.iter().map(|r| Result { latency: 0, ..*r }).collect();
             self.push(Kind::Nothing, &[], 1, &sources.regs, &free, 0)?;
@@ -402,7 +403,9 @@ impl<'a> Decomposer<'a> {
                 let address = self.reads(w, addr).regs;
                 let temp = w.temp;
                 w.temp += 1;
-                w.loads.push((address, temp));
+                let mut scaled = false;
+                addr.walk(&mut |e| scaled |= matches!(e, Expr::Bin { op: BinOp::Shl, .. }));
+                w.loads.push((address, scaled, temp));
                 out.regs.push(temp);
             }
             Expr::Un { op: UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32, a, .. }
@@ -454,8 +457,13 @@ fn latency(instr: &Instr, dest: &Dest) -> u16 {
 }
 
 /// Does it only copy a register?
-fn is_copy(instr: &Instr) -> bool {
-    matches!(instr.semantics[..], [Stmt::Assign { dest: Dest::Operand(_), value: Expr::Operand(_) }])
+fn is_copy(machine: &Machine, inst: &Inst, instr: &Instr) -> bool {
+    let [Stmt::Assign { dest: dest @ Dest::Operand(_), value: value @ Expr::Operand(_) }] = &instr.semantics[..] else {
+        return false;
+    };
+    // Registers of another file are renamed by themselves: nothing can stand for one of them.
+    let file = |reg: Option<Reg>| machine.regs.get(usize::from(reg?.0)).map(|r| r.file);
+    file(dest_of(inst, dest)) == file(register(inst, value))
 }
 
 /// Is its result nothing, whatever its operands: a register less, or

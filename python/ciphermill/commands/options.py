@@ -56,7 +56,7 @@ Jam = Annotated[
     int | None, typer.Option(metavar="N", help="Blocks carried through the code together. Default: what is fastest of a few.")
 ]
 Unrolled = Annotated[
-    bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest on machines without interlock, else no.")
+    bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest.")
 ]
 Aligned = Annotated[
     bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")

@@ -11,7 +11,10 @@ from .output import check, emit, say
 
 
 def sheet(
-    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine that has a sheet in machines/sheets.")],
+    machine: Annotated[
+        str, typer.Argument(metavar="MACHINE", help="A machine that has a sheet in machines/sheets, or your own: a path that ends in .toml.")
+    ],
+    loops: Annotated[str | None, typer.Option("--loops", metavar="FILE", help="Your own sheet, written as those in machines/sheets.")] = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -22,7 +25,7 @@ def sheet(
 
     check(json, csv, parquet)
     with waiting("measuring"):
-        filled = sheets.run(machine)
+        filled = sheets.run(machine, loops)
     if not emit(filled, filled["rows"], json, csv, parquet):
         say(sheets.text(filled))
     raise typer.Exit(0 if all(row["within"] for row in filled["rows"]) else 1)

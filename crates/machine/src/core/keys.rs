@@ -106,6 +106,7 @@ static LOAD: &[Key] = &[
         Kind::Int(0, 1000),
         "more than `latency` after a store that covers only part is in the cache",
     ),
+    may("scaled_cycles", Kind::Int(0, 1000), "more for an address with a scaled index (0)"),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
     may(
         "alias_bytes",
@@ -130,6 +131,7 @@ static STORE_ADDRESS: &[Key] = &[need("units", Kind::Texts, "units that they sta
 static STORE_DATA: &[Key] = &[
     need("units", Kind::Texts, "units that they start on; none: the address's brings the data too"),
     need("buffers", Kind::Int(1, 1024), "stores renamed and not in the cache"),
+    may("commits", Kind::Int(1, 16), "stores that reach the cache in a cycle (1)"),
 ];
 
 static PREDICTOR: &[Key] = &[

@@ -164,6 +164,8 @@ pub struct Load {
     pub forward_latency: u32,
     /// Cycles after the store has reached the cache, when it covers only part.
     pub failed_forward_cycles: u32,
+    /// Extra cycles of a load whose address has a scaled index.
+    pub scaled_cycles: u32,
     /// Extra cycles of an access across two lines.
     pub split_cycles: u32,
     /// Addresses a multiple of this apart are taken for one another while stores are under
@@ -181,6 +183,8 @@ pub struct Store {
     pub data_units: Vec<UnitId>,
     /// Stores that have been renamed and not reached the cache.
     pub buffers: u32,
+    /// Stores that reach the cache in a cycle.
+    pub commits: u32,
 }
 
 /// `[core.predictor]`.

@@ -66,6 +66,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             fill_buffers: number(load, "fill_buffers", 8),
             forward_latency: number(load, "forward_latency", 1),
             failed_forward_cycles: number(load, "failed_forward_cycles", 0),
+            scaled_cycles: number(load, "scaled_cycles", 0),
             split_cycles: number(load, "split_cycles", 0),
             alias_bytes: if load.get("alias_bytes").is_some() { power(load, "alias_bytes", 0)? } else { 0 },
             disambiguation: match text(load, "disambiguation") {
@@ -79,6 +80,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             address_units: units(b, part("store_address"))?,
             data_units: units(b, part("store_data"))?,
             buffers: number(part("store_data"), "buffers", 1),
+            commits: number(part("store_data"), "commits", 1),
         },
         predictor: predictor(part("predictor"))?,
         prefetch: {

@@ -104,6 +104,15 @@ impl Stores {
         }
     }
 
+    /// The first cycle in which one more store can reach the cache, where so many do in a cycle:
+    /// they reach it in order.
+    pub fn next_commit(&self, commits: u32) -> u64 {
+        let last = self.last_drained();
+        let most = u64::from(commits).min(self.buffers).min(self.settled);
+        let together = (1..=most).take_while(|&n| self.times[self.at(self.settled - n)].drained == last).count() as u64;
+        last + u64::from(together >= u64::from(commits))
+    }
+
     /// A store's address, in program order; its times come with [`Stores::settle`].
     #[inline(always)]
     pub fn push(&mut self, addr: u32, bytes: u32) {

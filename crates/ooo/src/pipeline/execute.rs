@@ -107,7 +107,9 @@ impl Pipeline {
         mut cause: Cause,
     ) -> (Done, u64) {
         let load = &self.core.load;
-        let (latency, forward) = (u64::from(load.latency), u64::from(load.forward_latency));
+        // The address's form may make it longer.
+        let latency = u64::from(uop.latency);
+        let forward = u64::from(load.forward_latency) + latency - u64::from(load.latency);
         let failed = u64::from(load.failed_forward_cycles);
         let violation = u64::from(load.violation_cycles);
         let predicts = matches!(load.disambiguation, Disambiguation::Predict { .. });
@@ -175,10 +177,10 @@ impl Pipeline {
     pub(super) fn commit(&mut self, number: u32, accesses: &[Access], retired: u64) {
         self.tally.stores += 1;
         let at = retired + 1;
-        let before = self.stores.last_drained();
+        let next = self.stores.next_commit(self.core.store.commits);
         let question = Question::Data { pc: self.pc(number), access: self.stored, write: true };
         let there = at + Data::unpack(self.ask(question, at, accesses)).later;
-        self.store.drained = there.max(before + 1);
+        self.store.drained = there.max(next);
         self.stores.settle(self.store);
     }
 }
