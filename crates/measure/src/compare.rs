@@ -9,6 +9,7 @@ use crate::error::MeasureError;
 use crate::margins::Margins;
 use crate::plan::Plan;
 use crate::shared::{self, Judged};
+use crate::sparse::Sparse;
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_ooo::Sampling;
@@ -55,7 +56,11 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     let failure = if results != judged.results {
         Some(format!("the calls returned {results:?}, the reference's {:?}", judged.results))
     } else {
-        difference(machine.memory(), &judged.memory).map(|(at, what)| format!("{} is {what}", plan.place(at)))
+        judged.memory.difference(machine.memory()).map(|(at, theirs)| {
+            let byte = |byte: Option<u8>| byte.map_or("absent".to_owned(), |b| format!("{b:#04x}"));
+            let ours = machine.memory().get(at).copied();
+            format!("{} is {}, the reference's {}", plan.place(at as u32), byte(ours), byte(theirs))
+        })
     };
     run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
     let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
@@ -81,7 +86,7 @@ fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureE
         if let Some(call) = plan.measured[..calls].last() {
             margins.check(judge.memory(), call.export)?;
         }
-        Ok(Judged { pages, results, memory: judge.memory().to_vec() })
+        Ok(Judged { pages, results, memory: Sparse::of(judge.memory()) })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {
         return made().map(Arc::new);
@@ -101,27 +106,4 @@ pub(crate) fn stopped(stop: Stopped) -> MeasureError {
     MeasureError::internal(format!(
         "{export} stopped on the simulated machine, and not on the reference interpreter: {halt}"
     ))
-}
-
-/// The first byte that differs.
-fn difference(ours: &[u8], theirs: &[u8]) -> Option<(u32, String)> {
-    if ours == theirs {
-        return None;
-    }
-    let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
-    let byte = |memory: &[u8]| memory.get(at).map_or("absent".to_owned(), |b| format!("{b:#04x}"));
-    Some((at as u32, format!("{}, the reference's {}", byte(ours), byte(theirs))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_difference_is_found() {
-        assert_eq!(difference(&[1, 2, 3], &[1, 2, 3]), None);
-        let (at, what) = difference(&[1, 2, 3], &[1, 9, 4]).unwrap();
-        assert_eq!((at, what.as_str()), (1, "0x02, the reference's 0x09"));
-        assert_eq!(difference(&[1, 2], &[1, 2, 3]).unwrap().0, 2);
-    }
 }

@@ -49,6 +49,7 @@ mod shared;
 mod sheet;
 mod sizes;
 mod smallest;
+mod sparse;
 mod speed;
 mod stated;
 mod target;

@@ -7,6 +7,7 @@
 //! nothing depends on whether one is found.
 
 use ciphermill_ir::Module;
+use crate::sparse::Sparse;
 use crate::trips::Seen;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -72,7 +73,7 @@ pub struct Judged {
     /// Results of the measured calls.
     pub results: Vec<Vec<u64>>,
     /// All of linear memory afterwards.
-    pub memory: Vec<u8>,
+    pub memory: Sparse,
 }
 
 pub static OPTIMISED: Kept<Module> = Kept::new(24);
