@@ -47,6 +47,8 @@ pub struct Matcher {
     narrow: bool,
     /// Some multiplication cuts the upper half out of a word.
     takes_upper: bool,
+    /// Does a multiplier take parts of its operands?
+    pub takes_halves: bool,
 }
 
 /// A template's operands, and the bits that it computes in.
@@ -137,9 +139,13 @@ impl Matcher {
         let takes_upper = templates.iter().any(|t| {
             matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if cut(a) || cut(b))
         });
+        let part = |p: &Pat| matches!(p, Pat::Bin(BinOp::And | BinOp::ShrU, ..));
+        let takes_halves = templates.iter().any(|t| {
+            matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if part(a) || part(b))
+        });
         let bits = u32::from(machine.word_bits);
         let narrow = machine.computes_narrow();
-        Matcher { templates, by_root, branches, stores, several, joint, zero, bits, narrow, takes_upper }
+        Matcher { templates, by_root, branches, stores, several, joint, zero, bits, narrow, takes_upper, takes_halves }
     }
 
     /// A template by its number, those of instructions with several results too.
@@ -325,11 +331,7 @@ impl Matcher {
             (Pat::Bin(p, x, y), Op::Bin(o)) if *p == o => {
                 // A multiplier that takes half words cuts them out for
                 // nothing, whoever else needs the halves.
-                let half = |v: Value| {
-                    let constant = |i: ciphermill_ir::Inst| func.as_const(func.insts[i].args[1]).is_some();
-                    let cuts = |i: ciphermill_ir::Inst| matches!(func.insts[i].op, Op::Bin(BinOp::And | BinOp::ShrU));
-                    fold(v) || func.def_inst(v).is_some_and(|i| cuts(i) && constant(i))
-                };
+                let half = |v: Value| fold(v) || half(func, v).is_some();
                 let fold: Fold<'_> = if o == BinOp::Mul { &half } else { fold };
                 both(x, args[0], y, args[1], fold, binds) || (o.commutes() && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
             }
@@ -489,6 +491,13 @@ impl Matcher {
         }
         false
     }
+}
+
+/// The value that half a word, or another part, is cut out of by a constant.
+pub fn half(func: &Func, v: Value) -> Option<Value> {
+    let data = &func.insts[func.def_inst(func.resolve(v))?];
+    let cuts = matches!(data.op, Op::Bin(BinOp::And | BinOp::ShrU)) && func.as_const(data.args[1]).is_some();
+    cuts.then(|| func.resolve(data.args[0]))
 }
 
 /// A constant that was written as its complement, for an instruction that

@@ -15,14 +15,14 @@ use crate::CompileError;
 use crate::align::use_counts;
 use crate::banks::Analysis;
 use crate::lookups::Lookups;
-use crate::matcher::{Bind, Binds, Matcher};
+use crate::matcher::{Bind, Binds, Matcher, half};
 use crate::pattern::{Action, Template};
 use crate::provenance::{self, Root};
 use crate::vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
 use crate::wanted;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{
-    Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
+    BinOp, Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
 };
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Role;
@@ -177,6 +177,13 @@ impl Selector<'_> {
             };
             for &inst in &func.blocks[block].insts {
                 func.insts[inst].args.iter().copied().for_each(&mut mark);
+                // A multiplier that takes halves looks through what cuts them out, wherever that
+                // stands: it reads the whole.
+                if self.matcher.takes_halves && func.insts[inst].op == Op::Bin(BinOp::Mul) {
+                    for &v in &func.insts[inst].args {
+                        std::iter::successors(half(func, v), |&v| half(func, v)).for_each(&mut mark);
+                    }
+                }
             }
             func.blocks[block].term.for_each_value(&mut mark);
             for target in func.blocks[block].term.targets() {
@@ -224,17 +231,21 @@ impl Selector<'_> {
     fn latest(&self, block: Block) -> HashMap<Inst, usize> {
         let insts = &self.func.blocks[block].insts;
         let mut out = HashMap::new();
-        for (i, &inst) in insts.iter().enumerate() {
+        // What writes behind the instruction at hand, the nearest last: a store's memory, or a
+        // call's, which may be any.
+        let mut writers: Vec<(usize, Option<MemRef>)> = Vec::new();
+        for (i, &inst) in insts.iter().enumerate().rev() {
             let data = &self.func.insts[inst];
-            let Op::Load(m) = data.op else { continue };
-            let mine = self.mem_ref(m, data.args[0], false);
-            let writes = |other: &Inst| match self.func.insts[*other].op {
-                Op::Store(s) => self.mem_ref(s, self.func.insts[*other].args[0], true).conflicts(&mine),
-                Op::Call(_) | Op::CallPtr(_) => true,
-                _ => false,
-            };
-            let last = insts[i + 1..].iter().position(writes).map_or(usize::MAX, |n| i + 1 + n);
-            out.insert(inst, last);
+            match data.op {
+                Op::Load(m) => {
+                    let mine = self.mem_ref(m, data.args[0], false);
+                    let writes = |w: &&(usize, Option<MemRef>)| w.1.is_none_or(|other| other.conflicts(&mine));
+                    out.insert(inst, writers.iter().rev().find(writes).map_or(usize::MAX, |w| w.0));
+                }
+                Op::Store(s) => writers.push((i, Some(self.mem_ref(s, data.args[0], true)))),
+                Op::Call(_) | Op::CallPtr(_) => writers.push((i, None)),
+                _ => {}
+            }
         }
         out
     }

@@ -42,6 +42,8 @@ pub struct Tally {
     pub modules: usize,
     pub calls: usize,
     pub traps: usize,
+    /// Runs compared with the reference: modules times the ways of each.
+    pub runs: usize,
 }
 
 impl AddAssign for Tally {
@@ -49,6 +51,7 @@ impl AddAssign for Tally {
         self.modules += other.modules;
         self.calls += other.calls;
         self.traps += other.traps;
+        self.runs += other.runs;
     }
 }
 
@@ -71,7 +74,7 @@ pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally
         let subjects: Vec<Subject> = subjects.iter().filter(|s| s.takes(number)).cloned().collect();
         match check(&wasm, &subjects) {
             Ok(checked) => {
-                (tally.calls, tally.traps) = (checked.calls, checked.traps);
+                (tally.calls, tally.traps, tally.runs) = (checked.calls, checked.traps, checked.ways);
                 (tally, Vec::new())
             }
             Err(mismatch) => (tally, vec![Failure { number, wasm, mismatch }]),

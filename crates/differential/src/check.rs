@@ -76,6 +76,8 @@ pub struct Checked {
     pub calls: usize,
     /// Of them, those that trapped.
     pub traps: usize,
+    /// Ways in which they were run beside the reference.
+    pub ways: usize,
 }
 
 /// Run a module on the reference and every subject.
@@ -107,12 +109,14 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
             !t.instantiation.as_ref().is_some_and(broken) && !t.outcomes.iter().any(|o| o.as_ref().is_err_and(broken))
         })
     });
+    let mut ways = 0;
     for subject in subjects {
         let (script, expected) = match (&quiet, subject.keeps_traps()) {
             (_, true) => (&script, &expected),
             (Some((script, expected)), false) if expected.instantiation.is_none() => (script, expected),
             _ => continue,
         };
+        ways += 1;
         let run = || subject.run(&source, script);
         let found = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_text(&*panic)));
         let found = found.map_err(|e| fail(subject, e))?;
@@ -121,7 +125,7 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
         }
     }
     let traps = expected.outcomes.iter().filter(|o| o.is_err()).count();
-    Ok(Checked { calls: expected.outcomes.len(), traps })
+    Ok(Checked { calls: expected.outcomes.len(), traps, ways })
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

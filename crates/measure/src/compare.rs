@@ -10,6 +10,7 @@ use crate::error::MeasureError;
 use crate::margins::Margins;
 use crate::plan::{Call, Plan, backstop};
 use crate::shared::{self, Judged};
+use crate::sparse::Sparse;
 use crate::target::{Stopped, Target, prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_ooo::Sampling;
@@ -59,11 +60,15 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
     machine.reset();
     let idle = machine.stats();
     let results = run(&mut machine, &plan.measured[..compared]).map_err(stopped)?;
-    let differ = |machine: &Simulated, results: &[Vec<u64>], theirs: (&[Vec<u64>], &[u8])| {
+    let differ = |machine: &Simulated, results: &[Vec<u64>], theirs: (&[Vec<u64>], &Sparse)| {
         if results != theirs.0 {
             return Some(format!("the calls returned {results:?}, the reference's {:?}", theirs.0));
         }
-        difference(machine.memory(), theirs.1).map(|(at, what)| format!("{} is {what}", plan.place(at)))
+        theirs.1.difference(machine.memory()).map(|(at, theirs)| {
+            let byte = |byte: Option<u8>| byte.map_or("absent".to_owned(), |b| format!("{b:#04x}"));
+            let ours = machine.memory().get(at).copied();
+            format!("{} is {}, the reference's {}", plan.place(at as u32), byte(ours), byte(theirs))
+        })
     };
     let mut failure = differ(&machine, &results, (&judged.results, &judged.memory));
     run(&mut machine, &plan.measured[compared..]).map_err(stopped)?;
@@ -98,25 +103,21 @@ pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged
         if let Some(call) = plan.setup.last() {
             margins.check(judge.memory(), call.export)?;
         }
-        let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Vec<u8>, u64), MeasureError> {
+        let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Sparse, u64), MeasureError> {
             let results = run(&mut judge, calls).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
             if let Some(call) = calls.last() {
                 margins.check(judge.memory(), call.export)?;
             }
             let steps = judge.steps();
-            // The limit is for a key set-up and a message; each is taken again in passes.
-            judge.set_fuel(plan.limit);
-            Ok((results, judge.memory().to_vec(), steps))
+            // The limit is for a key set-up and a message; passes over it have as much again.
+            judge.set_fuel(plan.limit.saturating_mul(2));
+            Ok((results, Sparse::of(judge.memory()), steps))
         };
         let (results, memory, steps) = made(&plan.measured[..calls])?;
-        let mut passes: Option<(Vec<Vec<u64>>, Vec<u8>)> = None;
-        for pass in &plan.passes {
-            let (mut results, memory, _) = made(std::slice::from_ref(pass))?;
-            if let Some((before, _)) = passes.take() {
-                results.splice(0..0, before);
-            }
-            passes = Some((results, memory));
-        }
+        let passes = match &plan.passes[..] {
+            [] => None,
+            passes => Some(made(passes)?).map(|(results, memory, _)| (results, memory)),
+        };
         Ok(Judged { pages, steps, results, memory, passes })
     };
     if plan.memory_bytes > shared::LARGEST as u64 {
@@ -140,27 +141,4 @@ pub(crate) fn stopped(stop: Stopped) -> MeasureError {
     MeasureError::internal(format!(
         "{export} stopped on the simulated machine, and not on the reference interpreter: {halt}"
     ))
-}
-
-/// The first byte that differs.
-fn difference(ours: &[u8], theirs: &[u8]) -> Option<(u32, String)> {
-    if ours == theirs {
-        return None;
-    }
-    let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
-    let byte = |memory: &[u8]| memory.get(at).map_or("absent".to_owned(), |b| format!("{b:#04x}"));
-    Some((at as u32, format!("{}, the reference's {}", byte(ours), byte(theirs))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_difference_is_found() {
-        assert_eq!(difference(&[1, 2, 3], &[1, 2, 3]), None);
-        let (at, what) = difference(&[1, 2, 3], &[1, 9, 4]).unwrap();
-        assert_eq!((at, what.as_str()), (1, "0x02, the reference's 0x09"));
-        assert_eq!(difference(&[1, 2], &[1, 2, 3]).unwrap().0, 2);
-    }
 }

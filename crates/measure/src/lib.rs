@@ -56,6 +56,7 @@ mod shared;
 mod sheet;
 mod sizes;
 mod smallest;
+mod sparse;
 mod speed;
 mod stated;
 mod steady;

@@ -8,6 +8,7 @@
 
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
+use crate::sparse::Sparse;
 use crate::trips::Seen;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
@@ -75,9 +76,9 @@ pub struct Judged {
     /// Results of the measured calls.
     pub results: Vec<Vec<u64>>,
     /// All of linear memory afterwards.
-    pub memory: Vec<u8>,
-    /// The same of the plan's passes, if it has any.
-    pub passes: Option<(Vec<Vec<u64>>, Vec<u8>)>,
+    pub memory: Sparse,
+    /// Results and memory of the plan's passes, if it has any.
+    pub passes: Option<(Vec<Vec<u64>>, Sparse)>,
 }
 
 pub static OPTIMISED: Kept<Module> = Kept::new(24);

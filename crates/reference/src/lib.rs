@@ -11,6 +11,8 @@
 //! A module's memory can be seen when the module exports it under any name. A
 //! memory grows to at most [`MAX_MEMORY_BYTES`], as on our machines.
 
+mod large;
+
 use wasmi::errors::{ErrorKind, InstantiationError, MemoryError, TableError};
 use wasmi::{
     Config, Engine, Extern, Func, Global, Instance, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder,
@@ -130,7 +132,16 @@ impl Reference {
         if let Some(fuel) = fuel {
             store.set_fuel(fuel).map_err(invalid)?;
         }
-        let linker = Linker::new(&engine);
+        let mut linker = Linker::new(&engine);
+        // What is run is the same module with its memory made beforehand, where that is large.
+        let module = match large::imported(wasm) {
+            None => module,
+            Some(imported) => {
+                let memory = imported.memory(&mut store).map_err(ReferenceError::Stopped)?;
+                linker.define("", large::NAME, memory).map_err(|e| ReferenceError::Invalid(e.to_string()))?;
+                Module::new(&engine, &imported.wasm).map_err(invalid)?
+            }
+        };
         let instance = linker.instantiate_and_start(&mut store, &module).map_err(|e| match stop(&e) {
             Stop::Other(message) => ReferenceError::Invalid(message),
             stop => ReferenceError::Stopped(stop),

@@ -1,6 +1,8 @@
 //! Random modules until stopped, with a count a minute.
 //!
-//! `CIPHERMILL_SEED` sets the first module's number, `CIPHERMILL_MODULES` how
+//! Every count names the number to go on with, so that a campaign can be made in parts, on
+//! several computers too: `ciphermill-fuzz --first NUMBER --count MODULES`. The environment says
+//! the same where there are no arguments: `CIPHERMILL_SEED` sets the first module's number, `CIPHERMILL_MODULES` how
 //! many there are, `CIPHERMILL_MACHINES` on which machines (names with commas
 //! between them, extensions behind plus signs, `/4` for one module of four), `CIPHERMILL_BYTES` up to which
 //! size: small modules take a fraction of the time. A failing module is shrunk and saved among the regressions,
@@ -15,21 +17,42 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
+/// The number behind an option, or the environment's; an error where it is none.
+fn number(option: &str, variable: &str) -> Result<Option<u64>, String> {
+    let mut args = std::env::args().skip_while(|a| a != option);
+    if args.next().is_none() {
+        return Ok(campaign::setting(variable));
+    }
+    let given = args.next().unwrap_or_default();
+    given.parse().map(Some).map_err(|_| format!("{option} {given}: a number is wanted"))
+}
+
 fn main() -> ExitCode {
+    match run() {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The failures that were found.
+fn run() -> Result<usize, String> {
+    let known = ["--first", "--count"];
+    if let Some(other) = std::env::args().skip(1).step_by(2).find(|a| !known.contains(&a.as_str())) {
+        return Err(format!("{other}: the options are --first NUMBER and --count MODULES"));
+    }
+    let (first, count) = (number("--first", "CIPHERMILL_SEED")?, number("--count", "CIPHERMILL_MODULES")?);
     let root = folders::root();
     let machines = std::env::var("CIPHERMILL_MACHINES").unwrap_or_else(|_| folders::MACHINES.join(","));
     let machines: Vec<&str> = machines.split(',').collect();
-    let simulated = match subject::simulated(&root, &machines) {
-        Ok(simulated) => simulated,
-        Err(message) => {
-            eprintln!("{message}");
-            return ExitCode::from(2);
-        }
-    };
+    let simulated = subject::simulated(&root, &machines)?;
     let subjects: Vec<_> = subject::interpreted().into_iter().chain(simulated).collect();
     // A panic is a finding like any other; its text is in the report.
     std::panic::set_hook(Box::new(|_| {}));
-    let (mut next, limit) = (campaign::seed(), campaign::setting("CIPHERMILL_MODULES").unwrap_or(u64::MAX));
+    let (mut next, limit) = (first.unwrap_or_else(campaign::seed), count.unwrap_or(u64::MAX));
     let bytes = campaign::setting("CIPHERMILL_BYTES").unwrap_or(u64::MAX) as usize;
     println!("modules from number {next} on, each run {} ways", subjects.len());
 
@@ -52,13 +75,14 @@ fn main() -> ExitCode {
         if last_line.elapsed() >= Duration::from_secs(60) || left == 0 {
             last_line = Instant::now();
             println!(
-                "{} modules, {} calls ({} traps), {failed} failures in {} s",
+                "{} modules, {} runs, {} calls ({} traps), {failed} failures in {} s; to go on: --first {next}",
                 total.modules,
+                total.runs,
                 total.calls,
                 total.traps,
                 started.elapsed().as_secs()
             );
         }
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(failed)
 }
