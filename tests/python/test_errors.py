@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from samples import XOR_CIPHER
 
+import ciphermill as cm
 from ciphermill import compile, paths
 from ciphermill.engine import module
 from ciphermill.manifest import find
+
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
@@ -195,6 +197,21 @@ def test_values_that_are_used_twice_are_no_trees(cli, write):
     assert cli("show", "rv32", "--with", "sq.toml").code == 0
     assert cli("run", "rc6", "--on", "rv32", "--with", "sq.toml", "--bytes", "64").code == 0
     assert cli("explain", "rc6", "--on", "rv32", "--with", "sq.toml").code == 0
+
+
+def test_a_graph_is_found_in_a_program(write):
+    """An instruction that squares 24 times, which as a tree is 2^25 operations, in a cipher that squares 25 times."""
+    body = "uint32_t q = (in[0] | in[1] << 8) * ctx->key[3];" + " q = q * q;" * 25
+    store = " ".join(f"out[{i}] = q >> {8 * i & 31};" for i in range(16))
+    old = "for (int i = 0; i < 16; i++) out[i] = in[i] ^ ctx->key[i];"
+    assert old in XOR_CIPHER
+    cipher = write("sq.c", XOR_CIPHER.replace(old, f"{body} {store}"))
+    squares = "".join(f" let q{i} = q{i - 1} * q{i - 1};" for i in range(1, 25))
+    line = f'sq = {{ format = "r", timing = "alu", bytes = 4, semantics = "let q0 = rs1 * rs2;{squares} rd = q24" }}'
+    extension = f'[extension]\nname = "sq"\ntitle = "sq"\n[instructions]\n{line}\n[sources]\ninstructions = "test"\n'
+    squared = str(write("sq.toml", extension))
+    plain, short = (cm.run(cipher, on="rv32", bytes=64, with_=more) for more in ([], [squared]))
+    assert plain.verified and short.verified and short.cycles_per_block < plain.cycles_per_block - 40
 
 
 def test_a_reader_that_has_gone():

@@ -104,7 +104,7 @@ pub fn is_field(polynomial: u64) -> bool {
     // x itself, as an element; of a field of two elements it is the constant of the polynomial.
     let x = if m == 1 { polynomial & 1 } else { 2 };
     let power = |times: u8| (0..times).fold(x, |power, _| multiply(power, power, polynomial));
-    let prime = |q: &u8| m % q == 0 && (2..*q).all(|d| q % d != 0);
+    let prime = |q: &u8| m % q == 0 && (2..*q).all(|d| !q.is_multiple_of(d));
     power(m) == x && (2..=m).filter(prime).all(|q| common(power(m / q) ^ x, polynomial) == 1)
 }
 
