@@ -158,10 +158,11 @@ def text(audit: dict[str, Any]) -> str:
 def _on_machine(name: str, audit: dict[str, Any]) -> str:
     mode = " in feedback mode" if audit["blocks"] == "single" else ""
     what = f"{name} on {audit['machine']}"
+    lengths = ", ".join(map(str, sorted(set(audit["bytes"]))))
+    messages = "" if audit["direction"] == "keysetup" else f" and messages of {lengths} bytes"
     how = (
-        f"Shown for {audit['direction']}{mode} with keys of {audit['key_bits']} bits and messages of "
-        f"{', '.join(map(str, sorted(set(audit['bytes']))))} bytes; {audit['reached']} of {audit['sites']} loads, stores, branches and "
-        "instructions of varying time in the functions that ran were reached."
+        f"Shown for {audit['direction']}{mode} with keys of {audit['key_bits']} bits{messages}; {audit['reached']} of {audit['sites']} "
+        "loads, stores, branches and instructions of varying time in the functions that ran were reached."
     )
     if not audit["findings"]:
         return (
