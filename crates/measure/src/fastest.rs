@@ -21,7 +21,7 @@ use crate::choose::{Chosen, Tried, least, together};
 use crate::compare::stopped;
 use crate::interface::Interface;
 use crate::pipeline::{Effort, Lean};
-use crate::plan::{Plan, Work};
+use crate::plan::{Plan, Work, backstop};
 use crate::sizes;
 use crate::smallest::ways;
 use crate::target::{prepare, run};
@@ -81,7 +81,7 @@ pub fn choose(
 pub fn long(chosen: &Chosen, interface: &Interface, work: Work, unit: u32) -> Result<bool, MeasureError> {
     let plan = Plan::new(&interface.at(chosen.context_at), work, unit)?;
     let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-    let mut machine = Simulated::new(&chosen.program, pages.max(chosen.program.min_pages), plan.limit)?;
+    let mut machine = Simulated::new(&chosen.program, pages.max(chosen.program.min_pages), backstop(plan.limit))?;
     prepare(&mut machine, &plan).map_err(stopped)?;
     machine.reset();
     run(&mut machine, &plan.measured).map_err(stopped)?;
