@@ -255,7 +255,8 @@ pub fn replaced(
     let Some(at) = insts.iter().position(|i| i.kind == VKind::Kernel).filter(|_| were.len() == are.len()) else {
         return Err(CompileError::Internal("a pipelined loop was not replaced".into()));
     };
-    let normal = |list: &[VInst]| list.iter().filter(|i| i.kind == VKind::Normal).map(|i| virtual_inst(machine, i)).collect();
+    let normal =
+        |list: &[VInst]| list.iter().filter(|i| i.kind == VKind::Normal).map(|i| virtual_inst(machine, i)).collect();
     let pairs = |list: &[(VReg, Reg)]| list.iter().map(|&(v, r)| (named(machine, v), physical(r))).collect();
     let wanted: BTreeSet<(VReg, VReg)> = were.iter().copied().zip(are.iter().copied()).collect();
     let mut destroyed: Vec<Storage> = free.iter().copied().map(physical).collect();

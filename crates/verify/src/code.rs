@@ -15,7 +15,10 @@ pub enum Arg {
     /// Read, written or both, as the instruction says.
     Reg(Storage),
     /// Read under one name and written under another, as before allocation.
-    Tied { read: Storage, write: Storage },
+    Tied {
+        read: Storage,
+        write: Storage,
+    },
     Imm(i64),
     Label(u32),
     Func(u32),

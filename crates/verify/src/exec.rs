@@ -10,9 +10,9 @@ use crate::eval::{self, Decisions, Env};
 use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
 use crate::terms::{Kind, Term, Terms, words};
+use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
-use ciphermill_ir::Space;
 use std::collections::HashMap;
 
 /// A jump that a bundle begins.
@@ -146,7 +146,8 @@ impl<'a> Exec<'a> {
                 self.word(state, inst, offset, effect, &mut writes, &mut kept)?;
                 continue;
             }
-            let touched = if effect.loads || effect.stores { Some(self.touched(state, inst, effect, turn)?) } else { None };
+            let touched =
+                if effect.loads || effect.stores { Some(self.touched(state, inst, effect, turn)?) } else { None };
             let whole = self.whole(state, inst, effect, touched.as_ref())?;
             if let Some(t) = &touched {
                 if t.access.banks != 0 && self.banks_apart && turn.is_none() {
@@ -173,7 +174,9 @@ impl<'a> Exec<'a> {
                 }
                 let mut value = match (&r.value, own.get(k)) {
                     (_, Some(&own)) => own,
-                    (Value::Copy(o), None) => self.operand(state, inst, *o).ok_or_else(|| self.fault(inst, "an operand is missing"))?,
+                    (Value::Copy(o), None) => {
+                        self.operand(state, inst, *o).ok_or_else(|| self.fault(inst, "an operand is missing"))?
+                    }
                     (Value::Imm(o), None) => match inst.args.get(*o) {
                         Some(Arg::Imm(v)) => self.constant(*v as u64, register),
                         _ => self.part(whole, k, effect),
@@ -186,7 +189,8 @@ impl<'a> Exec<'a> {
                     value = self.terms.of(&[Kind::Guarded as u32, g, value, old]);
                 }
                 if writes.iter().any(|w| w.0 == register && (!exposed || w.2 == r.latency)) {
-                    return Err(self.fault(inst, &format!("it writes {} in the same cycle as another", rules.register(register))));
+                    return Err(self
+                        .fault(inst, &format!("it writes {} in the same cycle as another", rules.register(register))));
                 }
                 writes.push((register, value, r.latency));
             }
@@ -341,7 +345,9 @@ impl<'a> Exec<'a> {
     ) -> Result<(), Fault> {
         let sp = self.frame.stack_pointer;
         if effect.loads {
-            let [r] = effect.results.as_slice() else { return Err(self.fault(inst, "it loads two words of the frame")) };
+            let [r] = effect.results.as_slice() else {
+                return Err(self.fault(inst, "it loads two words of the frame"));
+            };
             let register = destination(inst, &r.dest).ok_or_else(|| self.fault(inst, "its result has no register"))?;
             let value = state.word(&mut self.terms, offset);
             writes.push((register, value, r.latency));
@@ -363,7 +369,14 @@ impl<'a> Exec<'a> {
     }
 
     /// Statement by statement: values of the results, and the jump.
-    fn control(&mut self, state: &State, inst: &Inst, effect: &Effect, whole: Term, done: &mut Done) -> Result<Vec<Term>, Fault> {
+    fn control(
+        &mut self,
+        state: &State,
+        inst: &Inst,
+        effect: &Effect,
+        whole: Term,
+        done: &mut Done,
+    ) -> Result<Vec<Term>, Fault> {
         let rules = self.rules;
         let instr = rules.instr(inst.instr);
         let word = u32::from(rules.machine.word_bits);
@@ -385,7 +398,15 @@ impl<'a> Exec<'a> {
             let operand = |o: usize| given.get(o).copied().flatten();
             let imm = |o: usize| if let Some(Arg::Imm(v)) = inst.args.get(o) { Some(*v) } else { None };
             let fixed = |r: Reg| by_name.iter().find(|x| x.0 == r).map_or(whole, |x| x.1);
-            let env = Env { word, operand: &operand, imm: &imm, fixed: &fixed, temps: &temps.clone(), decided: &decided, whole };
+            let env = Env {
+                word,
+                operand: &operand,
+                imm: &imm,
+                fixed: &fixed,
+                temps: &temps.clone(),
+                decided: &decided,
+                whole,
+            };
             let missing = || Fault(format!("`{}` lacks an operand", instr.name));
             match stmt {
                 Stmt::Let { temp, value } => {
@@ -416,13 +437,17 @@ impl<'a> Exec<'a> {
     }
 
     pub fn fault(&self, inst: &Inst, what: &str) -> Fault {
-        let operands: Vec<String> = inst.args.iter().map(|a| match a {
-            Arg::Reg(r) => self.rules.register(*r),
-            Arg::Tied { read, write } => format!("{}/{}", self.rules.register(*read), self.rules.register(*write)),
-            Arg::Imm(v) => v.to_string(),
-            Arg::Label(l) => format!("L{l}"),
-            Arg::Func(f) => format!("F{f}"),
-        }).collect();
+        let operands: Vec<String> = inst
+            .args
+            .iter()
+            .map(|a| match a {
+                Arg::Reg(r) => self.rules.register(*r),
+                Arg::Tied { read, write } => format!("{}/{}", self.rules.register(*read), self.rules.register(*write)),
+                Arg::Imm(v) => v.to_string(),
+                Arg::Label(l) => format!("L{l}"),
+                Arg::Func(f) => format!("F{f}"),
+            })
+            .collect();
         Fault(format!("`{} {}`: {what}", self.rules.name(inst.instr), operands.join(", ")))
     }
 }

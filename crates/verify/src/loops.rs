@@ -65,7 +65,8 @@ const MORE: u32 = 2;
 fn overlapping(rules: &Rules, pipeline: &Pipeline) -> u32 {
     let asks = |b: &Block| b.bundles.iter().flatten().any(|i| rules.effect(i.instr).conditional);
     let branches = pipeline.blocks.iter().take(pipeline.through).filter(|b| asks(b)).count();
-    let guards: BTreeSet<Storage> = pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
+    let guards: BTreeSet<Storage> =
+        pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
     branches.max(guards.len()) as u32
 }
 
@@ -101,7 +102,12 @@ pub fn pipelined(rules: &Rules, turns: &Turns, pipeline: &Pipeline) -> Result<()
 }
 
 /// The program's turns: what it has behind each, were it the last.
-fn sequential(exec: &mut Exec<'_>, turns: &Turns, pipeline: &Pipeline, most: u32) -> Result<(Vec<Leaving>, Vec<Term>), Fault> {
+fn sequential(
+    exec: &mut Exec<'_>,
+    turns: &Turns,
+    pipeline: &Pipeline,
+    most: u32,
+) -> Result<(Vec<Leaving>, Vec<Term>), Fault> {
     let Some(branch) = &turns.branch else { return Err(Fault("a loop has no branch".into())) };
     let mut state = exec.start();
     let mut leaving = Vec::new();
@@ -110,7 +116,9 @@ fn sequential(exec: &mut Exec<'_>, turns: &Turns, pipeline: &Pipeline, most: u32
             exec.step(&mut state, inst, turn)?;
         }
         let jump = exec.step(&mut state, branch, turn)?.jump;
-        let Some(condition) = jump.and_then(|j| j.condition) else { return Err(Fault("a loop's branch has no condition".into())) };
+        let Some(condition) = jump.and_then(|j| j.condition) else {
+            return Err(Fault("a loop's branch has no condition".into()));
+        };
         let (equal, when) = exec.terms.comparison(condition);
         // A condition that does not change is met once: there is no second turn, or no last.
         if exec.terms.number(equal).is_some() || exec.decisions.turns.contains_key(&equal) {
@@ -171,7 +179,9 @@ fn follow(
     // Each turn passes the kernel once, and once for each stage that runs empty.
     let bound = pipeline.blocks.len() + 2 * (most + stages) as usize + 8;
     for _ in 0..bound {
-        let Some(code) = pipeline.blocks.get(block) else { return Err(Fault("control leaves the pipeline's blocks".into())) };
+        let Some(code) = pipeline.blocks.get(block) else {
+            return Err(Fault("control leaves the pipeline's blocks".into()));
+        };
         let what = name(block, pipeline);
         let entry = state.clone();
         let mut last = None;
@@ -193,7 +203,11 @@ fn follow(
         let next = Some(block + 1).filter(|&b| b < pipeline.through);
         let to = match left.jump {
             Some(jump) => match jump.taken {
-                None => return Err(Fault(format!("{what}: its branch hangs on something else than the loop's in that turn"))),
+                None => {
+                    return Err(Fault(format!(
+                        "{what}: its branch hangs on something else than the loop's in that turn"
+                    )));
+                }
                 Some(true) => {
                     let to = pipeline.labels.iter().find(|l| Some(l.0) == jump.label).map(|l| l.1);
                     to.ok_or_else(|| Fault(format!("{what}: it jumps out of the loop")))?
@@ -215,10 +229,19 @@ fn follow(
 }
 
 /// What is there when the loop has been left.
-fn finish(exec: &mut Exec<'_>, pipeline: &Pipeline, mut state: State, wanted: &Leaving, effects: &[Term]) -> Result<(), Fault> {
+fn finish(
+    exec: &mut Exec<'_>,
+    pipeline: &Pipeline,
+    mut state: State,
+    wanted: &Leaving,
+    effects: &[Term],
+) -> Result<(), Fault> {
     exec.quiet(&state, "the end of the loop")?;
     for r in 0..exec.rules.machine.regs.len() as Storage {
-        if !pipeline.destroyed.contains(&r) && exec.terms.initial(r) != state.registers[r as usize] && !exec.rules.machine.regs[r as usize].zero {
+        if !pipeline.destroyed.contains(&r)
+            && exec.terms.initial(r) != state.registers[r as usize]
+            && !exec.rules.machine.regs[r as usize].zero
+        {
             return Err(Fault(format!("{} is not the loop's to write", exec.rules.register(r))));
         }
     }
@@ -233,7 +256,10 @@ fn finish(exec: &mut Exec<'_>, pipeline: &Pipeline, mut state: State, wanted: &L
     }
     for (&(old, new), &value) in pipeline.wanted.iter().zip(&wanted.values) {
         if exec.read(&state, new) != value {
-            return Err(Fault(format!("the value {} that is wanted behind the loop is another", exec.rules.register(old))));
+            return Err(Fault(format!(
+                "the value {} that is wanted behind the loop is another",
+                exec.rules.register(old)
+            )));
         }
     }
     Ok(())

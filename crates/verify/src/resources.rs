@@ -15,7 +15,10 @@ pub(crate) fn fit(rules: &Rules, bundle: &Bundle) -> Result<(), Fault> {
     if let Some(last) = bundle.last()
         && bundle.len() > usize::from(machine.issue.width.max(1))
     {
-        return fault(last, format!("{} instructions start in one cycle of {} slots", bundle.len(), machine.issue.width));
+        return fault(
+            last,
+            format!("{} instructions start in one cycle of {} slots", bundle.len(), machine.issue.width),
+        );
     }
     for inst in bundle {
         let instr = rules.instr(inst.instr);
@@ -24,13 +27,18 @@ pub(crate) fn fit(rules: &Rules, bundle: &Bundle) -> Result<(), Fault> {
         }
         for (o, (arg, operand)) in inst.args.iter().zip(&instr.operands).enumerate() {
             let OperandKind::Reg { file, .. } = operand.kind else { continue };
-            let Arg::Reg(r) = *arg else { return fault(inst, format!("its operand `{}` is no register", operand.name)) };
+            let Arg::Reg(r) = *arg else {
+                return fault(inst, format!("its operand `{}` is no register", operand.name));
+            };
             let can = match instr.only.iter().find(|only| only.0 == o) {
                 Some((_, list)) => list.iter().any(|x| u32::from(x.0) == r),
                 None => machine.regs.get(r as usize).is_some_and(|x| x.file == file),
             };
             if !can {
-                return fault(inst, format!("its operand `{}` cannot be the register {}", operand.name, rules.register(r)));
+                return fault(
+                    inst,
+                    format!("its operand `{}` cannot be the register {}", operand.name, rules.register(r)),
+                );
             }
         }
     }
@@ -47,7 +55,11 @@ fn units(rules: &Rules, bundle: &Bundle) -> Result<(), Fault> {
         let mut seen = vec![false; users.len()];
         if !assign(rules, &needs, k, &mut users, &mut seen) {
             let names: Vec<&str> = needs[k].iter().map(|&u| rules.machine.units[u].name.as_str()).collect();
-            return Err(Fault(format!("`{}`: no unit is free for it in its cycle ({})", rules.name(bundle[k].instr), names.join(", "))));
+            return Err(Fault(format!(
+                "`{}`: no unit is free for it in its cycle ({})",
+                rules.name(bundle[k].instr),
+                names.join(", ")
+            )));
         }
     }
     Ok(())
@@ -106,7 +118,10 @@ fn ports(rules: &Rules, bundle: &Bundle) -> Result<(), Fault> {
         }
     }
     match read.iter().find(|x| x.1 > most) {
-        Some((r, times)) => Err(Fault(format!("the register {} is read {times} times in one cycle, {most} are possible", rules.register(*r)))),
+        Some((r, times)) => Err(Fault(format!(
+            "the register {} is read {times} times in one cycle, {most} are possible",
+            rules.register(*r)
+        ))),
         None => Ok(()),
     }
 }

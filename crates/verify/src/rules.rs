@@ -58,7 +58,9 @@ impl Rules {
         let mut meaning: Vec<u32> = (0..machine.instrs.len() as u32).collect();
         for list in &machine.variants {
             let Some(first) = list.first() else { continue };
-            let same = |v: &&InstrId| machine.instrs[usize::from(v.0)].semantics == machine.instrs[usize::from(first.0)].semantics;
+            let same = |v: &&InstrId| {
+                machine.instrs[usize::from(v.0)].semantics == machine.instrs[usize::from(first.0)].semantics
+            };
             for v in list.iter().skip(1).filter(same) {
                 meaning[usize::from(v.0)] = u32::from(first.0);
             }
@@ -102,7 +104,9 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
     };
     let whole_dest = |d: &Dest| match d {
         Dest::Operand(o) => whole(*o),
-        Dest::Fixed(r) => machine.regs.get(usize::from(r.0)).is_some_and(|r| machine.files[r.file].bits >= machine.word_bits),
+        Dest::Fixed(r) => {
+            machine.regs.get(usize::from(r.0)).is_some_and(|r| machine.files[r.file].bits >= machine.word_bits)
+        }
     };
     for stmt in &instr.semantics {
         match stmt {
@@ -160,7 +164,9 @@ fn look(e: &Expr, out: &mut Effect) {
             look(a, out);
             look(b, out);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => look(a, out),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => {
+            look(a, out)
+        }
         Expr::Table { index: a, .. } | Expr::FlagsTest { flags: a, .. } => look(a, out),
         Expr::Select { cond, then, els } => [cond, then, els].into_iter().for_each(|e| look(e, out)),
         Expr::Operand(_) | Expr::Imm(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}

@@ -24,7 +24,13 @@ impl Exec<'_> {
 
     /// Run a block. Where its jump hangs on what is not known, `fork` says how to go on, and what
     /// other state to begin again with later.
-    pub fn block(&mut self, mut state: State, block: &Block, what: &str, fork: &mut dyn FnMut(&mut State)) -> Result<Left, Fault> {
+    pub fn block(
+        &mut self,
+        mut state: State,
+        block: &Block,
+        what: &str,
+        fork: &mut dyn FnMut(&mut State),
+    ) -> Result<Left, Fault> {
         let begin = state.now;
         let mut jump: Option<(Jump, u64)> = None;
         let mut call: Option<(Term, u64)> = None;
@@ -74,7 +80,10 @@ impl Exec<'_> {
         }
         if let Some((_, due)) = &jump {
             if *due > state.now {
-                return Err(Fault(format!("{what}: the delay slots of its jump are {} cycles too few", due - state.now)));
+                return Err(Fault(format!(
+                    "{what}: the delay slots of its jump are {} cycles too few",
+                    due - state.now
+                )));
             }
             // A no-operation of several cycles ends early.
             let long = block.bundles.last().is_some_and(|b| b.iter().all(|i| self.rules.effect(i.instr).idle));
@@ -90,7 +99,11 @@ impl Exec<'_> {
     /// On an exposed pipeline nothing may be under way here.
     pub fn quiet(&self, state: &State, what: &str) -> Result<(), Fault> {
         match state.pending.first() {
-            Some(p) => Err(Fault(format!("{what}: the result for {} is still under way, for {} cycles", self.rules.register(p.register), p.due - state.now))),
+            Some(p) => Err(Fault(format!(
+                "{what}: the result for {} is still under way, for {} cycles",
+                self.rules.register(p.register),
+                p.due - state.now
+            ))),
             None => Ok(()),
         }
     }
