@@ -83,7 +83,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         Some((core, slope)) => core::resource(core, slope),
         None => resource::bound(&machine, &counts),
     };
-    let heights = bounds::heights(program, &interface, work, unit)?;
+    let heights = bounds::heights(program, &at, work, unit)?;
     let rounds = rounds::rounds(&wanted, &steady)?;
     let recurrence = heights.recurrence.max(rounds.recurrence);
     let bound = resource.cycles.max(recurrence);
