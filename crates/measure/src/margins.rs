@@ -59,6 +59,7 @@ mod tests {
     fn plan() -> Plan {
         Plan {
             writes: vec![],
+            passes: Vec::new(),
             setup: vec![],
             measured: vec![],
             first_bytes: 0,
