@@ -5,8 +5,8 @@
 //! registers; a value worked out before a loop saves an instruction, and costs a spill where registers are
 //! few; so does a function that is inlined. All forms that small code is chosen
 //! from ([`crate::smallest`]) are tried, and the rounds unrolled, each on two short
-//! messages. The plain form is taken unless another one is faster: so code for speed is never
-//! slower than code for size.
+//! messages. The plain form is taken unless another one is faster: so code for speed is not
+//! slower than code for size, but for what short messages do not tell apart.
 //!
 //! A core that schedules at run time may gain from two blocks carried together, as one that is scheduled at
 //! compile time does; that is tried where one block's code is short. A long block fills the
