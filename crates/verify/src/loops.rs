@@ -67,7 +67,9 @@ fn overlapping(rules: &Rules, pipeline: &Pipeline) -> (u32, usize) {
     let branches = pipeline.blocks.iter().take(pipeline.through).filter(|b| asks(b)).count();
     let guards: BTreeSet<Storage> =
         pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
-    (branches.max(guards.len()) as u32, branches)
+    // A stage may have no operation of its own.
+    let under = guards.first().zip(guards.last()).map_or(0, |(first, last)| last - first + 1);
+    (under.max(branches as u32), branches)
 }
 
 /// Check that prologue, kernel and epilogue do what the loop does, for every number of turns
