@@ -4,17 +4,16 @@
 //! worked out. A comparison for equality is a term of its own, whichever way round it is asked:
 //! what the program decided by it, it decides for everyone ([`Decisions`]).
 
-use crate::terms::{Kind, Term, Terms};
+use crate::terms::{Kind, Map, Term, Terms};
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::Reg;
 use ciphermill_machine::sem::Expr;
-use std::collections::HashMap;
 
 /// What the loop's branch decides: for each comparison the turn behind which it is made, and
 /// what it gives where another turn follows.
 #[derive(Default)]
 pub(crate) struct Decisions {
-    pub turns: HashMap<Term, (u32, bool)>,
+    pub turns: Map<Term, (u32, bool)>,
 }
 
 /// What a path of execution knows of them.

@@ -9,11 +9,14 @@ use crate::code::{Arg, Fault, Inst, Storage};
 use crate::eval::{self, Decisions, Env};
 use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
-use crate::terms::{Kind, Term, Terms, words};
+use crate::terms::{Kind, Map, Term, Terms, words};
 use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
-use std::collections::HashMap;
+use smallvec::{SmallVec, smallvec};
+
+/// The key of a term while it is made.
+type Key = SmallVec<[u32; 24]>;
 
 /// A jump that a bundle begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +62,7 @@ pub(crate) struct Exec<'a> {
     pub terms: Terms,
     pub decisions: Decisions,
     /// Accesses of the program by what they read, in their order.
-    pub accesses: HashMap<Term, Vec<Known>>,
+    pub accesses: Map<Term, Vec<Known>>,
     pub frame: Frame,
     /// Accesses that could meet in a bank are not to be in one cycle.
     pub banks_apart: bool,
@@ -67,7 +70,7 @@ pub(crate) struct Exec<'a> {
 
 impl<'a> Exec<'a> {
     pub fn new(rules: &'a Rules, frame: Frame, banks_apart: bool) -> Exec<'a> {
-        let (terms, decisions, accesses) = (Terms::default(), Decisions::default(), HashMap::new());
+        let (terms, decisions, accesses) = (Terms::default(), Decisions::default(), Map::default());
         Exec { rules, terms, decisions, accesses, frame, banks_apart }
     }
 
@@ -265,7 +268,7 @@ impl<'a> Exec<'a> {
     }
 
     /// All that an instruction reads, behind the first words of a key.
-    fn inputs(&mut self, state: &State, inst: &Inst, effect: &Effect, key: &mut Vec<u32>) -> Result<(), Fault> {
+    fn inputs(&mut self, state: &State, inst: &Inst, effect: &Effect, key: &mut Key) -> Result<(), Fault> {
         for (o, arg) in inst.args.iter().enumerate() {
             match *arg {
                 Arg::Imm(v) => key.extend([v as u32, (v >> 32) as u32]),
@@ -287,7 +290,7 @@ impl<'a> Exec<'a> {
 
     /// The term of an instruction.
     fn whole(&mut self, state: &State, inst: &Inst, effect: &Effect, touched: Option<&Known>) -> Result<Term, Fault> {
-        let mut key = vec![Kind::Applied as u32, effect.meaning];
+        let mut key: Key = smallvec![Kind::Applied as u32, effect.meaning];
         if let Some(t) = touched {
             key.push(inst.space as u32);
             key.extend(words(t.follows));
@@ -298,7 +301,7 @@ impl<'a> Exec<'a> {
 
     /// What an access touches and which stores it follows.
     fn touched(&mut self, state: &State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Known, Fault> {
-        let mut key = vec![Kind::Address as u32, effect.meaning, inst.space as u32];
+        let mut key: Key = smallvec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
         let place = self.terms.of(&key);
         let known = match turn {

@@ -67,7 +67,9 @@
 //! is the second's, one turn on. Terms do not depend on values: where the step from one
 //! pass to the next gives the program's terms for a state that stands for any, it gives them for
 //! each that follows (the argument of Tristan and Leroy, whose validator compares the same
-//! three pieces). `S` is read off the code that is checked: a branch before the kernel, or a
+//! three pieces). Where one branch leaves by the same code behind every turn, as in a loop whose stages
+//! have predicates, leaving behind the first and behind the last two is enough: a turn's operations are
+//! the same whether others follow or not, and they have been run with all that follow. `S` is read off the code that is checked: a branch before the kernel, or a
 //! predicate in it, for each.
 //!
 //! # What it does not do

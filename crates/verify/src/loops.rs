@@ -60,14 +60,16 @@ struct Leaving {
 /// Turns beyond the overlapping ones that are run.
 const MORE: u32 = 2;
 
-/// Turns that overlap, as the code shows: one begins before each branch on the way to the kernel,
-/// and one stage stands under each predicate of the kernel.
-fn overlapping(rules: &Rules, pipeline: &Pipeline) -> u32 {
+/// Turns that overlap, as the code shows (one begins before each branch on the way to the kernel,
+/// and one stage stands under each predicate of the kernel), and the blocks that branch.
+fn overlapping(rules: &Rules, pipeline: &Pipeline) -> (u32, usize) {
     let asks = |b: &Block| b.bundles.iter().flatten().any(|i| rules.effect(i.instr).conditional);
     let branches = pipeline.blocks.iter().take(pipeline.through).filter(|b| asks(b)).count();
     let guards: BTreeSet<Storage> =
         pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
-    branches.max(guards.len()) as u32
+    // A stage may have no operation of its own.
+    let under = guards.first().zip(guards.last()).map_or(0, |(first, last)| last - first + 1);
+    (under.max(branches as u32), branches)
 }
 
 /// Check that prologue, kernel and epilogue do what the loop does, for every number of turns
@@ -79,7 +81,7 @@ fn overlapping(rules: &Rules, pipeline: &Pipeline) -> u32 {
 pub fn pipelined(rules: &Rules, turns: &Turns, pipeline: &Pipeline) -> Result<(), Fault> {
     let frame = Frame { stack_pointer: pipeline.stack_pointer, words: pipeline.words.clone() };
     let mut exec = Exec::new(rules, frame, pipeline.banks_apart);
-    let stages = overlapping(rules, pipeline);
+    let (stages, branches) = overlapping(rules, pipeline);
     let most = stages + MORE;
     let (leaving, effects) = sequential(&mut exec, turns, pipeline, most)?;
     let most = leaving.len() as u32;
@@ -88,14 +90,16 @@ pub fn pipelined(rules: &Rules, turns: &Turns, pipeline: &Pipeline) -> Result<()
     }
     let mut waiting = vec![(entered(&mut exec, pipeline)?, 0)];
     let mut left = BTreeSet::new();
+    // One branch leaves by the same code behind every turn: behind the first, and with all stages full.
+    let leaves = |n: u32| branches > 1 || n == 1 || n + 1 >= most;
     while let Some((state, block)) = waiting.pop() {
-        let (count, end) = follow(&mut exec, pipeline, state, block, (most, stages), &mut waiting)?;
+        let (count, end) = follow(&mut exec, pipeline, state, block, (most, stages), &leaves, &mut waiting)?;
         let told = |f: Fault| Fault(format!("with {count} turns: {f}"));
         let wanted = leaving.get(count as usize - 1).ok_or_else(|| told(Fault("the loop is not left".into())))?;
         finish(&mut exec, pipeline, end, wanted, &effects).map_err(told)?;
         left.insert(count);
     }
-    match (1..=most).find(|n| !left.contains(n)) {
+    match (1..=most).find(|n| leaves(*n) && !left.contains(n)) {
         Some(n) => Err(Fault(format!("nothing leaves the loop after {n} turns"))),
         None => Ok(()),
     }
@@ -174,6 +178,7 @@ fn follow(
     mut state: State,
     mut block: usize,
     (most, stages): (u32, u32),
+    leaves: &dyn Fn(u32) -> bool,
     waiting: &mut Vec<(State, usize)>,
 ) -> Result<(u32, State), Fault> {
     // Each turn passes the kernel once, and once for each stage that runs empty.
@@ -187,9 +192,11 @@ fn follow(
         let mut last = None;
         let left = exec.block(state, code, &what, &mut |state| {
             if state.known.followed + 1 < most {
-                let mut over = entry.clone();
-                over.known.over = true;
-                last = Some(over);
+                if leaves(state.known.followed + 1) {
+                    let mut over = entry.clone();
+                    over.known.over = true;
+                    last = Some(over);
+                }
                 state.known.followed += 1;
             } else {
                 state.known.over = true;

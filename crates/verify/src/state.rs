@@ -3,8 +3,7 @@
 use crate::access::Stored;
 use crate::code::Storage;
 use crate::eval::Known;
-use crate::terms::{Kind, Term, Terms};
-use std::collections::HashMap;
+use crate::terms::{Kind, Map, Term, Terms};
 
 /// A result under way.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +18,9 @@ pub(crate) struct State {
     /// Physical registers.
     pub registers: Vec<Term>,
     /// Virtual registers that have been written.
-    pub named: HashMap<Storage, Term>,
+    pub named: Map<Storage, Term>,
     /// Words of the frame, by their offsets from the stack pointer.
-    pub words: HashMap<i64, Term>,
+    pub words: Map<i64, Term>,
     pub pending: Vec<Pending>,
     pub now: u64,
     pub stored: Stored,
@@ -35,8 +34,8 @@ impl State {
     pub fn new(terms: &mut Terms, registers: usize) -> State {
         State {
             registers: (0..registers as u32).map(|r| terms.initial(r)).collect(),
-            named: HashMap::new(),
-            words: HashMap::new(),
+            named: Map::default(),
+            words: Map::default(),
             pending: Vec::new(),
             now: 0,
             stored: Stored::default(),

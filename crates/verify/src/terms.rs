@@ -42,7 +42,7 @@ pub enum Kind {
 /// A multiplication and a rotation for each word: keys are short, and nobody chooses them
 /// to collide.
 #[derive(Default)]
-struct Words(u64);
+pub struct Words(u64);
 
 impl Hasher for Words {
     fn finish(&self) -> u64 {
@@ -65,6 +65,9 @@ impl Hasher for Words {
         self.write_u64(word as u64);
     }
 }
+
+/// A table by numbers.
+pub type Map<K, V> = HashMap<K, V, BuildHasherDefault<Words>>;
 
 /// All terms of one check.
 #[derive(Default)]
