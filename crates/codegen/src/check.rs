@@ -57,14 +57,32 @@ pub fn check_live(nodes: &[Node], order: &[usize], live: &dyn Fn(Resource) -> bo
     if end_before != end_after {
         return Err("a register ends with another instruction's result".into());
     }
-    for i in 0..nodes.len() {
-        let barrier = nodes[i].barrier;
-        for j in i + 1..nodes.len() {
-            let apart = barrier
-                || nodes[j].barrier
-                || matches!((&nodes[i].mem, &nodes[j].mem), (Some(a), Some(b)) if a.conflicts(b));
+    let changed = |i: usize, j: usize| Err(format!("instructions {i} and {j} have changed places"));
+    // Behind a barrier, and before it, stands what stood there: all before it, by the last of them,
+    // and all behind the one before it.
+    let (mut latest, mut barrier) = (0, None);
+    for j in 0..nodes.len() {
+        if let Some(i) = barrier
+            && place[i] > place[j]
+        {
+            return changed(i, j);
+        }
+        if nodes[j].barrier {
+            if place[latest] > place[j] {
+                return changed(latest, j);
+            }
+            barrier = Some(j);
+        }
+        if place[j] > place[latest] {
+            latest = j;
+        }
+    }
+    let accesses: Vec<usize> = (0..nodes.len()).filter(|&i| nodes[i].mem.is_some()).collect();
+    for (k, &i) in accesses.iter().enumerate() {
+        for &j in &accesses[k + 1..] {
+            let apart = matches!((&nodes[i].mem, &nodes[j].mem), (Some(a), Some(b)) if a.conflicts(b));
             if apart && place[i] > place[j] {
-                return Err(format!("instructions {i} and {j} have changed places"));
+                return changed(i, j);
             }
         }
     }
