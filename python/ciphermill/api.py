@@ -62,6 +62,7 @@ def run(
     optimal: bool = False,
     exact: bool = False,
     fresh: bool = False,
+    patience: int = 1,
     cc: str = "zig",
 ) -> Measurement | Measurements:
     """Measure a cipher on a machine, as ``ciphermill run`` does.
@@ -87,6 +88,7 @@ def run(
         optimal=optimal,
         exact=exact,
         fresh=fresh,
+        patience=patience,
         cc=cc,
     )
     options.check()

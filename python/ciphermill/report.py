@@ -33,7 +33,16 @@ def title(m: Measurement) -> str:
 def sentence(m: Measurement) -> str:
     """What it costs and what limits it, in words."""
     unit = "a key set-up" if m.direction == "keysetup" else "a block"
-    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}. {m.why}"
+    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit}. {m.why}{unfinished(m)}"
+
+
+def unfinished(m: Measurement) -> str:
+    """That the search for good schedules was not over when its budget was spent, and how to go on."""
+    search = m.get("search") or {}
+    if not search.get("spent"):
+        return ""
+    more = 10 * search["patience"]
+    return f" The search for schedules was not over when its budget was spent; --patience {more} searches longer, for what may be faster."
 
 
 def details(m: Measurement) -> str:

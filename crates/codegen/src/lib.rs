@@ -135,6 +135,8 @@ pub struct Options {
     pub records: Vec<Recorded>,
     /// A longer search for schedules than usual, which are written down.
     pub search: Option<Search>,
+    /// Pipelines are searched for with so many times the usual budget; 0 is 1.
+    pub patience: u32,
 }
 
 #[derive(Debug, Error)]
@@ -176,7 +178,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let called = called(module);
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
-    let mut loops = Vec::new();
+    let (mut loops, mut searches_cut) = (Vec::new(), 0);
     for id in module.funcs.keys() {
         let func = front.func(id)?;
         let memory = select::Memory {
@@ -200,8 +202,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let (longest, unrefined) = (options.longest, options.unrefined);
             let times = if options.exact.is_some() { PATIENT } else { 1 };
             let search = options.search.unwrap_or(Search { times, round: 0 });
-            let effort = vliw::kernel::Effort { thorough, longest, unrefined, search };
-            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?
+            let patience = options.patience.max(1);
+            let effort = vliw::kernel::Effort { thorough, longest, unrefined, search, patience };
+            let found = vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?;
+            searches_cut += found.cut;
+            found.kernels
         } else {
             Vec::new()
         };
@@ -261,6 +266,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         arg_overflow: front.overflow,
         global_regs,
         loops,
+        searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
         records: records.new.unwrap_or_default(),
     })

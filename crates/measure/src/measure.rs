@@ -7,7 +7,7 @@ use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind, open};
-use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance};
+use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, Provenance, Searched};
 use crate::pipeline;
 use crate::plan::{self, Plan, Work};
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
@@ -165,6 +165,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
         breakdown: counted.map_or_else(|| breakdown(whole), core::breakdown),
         bounds,
         loops: loops(program, whole),
+        search: Searched { patience: request.patience, spent: chosen.cut },
         pipeline,
         bottleneck: limit.word,
         why: limit.why,
@@ -337,7 +338,8 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
     let exact = if request.exact.is_some() { " exact" } else { "" };
     let small = if request.optimise == Goal::Size { " size" } else { "" };
     let fixed = if request.fixed { " static" } else { "" };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}", request.level);
+    let patience = if request.patience > 1 { format!(" patience={}", request.patience) } else { String::new() };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}{patience}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

@@ -77,6 +77,8 @@ pub struct Measurement {
     pub bounds: Bounds,
     /// Software-pipelined loops of the functions that ran.
     pub loops: Vec<Loop>,
+    /// How long good forms and schedules were searched for.
+    pub search: Searched,
     /// The micro-operations that the request's `trace` named, in program order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Vec<Stages>>,
@@ -202,6 +204,15 @@ pub struct Loop {
     pub recorded: bool,
     /// What an exact scheduler was asked, and its word.
     pub asked: Vec<Question>,
+}
+
+/// A search of limited length: the best that it found is what is measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Searched {
+    /// Its budget, as a multiple of the usual one.
+    pub patience: u32,
+    /// The budget was spent before all was tried: with more patience it may get faster.
+    pub spent: bool,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

@@ -327,6 +327,7 @@ mod tests {
             arg_overflow: 16,
             global_regs: vec![],
             loops: vec![],
+            searches_cut: 0,
             problems: vec![],
             records: vec![],
         }

@@ -136,6 +136,8 @@ pub struct Program {
     pub global_regs: Vec<(Reg, u64)>,
     /// Software-pipelined loops, with the function each stands in.
     pub loops: Vec<PipelinedLoop>,
+    /// Loops whose search for a schedule came to the end of its budget.
+    pub searches_cut: u32,
     /// The same loops as problems for an exact scheduler, where that was asked.
     pub problems: Vec<exact::LoopProblem>,
     /// And their schedules to be kept, where a longer search than usual was asked.

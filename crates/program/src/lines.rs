@@ -29,6 +29,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         arg_overflow: 32,
         global_regs: vec![],
         loops: vec![],
+        searches_cut: 0,
         problems: vec![],
         records: vec![],
     }
