@@ -64,6 +64,7 @@ def run(
     optimal: bool = False,
     exact: bool = False,
     fresh: bool = False,
+    patience: int = 1,
     cc: str = "zig",
 ) -> Measurement | Measurements:
     """Measure a cipher on a machine, as ``ciphermill run`` does.
@@ -91,6 +92,7 @@ def run(
         optimal=optimal,
         exact=exact,
         fresh=fresh,
+        patience=patience,
         cc=cc,
     )
     options.check()

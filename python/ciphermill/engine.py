@@ -34,6 +34,8 @@ LARGEST = 2**32 - 1
 
 #: The largest limit on a run's steps that the core is given.
 MOST_STEPS = 2**63 - 1
+#: Times that a search may be longer than usual: hours.
+MOST_PATIENCE = 1000
 
 #: Instructions of one trace: more than a viewer is opened for.
 MOST_TRACED = 1_000_000
@@ -62,13 +64,15 @@ class Options:
     exact: bool = False
     #: Schedules are searched for, not taken from those that are kept.
     fresh: bool = False
+    #: Schedules are searched for with so many times the usual budget.
+    patience: int = 1
     #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
     trace: Mapping[str, int | None] | None = None
     cc: str = "zig"
 
     def __post_init__(self) -> None:
         """What Python can read as a number or as yes or no, numpy's for instance, becomes one."""
-        for name in ("key_bits", "bytes", "limit", "jam"):
+        for name in ("key_bits", "bytes", "limit", "jam", "patience"):
             object.__setattr__(self, name, _number(name, getattr(self, name)))
         for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact", "fresh"):
             object.__setattr__(self, name, _yes_or_no(name, getattr(self, name)))
@@ -84,6 +88,8 @@ class Options:
                 wrong = "a negative number" if number < 0 else "too large a number"
                 raise _core.InputError(f"{option} {number}: {wrong}; leave {option} out for the usual one")
         check_limit(self.limit)
+        if not 1 <= self.patience <= MOST_PATIENCE:
+            raise _core.InputError(f"--patience {self.patience}: a search of so many times the usual length, 1 to {MOST_PATIENCE}")
         if self.optimise not in GOALS:
             raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
@@ -289,6 +295,7 @@ def request(
         "exact": exact,
         "schedules": [] if options.fresh else schedules.known(machine),
         "search": search,
+        "patience": options.patience,
         "trace": options.trace,
         "whole": options.exact,
         "vectors": verdict(module, direction, key_bits, options.limit) if judged else None,

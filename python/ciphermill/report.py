@@ -43,7 +43,7 @@ def units(measurements: Iterable[Mapping[str, Any]]) -> str:
 
 def sentence(m: Measurement) -> str:
     """What it costs and what limits it, in words."""
-    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit(m)}{kept(m)}. {m.why}"
+    return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit(m)}{kept(m)}. {m.why}{unfinished(m)}"
 
 
 def kept(m: Measurement) -> str:
@@ -55,6 +55,15 @@ def kept(m: Measurement) -> str:
     if recorded == len(loops) == 1:
         return " with a kept schedule for its main loop"
     return f" with {'a kept schedule' if recorded == 1 else 'kept schedules'} for {recorded} of its {len(loops)} pipelined loops"
+
+
+def unfinished(m: Measurement) -> str:
+    """That the search for good schedules was not over when its budget was spent, and how to go on."""
+    search = m.get("search") or {}
+    if not search.get("spent"):
+        return ""
+    more = 10 * search["patience"]
+    return f" The search for schedules was not over when its budget was spent; --patience {more} searches longer, for what may be faster."
 
 
 def details(m: Measurement) -> str:

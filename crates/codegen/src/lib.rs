@@ -142,6 +142,8 @@ pub struct Options {
     pub search: Option<Search>,
     /// Every schedule that is checked is also put here.
     pub witness: Option<verified::Witness>,
+    /// Pipelines are searched for with so many times the usual budget; 0 is 1.
+    pub patience: u32,
 }
 
 #[derive(Debug, Error)]
@@ -183,7 +185,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let called = called(module);
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
-    let mut loops = Vec::new();
+    let (mut loops, mut searches_cut) = (Vec::new(), 0);
     let mut plain_loops = Vec::new();
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
@@ -209,8 +211,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let (longest, unrefined) = (options.longest, options.unrefined);
             let times = if options.exact.is_some() { PATIENT } else { 1 };
             let search = options.search.unwrap_or(Search { times, round: 0 });
-            let effort = vliw::kernel::Effort { thorough, longest, unrefined, search };
-            vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?
+            let patience = options.patience.max(1);
+            let effort = vliw::kernel::Effort { thorough, longest, unrefined, search, patience };
+            let found = vliw::kernel::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?;
+            searches_cut += found.cut;
+            (found.kernels, found.refused)
         } else {
             Default::default()
         };
@@ -281,6 +286,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         global_regs,
         loops,
         plain_loops,
+        searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
         records: records.new.unwrap_or_default(),
     })

@@ -86,7 +86,8 @@ fn edges(nodes: &[Node]) -> Edges {
             }
         }
         if n.barrier {
-            (0..i).for_each(|from| add(from, 0));
+            // What stands before the last one waits for that already.
+            (fence.unwrap_or(0)..i).for_each(|from| add(from, 0));
         } else if let Some(f) = fence {
             add(f, 0);
         }

@@ -20,8 +20,12 @@ use std::ops::Range;
 /// results compute: the number of the template and what its operands are.
 pub fn together(func: &Func, matcher: &Matcher, insts: &[Inst], fold: Fold<'_>) -> HashMap<Inst, (usize, Binds)> {
     let mut found = HashMap::new();
+    if matcher.several.is_empty() {
+        return found;
+    }
+    let place: HashMap<Inst, usize> = insts.iter().enumerate().map(|(n, &i)| (i, n)).collect();
     for group in &matcher.several {
-        let mut search = Search { func, matcher, insts, fold, group, taken: HashSet::new() };
+        let mut search = Search { func, matcher, insts, place: &place, fold, group, taken: HashSet::new() };
         for &inst in insts {
             let Some((values, binds)) = search.from(inst) else { continue };
             search.taken.extend(values.iter().flatten().map(|v| v.0));
@@ -40,6 +44,8 @@ struct Search<'a> {
     func: &'a Func,
     matcher: &'a Matcher,
     insts: &'a [Inst],
+    /// Where each of them stands.
+    place: &'a HashMap<Inst, usize>,
     fold: Fold<'a>,
     /// Numbers of the templates of each result of the instruction.
     group: &'a [Range<usize>],
@@ -101,7 +107,7 @@ impl Search<'_> {
 
     /// Are all sources there before the first of the results is made?
     fn ready(&self, values: &Values, binds: &Binds) -> bool {
-        let place: HashMap<Inst, usize> = self.insts.iter().enumerate().map(|(n, &i)| (i, n)).collect();
+        let place = self.place;
         let first = values.iter().flatten().map(|v| place[&v.0]).min();
         binds.iter().flatten().all(|b| match b {
             Bind::Val(v) => {

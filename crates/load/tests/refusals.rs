@@ -46,7 +46,7 @@ fn a_floating_point_variable_is_told_by_the_operator_that_needs_it() {
     let text = "(module (func $mix (param i32) (local f64) (local.set 1 (f64.convert_i32_u (local.get 0)))))";
     assert_eq!(
         refusal(text),
-        "function \"mix\" at offset 0x20: f64.convert_i32_u is a floating-point operator; ciphermill takes integer code only"
+        "function \"mix\" at offset 0x1c: f64.convert_i32_u is a floating-point operator; ciphermill takes integer code only"
     );
 }
 

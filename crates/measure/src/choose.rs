@@ -24,6 +24,7 @@ use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
 use ciphermill_program::{PipelinedLoop, Program};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Builder;
 
 /// Blocks that are tried together when the user does not say how many.
@@ -51,6 +52,8 @@ pub struct Chosen {
     pub context_at: Option<(u32, u32)>,
     /// What the module states of alignment and is not so.
     pub misaligned: Option<Wrong>,
+    /// The search for this form, or for another that was tried, came to the end of its budget.
+    pub cut: bool,
 }
 
 /// Choose and compile.
@@ -85,7 +88,7 @@ pub fn choose(
     let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        Ok(Chosen { program, jam: 1, unroll: 1, form: PLAIN, context_at, misaligned: misaligned.cloned() })
+        Ok(Chosen { cut: program.searches_cut > 0, program, jam: 1, unroll: 1, form: PLAIN, context_at, misaligned: misaligned.cloned() })
     };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let small = request.optimise == Goal::Size;
@@ -111,7 +114,7 @@ pub fn choose(
         let how = How { form: Some(&form), lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
         let form = FormOf { unrolled: true, jam, throughput };
-        Ok(Chosen { program, jam, unroll: rounds, form, context_at, misaligned: misaligned.cloned() })
+        Ok(Chosen { cut: program.searches_cut > 0, program, jam, unroll: rounds, form, context_at, misaligned: misaligned.cloned() })
     };
     if let Some(first) = first {
         let make = |way: Way| match way {
@@ -138,8 +141,10 @@ pub fn choose(
     // over rounds: these are compared by what a search finds at once, and by how far that is
     // from the bound. Only the last form is made with all effort.
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
+    let cut = AtomicBool::new(false);
     let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
         let chosen = make(form, effort)?;
+        cut.fetch_or(chosen.cut, Ordering::Relaxed);
         let cycles = cycles(&chosen)?;
         Ok((if effort == Effort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
@@ -182,8 +187,8 @@ pub fn choose(
         let forms: Vec<_> = others.collect();
         best.extend(together(&forms, Effort::Full, attempt)?);
     }
-    let best = least(best);
-    best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no form of the code was tried"))
+    let best = least(best).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
+    best.ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }
 
 /// Steady-state cycles of a form, or what they are expected to become, and the form.

@@ -9,7 +9,7 @@ use crate::error::MeasureError;
 use crate::hints;
 use crate::interface::{Interface, Kind, open};
 use crate::leaks;
-use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance};
+use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
 use crate::pipeline;
 use crate::pipelining;
 use crate::plan::{self, Plan, Work};
@@ -175,6 +175,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         bounds,
         loops: loops(program, whole),
         loops_not_pipelined: not_pipelined(program, whole),
+        search: Searched { patience: request.patience, spent: chosen.cut },
         pipeline,
         constant_time: leaks.constant_time(),
         leaks,
@@ -339,7 +340,8 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
     let fixed = if request.fixed { " static" } else { "" };
     // How long it could have taken changes nothing in what it took.
     let work = Work { limit: None, ..*work };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}", request.level);
+    let patience = if request.patience > 1 { format!(" patience={}", request.patience) } else { String::new() };
+    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}{patience}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

@@ -93,6 +93,8 @@ pub struct Measurement {
     pub loops: Vec<Loop>,
     /// Their other loops, and why these are not.
     pub loops_not_pipelined: Vec<NotPipelined>,
+    /// How long good forms and schedules were searched for.
+    pub search: Searched,
     /// The micro-operations that the request's `trace` named, in program order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<Vec<Stages>>,
@@ -265,6 +267,15 @@ pub struct NotPipelined {
     /// `machine`, `level`, `size`, `calls`, `inner_loop`, `blocks`, `form` or `no_schedule`.
     pub reason: &'static str,
     pub why: String,
+}
+
+/// A search of limited length: the best that it found is what is measured.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Searched {
+    /// Its budget, as a multiple of the usual one.
+    pub patience: u32,
+    /// The budget was spent before all was tried: with more patience it may get faster.
+    pub spent: bool,
 }
 
 /// Where the numbers come from, and what is needed to get them again.

@@ -121,6 +121,8 @@ pub struct How<'a> {
     pub records: &'a [Recorded],
     /// A longer search for others, to be written down.
     pub search: Option<Search>,
+    /// So many times the usual budget of a search.
+    pub patience: u32,
     /// What is left undone for the sake of small code; None: nothing.
     pub lean: Option<Lean>,
     /// How long is searched for good schedules.
@@ -132,9 +134,9 @@ pub struct How<'a> {
 impl How<'_> {
     /// As a request has it, in the plainest form.
     pub fn of(request: &Request) -> How<'_> {
-        let Request { level, aligned, search, schedules: records, constant_time: straight_selects, .. } = request;
+        let Request { level, aligned, search, patience, schedules: records, constant_time: straight_selects, .. } = request;
         let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
-        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), lean: None, effort: Effort::Full, straight_selects: *straight_selects }
+        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), patience: *patience, lean: None, effort: Effort::Full, straight_selects: *straight_selects }
     }
 }
 
@@ -250,6 +252,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         records: how.records.to_vec(),
         search: how.search,
         witness: None,
+        patience: how.patience,
         placed_params: Vec::new(),
     }
 }

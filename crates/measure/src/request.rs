@@ -139,6 +139,9 @@ pub struct Request {
     /// A longer search for schedules than usual, which are written down.
     #[serde(default)]
     pub search: Option<Search>,
+    /// Good forms and schedules are searched for with so many times the usual budget.
+    #[serde(default = "once")]
+    pub patience: u32,
     /// Micro-operations wanted one by one, where the core schedules at run time.
     #[serde(default)]
     pub trace: Option<Trace>,
@@ -213,6 +216,10 @@ pub struct Exact {
 
 fn believed() -> bool {
     true
+}
+
+fn once() -> u32 {
+    1
 }
 
 fn full() -> u8 {

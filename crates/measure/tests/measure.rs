@@ -85,6 +85,7 @@ fn request(machine_name: &str) -> Request {
         trace: None,
         schedules: vec![],
         search: None,
+        patience: 1,
     }
 }
 
@@ -171,7 +172,10 @@ fn a_trap_is_the_modules_fault() {
         ("(call $round (local.get $ctx) (local.get $x))", "calls nested too deep (endless recursion?)"),
     ];
     for (round, what) in traps {
-        let Err(MeasureError::Module(placed)) = measure(&cipher(round), &request("rv32")) else { panic!("{round}") };
+        let placed = match measure(&cipher(round), &request("rv32")) {
+            Err(MeasureError::Module(placed)) => placed,
+            other => panic!("{round}: {other:?}"),
+        };
         assert_eq!(placed.what, format!("{what}, when cm_encrypt_blocks ran on the reference interpreter"));
         let functions: Vec<&str> = placed.places.iter().map(|place| place.function.as_str()).collect();
         assert!(functions.starts_with(&["round"]), "{round}: {functions:?}");
@@ -189,7 +193,7 @@ fn a_cipher_that_never_returns() {
             Direction::Encrypt => cipher("(loop $l (br $l)) unreachable"),
             _ => wat::parse_str(text(XOR).replace("(param i32)\n", "(param i32) (loop $l (br $l))\n")).unwrap(),
         };
-        let message = refused(&endless, &Request { direction, ..request("rv32") });
+        let message = refused(&endless, &Request { direction, bytes: None, ..request("rv32") });
         assert!(message.contains(" stopped on the reference interpreter: the limit of 1,000,"), "{message}");
         assert!(message.contains(" --limit 1000"), "{message}");
     }

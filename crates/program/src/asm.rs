@@ -328,6 +328,7 @@ mod tests {
             global_regs: vec![],
             loops: vec![],
             plain_loops: vec![],
+            searches_cut: 0,
             problems: vec![],
             records: vec![],
         }

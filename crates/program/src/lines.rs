@@ -30,6 +30,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         global_regs: vec![],
         loops: vec![],
         plain_loops: vec![],
+        searches_cut: 0,
         problems: vec![],
         records: vec![],
     }

@@ -8,7 +8,7 @@ import typer
 
 from .. import completion
 from .options import (
-    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, Machine, Optimise, Parquet, Set, Static, Tolerance, Unrolled,
+    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, Machine, Optimise, Parquet, Patience, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, machines_of, split,
 )  # fmt: skip
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
@@ -41,6 +41,7 @@ def run(
     optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
     fresh: Fresh = False,
+    patience: Patience = 1,
     cc: Compiler = "zig",
     baseline: Baseline = None,
     tolerance: Tolerance = [],
@@ -59,7 +60,7 @@ def run(
     check(json, csv, parquet)
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, fresh=fresh, cc=cc,
+        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, fresh=fresh, patience=patience, cc=cc,
     )  # fmt: skip
     options.check()
     writable(benchmark, "--benchmark-json")

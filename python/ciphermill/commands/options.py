@@ -70,6 +70,9 @@ Static = Annotated[
 Fresh = Annotated[
     bool, typer.Option("--fresh", help="Search for schedules anew; take none that `tune` has kept.")
 ]
+Patience = Annotated[
+    int, typer.Option("--patience", metavar="N", help="Search for good schedules with so many times the usual budget.")
+]
 CipherName = Annotated[
     str,
     typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, OneMachine, Optimise, Parquet, Set, Static, Unrolled, Variant,
+    Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, OneMachine, Optimise, Parquet, Patience, Set, Static, Unrolled, Variant,
     With, Without, split,
 )  # fmt: skip
 from .output import check, emit, say, unverified, writable
@@ -32,6 +32,7 @@ def explain(
     without: Without = [],
     set: Set = [],
     fresh: Fresh = False,
+    patience: Patience = 1,
     cc: Compiler = "zig",
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")] = None,
     json: Json = False,
@@ -47,7 +48,7 @@ def explain(
     writable(html, "--html")
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, fresh=fresh, cc=cc,
+        without=split(without), set=set, fresh=fresh, patience=patience, cc=cc,
     )  # fmt: skip
     with waiting("measuring"):
         module = engine.module(manifest.find(cipher), variant, cc)
@@ -90,6 +91,7 @@ def asm(
     without: Without = [],
     set: Set = [],
     fresh: Fresh = False,
+    patience: Patience = 1,
     cc: Compiler = "zig",
 ) -> None:
     """Print the whole program as assembly for the machine's own assembler.
@@ -104,7 +106,7 @@ def asm(
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, fresh=fresh,
+        without=split(without), set=set, fresh=fresh, patience=patience,
     )  # fmt: skip
     writable(out, "-o")
     with waiting("compiling"):

@@ -25,7 +25,9 @@ use crate::vliw::kernel;
 use crate::vliw::sides::{Sided, settle};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, Reg, UnitId};
 use ciphermill_program::{Block, Bundle, Inst, Operand};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 
 /// What one cycle's instructions occupy.
 #[derive(Clone, Default)]
@@ -322,33 +324,55 @@ fn list(
     }
     let mut earliest = vec![0u32; n];
     let mut issue = vec![0u32; n];
-    let mut waiting: Vec<usize> = (0..n).filter(|&i| preds[i] == 0 && Some(i) != last).collect();
+    // Those that nothing holds back but their cycle, and those that could issue now.
+    let key = |i: usize| (Reverse(height[i]), i);
+    let mut later: BinaryHeap<Reverse<(u32, usize)>> =
+        (0..n).filter(|&i| preds[i] == 0 && Some(i) != last).map(|i| Reverse((0, i))).collect();
+    let mut ready: BTreeSet<(Reverse<u32>, usize)> = BTreeSet::new();
     let mut left = n - usize::from(last.is_some());
     let (mut rows, mut cycle): (Vec<Row>, u32) = (Vec::new(), 0);
+    let most = match at_once {
+        0 => usize::from(machine.issue.width),
+        most => most.min(usize::from(machine.issue.width)),
+    };
     while left > 0 {
-        rows.push(Row::default());
-        // Zero-cycle edges let a successor follow in the same cycle.
-        loop {
-            waiting.sort_by_key(|&i| (std::cmp::Reverse(height[i]), i));
-            let row = &mut rows[cycle as usize];
-            if at_once > 0 && row.insts.len() >= at_once {
-                break;
-            }
-            let placed = waiting
-                .iter()
-                .position(|&i| earliest[i] <= cycle && row.place(machine, &insts[i]));
-            let Some(at) = placed else { break };
-            let i = waiting.remove(at);
+        let mut row = Row::default();
+        while let Some(&Reverse((at, i))) = later.peek()
+            && at <= cycle
+        {
+            later.pop();
+            ready.insert(key(i));
+        }
+        // What does not fit into a row will not when more stands in it: nobody is asked twice,
+        // but for those behind one that has only now become ready: zero-cycle edges let a
+        // successor follow in the same cycle.
+        let mut from = Included((Reverse(u32::MAX), 0));
+        while row.insts.len() < most {
+            let mut rest = ready.range((from, Unbounded));
+            let Some(&placed) = rest.find(|r| row.place(machine, &insts[r.1])) else { break };
+            ready.remove(&placed);
+            let i = placed.1;
+            from = Excluded(placed);
             issue[i] = cycle;
             left -= 1;
             for &(s, cycles) in &succs[i] {
                 preds[s] -= 1;
                 earliest[s] = earliest[s].max(cycle + cycles);
                 if preds[s] == 0 && Some(s) != last {
-                    waiting.push(s);
+                    if earliest[s] > cycle {
+                        later.push(Reverse((earliest[s], s)));
+                    } else {
+                        ready.insert(key(s));
+                        if let Excluded(at) | Included(at) = from
+                            && key(s) < at
+                        {
+                            from = Included(key(s));
+                        }
+                    }
                 }
             }
         }
+        rows.push(row);
         cycle += 1;
     }
     (rows, issue)

@@ -16,6 +16,7 @@ use super::modulo::Schedule;
 use super::place::{Ops, Sides};
 use crate::vcode::VReg;
 use ciphermill_machine::{Machine, Reg};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Places at which the circle is cut open before colouring is given up; and before it is, where
@@ -56,6 +57,17 @@ pub struct Short {
 /// Registers, or which side has too few. `allocatable` are those that values
 /// may come and go in.
 pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[Reg]) -> Result<Assignment, Short> {
+    color_counted(sides, ops, schedule, allocatable, &Cell::new(0))
+}
+
+/// The same; `looked` grows by the registers that were asked whether they are free.
+pub fn color_counted(
+    sides: &Sides<'_>,
+    ops: &Ops,
+    schedule: &Schedule,
+    allocatable: &[Reg],
+    looked: &Cell<usize>,
+) -> Result<Assignment, Short> {
     let machine = sides.machine;
     let ii = schedule.ii;
     let mut out = Assignment { result: vec![None; ops.ops.len()], outside: BTreeMap::new() };
@@ -74,7 +86,7 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
     for ((side, list), mine) in certain {
         let pool: Vec<Reg> = list.iter().copied().filter(|r| sides.pool[side].contains(r)).collect();
         let live = crowd(&mine, ii);
-        let all = Asked { webs: &mine, pool: &pool, allocatable, before: &rows, ii };
+        let all = Asked::new(&mine, &pool, allocatable, &rows, ii, looked);
         let Some(found) = all.color(&live) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
         for (web, r) in mine.iter().zip(found) {
             take(&mut rows, r, web, ii);
@@ -102,7 +114,7 @@ pub fn color(sides: &Sides<'_>, ops: &Ops, schedule: &Schedule, allocatable: &[R
             let over = |(c, n): (usize, &usize)| Some((c, (n + taken[c]).checked_sub(pool.len() + 1)? as i64 + 1));
             return Err(Short { side, by: most - pool.len(), rows: live.iter().enumerate().filter_map(over).collect() });
         }
-        let all = Asked { webs: &mine, pool: &pool, allocatable, before: &rows, ii };
+        let all = Asked::new(&mine, &pool, allocatable, &rows, ii, looked);
         let Some(found) = all.color(&live) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
         for (web, r) in mine.iter().zip(found) {
             web.members.iter().for_each(|&m| out.result[m] = Some(r));
@@ -280,14 +292,33 @@ fn take(rows: &mut Rows, r: Reg, web: &Web, ii: i64) {
 struct Asked<'a> {
     webs: &'a [&'a Web],
     pool: &'a [Reg],
-    /// Those that values may come and go in.
-    allocatable: &'a [Reg],
+    /// Of these, those that values may come and go in.
+    known: Vec<bool>,
     /// What is taken already.
     before: &'a Rows,
     ii: i64,
+    /// Registers that were asked whether they are free.
+    looked: &'a Cell<usize>,
 }
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
+    fn new(
+        webs: &'a [&'a Web],
+        pool: &'a [Reg],
+        allocatable: &[Reg],
+        before: &'a Rows,
+        ii: i64,
+        looked: &'a Cell<usize>,
+    ) -> Asked<'a> {
+        let known = pool.iter().map(|r| allocatable.contains(r)).collect();
+        Asked { webs, pool, known, before, ii, looked }
+    }
+
+    /// The registers, and whether values may come and go in them.
+    fn registers(&self) -> impl Iterator<Item = (Reg, bool)> {
+        self.pool.iter().copied().zip(self.known.iter().copied())
+    }
+
     /// A register for each web; so many are alive in each cycle.
     fn color(&self, live: &[usize]) -> Option<Vec<Reg>> {
         // Where the fewest values lie across the cut, colouring is nearest to
@@ -304,7 +335,8 @@ impl Asked<'_> {
     /// across the cut first. Of the registers that are free the one that has been
     /// so for the shortest time is taken.
     fn open_at(&self, cut: i64, give_way: bool) -> Option<Vec<Reg>> {
-        let Asked { webs, ii, .. } = *self;
+        let Asked { webs, ii, .. } = self;
+        let ii = *ii;
         let mut rows = self.before.clone();
         let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
         let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
@@ -330,9 +362,9 @@ impl Asked<'_> {
     /// Of the registers that are free for a web the one that has been so for the shortest time.
     fn shortest_idle(&self, rows: &Rows, web: &Web, from: i64) -> Option<Reg> {
         let idle = |r: Reg| rows[usize::from(r.0)].as_ref().map_or(self.ii, |row| row.idle_before(from));
-        let all = self.pool.iter().map(|&r| (r, self.allocatable.contains(&r)));
+        self.looked.set(self.looked.get() + self.pool.len());
         let fits = |x: &(Reg, bool)| (!web.interface || x.1) && free(rows, x.0, web);
-        Some(all.filter(fits).min_by_key(|&(r, known)| (idle(r), known, r.0))?.0)
+        Some(self.registers().filter(fits).min_by_key(|&(r, known)| (idle(r), known, r.0))?.0)
     }
 
     /// A web for which no register is free takes one from a few others, each of which then finds
@@ -342,7 +374,8 @@ impl Asked<'_> {
         let mut own = Circle::new(self.ii);
         web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
         let meets = |j: usize| self.webs[j].arcs.iter().any(|&(start, len)| !own.empty(start, len));
-        self.pool.iter().filter(|r| !web.interface || self.allocatable.contains(r)).find_map(|&r| {
+        self.registers().filter(|x| !web.interface || x.1).find_map(|(r, _)| {
+            self.looked.set(self.looked.get() + rows.len() + out.len() / 8);
             let holders = (0..out.len()).filter(|&j| out[j] == Some(r));
             let (gone, stay): (Vec<usize>, Vec<usize>) = holders.partition(|&j| meets(j));
             let (mut rows, mut out) = (rows.clone(), out.to_vec());
@@ -368,6 +401,7 @@ impl Asked<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Asked, Circle, Web};
+    use std::cell::Cell;
     use ciphermill_machine::Reg;
 
     fn web(arcs: &[(i64, i64)]) -> Web {
@@ -383,7 +417,7 @@ mod tests {
         }
         let webs: Vec<&Web> = webs.iter().collect();
         let pool = [Reg(0), Reg(1)];
-        Asked { webs: &webs, pool: &pool, allocatable, before: &before, ii: 8 }.open_at(0, give_way)
+        Asked::new(&webs, &pool, allocatable, &before, 8, &Cell::new(0)).open_at(0, give_way)
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! registers, the machine and the records alone: looking it up changes how long a compilation
 //! takes, never its result.
 
-use super::{Effort, Found as Start, Kernel};
+use super::{Effort, Found as Start, Searched as Found};
 use super::body::Body;
 use super::narrower::Room;
 use super::place::Sides;
@@ -21,7 +21,6 @@ use std::sync::Mutex;
 const MOST: usize = 128;
 
 type Key = (u64, u64);
-type Found = Option<(Kernel, Body)>;
 
 /// What was found or asked for lately, and before that.
 type Generations = (BTreeMap<Key, Found>, BTreeMap<Key, Found>);
@@ -73,7 +72,7 @@ impl Remembered {
     ///
     /// # Errors
     /// As `search`.
-    pub fn or<E>(&self, room: &Room, search: impl FnOnce() -> Result<Found, E>) -> Result<Found, E> {
+    pub(super) fn or<E>(&self, room: &Room, search: impl FnOnce() -> Result<Found, E>) -> Result<Found, E> {
         let key = key(&(self.key, room));
         if let Some(known) = self.known(key) {
             return Ok(known);

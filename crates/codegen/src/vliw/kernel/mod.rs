@@ -111,6 +111,8 @@ const QUICK: i64 = 4_000_000;
 const DIVIDED: i64 = 2_000_000;
 /// Loops of more instructions may be worth values in the frame.
 const LARGE: usize = 200;
+/// Registers that are asked whether they are free in the time that looking at an operation takes.
+const LOOKS: usize = 64;
 /// Seeds of a search.
 const ROUND: u64 = 1_000;
 /// So many times as long is searched where an exact scheduler is asked afterwards.
@@ -127,6 +129,8 @@ pub struct Effort {
     pub unrefined: bool,
     /// How what is found is shortened.
     pub search: Search,
+    /// So many times the usual budget.
+    pub patience: u32,
 }
 
 /// How schedules are shortened by chance.
@@ -152,7 +156,7 @@ impl Search {
 
 impl Effort {
     fn quick() -> Effort {
-        Effort { thorough: false, longest: false, unrefined: false, search: Search { times: 1, round: 0 } }
+        Effort { thorough: false, longest: false, unrefined: false, search: Search { times: 1, round: 0 }, patience: 1 }
     }
 }
 
@@ -229,6 +233,16 @@ pub struct Records<'a> {
     pub new: Option<Vec<Recorded>>,
 }
 
+/// What was made of a function's loops.
+#[derive(Default)]
+pub struct Pipelined {
+    pub kernels: Vec<Kernel>,
+    /// The other loops, and why they are not.
+    pub refused: Refused,
+    /// Loops whose search came to the end of its budget.
+    pub cut: u32,
+}
+
 /// Find the loops of a function that can be pipelined and replace each by a
 /// pseudo-instruction. The others that might have been are returned with the reason why not.
 #[expect(clippy::too_many_arguments)]
@@ -241,7 +255,7 @@ pub fn pipeline(
     memo: &OnceCell<Memo>,
     records: &mut Records<'_>,
     mut exchange: Option<&mut Exchange>,
-) -> Result<(Vec<Kernel>, Refused), CompileError> {
+) -> Result<Pipelined, CompileError> {
     let mut free: Vec<Reg> = registers.allocatable.iter().chain(&machine.abi.scratch).copied().collect();
     // Meanwhile the return address waits in the frame.
     let file = |r: &Reg| machine.regs[usize::from(r.0)].file;
@@ -250,13 +264,14 @@ pub fn pipeline(
     let sides = Sides::new(machine, &free);
     let mut kernels: Vec<Kernel> = Vec::new();
     let mut refused = Refused::new();
+    let mut cut = 0;
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
     // Replacing a loop may take a block away: look again after each.
     let mut tried = std::collections::BTreeSet::new();
     loop {
         let next = body::candidates(func).into_iter().find(|c| !tried.contains(&name(func, c)));
-        let Some(c) = next else { return Ok((kernels, refused)) };
+        let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
         let long = !effort.longest || sides.files.len() < 2 || 4 * length(func, &c) >= 3 * longest;
         let effort = if long && effort.thorough { Effort { longest: false, ..effort } } else { Effort::quick() };
@@ -278,8 +293,9 @@ pub fn pipeline(
         let mut found = None;
         for body in hoisted.into_iter().chain([body]) {
             let asked = Asked { body: &body, sides: &sides, registers, kept: kept(&kernels), effort, records: records.known };
-            let kernel = narrower::pipeline(asked, memo)?;
-            if let Some((kernel, own)) = kernel {
+            let searched = narrower::pipeline(asked, memo)?;
+            cut += u32::from(searched.cut && effort.thorough);
+            if let Some((kernel, own)) = searched.found {
                 found = Some((kernel, own, body));
                 break;
             }
@@ -334,19 +350,34 @@ struct Asked<'a> {
     records: &'a [Recorded],
 }
 
+/// What came of a search.
+#[derive(Clone, Debug)]
+struct Searched {
+    found: Option<(Kernel, Body)>,
+    /// The budget was spent before all was tried.
+    cut: bool,
+    /// What was spent of it.
+    used: i64,
+}
+
 /// The shortest pipeline that is found on a machine.
-fn shortest(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel, Body)>, CompileError> {
+fn shortest(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, effort, .. } = asked;
-    let Some(kernel) = rotating::pipeline(body, sides, registers, effort.thorough)? else {
-        return best(asked, remembered);
+    let budget = rotating::WORK * i64::from(effort.patience);
+    let work = Cell::new(budget);
+    let Some(kernel) = rotating::pipeline(body, sides, registers, effort.thorough, &work)? else {
+        let other = best(asked, remembered)?;
+        let used = other.used + (budget - work.get()) / rotating::LOOKS;
+        return Ok(Searched { cut: other.cut || work.get() <= 0, used, ..other });
     };
     // Where many values live at once, counting registers while operations are
     // placed may do better.
     let bound = kernel.res_mii.max(kernel.rec_mii);
     let quick = Asked { effort: Effort::quick(), ..asked };
-    let other = if kernel.schedule.ii > bound { best(quick, &|search| search())? } else { None };
-    let better = other.filter(|o| o.0.schedule.ii < kernel.schedule.ii);
-    Ok(Some(better.unwrap_or_else(|| (kernel, body.clone()))))
+    let other = if kernel.schedule.ii > bound { Some(best(quick, &|search| search())?) } else { None };
+    let used = other.as_ref().map_or(0, |o| o.used) + (budget - work.get()) / rotating::LOOKS;
+    let better = other.and_then(|o| o.found).filter(|o| o.0.schedule.ii < kernel.schedule.ii);
+    Ok(Searched { found: Some(better.unwrap_or_else(|| (kernel, body.clone()))), cut: work.get() <= 0, used })
 }
 
 /// Words of the frame that the loops so far use.
@@ -360,7 +391,7 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
 }
 
 /// The shortest pipeline whose values have one register each.
-fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel, Body)>, CompileError> {
+fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, records } = asked;
     let thorough = effort.thorough;
     let (res_mii, rec_mii) = graph::lower(sides, body)?;
@@ -369,8 +400,10 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
         (true, _) => WORK,
         (false, _) => QUICK,
     };
+    let work = work * i64::from(effort.patience);
     let loops = Loops { sides, registers, search: effort.search, records, work: Cell::new(work) };
     let mut search = || Ok((loops.starts(body, kept, res_mii.max(rec_mii), thorough)?, loops.work.get()));
+    let budget = work;
     let (mut all, work) = if thorough { remembered(&mut search)? } else { search()? };
     loops.work.set(work);
     // The search of a run would hardly get any farther than a record.
@@ -379,7 +412,9 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Option<(Kernel,
         loops.shorten(&mut all)?;
     }
     let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
-    Ok(found.map(|f| (Kernel { res_mii, rec_mii, words: f.kept.len() + f.body.parked, kept: f.kept, ..f.kernel }, f.body)))
+    let cut = loops.work.get() <= 0;
+    let found = found.map(|f| (Kernel { res_mii, rec_mii, words: f.kept.len() + f.body.parked, kept: f.kept, ..f.kernel }, f.body));
+    Ok(Searched { found, cut, used: budget - loops.work.get() })
 }
 
 /// A kernel, and the division between sides that it was found with.
@@ -617,7 +652,10 @@ impl Loops<'_> {
             let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
             let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
             self.charge(ops.ops.len() + moves as usize / 8);
-            match color::color(self.sides, ops, &schedule, &self.registers.allocatable) {
+            let looked = Cell::new(0);
+            let colored = color::color_counted(self.sides, ops, &schedule, &self.registers.allocatable, &looked);
+            self.charge(looked.get() / LOOKS);
+            match colored {
                 Ok(registers) => {
                     let ops = ops.clone();
                     let (res_mii, rec_mii) = (room.res_mii, room.rec_mii);

@@ -17,16 +17,17 @@
 //! Instructions and their numbers are the machine's own; what changes is only how
 //! many may start together. Nothing is said here of what is tried on each machine.
 
-use super::body::Body;
 use super::memo::Memo;
 use super::place::Ops;
-use super::{Asked, Kernel, graph, shortest};
+use super::{Asked, Searched, graph, shortest};
 use crate::CompileError;
 use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
 
 /// Narrower machines that a loop is scheduled for.
 const TRIED: usize = 24;
+/// Operations looked at, on all of them: beyond that no other is begun.
+const ROOMS: i64 = 12_000_000;
 /// Nodes of a loop beyond which only the width is made less.
 const LARGE: usize = 1_000;
 
@@ -91,18 +92,20 @@ fn classes(machine: &Machine, ops: &Ops) -> Vec<usize> {
 ///
 /// # Errors
 /// When some operation has no variant.
-pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Option<(Kernel, Body)>, CompileError> {
+pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, .. } = asked;
     let own = Room::of(sides.machine);
     let known = memo.of(body, sides, registers, kept, effort);
-    let Some(mut best) = known.or(&own, || shortest(asked, &|search| known.starts(&own, search)))? else { return Ok(None) };
+    let Searched { found, mut cut, used } = known.or(&own, || shortest(asked, &|search| known.starts(&own, search)))?;
+    let Some(mut best) = found else { return Ok(Searched { found, cut, used }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {
-        return Ok(Some(best));
+        return Ok(Searched { found: Some(best), cut, used });
     }
     let ops = graph::one_side(sides, body)?;
     let mut machine = sides.machine.clone();
     let mut tried = 0;
+    let mut left = ROOMS * i64::from(effort.patience) - used;
     let classes = if body.nodes.len() > LARGE { Vec::new() } else { classes(sides.machine, &ops) };
     for room in own.narrower(&classes) {
         room.give(&mut machine);
@@ -110,15 +113,21 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Option<(Kernel, 
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let found = known.or(&room, || shortest(Asked { sides: &narrow, ..asked }, &|search| search()))?;
-        best = found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
+        let searched = known.or(&room, || shortest(Asked { sides: &narrow, ..asked }, &|search| search()))?;
+        cut |= searched.cut;
+        left -= searched.used;
+        best = searched.found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || best.0.schedule.ii <= res_mii.max(rec_mii) {
             break;
         }
+        if left <= 0 {
+            cut = true;
+            break;
+        }
     }
     (best.0.res_mii, best.0.rec_mii) = (res_mii, rec_mii);
-    Ok(Some(best))
+    Ok(Searched { found: Some(best), cut, used })
 }
 
 #[cfg(test)]

@@ -64,7 +64,9 @@ const SEEDS: u64 = 3;
 const NEAR: usize = 4;
 /// Cycles and orders looked at for one loop, over all attempts: a loop of many thousand
 /// instructions gets what is found until then.
-const WORK: i64 = 100_000_000;
+pub const WORK: i64 = 20_000_000;
+/// So many are looked at in the time that the other schedulers take for an operation.
+pub const LOOKS: i64 = 16;
 /// Stages beyond those that the longest chain needs.
 const MORE_STAGES: i64 = 3;
 
@@ -76,12 +78,12 @@ pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
     ring.iter().all(|r| machine.abi.scratch.contains(r)).then_some((rotation, ring))
 }
 
-/// The shortest pipeline with rotating registers that is found; with more orders
-/// tried where the search is to be `thorough`.
+/// The shortest pipeline with rotating registers that is found before `work` comes to its end;
+/// with more orders tried where the search is to be `thorough`.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough: bool) -> Result<Option<Kernel>, CompileError> {
+pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough: bool, work: &Cell<i64>) -> Result<Option<Kernel>, CompileError> {
     let machine = sides.machine;
     let Some((rotation, ring)) = ring(machine).filter(|_| sides.files.len() == 1 && machine.issue.interlock) else {
         return Ok(None);
@@ -105,18 +107,17 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
     let first = res_mii.max(rec_mii);
     let orders = Orders::new(&ops);
     // Ways round through memory, which are no values, count too.
-    let work = Cell::new(WORK);
-    let Some(first) = orders.least(first, first.max(2 * chain + 2), &work) else { return Ok(None) };
+    let Some(first) = orders.least(first, first.max(2 * chain + 2), work) else { return Ok(None) };
     // Where a way round is longer than units and single values need, it is the bound.
     let rec_mii = if first > res_mii.max(rec_mii) { first } else { rec_mii };
     let at = |ii: i64, seeds: u64| -> Option<(Schedule, Vec<Option<i64>>)> {
-        let depth = orders.depths(ii, &work)?;
+        let depth = orders.depths(ii, work)?;
         let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
         let least = (deepest.min(chain) + ii - 1) / ii;
         let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
         let mut policies = (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed }));
         policies.find_map(|policy| {
-            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy, &work);
+            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy, work);
             let schedule = (least..=most).find_map(with)?;
             let of = names::names(&ops, &schedule, ring.len() as i64)?;
             Some((schedule, of))
