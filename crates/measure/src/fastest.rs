@@ -18,14 +18,13 @@
 use crate::MeasureError;
 use crate::backends::Simulated;
 use crate::choose::{Chosen, Tried, least, together};
-use crate::compare::stopped;
+use crate::compare::{judge, stopped};
 use crate::interface::Interface;
 use crate::pipeline::{Effort, Lean};
 use crate::plan::{Plan, Work, backstop};
 use crate::sizes;
 use crate::smallest::ways;
 use crate::target::{prepare, run};
-use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
 
 /// Instructions of a block, or of a key set-up, with which forms are tried.
@@ -77,11 +76,12 @@ pub fn choose(
 /// Does a block of it, or a key set-up, take so long that forms are not tried?
 ///
 /// # Errors
-/// When the plan cannot be made, or the machine stops.
-pub fn long(chosen: &Chosen, interface: &Interface, work: Work, unit: u32) -> Result<bool, MeasureError> {
+/// When the plan cannot be made, or the module stops before its end: that is asked of the reference
+/// interpreter first, whose word it is.
+pub fn long(wasm: &[u8], chosen: &Chosen, interface: &Interface, work: Work, unit: u32) -> Result<bool, MeasureError> {
     let plan = Plan::new(&interface.at(chosen.context_at), work, unit)?;
-    let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
-    let mut machine = Simulated::new(&chosen.program, pages.max(chosen.program.min_pages), backstop(plan.limit))?;
+    let judged = judge(wasm, &plan, plan.measured.len())?;
+    let mut machine = Simulated::new(&chosen.program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, &plan).map_err(stopped)?;
     machine.reset();
     run(&mut machine, &plan.measured).map_err(stopped)?;
