@@ -64,18 +64,22 @@ SIXTEEN = "rd = cat({})".format(", ".join(f"sbox[rs1[{4 * i + 3}:{4 * i}]]" for 
 ANYWHERE = "let x = (rs1 >>u (at << 2))[3:0]; rd = (rd & ~(0xf << (at << 2))) | (sbox[x] << (at << 2))"
 
 
+FORMAT = """\
+[formats.nibble]
+operands = { rd = "x", rs1 = "x", at = "uimm3" }
+asm = "{name} {rd}, {rs1}, {at}"
+bytes = 4
+source = "a test"
+"""
+
+
 def extension(semantics: str, hex: str = "c56b90ad3ef84712", form: str = "unary") -> str:
     return f"""\
 [extension]
 name = "nibbles"
 title = "A test"
 for = ["rv32", "rv64"]
-[formats.nibble]
-operands = {{ rd = "x", rs1 = "x", at = "uimm3" }}
-asm = "{{name}} {{rd}}, {{rs1}}, {{at}}"
-bytes = 4
-source = "a test"
-[instructions]
+{FORMAT if form == "nibble" else ""}[instructions]
 source = "a test"
 [instructions.nibbles]
 format = "{form}"

@@ -328,8 +328,11 @@ fn memory(nodes: &[Node]) -> Option<Vec<(usize, usize, u32, u32)>> {
             return None;
         }
         for &(j, b) in &accesses[k + 1..] {
+            // Of one base and apart in this iteration: the next one's may be where this one's was.
             if a.conflicts(&b) {
                 out.push((i, j, u32::from(a.store), 0));
+            } else if (a.store || b.store) && !a.apart_always(&b) {
+                out.push((i, j, u32::from(a.store), 1));
             }
         }
         for &(j, b) in &accesses[..=k] {

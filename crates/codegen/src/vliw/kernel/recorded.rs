@@ -53,7 +53,9 @@ pub fn digest(body: &Body, sides: &Sides<'_>) -> String {
         let kept = [body.initial.contains_key(&i), body.live_out.iter().any(|l| l.0 == i)];
         text.push_str(&format!(" {:?} {} {kept:?}\n", node.writes, node.tied));
     }
-    for &(first, second, cycles, distance) in &body.memory {
+    // Orders along the program's own, into the next iteration, are not part of a name: a record was
+    // made without them, and is asked about all orders when it is taken.
+    for &(first, second, cycles, distance) in body.memory.iter().filter(|m| m.0 >= m.1 || m.3 == 0) {
         add(&mut text, &[first as i64, second as i64, i64::from(cycles), i64::from(distance)]);
     }
     format!("{:032x}", fnv(text.as_bytes()))
