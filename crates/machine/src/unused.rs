@@ -66,6 +66,8 @@ impl Names {
                 self.operands(i);
                 self.formats.extend(text(i, "format"));
                 self.timings.extend(text(i, "timing"));
+                let forms = i.table("timing_at").into_iter().flat_map(Table::iter);
+                self.timings.extend(forms.filter_map(|e| e.node.as_str().map(str::to_owned)));
                 self.add_words(i.get("semantics"));
                 list(i, "parts").iter().for_each(|p| self.add_words(Some(p)));
             }
