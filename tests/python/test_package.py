@@ -63,7 +63,7 @@ def test_it_works_from_anywhere(wheel, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["measurements"][0]["verified"] is True
-    assert any((home / ".cache" / "ciphermill").rglob("*.wasm"))
+    assert any((home / ".cache" / "ciphermill").rglob("*.wasm.kept"))
     assert {p.name for p in home.iterdir()} == {".cache"}
     assert {p.name for p in (home / ".cache").iterdir()} == {"ciphermill"}
 

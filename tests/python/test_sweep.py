@@ -147,7 +147,7 @@ def test_a_point_below_its_bound_and_one_beyond_its_gap_are_found():
 
 
 def test_a_grid_is_checked_from_the_command_line(cli, tmp_path):
-    (tmp_path / "g.toml").write_text('[grid]\ncipher = "rc6"\non = "rv32"\nbytes = 256\nset = { "timings.load.latency" = [1, 4] }\n')
+    (tmp_path / "g.toml").write_text('[grid]\ncipher = "rc6"\non = "rv32"\nbytes = 256\nset = { "timings.load.latency" = [1, 60] }\n')
     answer = cli("sweep", "g.toml", "--monotone", "timings.load.latency")
     # A longer latency is no resource: more of it is slower, here by less than the gap.
     assert "1 comparisons with less, 1 of them slower with more" in answer.out, answer.err
