@@ -2,7 +2,7 @@
 
 `foreign/` holds what people bring: products of half words, loops that are left
 by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
-that are strings, pointers that are asked for, a state of bytes that is written while it is read, bit-fields, structures
+that are strings, or trees of choices, pointers that are asked for, a state of bytes that is written while it is read, bit-fields, structures
 returned by value, a state in globals, tables made with the first key. A run is verified
 against the interpreter, the four with a manifest against their published examples too.
 """
@@ -31,9 +31,10 @@ CASES = {
     "speck64.c": ("encrypt", "decrypt"),
     "spritz.c": ("keystream",),
     "xtea.c": ("encrypt",),
+    "des.c": ("encrypt", "decrypt"),
 }
 #: Of messages, where it is not 272 bytes: whole blocks, or few of what is slow.
-LENGTHS = {"xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32}
+LENGTHS = {"xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32, "des.c": 32}
 
 
 @pytest.mark.parametrize("machine", cm.machines().names)
@@ -50,13 +51,15 @@ def test_it_is_right(name, machine):
 def test_they_are_the_ciphers_that_they_are_said_to_be():
     """Examples of the papers: Beaulieu and others 2013 (appendix C), Rivest and Schuldt 2014 (appendix E).
 
-    XTEA's is one that libraries share, Crypto++ for example.
+    XTEA's is one that libraries share, Crypto++ for example; DES's is that of Grabbe's tutorial of 1992.
     """
     key, block = bytes.fromhex("00010208090a10111218191a"), bytes.fromhex("74686973206d")
     speck = cm.cipher(FOREIGN / "speck48.c")
     assert speck.encrypt(key, block).hex() == "5d44b6105e73" and speck.decrypt(key, speck.encrypt(key, block)) == block
     xtea, key, block = cm.cipher(FOREIGN / "xtea.c"), bytes(range(16)), b"ABCDEFGH"
     assert xtea.encrypt(key, block).hex() == "497df3d072612cb5" and xtea.decrypt(key, xtea.encrypt(key, block)) == block
+    des, key, block = cm.cipher(FOREIGN / "des.c"), bytes.fromhex("133457799bbcdff1"), bytes.fromhex("0123456789abcdef")
+    assert des.encrypt(key, block).hex() == "85e813540f0ab405" and des.decrypt(key, des.encrypt(key, block)) == block
     assert cm.cipher(FOREIGN / "spritz.c").keystream(b"ABC", None, 8).hex() == "779a8e01f9e9cbc0"
 
 

@@ -41,6 +41,21 @@ impl Circle {
         line(start, start + len - wrapped).chain(line(0, wrapped)).filter(|m| m.1 != 0)
     }
 
+    /// The taken cycles by words of 64: `(word, bits)`, words without any left out.
+    pub fn bits(&self) -> impl Iterator<Item = (usize, u64)> {
+        self.words.iter().copied().enumerate().filter(|w| w.1 != 0)
+    }
+
+    /// Is none of some cycles taken, by words as [`Circle::bits`] has them?
+    pub fn apart(&self, bits: &[(usize, u64)]) -> bool {
+        bits.iter().all(|&(w, mask)| self.words[w] & mask == 0)
+    }
+
+    /// Take some cycles, by words as [`Circle::bits`] has them.
+    pub fn add(&mut self, bits: &[(usize, u64)]) {
+        bits.iter().for_each(|&(w, mask)| self.words[w] |= mask);
+    }
+
     /// Is none of `len` cycles from `start` on taken?
     pub fn empty(&self, start: i64, len: i64) -> bool {
         Circle::masks(self.ii, start, len).all(|(w, mask)| self.words[w] & mask == 0)

@@ -39,6 +39,8 @@ struct Web {
     side: usize,
     /// `(start, cycles)` on the circle.
     arcs: Vec<(i64, i64)>,
+    /// The cycles of all arcs: `(word, bits)`, words without any left out.
+    bits: Vec<(usize, u64)>,
     /// Known by this register outside: the allocator must be able to use it.
     interface: bool,
     only: Option<Vec<Reg>>,
@@ -235,6 +237,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
                 webs.push(Web {
                     side: ops.ops[i].at.result,
                     arcs: Vec::new(),
+                    bits: Vec::new(),
                     interface: false,
                     only: None,
                     members: Vec::new(),
@@ -254,7 +257,16 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
             });
         }
     }
+    webs.iter_mut().for_each(|w| w.bits = bits(ii, &w.arcs));
     Some(webs)
+}
+
+/// The cycles of some arcs, as bits: a web is held against every register, its arcs only once
+/// against the circle.
+fn bits(ii: i64, arcs: &[(i64, i64)]) -> Vec<(usize, u64)> {
+    let mut own = Circle::new(ii);
+    arcs.iter().for_each(|&(start, len)| own.fill(start, len));
+    own.bits().collect()
 }
 
 fn latency(ops: &Ops, i: usize) -> i64 {
@@ -270,7 +282,7 @@ fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
             continue;
         }
         let mut own = Circle::new(ii);
-        web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
+        own.add(&web.bits);
         own.taken().for_each(|c| live[c] += 1);
     }
     live
@@ -280,12 +292,12 @@ fn crowd(webs: &[&Web], ii: i64) -> Vec<usize> {
 type Rows = Vec<Option<Circle>>;
 
 fn free(rows: &Rows, r: Reg, web: &Web) -> bool {
-    rows[usize::from(r.0)].as_ref().is_none_or(|row| web.arcs.iter().all(|&(start, len)| row.empty(start, len)))
+    rows[usize::from(r.0)].as_ref().is_none_or(|row| row.apart(&web.bits))
 }
 
 fn take(rows: &mut Rows, r: Reg, web: &Web, ii: i64) {
     let row = rows[usize::from(r.0)].get_or_insert_with(|| Circle::new(ii));
-    web.arcs.iter().for_each(|&(start, len)| row.fill(start, len));
+    row.add(&web.bits);
 }
 
 /// Webs that share some registers.
@@ -338,15 +350,18 @@ impl<'a> Asked<'a> {
         let Asked { webs, ii, .. } = self;
         let ii = *ii;
         let mut rows = self.before.clone();
-        let from_cut = |a: &(i64, i64)| (a.0 - cut).rem_euclid(ii);
-        let start = |w: &Web| w.arcs.iter().map(from_cut).min().unwrap_or(0);
-        let across = |w: &Web| start(w) != 0 && w.arcs.iter().any(|a| from_cut(a) + a.1 > ii);
-        let mut order: Vec<usize> = (0..webs.len()).collect();
-        order.sort_by_key(|&i| (!across(webs[i]), start(webs[i]), i));
+        // Arcs start on the circle, and so does the cut.
+        let from_cut = |a: &(i64, i64)| if a.0 < cut { a.0 - cut + ii } else { a.0 - cut };
+        let key = |i: usize| {
+            let arcs = || webs[i].arcs.iter().map(|a| (from_cut(a), a.1));
+            let start = arcs().map(|a| a.0).min().unwrap_or(0);
+            (start == 0 || arcs().all(|a| a.0 + a.1 <= ii), start, i)
+        };
+        let mut order: Vec<(bool, i64, usize)> = (0..webs.len()).map(key).collect();
+        order.sort_unstable();
         let mut out = vec![None; webs.len()];
-        for i in order {
-            let web = webs[i];
-            let from = web.arcs.iter().min_by_key(|a| from_cut(a)).map_or(0, |a| a.0);
+        for (_, start, i) in order {
+            let (web, from) = (webs[i], (start + cut) % ii);
             match self.shortest_idle(&rows, web, from) {
                 Some(r) => {
                     take(&mut rows, r, web, ii);
@@ -372,8 +387,8 @@ impl<'a> Asked<'a> {
     fn make_way(&self, i: usize, rows: &Rows, out: &[Option<Reg>]) -> Option<(Rows, Vec<Option<Reg>>)> {
         let web = self.webs[i];
         let mut own = Circle::new(self.ii);
-        web.arcs.iter().for_each(|&(start, len)| own.fill(start, len));
-        let meets = |j: usize| self.webs[j].arcs.iter().any(|&(start, len)| !own.empty(start, len));
+        own.add(&web.bits);
+        let meets = |j: usize| !own.apart(&self.webs[j].bits);
         self.registers().filter(|x| !web.interface || x.1).find_map(|(r, _)| {
             self.looked.set(self.looked.get() + rows.len() + out.len() / 8);
             let holders = (0..out.len()).filter(|&j| out[j] == Some(r));
@@ -400,12 +415,12 @@ impl<'a> Asked<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, Circle, Web};
+    use super::{Asked, Circle, Web, bits};
     use std::cell::Cell;
     use ciphermill_machine::Reg;
 
     fn web(arcs: &[(i64, i64)]) -> Web {
-        Web { side: 0, arcs: arcs.to_vec(), interface: false, only: None, members: Vec::new() }
+        Web { side: 0, arcs: arcs.to_vec(), bits: bits(8, arcs), interface: false, only: None, members: Vec::new() }
     }
 
     /// Two registers on a circle of eight cycles, the first taken in cycle 7 and the second in 5

@@ -1,0 +1,32 @@
+"""A search for schedules has a budget, says when it was spent, and is given more on request."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+FOREIGN = Path(__file__).parent / "foreign"
+
+
+def test_a_search_that_was_cut_says_so(cli):
+    """The rounds of a constant-time DES, unrolled, are thousands of operations."""
+    answer = cli("run", str(FOREIGN / "des.c"), "--on", "c6201", "--bytes", "64")
+    assert answer.code == 0, answer.err
+    assert "was not over when its budget was spent; --patience 10 searches longer" in answer.out
+    answer = cli("run", str(FOREIGN / "des.c"), "--on", "c6201", "--bytes", "64", "--json")
+    m = json.loads(answer.out)["measurements"][0]
+    assert m["search"] == {"patience": 1, "spent": True} and m["verified"]
+
+
+def test_one_that_came_to_its_end_says_nothing(cli):
+    answer = cli("run", "rijndael", "--on", "epic", "--bytes", "64")
+    assert answer.code == 0, answer.err
+    assert "patience" not in answer.out
+    answer = cli("run", "rijndael", "--on", "epic", "--bytes", "64", "--patience", "3", "--json")
+    assert json.loads(answer.out)["measurements"][0]["search"] == {"patience": 3, "spent": False}
+
+
+def test_no_patience_at_all_is_refused(cli):
+    for words in ("0", "1001"):
+        answer = cli("run", "rijndael", "--on", "epic", "--patience", words)
+        assert answer.code == 2 and f"--patience {words}: a search of so many times the usual length, 1 to 1000" in answer.err
