@@ -292,9 +292,16 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     })
 }
 
+/// Instructions of a function beyond which no other order is tried: each is allocated as a whole,
+/// in a time that grows with the square of what lives at once.
+const LONG: usize = 5_000;
+
 /// The function in the order, and with the values cut, that the allocator makes
 /// most of.
 fn best_order(func: VFunc, tables: &Tables, registers: &Registers, level: u8) -> Result<VFunc, CompileError> {
+    if func.blocks.iter().map(|b| b.insts.len()).sum::<usize>() > LONG {
+        return Ok(func);
+    }
     let (m, facts, most) = (&*tables.machine, &tables.facts, registers.allocatable.len());
     let cost = |f: &VFunc, effort| allocated(f, tables, registers, level, effort).map(|a| a.cost(f, registers.mov.0));
     let weighed = |f: VFunc| cost(&f, Effort::Rough).map(|c| (c, f));

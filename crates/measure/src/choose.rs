@@ -102,7 +102,7 @@ pub fn choose(
     let tries = !machine.issue.explicit && request.level > 1 && request.exact.is_none();
     let first = if !statically && plainest { Some(plainly(None, Effort::Full)?) } else { None };
     let first = match first {
-        Some(first) if !tries || fastest::long(wasm, &first, interface, work, unit)? => return Ok(first),
+        Some(first) if !tries || fastest::long(wasm, &first, driver, interface, (work, unit))? => return Ok(first),
         first => first,
     };
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);

@@ -13,7 +13,9 @@
 //! window by itself, and its code twice over takes long to make.
 //!
 //! A cipher whose block takes very long is not tried in several forms: that would
-//! take many times as long as the measurement of a block.
+//! take many times as long as the measurement of a block. Nor is one whose code is very long: what forms
+//! differ in, the counters and addresses of loops, is little of it, and register
+//! allocation takes a time that grows faster than the code.
 
 use crate::MeasureError;
 use crate::backends::Simulated;
@@ -29,6 +31,9 @@ use ciphermill_machine::Machine;
 
 /// Instructions of a block, or of a key set-up, with which forms are tried.
 const TRIED: u64 = 50_000;
+
+/// Bytes of code, with all that it calls, beyond which forms are not tried.
+const LONG: u64 = 8192;
 
 /// Bytes of code of one block unrolled with which two are tried.
 const SHORT: u64 = 2048;
@@ -64,8 +69,7 @@ pub fn choose(
         Ok((cycles(&chosen)?, chosen))
     };
     let others = together(&others, Effort::Full, attempt)?;
-    let bytes = |form: &Chosen| form.program.export(driver).map_or(u64::MAX, |f| sizes::code_bytes(&form.program, f));
-    let short = others.iter().any(|t| t.1.form.unrolled && bytes(&t.1) <= SHORT);
+    let short = others.iter().any(|t| t.1.form.unrolled && bytes(&t.1, driver) <= SHORT);
     let two = several && short && machine.core.is_some();
     let two = if two { Some(attempt(Way::Unrolled(2), Effort::Full)?) } else { None };
     least([plain].into_iter().chain(others).chain(two))
@@ -73,17 +77,29 @@ pub fn choose(
         .ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }
 
-/// Does a block of it, or a key set-up, take so long that forms are not tried?
+/// Code of an export with all that it calls.
+fn bytes(form: &Chosen, driver: &str) -> u64 {
+    form.program.export(driver).map_or(u64::MAX, |f| sizes::code_bytes(&form.program, f))
+}
+
+/// Does a block of it, or a key set-up, take so long, or so much code, that forms are not tried?
+/// `driver` is the export that is measured.
 ///
 /// # Errors
 /// When the plan cannot be made, or the module stops before its end: that is asked of the reference
 /// interpreter first, whose word it is.
-pub fn long(wasm: &[u8], chosen: &Chosen, interface: &Interface, work: Work, unit: u32) -> Result<bool, MeasureError> {
+pub fn long(
+    wasm: &[u8],
+    chosen: &Chosen,
+    driver: &str,
+    interface: &Interface,
+    (work, unit): (Work, u32),
+) -> Result<bool, MeasureError> {
     let plan = Plan::new(&interface.at(chosen.context_at), work, unit)?;
     let judged = judge(wasm, &plan, plan.measured.len())?;
     let mut machine = Simulated::new(&chosen.program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, &plan).map_err(stopped)?;
     machine.reset();
     run(&mut machine, &plan.measured).map_err(stopped)?;
-    Ok(machine.stats().instructions > TRIED)
+    Ok(machine.stats().instructions > TRIED || bytes(chosen, driver) > LONG)
 }
