@@ -60,8 +60,12 @@ pub struct Rounds {
 
 /// Longer messages show nothing new.
 const LONGEST: u32 = 1 << 16;
+/// Nor do more instructions: what is seen of a loop is seen in its first passes. Each takes some
+/// twenty times as long to follow as to simulate.
+const FOLLOWED: f64 = 1e6;
 
-/// What goes round in the passes that the steady state was taken from.
+/// What goes round in the passes that the steady state was taken from, or in shorter ones where
+/// these are very long.
 ///
 /// # Errors
 /// When the program stops in a run.
@@ -71,13 +75,13 @@ pub fn rounds(wanted: &Wanted<'_>, steady: &Steady) -> Result<Rounds, MeasureErr
     if loops.is_empty() || steady.lengths.longer > LONGEST || program.machine.core.is_some() {
         return Ok(Rounds::default());
     }
-    let (from, to) = wanted.compared(&steady.lengths)?;
+    let (lengths, blocks) = wanted.briefer(&steady.lengths, steady.slope(|s| s.instructions), FOLLOWED);
+    let (from, to) = wanted.compared(&lengths)?;
     let long = seen(program, &to, &loops)?;
     let short = match from {
         Some(from) => seen(program, &from, &loops)?,
         None => long.iter().map(|s| Seen { ran: vec![0; s.ran.len()], ..Seen::default() }).collect(),
     };
-    let blocks = steady.blocks;
     let mut out = Rounds::default();
     for (from, to) in short.iter().zip(&long) {
         let Some(circuit) = to.circuit() else { continue };

@@ -193,6 +193,17 @@ impl Wanted<'_> {
         })
     }
 
+    /// Lengths like these of a message that takes about `most` instructions at the most, where `each`
+    /// are those of a block; and the blocks between the two passes.
+    pub fn briefer(&self, lengths: &Lengths, each: f64, most: f64) -> (Lengths, f64) {
+        let Lengths { mut shorter, mut longer, .. } = *lengths;
+        while !self.keysetup() && each * f64::from(longer / self.unit) > most && longer / 2 >= 4 * self.turn {
+            longer = (longer / 2).next_multiple_of(self.turn);
+            shorter = parts(longer, self.turn)[1];
+        }
+        (Lengths { shorter, longer, ..*lengths }, f64::from((longer - shorter) / self.unit))
+    }
+
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
     /// is kept of what has passed, the first pass is as good as any other.
     pub fn trial(&self) -> Result<f64, Trial> {
