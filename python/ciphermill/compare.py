@@ -50,6 +50,8 @@ class Change:
     before: float
     after: float
     tolerance: float
+    #: What the figure is: cycles a block, or a key set-up.
+    words: str
     #: What differs in the evidence: the compiled module, the machine file, ...
     causes: tuple[str, ...] = ()
 
@@ -178,7 +180,7 @@ def _compared(baseline, before, now, tolerance, title, causes) -> Comparison:
         for metric, (field, _) in METRICS.items():
             if _is_number(old.get(field)) and _is_number(entry.get(field)):
                 why = causes(old, entry) if old[field] != entry[field] else ()
-                changes.append(Change(title(entry), metric, old[field], entry[field], tolerance[metric], why))
+                changes.append(Change(title(entry), metric, old[field], entry[field], tolerance[metric], _words(metric, entry), why))
             elif _is_number(old.get(field)):
                 raise InputError(
                     f"--compare {baseline}: {title(entry)} has {field} there and none now; "
@@ -191,6 +193,10 @@ def _compared(baseline, before, now, tolerance, title, causes) -> Comparison:
     new = tuple(title(entry) for key, entry in now.items() if key not in before)
     missing = tuple(title(entry) for key, entry in before.items() if key not in now)
     return Comparison(baseline, tuple(changes), new, missing)
+
+
+def _words(metric: str, entry: Mapping[str, Any]) -> str:
+    return f"cycles {report.unit(entry)}" if metric == "cycles" else METRICS[metric][1]
 
 
 def _is_number(value: object) -> bool:
@@ -223,7 +229,7 @@ def sentence(comparison: Comparison) -> str:
         most = max(worse, key=lambda change: change.relative)
         return (
             f"Worse than {comparison.baseline} in {len(worse)} of {count} figures, most of all "
-            f"{METRICS[most.metric][1]} of {most.title}: {_number(most.before)} to {_number(most.after)}, "
+            f"{most.words} of {most.title}: {_number(most.before)} to {_number(most.after)}, "
             f"{percent(most.relative)}."
         )
     changed = sum(change.after != change.before for change in comparison.changes)
@@ -239,7 +245,7 @@ def rows(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     head = ("", "what", "before", "now", "change", "accepted", "verdict", "because of")
     return head, [
         (
-            change.title, METRICS[change.metric][1], _number(change.before), _number(change.after),
+            change.title, change.words, _number(change.before), _number(change.after),
             percent(change.relative), percent(change.tolerance).lstrip("+"),
             "WORSE" if change.worse else "better" if change.after < change.before else "accepted",
             ", ".join(change.causes),
@@ -278,8 +284,9 @@ def benchmark(entries: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     out = []
     for entry in entries:
-        for field, unit in METRICS.values():
+        for metric, (field, _) in METRICS.items():
             if _is_number(entry.get(field)):
+                unit = _words(metric, entry)
                 evidence = entry.get("provenance") or {}
                 extra = "\n".join(f"{key}: {evidence[key]}" for key in CAUSES if key in evidence)
                 out.append({"name": f"{_title(entry)}: {unit}", "unit": unit, "value": entry[field], "extra": extra})

@@ -157,6 +157,13 @@ def test_the_command(cli, xor_cipher, tmp_path):
     assert accepted.code == 0 and "1 worse within it" in accepted.out
 
 
+def test_a_key_set_up_has_no_blocks(baseline):
+    setup = entry(direction="keysetup", bytes=0)
+    found = compare.measurements(baseline(setup), [setup | {"cycles_per_block": 1200.0}], compare.tolerances([]))
+    assert "cycles a key set-up of" in compare.sentence(found) and "a block" not in compare.text(found)
+    assert compare.benchmark([setup])[0]["unit"] == "cycles a key set-up"
+
+
 def test_a_missing_baseline_is_said_before_the_work(refused):
     assert "No such file" in refused("run", "rijndael", "--on", "rv32", "--compare", "none.json")
     assert "nothing was added with --with" in refused("run", "rijndael", "--on", "rv32", "--gates")
