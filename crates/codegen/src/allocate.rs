@@ -5,55 +5,15 @@
 //! physical registers and stack slots. The allocator's own checker, which
 //! replays its answer symbolically, runs on every function when asked for.
 
-use crate::CompileError;
-use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Place, Registers, Step, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Dest, Stmt};
-use ciphermill_machine::{Instr, InstrId, Machine, Reg};
+use ciphermill_machine::{Instr, Machine, Reg};
 use regalloc2::{
     Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, OperandConstraint, OperandKind, OperandPos,
     PReg, PRegSet, RegAllocError, RegClass, RegallocOptions,
 };
 use std::collections::BTreeSet;
-
-/// Which registers a function may use.
-pub struct Registers {
-    /// In order of preference.
-    pub allocatable: Vec<Reg>,
-    /// Those that a call destroys.
-    pub clobbered: Vec<Reg>,
-    /// Those that must be saved when used.
-    pub callee_saved: Vec<Reg>,
-    /// A register move, with which of its operands is written, a jump, and an
-    /// instruction that does nothing.
-    pub mov: (InstrId, Vec<bool>),
-    pub jump: InstrId,
-    pub nop: InstrId,
-}
-
-/// An instruction's place for a value: a register or a spill slot.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
-    Reg(Reg),
-    Slot(u32),
-}
-
-/// What the allocator made of a block: the instructions by index, in order,
-/// and the moves between them.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// Instruction `index` of the block with the places of its operands: one
-    /// for each use and definition, in the order of [`operands`].
-    Inst(usize, Vec<Place>),
-    Move { from: Place, to: Place },
-}
-
-pub struct Allocated {
-    /// For each block of the function.
-    pub blocks: Vec<Vec<Step>>,
-    pub slots: u32,
-    /// Registers written anywhere, of those that must be saved.
-    pub saved: Vec<Reg>,
-}
 
 struct View<'a> {
     func: &'a VFunc,
@@ -254,44 +214,6 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
     let saved =
         registers.callee_saved.iter().copied().filter(|&r| pipelined || used.contains(&Place::Reg(r))).collect();
     Ok(Allocated { blocks, slots: output.num_spillslots as u32, saved })
-}
-
-impl Allocated {
-    /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
-    /// operands in memory, each as often as its loops turn, taken to be eight times.
-    pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
-        let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.turns();
-        self.blocks.iter().zip(&func.blocks).map(block).sum()
-    }
-
-    /// The same for one block that is gone through once.
-    pub fn added(steps: &[Step], block: &VBlock, mov: InstrId) -> u64 {
-        let weigh = |step: &Step| match step {
-            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
-            Step::Move { .. } => 3,
-            Step::Inst(i, places) => match places[..] {
-                [Place::Reg(a), Place::Reg(b)] if block.insts[*i].instr == mov => 2 * u64::from(a != b),
-                _ => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
-            },
-        };
-        steps.iter().map(weigh).sum()
-    }
-}
-
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Place {
-    fn cmp(&self, other: &Place) -> std::cmp::Ordering {
-        let key = |p: &Place| match p {
-            Place::Reg(r) => (0, u32::from(r.0)),
-            Place::Slot(s) => (1, *s),
-        };
-        key(self).cmp(&key(other))
-    }
 }
 
 /// Allocatable registers that an instruction writes without having them as operands.

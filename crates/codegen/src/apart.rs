@@ -6,9 +6,9 @@
 //! wherever they meet, and goes back and forth. Here each such instruction gets a copy, which
 //! is all that has to be in the register.
 
-use crate::facts::Facts;
+use ciphermill_vcode::Facts;
 use crate::select::mov;
-use crate::vcode::{VFunc, VOp};
+use ciphermill_vcode::{VFunc, VOp};
 use ciphermill_machine::Machine;
 
 /// The function with a copy for each operand that has to be in a certain register; None where

@@ -17,13 +17,12 @@
 
 use crate::align::{Low, LowBits};
 use crate::provenance::extent;
+use ciphermill_vcode::banks::Set;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Value};
 use ciphermill_machine::{Banks, Machine};
 use std::collections::BTreeMap;
 
-/// A set of banks, counted through all blocks; one bit each.
-pub type Set = u64;
 /// Tables larger than this are no tables.
 pub(crate) const LARGEST: u64 = 1 << 14;
 /// Lookups from which a table is worth its bytes a second time.
@@ -36,12 +35,6 @@ const ALIGN: u32 = 8;
 /// order accesses itself.
 pub fn described(machine: &Machine) -> Option<&Banks> {
     machine.memory.banks.as_ref().filter(|_| !machine.issue.interlock)
-}
-
-/// Will accesses to these two sets meet at least every second time, each bank
-/// being as probable as the next? A word takes two of the four banks.
-pub fn meet(a: Set, b: Set) -> bool {
-    4 * (a & b).count_ones() >= a.count_ones() * b.count_ones() && a & b != 0
 }
 
 /// What is known of the addresses of one function.

@@ -9,10 +9,11 @@
 //! comes in a register that calls destroy, and the allocator would go back to
 //! that one in every turn.
 
-use crate::liveness::Set;
-use crate::schedule::{Node, Pressure, order_with};
-use crate::allocate::Registers;
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::liveness::Set;
+use crate::schedule::{Pressure, order_with};
+use ciphermill_vcode::Node;
+use ciphermill_vcode::Registers;
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use std::collections::HashMap;
 
 /// A value carried round: the instructions of the body that use the old one,
@@ -76,7 +77,7 @@ fn carried(func: &VFunc, b: usize, out: &Set) -> Vec<Carried> {
         block.insts.iter().enumerate().flat_map(|(i, inst)| inst.defs().map(move |d| (d, i))).collect();
     let pairs = block.params.iter().zip(args).filter(|(old, new)| *old != new && !out.contains(**old));
     let found = pairs.filter_map(|(old, new)| {
-        let uses = |(_, inst): &(usize, &crate::vcode::VInst)| inst.uses().any(|u| u == *old);
+        let uses = |(_, inst): &(usize, &ciphermill_vcode::VInst)| inst.uses().any(|u| u == *old);
         let uses: Vec<usize> = block.insts.iter().enumerate().filter(uses).map(|(i, _)| i).collect();
         made.get(&new).map(|&made| Carried { uses, made })
     });

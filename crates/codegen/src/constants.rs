@@ -9,11 +9,11 @@
 //! time. A constant made before a nest also serves the code behind it,
 //! and a block that is not short of registers makes a constant once.
 
-use crate::CompileError;
-use crate::liveness::{live_out, pressure};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::liveness::{live_out, pressure};
 use crate::matcher::Matcher;
 use crate::pattern::{Action, Pat, Template, solve};
-use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::compounds::part_imm;
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg};

@@ -8,10 +8,10 @@
 //! next use, as a value of its own: a copy of the first one, which behind the
 //! allocator is a load. So each piece is short, and the original is stored once.
 
-use crate::facts::Facts;
-use crate::liveness::{live_out, pressure};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::liveness::{live_out, pressure};
 use crate::select::mov;
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

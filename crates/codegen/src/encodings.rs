@@ -7,7 +7,7 @@
 //!   the instruction that made the result has set the flags alike, or has a
 //!   form that does.
 
-use crate::finish::PInst;
+use ciphermill_vcode::PInst;
 use crate::spills::written;
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};

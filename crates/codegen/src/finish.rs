@@ -7,28 +7,20 @@
 //! second time, now with the spills and moves in place, and a delay slot is
 //! filled with the last instruction before the branch that may move past it.
 
-use crate::CompileError;
-use crate::allocate::{Allocated, Place, Step};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
 use crate::encodings::Encodings;
-use crate::facts::Facts;
+use ciphermill_vcode::Facts;
 use crate::frame::Frame;
 use crate::schedule;
 use crate::spills::{Memory, Part};
-use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp};
+use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use crate::verified;
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
 use smallvec::smallvec;
 use std::collections::HashMap;
-
-/// An instruction with physical registers, and what the scheduler needs.
-#[derive(Clone, Debug)]
-pub struct PInst {
-    pub inst: Inst,
-    pub mem: Option<MemRef>,
-    pub kind: VKind,
-}
 
 /// How a block ends.
 enum End {
@@ -44,43 +36,12 @@ struct PBlock {
     loop_depth: u8,
 }
 
-/// Blocks as they are laid out.
-pub struct Laid {
-    pub blocks: Vec<Block>,
-    /// Number of a block in labels, and where it has come to stand.
-    place: HashMap<u32, u32>,
-    /// Next number for a block that the allocator did not know.
-    fresh: u32,
-    /// Blocks that nothing falls into, and their numbers: they come last.
-    pub aside: Vec<(u32, Block)>,
-    /// Where the block that a pipelined loop's iterations run in has come to stand, by its number.
-    pub kernels: HashMap<usize, u32>,
-}
-
 /// Where things of a function have come to stand in the finished one.
 pub struct Places {
     /// Blocks; those that only jumped on have no place.
     pub blocks: HashMap<u32, u32>,
     /// Pipelined loops, by number.
     pub kernels: HashMap<usize, u32>,
-}
-
-impl Laid {
-    /// The next block is the one that labels call `b`.
-    pub fn label(&mut self, b: u32) {
-        self.place.insert(b, self.blocks.len() as u32);
-    }
-
-    /// Labels with the numbers of the blocks that they are of.
-    pub fn labels(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.place.iter().map(|(&label, &block)| (label, block))
-    }
-
-    /// A number for labels, of a block still to come.
-    pub fn fresh(&mut self) -> u32 {
-        self.fresh += 1;
-        self.fresh - 1
-    }
 }
 
 /// How far into a block an instruction is looked for that could be its first.
@@ -322,7 +283,7 @@ impl Finish<'_> {
             rotate(&mut order, &blocks);
         }
 
-        let mut out = Laid { blocks: Vec::new(), place: HashMap::new(), fresh: blocks.len() as u32, aside: Vec::new(), kernels: HashMap::new() };
+        let mut out = Laid::new(blocks.len() as u32);
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
@@ -456,13 +417,13 @@ impl Finish<'_> {
 }
 
 /// May the two change places?
-fn independent(a: &schedule::Node, b: &schedule::Node) -> bool {
+fn independent(a: &Node, b: &Node) -> bool {
     !b.barrier && independent_registers(a, b)
 }
 
 /// The same, but for barriers.
-fn independent_registers(a: &schedule::Node, b: &schedule::Node) -> bool {
-    let writes = |n: &schedule::Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
+fn independent_registers(a: &Node, b: &Node) -> bool {
+    let writes = |n: &Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
     !a.writes.iter().any(|(r, _)| b.reads.contains(r) || writes(b, r))
         && !a.reads.iter().any(|r| writes(b, r))
         && !matches!((&a.mem, &b.mem), (Some(a), Some(b)) if a.conflicts(b))

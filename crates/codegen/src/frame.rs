@@ -6,12 +6,12 @@
 //! function that calls others, or needs more registers than a leaf may touch,
 //! opens a window instead of saving.
 
-use crate::CompileError;
-use crate::allocate::{Allocated, Place};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Place};
 use crate::constants::{Expansion, recipe};
-use crate::finish::PInst;
+use ciphermill_vcode::PInst;
 use crate::matcher::Matcher;
-use crate::vcode::{MemRef, VKind, VOp};
+use ciphermill_vcode::{MemRef, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};

@@ -5,8 +5,9 @@
 use crate::matcher::Matcher;
 use crate::recognise::{Recogniser, configure};
 use crate::tables::Tables;
+use ciphermill_vcode::CompileError;
 use crate::{
-    CompileError, Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, turned, widen,
+    Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, turned, widen,
 };
 use align::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};

@@ -22,7 +22,7 @@
 
 mod whole;
 
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use crate::align::use_counts;
 use crate::matcher::{Bind, Binds, Matcher};
 use crate::pattern::{Action, Pat, fits};

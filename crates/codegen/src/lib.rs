@@ -27,14 +27,12 @@ pub mod constants;
 pub mod cut;
 pub mod encodings;
 pub mod expand;
-pub mod facts;
 pub mod finish;
 pub mod frame;
 pub mod front;
 mod graph;
 mod halves;
 pub mod legalise;
-pub mod liveness;
 pub mod lookups;
 pub mod masks;
 mod narrow;
@@ -42,7 +40,6 @@ pub mod matcher;
 pub mod nearest;
 pub mod order;
 pub mod pattern;
-mod places;
 pub mod plain;
 pub mod provenance;
 pub mod recognise;
@@ -55,27 +52,24 @@ mod spellings;
 pub mod spills;
 pub mod tables;
 mod turned;
-pub mod vcode;
 pub mod verified;
 pub mod vliw;
 mod wanted;
 pub mod widen;
 
-use allocate::{Allocated, Registers};
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::recorded::Recorded;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
 use cranelift_entity::EntityRef;
-use facts::Facts;
 use finish::Finish;
 use frame::Frame;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tables::Tables;
-use thiserror::Error;
-use vcode::VFunc;
+pub use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Facts, Registers, VFunc, VKind, VOp, VReg, liveness};
 use vliw::kernel::exact::Exchange;
 pub use vliw::kernel::Search;
 use vliw::kernel::{PATIENT, Records};
@@ -144,20 +138,6 @@ pub struct Options {
     pub witness: Option<verified::Witness>,
     /// Pipelines are searched for with so many times the usual budget; 0 is 1.
     pub patience: u32,
-}
-
-#[derive(Debug, Error)]
-pub enum CompileError {
-    #[error(
-        "the machine has no instruction, and machines/rules.toml no rule, for {operation} (module offset {loc:#x}); \
-         add an instruction that means just that, or a compound of several (docs/machine-files.md)"
-    )]
-    NoInstruction { operation: String, loc: u32 },
-    #[error("{0}")]
-    Unsupported(String),
-    /// A fault of the code generator, found by one of its checks.
-    #[error("internal error of the code generator: {0}")]
-    Internal(String),
 }
 
 /// Generate a program for `machine` from an optimised module.
@@ -496,7 +476,7 @@ fn wants_window(func: &VFunc, machine: &Machine, pinned: &[(GlobalId, Reg)]) -> 
     let pressure = func.blocks.iter().enumerate().map(|(b, _)| liveness::pressure(func, b, &outs[b])).max().unwrap_or(0);
     let constants = func.blocks.iter().flat_map(|b| &b.insts).flat_map(|i| &i.ops);
     let constants: std::collections::BTreeSet<u64> =
-        constants.filter_map(|o| if let vcode::VOp::Const(c) = o { Some(*c) } else { None }).collect();
+        constants.filter_map(|o| if let VOp::Const(c) = o { Some(*c) } else { None }).collect();
     func.has_calls || pressure + constants.len().min(8) > registers(machine, false, pinned).allocatable.len()
 }
 
@@ -534,8 +514,8 @@ fn without_window(func: &mut VFunc, machine: &Machine) {
     let abi = &machine.abi;
     for inst in func.blocks.iter_mut().flat_map(|b| &mut b.insts) {
         match inst.kind {
-            vcode::VKind::Params => inst.fixed_defs.iter_mut().zip(&abi.args).for_each(|(d, &r)| d.1 = r),
-            vcode::VKind::Return => inst.fixed_uses.iter_mut().zip(&abi.results).for_each(|(u, &r)| u.1 = r),
+            VKind::Params => inst.fixed_defs.iter_mut().zip(&abi.args).for_each(|(d, &r)| d.1 = r),
+            VKind::Return => inst.fixed_uses.iter_mut().zip(&abi.results).for_each(|(u, &r)| u.1 = r),
             _ => {}
         }
     }
@@ -549,7 +529,7 @@ fn schedule_virtual(func: &mut VFunc, machine: &Machine, facts: &Facts, register
         let last = block.insts.len() - 1;
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
         debug_assert!(nodes[last].barrier);
-        let live_out = |r: u32| r >= base && out.contains(vcode::VReg(r - base));
+        let live_out = |r: u32| r >= base && out.contains(VReg(r - base));
         let limit = schedule::Pressure { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
         let order = carried::order(func, b, &nodes, &limit, out);
         verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;

@@ -11,12 +11,12 @@
 //! instruction that sets flags to the last one that reads them code stays as it
 //! is, as one *unit*; everywhere else flags are nobody's.
 
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use crate::verified::order_live;
-use crate::facts::Facts;
-use crate::liveness::{Set, live_out, pressure};
-use crate::schedule::{Node, Resource};
-use crate::vcode::{VFunc, VInst, VOp, VReg};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::liveness::{Set, live_out, pressure};
+use ciphermill_vcode::{Node, Resource};
+use ciphermill_vcode::{VFunc, VInst, VOp, VReg};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;

@@ -4,7 +4,7 @@
 //! loop's form, in the reading of its body, at the end of a search. Here each loop that is left
 //! gets one reason, the first that holds, as a word for programs and as words for people.
 
-use crate::vcode::{VFunc, VKind, VReg};
+use ciphermill_vcode::{VFunc, VKind, VReg};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why one loop is not.
@@ -98,7 +98,7 @@ pub fn reasons(func: &VFunc, refused: &Refused, all: Option<&Reason>) -> Vec<(Lo
 #[cfg(test)]
 mod tests {
     use super::{Loop, Reason, Refused, loops, reasons};
-    use crate::vcode::{VBlock, VFunc};
+    use ciphermill_vcode::{VBlock, VFunc};
 
     /// Blocks by their successors, with immediate dominators.
     fn func(succs: &[&[u32]], idom: &[Option<u32>]) -> VFunc {

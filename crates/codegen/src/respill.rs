@@ -25,12 +25,12 @@ mod tests;
 mod trace;
 mod wishes;
 
-use crate::CompileError;
-use crate::allocate::{Allocated, Place, Registers, Step};
-use crate::facts::Facts;
-use crate::places;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Place, Registers, Step};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::places;
 use crate::spills::{Cleaner, Memory};
-use crate::vcode::VFunc;
+use ciphermill_vcode::VFunc;
 use check::Checker;
 use ciphermill_machine::{Machine, Reg};
 use code::{Code, Places};

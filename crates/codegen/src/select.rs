@@ -11,14 +11,14 @@
 //! Constants in registers stay symbolic ([`VOp::Const`]); where they are made
 //! is decided by [`crate::constants`] once the code is known.
 
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use crate::align::use_counts;
 use crate::banks::Analysis;
 use crate::lookups::Lookups;
 use crate::matcher::{Bind, Binds, Matcher, half};
 use crate::pattern::{Action, Template};
 use crate::provenance::{self, Root};
-use crate::vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
 use crate::wanted;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{

@@ -10,7 +10,7 @@
 use crate::graph::any;
 use crate::matcher::{Bind, Binds, Fold, Matcher};
 use crate::pattern::{Action, Pat, Template};
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::{Func, Inst, Op, Value};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};

@@ -16,10 +16,10 @@
 //!
 //! Only machines with two-address instructions are looked at.
 
-use crate::allocate::{Allocated, Place, Step};
-use crate::facts::Facts;
-use crate::places::Places;
-use crate::vcode::{VFunc, VInst, VKind, VOp};
+use ciphermill_vcode::{Allocated, Place, Step};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::places::Places;
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp};
 use ciphermill_machine::print::{Names, statements};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, OperandKind, Reg};

@@ -6,10 +6,11 @@
 //! whoever compiles many modules makes them once.
 
 use crate::encodings::Encodings;
-use crate::facts::Facts;
+use ciphermill_vcode::Facts;
 use crate::matcher::Matcher;
 use crate::recognise::Recogniser;
-use crate::{CompileError, spills};
+use crate::spills;
+use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;
 use std::sync::Arc;
 

@@ -4,11 +4,11 @@
 //! It is asked right before a schedule is used, whoever made it: [`order`] for orders of a block,
 //! [`Checker`] for what a block or a pipelined loop has become.
 
-use crate::CompileError;
-use crate::facts::Facts;
-use crate::finish::{Laid, PInst};
-use crate::schedule::{Node, Resource};
-use crate::vcode::{MemRef, Object, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::{Laid, PInst};
+use ciphermill_vcode::{Node, Resource};
+use ciphermill_vcode::{MemRef, Object, VFunc, VInst, VKind, VOp, VReg};
 use crate::vliw::kernel::Kernel;
 use crate::vliw::kernel::body::Candidate;
 use ciphermill_ir::Space;

@@ -1,8 +1,9 @@
 //! The scheduler and its checker, on nodes written by hand.
 
 use ciphermill_codegen::verified::order as check;
-use ciphermill_codegen::schedule::{Node, Pressure, order, order_with};
-use ciphermill_codegen::vcode::MemRef;
+use ciphermill_codegen::schedule::{Pressure, order, order_with};
+use ciphermill_vcode::Node;
+use ciphermill_vcode::MemRef;
 use ciphermill_ir::Space;
 
 fn node(reads: &[u32], writes: &[(u32, u32)]) -> Node {

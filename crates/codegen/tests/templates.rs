@@ -4,7 +4,7 @@
 use ciphermill_codegen::constants::Expansion;
 use ciphermill_codegen::matcher::Matcher;
 use ciphermill_codegen::pattern::{Action, Template};
-use ciphermill_codegen::vcode::{VInst, VOp, VReg};
+use ciphermill_vcode::{VInst, VOp, VReg};
 use ciphermill_codegen::{CompileError, Options, compile};
 use ciphermill_machine::{Machine, OperandKind};
 use std::path::Path;

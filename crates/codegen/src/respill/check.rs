@@ -8,9 +8,9 @@
 //! a virtual register that one defines being another name of the one that it reads; and an
 //! operand may be in memory where the machine has an instruction for that.
 
-use crate::allocate::{Place, Step};
+use ciphermill_vcode::{Place, Step};
 use crate::spills::Memory;
-use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeSet, HashMap, HashSet};

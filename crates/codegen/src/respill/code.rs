@@ -5,9 +5,9 @@
 
 use super::Second;
 use super::trace::Trace;
-use crate::allocate::{Allocated, Place, Step};
-use crate::places;
-use crate::vcode::{VInst, VKind, VOp};
+use ciphermill_vcode::{Allocated, Place, Step};
+use ciphermill_vcode::places;
+use ciphermill_vcode::{VInst, VKind, VOp};
 use ciphermill_machine::Reg;
 use std::collections::HashMap;
 

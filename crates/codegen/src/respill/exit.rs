@@ -2,7 +2,7 @@
 
 use super::code::{Set, Value, members};
 use super::furthest::State;
-use crate::allocate::Place;
+use ciphermill_vcode::Place;
 
 impl State<'_> {
     /// The moves at the block's end; None where no register is left to go by.
@@ -68,7 +68,7 @@ impl State<'_> {
         if let Some(x) = self.slots.get(slot as usize).copied().flatten().filter(|&x| self.home[x] == Some(slot)) {
             self.home[x] = None;
         }
-        self.steps.push(crate::allocate::Step::Move { from: self.place(r), to: Place::Slot(slot) });
+        self.steps.push(ciphermill_vcode::Step::Move { from: self.place(r), to: Place::Slot(slot) });
         self.settle(v, slot);
         Some(())
     }

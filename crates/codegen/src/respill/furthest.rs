@@ -10,9 +10,9 @@
 
 use super::code::{Code, Node, Places, Role, Set, Use, Value, members};
 use super::wishes::Wishes;
-use crate::allocate::{Place, Step};
+use ciphermill_vcode::{Place, Step};
 
-/// Costs as [`crate::allocate::Allocated::cost`] counts them.
+/// Costs as [`ciphermill_vcode::Allocated::cost`] counts them.
 const MOVE: usize = 2;
 const TRANSFER: usize = 3;
 const OPERAND: usize = 1;

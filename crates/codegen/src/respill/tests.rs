@@ -4,9 +4,9 @@ use super::check::Checker;
 use super::code::{Code, Node, Operand, Places, Role, Set, Value};
 use super::furthest::{State, Taste};
 use super::wishes::Wishes;
-use crate::allocate::{Place, Step};
+use ciphermill_vcode::{Place, Step};
 use crate::spills::Memory;
-use crate::vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::{InstrId, Machine, Reg};
 
 const A: Value = 0;

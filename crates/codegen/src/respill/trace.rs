@@ -1,7 +1,7 @@
 //! Blocks that are allocated anew together: a long one, and those that control comes to from
 //! it alone and that are run as often, such as the block on a loop's back edge.
 
-use crate::vcode::VFunc;
+use ciphermill_vcode::VFunc;
 
 pub struct Trace {
     pub blocks: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Which registers and slots values had better be in.
 
 use super::code::{Code, Role, Set, Value, members};
-use crate::allocate::Place;
+use ciphermill_vcode::Place;
 use std::collections::BTreeSet;
 
 pub struct Wishes {

@@ -15,11 +15,12 @@
 //! exposed pipeline it is put into its register by the two instructions of
 //! `[abi.link]`; elsewhere the call does so, and stands alone.
 
-use crate::CompileError;
-use crate::banks::{Set, meet};
-use crate::finish::{Finish, Laid, PInst, aimed, control};
-use crate::schedule::Node;
-use crate::vcode::VKind;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::banks::{Set, meet};
+use crate::finish::{Finish, aimed, control};
+use ciphermill_vcode::{Laid, PInst};
+use ciphermill_vcode::Node;
+use ciphermill_vcode::VKind;
 use crate::verified;
 use crate::vliw::kernel;
 use crate::vliw::sides::{Sided, settle};

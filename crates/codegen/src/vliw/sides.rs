@@ -5,8 +5,9 @@
 //! sources come over into a scratch register of the right file, a result goes
 //! out of one. Which variant costs the fewest is found by trying all.
 
-use crate::CompileError;
-use crate::finish::{Finish, PInst};
+use ciphermill_vcode::CompileError;
+use crate::finish::Finish;
+use ciphermill_vcode::PInst;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Operand;
 

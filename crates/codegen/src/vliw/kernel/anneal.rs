@@ -667,7 +667,7 @@ fn warm(warmth: Warmth, k: u64, moves: u64) -> i64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::{Loop, State, warm};
-    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::modulo::Schedule;
     use crate::vliw::kernel::place::{At, Ops, Sides, settle};

@@ -7,8 +7,8 @@
 //! phi: the first iteration finds its initial value in the same register), or
 //! from outside.
 
-use crate::facts::Facts;
-use crate::vcode::{MemRef, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
 use std::collections::{BTreeMap, BTreeSet};

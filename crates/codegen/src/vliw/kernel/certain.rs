@@ -61,7 +61,7 @@ impl Certain {
 #[cfg(test)]
 mod tests {
     use super::Certain;
-    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::anneal::{Loop, State};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::color;

@@ -14,7 +14,7 @@ use super::graph::kept;
 
 use super::modulo::Schedule;
 use super::place::{Ops, Sides};
-use crate::vcode::VReg;
+use ciphermill_vcode::VReg;
 use ciphermill_machine::{Machine, Reg};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,9 +11,9 @@
 
 use super::Kernel;
 use super::body::From;
-use crate::CompileError;
-use crate::finish::Laid;
-use crate::vcode::VOp;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Laid;
+use ciphermill_vcode::VOp;
 use crate::vliw::pack::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};

@@ -13,8 +13,8 @@ use super::modulo::Policy;
 use super::place::Sides;
 use super::squeeze::Finished;
 use super::{DIVIDED, Found, Kernel, Loops, order, partition, recorded};
-use crate::CompileError;
-use crate::vcode::VReg;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::VReg;
 use ciphermill_program::recorded::Recorded;
 
 /// A body as it is, and with common nodes for each part.
@@ -115,8 +115,8 @@ mod tests {
     use super::super::place::{Sides, settle};
     use super::super::squeeze::finished;
     use super::super::{Effort, Kernel, Loops, Search, recorded};
-    use crate::allocate::Registers;
-    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use ciphermill_vcode::Registers;
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::anneal::tests::{addition, machine, named, with_branch};
     use crate::vliw::kernel::anneal::{Loop, State};
     use crate::vliw::kernel::body::{Body, From, Node};

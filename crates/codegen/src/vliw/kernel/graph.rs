@@ -5,7 +5,7 @@
 use super::body::{Body, From};
 use super::place::{At, Ops, Sides, settle};
 use super::rounds;
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
 use smallvec::SmallVec;

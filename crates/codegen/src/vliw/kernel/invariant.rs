@@ -10,7 +10,7 @@
 //! each group of readers.
 
 use super::body::{Body, From, Node};
-use crate::vcode::{VKind, VOp, VReg};
+use ciphermill_vcode::{VKind, VOp, VReg};
 use std::collections::BTreeMap;
 
 /// So many of the values read furthest apart are made before the loop.
@@ -168,7 +168,7 @@ fn made(node: &Node) -> Option<VReg> {
 #[cfg(test)]
 mod tests {
     use super::hoist;
-    use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
+    use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_ir::Space;
     use ciphermill_machine::InstrId;

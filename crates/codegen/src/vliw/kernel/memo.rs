@@ -9,7 +9,7 @@ use super::{Effort, Found as Start, Searched as Found};
 use super::body::Body;
 use super::narrower::Room;
 use super::place::Sides;
-use crate::allocate::Registers;
+use ciphermill_vcode::Registers;
 use ciphermill_machine::Machine;
 use ciphermill_program::recorded::Recorded;
 use std::collections::{BTreeMap, VecDeque};

@@ -50,12 +50,12 @@ pub mod spill;
 mod squeeze;
 pub mod table;
 
-use crate::CompileError;
-use crate::allocate::Registers;
-use crate::facts::Facts;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Registers;
+use ciphermill_vcode::Facts;
 use crate::plain::{Reason, Refused};
 use crate::verified::{self, Replaced};
-use crate::vcode::{VFunc, VReg};
+use ciphermill_vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_program::RoundStep;

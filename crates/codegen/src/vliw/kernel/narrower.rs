@@ -20,7 +20,7 @@
 use super::memo::Memo;
 use super::place::Ops;
 use super::{Asked, Searched, graph, shortest};
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
 

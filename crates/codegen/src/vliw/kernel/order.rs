@@ -187,7 +187,7 @@ fn in_order(body: &Body, order: &[usize]) -> Body {
 #[cfg(test)]
 mod tests {
     use super::{Graph, frugal, most, other};
-    use crate::vcode::{VInst, VKind};
+    use ciphermill_vcode::{VInst, VKind};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_machine::InstrId;
 

@@ -21,8 +21,8 @@ use super::graph::Orders;
 use super::place::{self, At, Sides};
 use super::spill::{self, access};
 use super::{Found, Loops, color, order, partition};
-use crate::CompileError;
-use crate::vcode::VReg;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::VReg;
 use ciphermill_machine::{InstrId, Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -358,7 +358,7 @@ fn sources(node: &Node) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::park;
-    use crate::vcode::{MemRef, VInst, VKind, VReg};
+    use ciphermill_vcode::{MemRef, VInst, VKind, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use crate::vliw::kernel::place::{At, Sides};
     use ciphermill_ir::Space;

@@ -10,7 +10,7 @@
 
 use super::body::{Body, From};
 use super::place::{At, Sides};
-use crate::vcode::VReg;
+use ciphermill_vcode::VReg;
 use ciphermill_ir::Space;
 use ciphermill_machine::InstrKind;
 use std::cmp::Reverse;

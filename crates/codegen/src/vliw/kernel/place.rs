@@ -8,8 +8,8 @@
 //! out is the list of [`Op`]s to be scheduled, each with the variants that fit.
 
 use super::body::{Body, From, Node};
-use crate::CompileError;
-use crate::vcode::{VInst, VKind, VOp, VReg};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{VInst, VKind, VOp, VReg};
 use ciphermill_machine::{FileId, Instr, InstrId, Machine, OperandKind, Reg, UnitId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

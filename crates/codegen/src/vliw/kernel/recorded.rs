@@ -18,7 +18,7 @@ use super::place::{At, Ops, Sides, fit, settle};
 use super::squeeze::Finished;
 use super::table::Table;
 use super::{Kernel, color, stages};
-use crate::vcode::{VOp, VReg};
+use ciphermill_vcode::{VOp, VReg};
 use ciphermill_machine::{InstrId, Reg};
 use ciphermill_program::recorded::Recorded;
 use std::collections::BTreeMap;
@@ -163,7 +163,7 @@ fn places(letters: &str, sides: &Sides<'_>) -> Option<Vec<At>> {
 #[cfg(test)]
 mod tests {
     use super::{Recorded, digest, read, write};
-    use crate::vcode::{VOp, VReg};
+    use ciphermill_vcode::{VOp, VReg};
     use crate::vliw::kernel::Kernel;
     use crate::vliw::kernel::anneal::State;
     use crate::vliw::kernel::anneal::tests::on_one_side;

@@ -8,7 +8,7 @@
 use super::modulo::{self, Policy};
 use super::place;
 use super::{Found, Loops, order, partition, settling, stages, useful};
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 
 /// Operations scheduled, at most, while the schedules found for a loop are shortened.
 const REFINEMENTS: usize = 1_600_000;

@@ -23,7 +23,7 @@ use super::body::Body;
 use super::graph::{capacity, one_side, unions, units_of};
 use super::place::Sides;
 use super::rounds::{Edge, Orders};
-use crate::CompileError;
+use ciphermill_vcode::CompileError;
 use ciphermill_program::Role;
 use std::collections::BinaryHeap;
 

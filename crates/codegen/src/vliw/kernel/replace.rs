@@ -6,8 +6,8 @@
 
 use super::body::{Body, Candidate};
 use super::{Kernel, spill};
-use crate::allocate::Registers;
-use crate::vcode::{VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::Registers;
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::{Machine, Reg};
 
 /// The loop's block becomes one instruction and a jump.

@@ -8,7 +8,7 @@
 
 use super::body::{Body, From, Node};
 use crate::frame::access_operands;
-use crate::vcode::{MemRef, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
 use ciphermill_program::Role;
@@ -233,7 +233,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
 #[cfg(test)]
 mod tests {
     use super::{Spilled, candidates, held, instruction, spill, surplus};
-    use crate::vcode::{VInst, VKind, VOp, VReg};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::vliw::kernel::body::{Body, From, Node};
     use ciphermill_machine::{InstrId, Machine};
     use std::path::Path;

@@ -6,7 +6,7 @@
 
 use super::body::From;
 use super::place::{Op, Ops, Sides, bit};
-use crate::banks::{Set, meet};
+use ciphermill_vcode::banks::{Set, meet};
 use ciphermill_machine::{Instr, InstrId, UnitId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@
 //! and go between schedules ([`super::super::redivide`]).
 
 use super::{Dice, Loop, NEAR, State, dearer, places, row};
-use crate::vcode::VReg;
+use ciphermill_vcode::VReg;
 use crate::vliw::kernel::body::From;
 use crate::vliw::kernel::graph::without_units;
 use crate::vliw::kernel::place::{At, Ops, fit};

@@ -4,9 +4,9 @@
 use super::super::Kernel;
 use super::super::body::From;
 use super::Names;
-use crate::CompileError;
-use crate::finish::Laid;
-use crate::vcode::VOp;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Laid;
+use ciphermill_vcode::VOp;
 use crate::vliw::pack::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};

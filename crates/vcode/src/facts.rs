@@ -1,7 +1,8 @@
 //! What each instruction reads and writes, as the scheduler wants to know it.
 
-use crate::schedule::Node;
-use crate::vcode::{MemRef, VInst, VKind, VOp};
+use crate::code::{VInst, VKind, VOp};
+use crate::memory::MemRef;
+use crate::node::Node;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind, Reg};
 use ciphermill_program as program;

@@ -1,6 +1,6 @@
 //! Live virtual registers of machine code, and how many at once.
 
-use crate::vcode::{VFunc, VReg};
+use crate::code::{VFunc, VReg};
 
 /// A set of virtual registers.
 #[derive(Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Sets of places.
 
-use crate::allocate::Place;
+use crate::allocation::Place;
 use ciphermill_machine::Reg;
 
 /// One bit for each register and each slot, in turns.

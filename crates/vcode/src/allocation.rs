@@ -1,0 +1,82 @@
+//! What register allocation is given and what comes of it.
+
+use crate::code::{VBlock, VFunc};
+use ciphermill_machine::{InstrId, Reg};
+
+/// Which registers a function may use.
+pub struct Registers {
+    /// In order of preference.
+    pub allocatable: Vec<Reg>,
+    /// Those that a call destroys.
+    pub clobbered: Vec<Reg>,
+    /// Those that must be saved when used.
+    pub callee_saved: Vec<Reg>,
+    /// A register move, with which of its operands is written, a jump, and an
+    /// instruction that does nothing.
+    pub mov: (InstrId, Vec<bool>),
+    pub jump: InstrId,
+    pub nop: InstrId,
+}
+
+/// An instruction's place for a value: a register or a spill slot.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Place {
+    Reg(Reg),
+    Slot(u32),
+}
+
+/// What the allocator made of a block: the instructions by index, in order,
+/// and the moves between them.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Instruction `index` of the block with the places of its operands: one
+    /// for each use and definition, in the order of the operands.
+    Inst(usize, Vec<Place>),
+    Move { from: Place, to: Place },
+}
+
+pub struct Allocated {
+    /// For each block of the function.
+    pub blocks: Vec<Vec<Step>>,
+    pub slots: u32,
+    /// Registers written anywhere, of those that must be saved.
+    pub saved: Vec<Reg>,
+}
+
+impl Allocated {
+    /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
+    /// operands in memory, each as often as its loops turn, taken to be eight times.
+    pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
+        let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.turns();
+        self.blocks.iter().zip(&func.blocks).map(block).sum()
+    }
+
+    /// The same for one block that is gone through once.
+    pub fn added(steps: &[Step], block: &VBlock, mov: InstrId) -> u64 {
+        let weigh = |step: &Step| match step {
+            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
+            Step::Move { .. } => 3,
+            Step::Inst(i, places) => match places[..] {
+                [Place::Reg(a), Place::Reg(b)] if block.insts[*i].instr == mov => 2 * u64::from(a != b),
+                _ => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+            },
+        };
+        steps.iter().map(weigh).sum()
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Place) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Place) -> std::cmp::Ordering {
+        let key = |p: &Place| match p {
+            Place::Reg(r) => (0, u32::from(r.0)),
+            Place::Slot(s) => (1, *s),
+        };
+        key(self).cmp(&key(other))
+    }
+}
