@@ -9,8 +9,8 @@
 //! As everywhere in the code generator a displacement is taken to be added
 //! without wrapping; code that must keep every trap is left as it is.
 
-use crate::matcher::Matcher;
-use crate::pattern::{Action, Pat};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Pat};
 use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Type, Value};
 use ciphermill_machine::{Operand, OperandKind};
 

@@ -15,7 +15,7 @@
 //! said to gives another output than the reference's.
 
 use crate::banks::{LARGEST, constant_tables, copied, index, rooted};
-use crate::pattern::{Action, Pat, templates};
+use ciphermill_patterns::pattern::{Action, Pat, templates};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Type, Value};
 use ciphermill_machine::Machine;

@@ -15,7 +15,7 @@
 //! Nothing here is needed for a right result: a buffer that stands elsewhere
 //! than assumed costs cycles, no more.
 
-use crate::align::{Low, LowBits};
+use ciphermill_ir::low_bits::{Low, LowBits};
 use crate::provenance::extent;
 use ciphermill_vcode::banks::Set;
 use ciphermill_ir::bits::Masks;
@@ -279,7 +279,7 @@ pub(crate) fn rooted(func: &Func, masks: &Masks, root: Value, v: Value, depth: u
 
 #[cfg(test)]
 mod tests {
-    use super::meet;
+    use ciphermill_vcode::banks::meet;
 
     #[test]
     fn words_meet_in_one_block_and_not_across() {

@@ -28,8 +28,8 @@
 //! whose address is certain to be in such a segment goes there without
 //! correction.
 
-use crate::align::LowBits;
-use crate::matcher::Matcher;
+use ciphermill_ir::low_bits::LowBits;
+use ciphermill_patterns::matcher::Matcher;
 use ciphermill_ir::{
     BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
     TrapCode, Type, UnOp, Value,

@@ -10,7 +10,7 @@ use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Place};
 use crate::constants::{Expansion, recipe};
 use ciphermill_vcode::PInst;
-use crate::matcher::Matcher;
+use ciphermill_patterns::matcher::Matcher;
 use ciphermill_vcode::{MemRef, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Expr, Stmt};

@@ -2,26 +2,18 @@
 //! machine's own instructions compute is recognised, accesses are expanded, and
 //! operations that the machine lacks are rewritten.
 
-use crate::matcher::Matcher;
-use crate::recognise::{Recogniser, configure};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use ciphermill_vcode::CompileError;
 use crate::{
-    Options, addressing, align, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, narrow, pin_globals, promises, reserve_overflow, shape, turned, widen,
+    Options, addressing, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, pin_globals, promises, reserve_overflow, shape, turned,
 };
-use align::Low;
+use ciphermill_ir::low_bits::{self, Low, LowBits};
+use ciphermill_opt::words::words;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use std::collections::HashMap;
-
-/// Give values of 32 bits the form that they have in a machine's words.
-pub fn words(module: &mut Module, machine: &Machine) {
-    if machine.computes_narrow() {
-        narrow::narrow(module);
-    } else if machine.word_bits == 64 {
-        widen::widen(module);
-    }
-}
 
 /// A module on its way to a machine.
 pub struct Front<'a> {
@@ -48,7 +40,7 @@ impl<'a> Front<'a> {
     pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Front<'a> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
-        words(&mut module, machine);
+        words(&mut module, machine.computes_narrow(), machine.word_bits);
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
         let mut configured = configure::Configured::default();
@@ -76,8 +68,8 @@ impl<'a> Front<'a> {
                 }
             }
         }
-        let promised = align::param_facts(&module, &promises(&module, options));
-        let proved = align::param_facts(&module, &HashMap::new());
+        let promised = low_bits::param_facts(&module, &promises(&module, options));
+        let proved = low_bits::param_facts(&module, &HashMap::new());
         Front {
             machine,
             options,
@@ -116,8 +108,8 @@ impl<'a> Front<'a> {
             byte_copies: &self.byte_copies,
         };
         let address_facts = expand::AddressFacts {
-            promised: align::LowBits::new(&func, &self.promised[&id]),
-            proved: align::LowBits::new(&func, &self.proved[&id]),
+            promised: LowBits::new(&func, &self.promised[&id]),
+            proved: LowBits::new(&func, &self.proved[&id]),
             masks: (!self.byte_copies.is_empty()).then(|| bits::Masks::new(&func)),
         };
         expand::expand(&mut func, &cx, &address_facts);

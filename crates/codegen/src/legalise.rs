@@ -23,10 +23,10 @@
 mod whole;
 
 use ciphermill_vcode::CompileError;
-use crate::align::use_counts;
-use crate::matcher::{Bind, Binds, Matcher};
-use crate::pattern::{Action, Pat, fits};
-use crate::wanted;
+use ciphermill_ir::low_bits::use_counts;
+use ciphermill_patterns::matcher::{Bind, Binds, Matcher};
+use ciphermill_patterns::pattern::{Action, Pat, fits};
+use ciphermill_patterns::wanted;
 use ciphermill_ir::{BinOp, Block, bits, Func, Inst, InstData, MemAccess, Op, Terminator, TrapCode, Type, Value};
 use ciphermill_machine::eval::{Env, eval};
 use ciphermill_machine::sem::Expr;
@@ -96,7 +96,7 @@ fn prepared<'a>(rules: &'a [Rule], bits: u8, matcher: &Matcher, throughput: bool
 
 /// None for a rule that means nothing on this machine.
 fn prepare<'a>(rule: &'a Rule, word: u8, matcher: &Matcher) -> Option<Prepared<'a>> {
-    let from = crate::pattern::expression(&rule.from, word)?;
+    let from = ciphermill_patterns::pattern::expression(&rule.from, word)?;
     if !rule.lets.iter().chain([&rule.to]).all(|e| whole::covered(e, matcher)) {
         return None;
     }
@@ -695,14 +695,14 @@ impl<'a> Legaliser<'a> {
 /// Units that the operation of two registers, or of one and a constant, can run on, on
 /// any side.
 pub(crate) fn units(machine: &Machine, matcher: &Matcher, op: BinOp, constant: bool) -> u32 {
-    let plain = |t: &&crate::pattern::Template| {
+    let plain = |t: &&ciphermill_patterns::pattern::Template| {
         let registers = |a: &Pat, b: &Pat| match b {
             Pat::Imm(_) => constant && matches!(a, Pat::Reg(_)),
             _ => !constant && matches!((a, b), (Pat::Reg(_), Pat::Reg(_))),
         };
         t.parts.len() == 1 && matches!(&t.action, Action::Value(_, Pat::Bin(o, a, b)) if *o == op && registers(a, b))
     };
-    let on = |t: &crate::pattern::Template| -> u32 {
+    let on = |t: &ciphermill_patterns::pattern::Template| -> u32 {
         let id = t.parts[0].instr;
         let variants = std::iter::once(&id).chain(&machine.variants[usize::from(id.0)]);
         let units: HashSet<_> = variants.flat_map(|v| &machine.instrs[usize::from(v.0)].units).collect();

@@ -16,7 +16,6 @@
 //! allocation, and [`respill`]'s for the second one of long blocks.
 
 pub mod addressing;
-pub mod align;
 pub mod aligned;
 pub mod allocate;
 pub mod apart;
@@ -30,33 +29,24 @@ pub mod expand;
 pub mod finish;
 pub mod frame;
 pub mod front;
-mod graph;
 mod halves;
 pub mod legalise;
 pub mod lookups;
 pub mod masks;
-mod narrow;
-pub mod matcher;
-pub mod nearest;
 pub mod order;
-pub mod pattern;
 pub mod plain;
 pub mod provenance;
-pub mod recognise;
 pub mod respill;
 pub mod schedule;
 pub mod select;
-pub mod several;
 pub mod shape;
-mod spellings;
 pub mod spills;
 pub mod tables;
 mod turned;
 pub mod verified;
 pub mod vliw;
-mod wanted;
-pub mod widen;
 
+use ciphermill_ir::low_bits::Low;
 use ciphermill_ir::{FuncId, GlobalId, Module, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::exact::Answer;
@@ -176,7 +166,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select::select(&func, m, front.matcher, pinned, &memory)?;
-        several::join(&mut vfunc, front.matcher);
+        ciphermill_patterns::several::join(&mut vfunc, front.matcher);
         let windowed = wants_window(&vfunc, m, pinned);
         let registers = registers(m, windowed, pinned);
         if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
@@ -384,31 +374,31 @@ fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
 /// Does some load or addition of the machine scale an index register? Where none
 /// does, an index is better cut out of a word already scaled.
 pub fn scales_index(machine: &Machine) -> bool {
-    scales(&pattern::templates(machine))
+    scales(&ciphermill_patterns::pattern::templates(machine))
 }
 
-fn scales(templates: &[pattern::Template]) -> bool {
+fn scales(templates: &[ciphermill_patterns::pattern::Template]) -> bool {
     // A shift anywhere else than in a sum scales nothing.
-    fn shifts(p: &pattern::Pat) -> bool {
-        let sum = |p: &pattern::Pat| matches!(p, pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..));
-        let shift = |p: &pattern::Pat| matches!(p, pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, ..));
-        graph::any_within(p, sum, shift)
+    fn shifts(p: &ciphermill_patterns::pattern::Pat) -> bool {
+        let sum = |p: &ciphermill_patterns::pattern::Pat| matches!(p, ciphermill_patterns::pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..));
+        let shift = |p: &ciphermill_patterns::pattern::Pat| matches!(p, ciphermill_patterns::pattern::Pat::Bin(ciphermill_ir::BinOp::Shl, ..));
+        ciphermill_patterns::graph::any_within(p, sum, shift)
     }
     templates.iter().any(|t| match &t.action {
-        pattern::Action::Value(_, pattern::Pat::Load { addr, .. }) => shifts(addr),
-        pattern::Action::Value(_, p @ pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
+        ciphermill_patterns::pattern::Action::Value(_, ciphermill_patterns::pattern::Pat::Load { addr, .. }) => shifts(addr),
+        ciphermill_patterns::pattern::Action::Value(_, p @ ciphermill_patterns::pattern::Pat::Bin(ciphermill_ir::BinOp::Add, ..)) => shifts(p),
         _ => false,
     })
 }
 
 /// Does the machine divide 32-bit numbers, signed and unsigned?
 pub fn divides(machine: &Machine) -> bool {
-    divide(&pattern::templates(machine))
+    divide(&ciphermill_patterns::pattern::templates(machine))
 }
 
-fn divide(templates: &[pattern::Template]) -> bool {
+fn divide(templates: &[ciphermill_patterns::pattern::Template]) -> bool {
     use ciphermill_ir::BinOp::{DivS, DivU};
-    let has = |op| templates.iter().any(|t| matches!(&t.action, pattern::Action::Value(_, pattern::Pat::Bin(o, ..)) if *o == op));
+    let has = |op| templates.iter().any(|t| matches!(&t.action, ciphermill_patterns::pattern::Action::Value(_, ciphermill_patterns::pattern::Pat::Bin(o, ..)) if *o == op));
     has(DivU) && has(DivS)
 }
 
@@ -457,11 +447,11 @@ fn promises(module: &Module, options: &Options) -> HashMap<(FuncId, usize), u32>
 }
 
 /// What is known of a function's parameters, with their places in memory.
-fn placed(module: &Module, options: &Options, id: FuncId, promised: &[align::Low]) -> Vec<align::Low> {
+fn placed(module: &Module, options: &Options, id: FuncId, promised: &[Low]) -> Vec<Low> {
     let mut low = promised.to_vec();
     for (name, index, modulus, residue) in &options.placed_params {
         if module.export(name) == Some(id) && modulus.is_power_of_two() {
-            low.iter_mut().skip(*index).take(1).for_each(|l| *l = align::Low::congruent(*modulus, *residue));
+            low.iter_mut().skip(*index).take(1).for_each(|l| *l = Low::congruent(*modulus, *residue));
         }
     }
     low

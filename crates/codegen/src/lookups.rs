@@ -13,7 +13,7 @@
 //! instruction covers several, that is the last of them. Scheduling and
 //! allocation only move instructions; what they add is overhead.
 
-use crate::align::is_narrow;
+use ciphermill_ir::low_bits::is_narrow;
 use ciphermill_ir::{BinOp, Func, Inst, Op, Space, UnOp, Value};
 use std::collections::{HashMap, HashSet};
 

@@ -5,8 +5,8 @@
 //! neither fits an immediate and the machine has an and-not, one register
 //! serves both: the rarer mask is written as the complement of the other.
 
-use crate::matcher::Matcher;
-use crate::pattern::{Action, Pat, fits};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Pat, fits};
 use ciphermill_ir::{BinOp, Func, Op, Type};
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ fn fits_immediate(matcher: &Matcher, c: u64, bits: u32) -> bool {
     matcher.templates.iter().any(|t| match &t.action {
         Action::Value(_, Pat::Bin(BinOp::And, _, b)) => match **b {
             Pat::Imm(i) => fits(&t.operands[i], c, bits).is_some(),
-            _ => crate::pattern::solve(b, c, bits, &t.operands).is_some(),
+            _ => ciphermill_patterns::pattern::solve(b, c, bits, &t.operands).is_some(),
         },
         _ => false,
     })

@@ -12,14 +12,14 @@
 //! is decided by [`crate::constants`] once the code is known.
 
 use ciphermill_vcode::CompileError;
-use crate::align::use_counts;
+use ciphermill_ir::low_bits::use_counts;
 use crate::banks::Analysis;
 use crate::lookups::Lookups;
-use crate::matcher::{Bind, Binds, Matcher, half};
-use crate::pattern::{Action, Template};
+use ciphermill_patterns::matcher::{Bind, Binds, Matcher, half};
+use ciphermill_patterns::pattern::{Action, Template};
 use crate::provenance::{self, Root};
 use ciphermill_vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
-use crate::wanted;
+use ciphermill_patterns::wanted;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{
     BinOp, Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
@@ -116,7 +116,7 @@ pub(crate) fn mov(machine: &Machine, to: VOp, from: VOp, loc: u32) -> VInst {
         VOp::Phys(r) => {
             let file = machine.regs[usize::from(r.0)].file;
             let state = machine.files.get(file).is_some_and(|f| f.state);
-            state.then(|| crate::recognise::configure::writer(machine, file)).flatten().unwrap_or(machine.abi.ops.mov)
+            state.then(|| ciphermill_recognise::configure::writer(machine, file)).flatten().unwrap_or(machine.abi.ops.mov)
         }
         _ => machine.abi.ops.mov,
     };
@@ -321,7 +321,7 @@ impl Selector<'_> {
         let places: HashMap<Inst, usize> = data.insts.iter().enumerate().map(|(i, &inst)| (inst, i)).collect();
         let together = {
             let computed = |v: Value| self.computed(v, block);
-            crate::several::together(func, self.matcher, &data.insts, &computed)
+            ciphermill_patterns::several::together(func, self.matcher, &data.insts, &computed)
         };
         (self.current, self.read_here) = (block, HashMap::new());
         for (at, &inst) in data.insts.iter().enumerate() {
@@ -481,7 +481,7 @@ impl Selector<'_> {
 
     /// Match `cond op 0`, where no value of the program is that zero.
     fn zero_test(&self, t: &Template, op: CmpOp, cond: Value) -> Option<Binds> {
-        use crate::pattern::Pat;
+        use ciphermill_patterns::pattern::Pat;
         let Action::Branch { cond: Pat::Cmp(p, a, b), .. } = &t.action else { return None };
         let Pat::Reg(x) = **a else { return None };
         if *p != op {
@@ -492,7 +492,7 @@ impl Selector<'_> {
         match **b {
             Pat::Const(0) => {}
             Pat::Imm(i) => {
-                crate::pattern::fits(&t.operands[i], 0, 32)?;
+                ciphermill_patterns::pattern::fits(&t.operands[i], 0, 32)?;
                 binds[i] = Some(Bind::Imm(0));
             }
             Pat::Reg(i) => {

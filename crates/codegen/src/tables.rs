@@ -1,14 +1,14 @@
 //! What is worked out of a machine file, for any number of modules.
 //!
-//! Templates, the units that [`crate::recognise`] looks for, encodings and
+//! Templates, the units that [`ciphermill_recognise`] looks for, encodings and
 //! forms in memory depend on the machine alone. For a machine of two thousand
 //! instructions making them takes longer than compiling a small function, so
 //! whoever compiles many modules makes them once.
 
 use crate::encodings::Encodings;
 use ciphermill_vcode::Facts;
-use crate::matcher::Matcher;
-use crate::recognise::Recogniser;
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_recognise::Recogniser;
 use crate::spills;
 use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;

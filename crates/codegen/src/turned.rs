@@ -14,8 +14,8 @@
 //! A word that is not wanted afterwards is shifted in its own register as it is, and left. Where
 //! copies cost nothing the rotates would be all that is new.
 
-use crate::matcher::Matcher;
-use crate::pattern::{Action, Pat};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Pat};
 use ciphermill_ir::{BinOp, Block, Func, Inst, Op, Type, Value};
 use ciphermill_machine::core::Idiom;
 use ciphermill_machine::{Machine, OperandKind};

@@ -2,7 +2,7 @@
 //! matches, what must not, and that the program with the instruction does the
 //! same as the one without.
 
-use ciphermill_codegen::recognise::Recogniser;
+use ciphermill_recognise::Recogniser;
 use ciphermill_codegen::{Options, compile};
 use ciphermill_machine::{Machine, load_from_dir};
 use ciphermill_program::Program;

@@ -2,8 +2,8 @@
 //! that has none is an error, never a zero.
 
 use ciphermill_codegen::constants::Expansion;
-use ciphermill_codegen::matcher::Matcher;
-use ciphermill_codegen::pattern::{Action, Template};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Template};
 use ciphermill_vcode::{VInst, VOp, VReg};
 use ciphermill_codegen::{CompileError, Options, compile};
 use ciphermill_machine::{Machine, OperandKind};

@@ -2,10 +2,10 @@
 //! lookups in constant tables.
 
 use crate::{Candidate, Counts};
-use ciphermill_codegen::recognise::bytes::{ByteSums, Lookup, added};
-use ciphermill_codegen::recognise::sums::Sums;
-use ciphermill_codegen::recognise::units::{ByteTable, Turned};
-use ciphermill_codegen::recognise::{form, linear};
+use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
+use ciphermill_recognise::sums::Sums;
+use ciphermill_recognise::units::{ByteTable, Turned};
+use ciphermill_recognise::{form, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Block, Func, Module, Value};
 use ciphermill_machine::Machine;

@@ -8,10 +8,10 @@
 
 use crate::maps::{self, LOOKUP, factored, listed};
 use crate::{Candidate, Counts, Limits};
-use ciphermill_codegen::recognise::nibbles;
-use ciphermill_codegen::recognise::wide::values::Values;
-use ciphermill_codegen::align::use_counts;
-use ciphermill_codegen::front::words;
+use ciphermill_recognise::nibbles;
+use ciphermill_recognise::wide::values::Values;
+use ciphermill_ir::low_bits::use_counts;
+use ciphermill_opt::words::words;
 use ciphermill_ir::{BinOp, Func, Module, Op, Value};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::ops::sext;
@@ -40,7 +40,7 @@ type Uses = (BTreeSet<u8>, usize, u64);
 /// Candidates for lookups in constant tables.
 pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limits) -> Vec<Candidate> {
     let mut module = module.clone();
-    words(&mut module, machine);
+    words(&mut module, machine.computes_narrow(), machine.word_bits);
     let narrow = machine.computes_narrow();
     let mut found: BTreeMap<Found, Uses> = BTreeMap::new();
     for (id, func) in &module.funcs {

@@ -16,6 +16,7 @@
 //! machine.
 
 pub mod bits;
+pub mod low_bits;
 pub mod cfg;
 pub mod func;
 pub mod module;

@@ -52,6 +52,7 @@ mod promote;
 mod rom;
 mod simplify_cfg;
 mod unroll;
+pub mod words;
 
 use ciphermill_ir::Module;
 use std::fmt;

@@ -5,9 +5,9 @@
 //! it. Here the rule's expression is laid over the templates; what stands where
 //! a template has a register is a leaf, to be computed like any other value.
 
-use crate::graph::any;
-use crate::matcher::{Bind, Matcher};
-use crate::pattern::{Action, Pat};
+use ciphermill_patterns::graph::any;
+use ciphermill_patterns::matcher::{Bind, Matcher};
+use ciphermill_patterns::pattern::{Action, Pat};
 use ciphermill_ir::{Func, Op, Value};
 use ciphermill_machine::sem::Expr;
 

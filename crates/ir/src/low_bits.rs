@@ -9,7 +9,7 @@
 //! Facts about the parameters of functions come from the caller's promises
 //! (an exported function's buffers) or from every call site.
 
-use ciphermill_ir::{BinOp, Func, FuncId, Module, Op, Space, Terminator, UnOp, Value, ValueDef};
+use crate::{BinOp, Func, FuncId, Module, Op, Space, Terminator, UnOp, Value, ValueDef};
 use std::collections::HashMap;
 
 /// The low `bits` bits of a value are those of `value`.
@@ -213,7 +213,7 @@ pub fn is_narrow(func: &Func, v: Value) -> bool {
 /// as a word of 32 bits does before it is shifted in a register of 64.
 fn below(func: &Func, v: Value, bits: u64) -> u64 {
     let masked = func.def_inst(func.resolve(v)).map(|i| &func.insts[i]).filter(|d| matches!(d.op, Op::Bin(BinOp::And)));
-    masked.and_then(|d| func.as_const(d.args[1])).unwrap_or(ciphermill_ir::ops::mask(bits as u32))
+    masked.and_then(|d| func.as_const(d.args[1])).unwrap_or(crate::ops::mask(bits as u32))
 }
 
 /// Values used by a terminator or instruction, counted for every value.

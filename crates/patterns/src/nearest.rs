@@ -2,7 +2,7 @@
 //! for people who wonder why an instruction that they added is not used.
 //!
 //! Patterns of arithmetic only: what an instruction with tables or matrices just misses
-//! is [`crate::recognise::report`]'s to say. Nothing here changes code.
+//! is the report of recognition's to say. Nothing here changes code.
 
 use crate::graph::mapped;
 use crate::pattern::{Action, Pat, templates};

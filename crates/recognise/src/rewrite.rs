@@ -14,7 +14,7 @@ use super::pairs::Pair;
 use super::sums::Sums;
 use super::units::{Inverse, Turned, Unit};
 use super::words;
-use crate::align::use_counts;
+use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::{BinOp, Func, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

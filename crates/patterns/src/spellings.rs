@@ -7,7 +7,7 @@
 //! their patterns are tried in all of these forms.
 //!
 //! Commuted operands are the matcher's business ([`crate::matcher`]), linear layers mixed
-//! with other terms are [`crate::recognise`]'s.
+//! with other terms are recognition's.
 
 use crate::graph::mapped;
 use crate::pattern::Pat;

@@ -49,7 +49,7 @@ pub mod units;
 pub mod wide;
 pub mod words;
 
-use crate::pattern::{Action, Pat, Template, templates};
+use ciphermill_patterns::pattern::{Action, Pat, Template, templates};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, DataSegment, Func};
 use ciphermill_machine::{Machine, Reg};

@@ -5,7 +5,7 @@
 //! the instructions to emit. An instruction is a template of one part; a
 //! compound brings its own parts. Templates that the selector can never match
 //! (they only write flags) are simply not made; those with tables and matrices
-//! are made by [`crate::recognise`].
+//! are made by recognition.
 
 use crate::graph::{mapped, operations};
 use crate::spellings::{spellings, turned};
@@ -29,7 +29,7 @@ pub enum Pat {
     Load { bytes: u8, signed: bool, addr: Arc<Pat> },
     /// The lower half of a word, or 32 bits as a word.
     Low(Arc<Pat>),
-    /// A function that [`crate::recognise`] found, of these values.
+    /// A function that recognition found, of these values.
     Apply(u16, Vec<Arc<Pat>>),
 }
 
@@ -178,7 +178,7 @@ fn results(semantics: &[Stmt], word: Width) -> Option<Vec<Action>> {
     Some(out)
 }
 
-pub(crate) fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
+pub fn cost(machine: &Machine, parts: &[CompoundPart]) -> u32 {
     parts
         .iter()
         .map(|p| {

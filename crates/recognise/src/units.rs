@@ -18,7 +18,7 @@
 use super::form::{Form, WORD};
 use super::nibbles;
 use super::semantics::{Domain, Fixed, fixed};
-use crate::pattern::Template;
+use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};

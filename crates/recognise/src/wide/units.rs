@@ -3,7 +3,7 @@
 
 use super::super::semantics::{Domain, fixed};
 use super::sum::Sum;
-use crate::pattern::Template;
+use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
 use ciphermill_machine::Machine;
 use ciphermill_machine::gf2::BitMatrix;

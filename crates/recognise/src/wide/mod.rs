@@ -156,7 +156,7 @@ fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value
 /// The plans of the values that have one, and all values that are needed.
 fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<Value, Plan>, HashSet<Value>) {
     let mut todo = roots(func, &values.loads);
-    let uses = crate::align::use_counts(func);
+    let uses = ciphermill_ir::low_bits::use_counts(func);
     let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);

@@ -16,7 +16,7 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     let (mut units, _) = units(machine);
     units.retain(|u| u.added.is_none());
     let mut module = module.clone();
-    crate::front::words(&mut module, machine);
+    ciphermill_opt::words::words(&mut module, machine.computes_narrow(), machine.word_bits);
     let mut all: BTreeMap<(String, String, Option<String>, Option<String>), usize> = BTreeMap::new();
     for func in module.funcs.values() {
         let masks = Masks::new(func);

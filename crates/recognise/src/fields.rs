@@ -15,7 +15,7 @@
 use super::form::{Form, WORD};
 use super::semantics::{Domain, Fixed};
 use super::units::{Rows, Turned};
-use crate::pattern::Template;
+use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::Expr;
@@ -230,7 +230,7 @@ impl Domain for With {
 #[cfg(test)]
 mod tests {
     use super::{Multiplier, Rows, multiplier, times};
-    use crate::recognise::units::Turned;
+    use crate::units::Turned;
     use std::path::Path;
 
     fn gmpy4() -> Multiplier {
