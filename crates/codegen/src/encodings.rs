@@ -8,7 +8,7 @@
 //!   form that does.
 
 use ciphermill_vcode::PInst;
-use crate::spills::written;
+use ciphermill_regalloc::spills::written;
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};

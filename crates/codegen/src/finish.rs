@@ -12,10 +12,10 @@ use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
 use crate::encodings::Encodings;
 use ciphermill_vcode::Facts;
 use crate::frame::Frame;
-use crate::schedule;
-use crate::spills::{Memory, Part};
+use ciphermill_schedule::list;
+use ciphermill_regalloc::spills::{Memory, Part};
 use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
-use crate::verified;
+use ciphermill_schedule::verified;
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
@@ -57,7 +57,7 @@ pub struct Finish<'a> {
     pub checker: verified::Checker<'a>,
     pub frame: &'a Frame<'a>,
     /// Pipelined loops, by number.
-    pub kernels: &'a [crate::vliw::kernel::Kernel],
+    pub kernels: &'a [ciphermill_pipeline::Kernel],
     /// Instructions that read a stack slot instead of a register, where there are any.
     pub memory: Option<&'a Memory>,
     pub encodings: &'a Encodings,
@@ -248,7 +248,7 @@ impl Finish<'_> {
             n.barrier = true;
             nodes.push(n);
         }
-        let order = schedule::order(&nodes, None);
+        let order = list::order(&nodes, None);
         verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("schedule: {e}")))?;
         let mut slots: Vec<Option<PInst>> = body.into_iter().map(Some).collect();
         Ok(order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect())

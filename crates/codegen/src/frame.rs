@@ -8,12 +8,11 @@
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Place};
-use crate::constants::{Expansion, recipe};
+use ciphermill_select::constants::{Expansion, recipe};
 use ciphermill_vcode::PInst;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_vcode::{MemRef, VKind, VOp};
 use ciphermill_ir::Space;
-use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Inst, Operand, Role};
 
@@ -142,7 +141,7 @@ impl<'a> Frame<'a> {
         }
         let store = instr == abi.ops.store;
         let desc = &self.machine.instrs[instr.0 as usize];
-        let (value, address) = access_operands(&desc.semantics)
+        let (value, address) = ciphermill_vcode::semantics::access_operands(&desc.semantics)
             .ok_or_else(|| CompileError::Internal(format!("`{}` is not a plain load or store", desc.name)))?;
         let operands = desc
             .operands
@@ -206,21 +205,4 @@ impl<'a> Frame<'a> {
         let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
-}
-
-/// Operand indices of the stored value (None for a load) and of the base.
-pub fn access_operands(semantics: &[Stmt]) -> Option<(Option<usize>, usize)> {
-    let base = |e: &Expr| match e {
-        Expr::Bin { a, b, .. } => match (&**a, &**b) {
-            (Expr::Operand(i), _) | (_, Expr::Operand(i)) => Some(*i),
-            _ => None,
-        },
-        Expr::Operand(i) => Some(*i),
-        _ => None,
-    };
-    semantics.iter().find_map(|s| match s {
-        Stmt::Store { addr, value: Expr::Operand(v), .. } => Some((Some(*v), base(addr)?)),
-        Stmt::Assign { value: Expr::Load { addr, .. }, .. } => Some((None, base(addr)?)),
-        _ => None,
-    })
 }

@@ -6,9 +6,8 @@ use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
 use crate::tables::Tables;
 use ciphermill_vcode::CompileError;
-use crate::{
-    Options, addressing, aligned, banks, branches, copy_bytes, expand, halves, legalise, masks, pin_globals, promises, reserve_overflow, shape, turned,
-};
+use crate::options::Options;
+use ciphermill_select::{addressing, aligned, banks, branches, expand, halves, legalise, masks, shape, turned};
 use ciphermill_ir::low_bits::{self, Low, LowBits};
 use ciphermill_opt::words::words;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
@@ -142,4 +141,48 @@ impl<'a> Front<'a> {
         shape::split_critical_edges(&mut func);
         Ok(func)
     }
+}
+
+/// Globals that a register holds: the C stack pointer first, then the others
+/// that change, in their order.
+fn pin_globals(module: &Module, machine: &Machine) -> Vec<(GlobalId, Reg)> {
+    let mut list: Vec<GlobalId> =
+        module.globals.iter().filter(|(_, g)| g.mutable && g.ty == Type::I32).map(|(id, _)| id).collect();
+    list.sort_by_key(|&g| (module.globals[g].name.as_deref() != Some("__stack_pointer"), g));
+    list.into_iter().zip(machine.abi.globals.iter().copied()).collect()
+}
+
+/// Room in the system area for arguments and results beyond the registers.
+fn reserve_overflow(module: &mut Module, word_bits: u8) -> u32 {
+    let words = |n: usize| n as u32;
+    let most = module
+        .funcs
+        .values()
+        .map(|f| words(f.sig.params.len().max(f.sig.results.len())))
+        .chain(module.sigs.values().map(|s| 2 * words(s.params.len().max(s.results.len()))))
+        .max()
+        .unwrap_or(0);
+    let at = module.system.bytes.len().next_multiple_of(8);
+    module.system.bytes.resize(at + usize::from(word_bits / 8) * most as usize, 0);
+    at as u32
+}
+
+/// Copies of the read-only segments in big-endian byte order.
+fn copy_bytes(module: &mut Module) -> Vec<(u32, u32, u32)> {
+    let mut out = Vec::new();
+    for segment in module.data.iter().filter(|d| d.readonly) {
+        let at = module.system.bytes.len().next_multiple_of(8);
+        let len = segment.bytes.len().next_multiple_of(4);
+        module.system.bytes.resize(at + len, 0);
+        for (i, &b) in segment.bytes.iter().enumerate() {
+            module.system.bytes[at + (i ^ 3)] = b;
+        }
+        out.push((segment.addr, segment.bytes.len() as u32, at as u32));
+    }
+    out
+}
+
+fn promises(module: &Module, options: &Options) -> HashMap<(FuncId, usize), u32> {
+    let find = |(name, index, align): &(String, usize, u32)| Some(((module.export(name)?, *index), *align));
+    options.aligned_params.iter().filter(|p| p.2.is_power_of_two()).filter_map(find).collect()
 }

@@ -4,24 +4,9 @@
 //! loop's form, in the reading of its body, at the end of a search. Here each loop that is left
 //! gets one reason, the first that holds, as a word for programs and as words for people.
 
-use ciphermill_vcode::{VFunc, VKind, VReg};
+use ciphermill_pipeline::refused::{Reason, Refused};
+use ciphermill_vcode::{VFunc, VKind};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Why one loop is not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
-    pub word: &'static str,
-    pub why: String,
-}
-
-impl Reason {
-    pub fn new(word: &'static str, why: impl Into<String>) -> Reason {
-        Reason { word, why: why.into() }
-    }
-}
-
-/// What was refused, by the loop's parameters, which are its own.
-pub type Refused = BTreeMap<Vec<VReg>, Reason>;
 
 /// Why no loop of a program is.
 pub fn of_program(explicit: bool, level: u8, plain: bool) -> Option<Reason> {

@@ -7,9 +7,12 @@
 
 use crate::encodings::Encodings;
 use ciphermill_vcode::Facts;
+use ciphermill_ir::BinOp;
+use ciphermill_patterns::graph::any_within;
 use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Pat, Template, templates};
 use ciphermill_recognise::Recogniser;
-use crate::spills;
+use ciphermill_regalloc::spills;
 use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;
 use std::sync::Arc;
@@ -31,7 +34,7 @@ impl Tables {
     /// # Errors
     /// When the machine is one that no code can be made for.
     pub fn new(machine: Arc<Machine>) -> Result<Tables, CompileError> {
-        crate::supported(&machine)?;
+        supported(&machine)?;
         let (recogniser, recognised) = Recogniser::new(&machine);
         Ok(Tables {
             matcher: Matcher::with(&machine, recognised),
@@ -44,13 +47,83 @@ impl Tables {
         })
     }
 
-    /// [`crate::scales_index`] of the machine.
+    /// [`scales_index`] of the machine.
     pub fn scales_index(&self) -> bool {
-        crate::scales(&self.matcher.templates)
+        scales(&self.matcher.templates)
     }
 
-    /// [`crate::divides`] of the machine.
+    /// [`divides`] of the machine.
     pub fn divides(&self) -> bool {
-        crate::divide(&self.matcher.templates)
+        divide(&self.matcher.templates)
+    }
+}
+
+/// Does some load or addition of the machine scale an index register? Where none
+/// does, an index is better cut out of a word already scaled.
+pub fn scales_index(machine: &Machine) -> bool {
+    scales(&templates(machine))
+}
+
+fn scales(templates: &[Template]) -> bool {
+    // A shift anywhere else than in a sum scales nothing.
+    fn shifts(p: &Pat) -> bool {
+        let sum = |p: &Pat| matches!(p, Pat::Bin(BinOp::Add, ..));
+        let shift = |p: &Pat| matches!(p, Pat::Bin(BinOp::Shl, ..));
+        any_within(p, sum, shift)
+    }
+    templates.iter().any(|t| match &t.action {
+        Action::Value(_, Pat::Load { addr, .. }) => shifts(addr),
+        Action::Value(_, p @ Pat::Bin(BinOp::Add, ..)) => shifts(p),
+        _ => false,
+    })
+}
+
+/// Does the machine divide 32-bit numbers, signed and unsigned?
+pub fn divides(machine: &Machine) -> bool {
+    divide(&templates(machine))
+}
+
+fn divide(templates: &[Template]) -> bool {
+    use BinOp::{DivS, DivU};
+    let has = |op| templates.iter().any(|t| matches!(&t.action, Action::Value(_, Pat::Bin(o, ..)) if *o == op));
+    has(DivU) && has(DivS)
+}
+
+/// What a machine file may say and the code generator does not know yet: a line
+/// for each.
+fn supported(m: &Machine) -> Result<(), CompileError> {
+    let lacking = [
+        (
+            m.word_bits == 64 && m.endian == ciphermill_machine::Endian::Big,
+            "word_bits: words of 64 bits are little-endian only; set endian to \"little\", or word_bits to 32",
+        ),
+        (
+            m.word_bits == 64 && (m.issue.explicit || m.abi.windows.is_some()),
+            "word_bits: words of 64 bits are not for bundles or register windows; set word_bits to 32, or issue.width to 1",
+        ),
+        (
+            m.computes_narrow() && !m.memory.unaligned,
+            "narrow: where instructions compute in 32 bits, accesses have to work at any address; set memory.unaligned to true, or narrow to \"signed\"",
+        ),
+        (
+            !m.issue.interlock && m.abi.windows.is_some(),
+            "issue.interlock = false: register windows need a pipeline that waits for operands; set it to true",
+        ),
+        (
+            !m.issue.interlock && m.abi.link.is_none(),
+            "issue.interlock = false: calls on an exposed pipeline need [abi.link]; add it, or set interlock to true",
+        ),
+        (
+            m.issue.explicit && m.abi.windows.is_some(),
+            "issue.width: bundles of several instructions are not made for machines with register windows; set it to 1",
+        ),
+        (
+            m.issue.explicit && m.core.is_some(),
+            "issue.width: a core that schedules at run time makes its own bundles; set it to 1, and the widths in [core]",
+        ),
+    ];
+    match lacking.iter().find(|l| l.0) {
+        Some((_, what)) => Err(CompileError::Unsupported(format!("machine {}: {what}", m.name))),
+        None => Ok(()),
     }
 }

@@ -5,7 +5,7 @@
 //! operations are bent in the kernel, where each is wanted by a turn that follows, and bends are
 //! asked for stores, or for operations whose results are read in the very cycle in which they land.
 
-use ciphermill_codegen::verified::{Checked, Witness};
+use ciphermill_schedule::verified::{Checked, Witness};
 use ciphermill_codegen::{Options, compile};
 use ciphermill_machine::{InstrKind, Machine, OperandKind, Reg, load_from_dir};
 use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, Straight, Turns, pipelined, straight};

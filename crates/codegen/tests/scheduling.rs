@@ -1,7 +1,7 @@
 //! The scheduler and its checker, on nodes written by hand.
 
-use ciphermill_codegen::verified::order as check;
-use ciphermill_codegen::schedule::{Pressure, order, order_with};
+use ciphermill_schedule::verified::order as check;
+use ciphermill_schedule::list::{Pressure, order, order_with};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::MemRef;
 use ciphermill_ir::Space;

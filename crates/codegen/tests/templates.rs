@@ -1,7 +1,7 @@
 //! Writing out templates: every operand gets the value it stands for, and one
 //! that has none is an error, never a zero.
 
-use ciphermill_codegen::constants::Expansion;
+use ciphermill_select::constants::Expansion;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pattern::{Action, Template};
 use ciphermill_vcode::{VInst, VOp, VReg};
@@ -82,7 +82,7 @@ fn immediates_of_a_compounds_parts_come_from_their_expressions() {
     let machine = machine("rv32", &[], &[]);
     let matcher = Matcher::new(&machine);
     for c in [0u64, 1, 0x7ff, 0x800, 0xfff, 0x1000, 0x1234_5678, 0x8000_0000, 0xffff_f800, 0xffff_ffff] {
-        let (t, ops) = ciphermill_codegen::constants::recipe(&machine, &matcher, c).expect("any constant can be made");
+        let (t, ops) = ciphermill_select::constants::recipe(&machine, &matcher, c).expect("any constant can be made");
         let mut value = 0i64;
         for inst in expand(&machine, t, &ops).expect("it is written out") {
             let imm = inst.ops.iter().find_map(|o| if let VOp::Imm(i) = o { Some(*i) } else { None });

@@ -270,16 +270,16 @@ pub fn refused(e: ciphermill_codegen::CompileError) -> MeasureError {
 /// blocks of memory to divide its tables, or in one block where it has none, the modulus then
 /// the size of all blocks.
 fn context_at(module: &Module, machine: &Machine, driver: &str) -> Option<(u32, u32)> {
-    if ciphermill_codegen::aligned::described(machine) {
-        return ciphermill_codegen::aligned::context(&module.funcs[module.export(driver)?])
+    if ciphermill_select::aligned::described(machine) {
+        return ciphermill_select::aligned::context(&module.funcs[module.export(driver)?])
             .filter(|at| at.1.is_multiple_of(BUFFER_ALIGN));
     }
     let banks = machine.memory.banks.as_ref().filter(|b| b.blocks > 1 && !machine.issue.interlock)?;
     let size = banks.blocks.checked_mul(banks.block_bytes).filter(|s| s.is_power_of_two())?;
     let func = &module.funcs[module.export(driver)?];
-    let at = match ciphermill_codegen::banks::border(func) {
+    let at = match ciphermill_select::banks::border(func) {
         Some(border) => banks.block_bytes.wrapping_sub(border) & (size - 1),
-        None => ciphermill_codegen::banks::beside(module, func, banks)? * banks.block_bytes,
+        None => ciphermill_select::banks::beside(module, func, banks)? * banks.block_bytes,
     };
     at.is_multiple_of(BUFFER_ALIGN).then_some((size, at))
 }

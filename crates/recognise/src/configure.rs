@@ -11,8 +11,7 @@ use super::units::{Rows, Turned};
 use super::{Recogniser, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What the registers hold: rows of a matrix, one for each bit of the result, or a polynomial.
@@ -24,21 +23,6 @@ const MOST_NESTING: u32 = 3;
 const TURNS: usize = 8;
 /// Operations that must be saved for each register that is loaded: a wide constant and a move.
 const LEAST_SAVED: usize = 3;
-
-/// The instruction that writes a register of a file that nothing else moves to.
-pub fn writer(machine: &Machine, file: usize) -> Option<InstrId> {
-    let found = machine.instrs.iter().position(|instr| {
-        let [Stmt::Assign { dest: Dest::Operand(row), value: Expr::Operand(_) }] = &instr.semantics[..] else {
-            return false;
-        };
-        let of = |i: usize| match instr.operands.get(i).map(|o| &o.kind) {
-            Some(ciphermill_machine::OperandKind::Reg { file, .. }) => Some(*file),
-            _ => None,
-        };
-        instr.operands.len() == 2 && of(*row) == Some(file)
-    });
-    found.map(|i| InstrId(i as u16))
-}
 
 /// What was decided for a module.
 #[derive(Default)]
@@ -52,7 +36,7 @@ pub struct Configured {
 /// Choose matrices, and put the loading of them into the module.
 pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser) -> Configured {
     let Some((first, count)) = recogniser.registers() else { return Configured::default() };
-    if writer(machine, machine.regs[usize::from(first.0)].file).is_none() {
+    if ciphermill_vcode::moves::writer(machine, machine.regs[usize::from(first.0)].file).is_none() {
         return Configured::default();
     }
     let often = calls_of(module);

@@ -28,9 +28,11 @@ mod error;
 mod facts;
 pub mod liveness;
 mod memory;
+pub mod moves;
 mod node;
 mod physical;
 pub mod places;
+pub mod semantics;
 
 pub use allocation::{Allocated, Place, Registers, Step};
 pub use code::{Inverse, VBlock, VFunc, VInst, VKind, VOp, VReg};

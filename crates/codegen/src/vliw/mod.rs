@@ -11,6 +11,5 @@
 //! * [`pack`] schedules straight code into bundles, by units, paths and exposed
 //!   latencies, and settles branches, calls and the no-operations between.
 
-pub mod kernel;
 pub mod pack;
 pub mod sides;

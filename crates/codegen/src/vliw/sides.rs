@@ -7,16 +7,10 @@
 
 use ciphermill_vcode::CompileError;
 use crate::finish::Finish;
+use ciphermill_schedule::bundle::Sided;
 use ciphermill_vcode::PInst;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Operand;
-
-/// An instruction that can issue: what it is, and the variants that fit.
-#[derive(Clone, Debug)]
-pub struct Sided {
-    pub inst: PInst,
-    pub variants: Vec<InstrId>,
-}
 
 /// Can `instr` have the register as its operand `o`?
 pub fn accepts(machine: &Machine, instr: InstrId, o: usize, r: Reg) -> bool {

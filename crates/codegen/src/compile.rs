@@ -1,0 +1,181 @@
+//! The way through: a module, function by function, to a program.
+
+use crate::finish::Finish;
+use crate::frame::Frame;
+use crate::front::Front;
+use crate::options::Options;
+use crate::tables::Tables;
+use crate::{plain, registers};
+use ciphermill_ir::low_bits::Low;
+use ciphermill_ir::{FuncId, GlobalId, Module};
+use ciphermill_machine::{Machine, Reg};
+use ciphermill_pipeline::exact::Exchange;
+use ciphermill_pipeline::{PATIENT, Records, Search};
+use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
+use ciphermill_regalloc::best::{Asked, Effort};
+use ciphermill_schedule::verified;
+use ciphermill_select::banks;
+use ciphermill_select::constants;
+use ciphermill_select::select::{Memory, select};
+use ciphermill_vcode::CompileError;
+use cranelift_entity::EntityRef;
+use std::sync::Arc;
+
+/// Generate a program for `machine` from an optimised module.
+///
+/// # Errors
+/// When the machine and the rules lack an operation, or a checker finds a
+/// fault; never a wrong program.
+pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Result<Program, CompileError> {
+    compile_with(module, &Tables::new(machine)?, options)
+}
+
+/// [`compile`] with tables made before.
+///
+/// # Errors
+/// As [`compile`]'s.
+pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
+    let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
+    let mut records = Records { known: &options.records, new: options.search.map(|_| Vec::new()) };
+    let Tables { machine, facts, encodings, memory_forms, .. } = tables;
+    let m = &**machine;
+    let front = Front::new(module, tables, options);
+    let (module, pinned) = (&front.module, &front.pinned);
+    let readonly: Vec<std::ops::Range<u32>> =
+        module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
+    let called = called(module);
+    let memo = std::cell::OnceCell::new();
+    let mut funcs = Vec::with_capacity(module.funcs.len());
+    let (mut loops, mut searches_cut) = (Vec::new(), 0);
+    let mut plain_loops = Vec::new();
+    let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
+    for id in module.funcs.keys() {
+        let func = front.func(id)?;
+        let memory = Memory {
+            buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
+            readonly: &readonly,
+            banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
+        };
+        let mut vfunc = select(&func, m, front.matcher, pinned, &memory)?;
+        ciphermill_patterns::several::join(&mut vfunc, front.matcher);
+        let windowed = registers::wants_window(&vfunc, m, pinned);
+        let registers = registers::registers(m, windowed, pinned);
+        if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
+            ciphermill_schedule::carried::free_parameters(&mut vfunc, &registers);
+        }
+        constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;
+        if !windowed {
+            registers::without_window(&mut vfunc, m);
+        }
+        let (kernels, refused) = if m.issue.explicit && options.level > 0 && !options.plain_loops {
+            let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
+            let (longest, unrefined) = (options.longest, options.unrefined);
+            let times = if options.exact.is_some() { PATIENT } else { 1 };
+            let search = options.search.unwrap_or(Search { times, round: 0 });
+            let patience = options.patience.max(1);
+            let effort = ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience };
+            let found = ciphermill_pipeline::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?;
+            searches_cut += found.cut;
+            (found.kernels, found.refused)
+        } else {
+            Default::default()
+        };
+        let memory = memory_forms.as_ref().filter(|_| options.level > 0);
+        let asked = Asked { machine: m, facts, registers: &registers, memory };
+        // A core that orders for itself is given code that keeps few values alive.
+        if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
+            ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
+        }
+        if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
+            vfunc = asked.best_order(vfunc)?;
+        }
+        let allocated = asked.allocated(&vfunc, Effort::Checked)?;
+        let kept: usize = kernels.iter().map(|k| k.words).sum();
+        let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
+        let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
+        let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
+        let memory = memory_forms.as_ref();
+        let (schedule, at_once) = (options.level > 0, options.at_once);
+        let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
+        let finish = Finish { memory, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
+        let (mut done, places) = finish.func(&vfunc, &allocated)?;
+        let place = |b: &u32| places.blocks.get(b).copied();
+        plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
+            func: funcs.len() as u32,
+            blocks: l.blocks.iter().filter_map(place).collect(),
+            reason: reason.word,
+            why: reason.why,
+        }));
+        loops.extend(kernels.iter().enumerate().map(|(number, k)| PipelinedLoop {
+            func: funcs.len() as u32,
+            ii: k.schedule.ii as u32,
+            res_mii: k.res_mii as u32,
+            rec_mii: k.rec_mii as u32,
+            stages: k.schedule.stages as u32,
+            least: k.least as u32,
+            held: k.held,
+            recorded: k.recorded,
+            asked: k.asked.clone(),
+            block: places.kernels.get(&number).copied().unwrap_or(u32::MAX),
+            round: k.round.clone(),
+        }));
+        if let Some(exchange) = &mut exchange {
+            let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
+            let mine = exchange.problems.iter_mut().rev().take(asked);
+            mine.for_each(|p| p.func = funcs.len() as u32);
+        }
+        let sig = &module.funcs[id].sig;
+        (done.params, done.results) = (sig.params.len(), sig.results.len());
+        funcs.push(done);
+    }
+
+    let data = module.data.iter().map(|d| Segment { addr: d.addr, bytes: d.bytes.clone() }).collect();
+    // The globals in registers have 32 bits, their sign extended in wider ones.
+    let word = ciphermill_ir::ops::mask(u32::from(m.word_bits));
+    let initial = |g: GlobalId| ciphermill_ir::ops::sext(module.globals[g].init, 32) as u64 & word;
+    let global_regs = front.in_registers.iter().map(|&(g, r)| (r, initial(g))).collect();
+    Ok(Program {
+        machine: machine.clone(),
+        funcs,
+        exports: module.exports.iter().map(|(n, f)| (n.clone(), f.index() as u32)).collect(),
+        start: module.start.map(|f| f.index() as u32),
+        min_pages: module.memory.min_pages,
+        max_pages: module.memory.max_pages,
+        data,
+        readonly,
+        system: module.system.bytes.clone(),
+        system_func_refs: module.system.func_refs.clone(),
+        arg_overflow: front.overflow,
+        global_regs,
+        loops,
+        plain_loops,
+        searches_cut,
+        problems: exchange.map_or(Vec::new(), |e| e.problems),
+        records: records.new.unwrap_or_default(),
+    })
+}
+
+/// How many of a function's first parameters are promised buffers of their own.
+fn promised_buffers(module: &Module, id: FuncId, options: &Options) -> usize {
+    let names = module.exports.iter().filter(|(_, f)| *f == id).map(|(name, _)| name);
+    names.filter_map(|name| options.buffers.iter().find(|b| b.0 == *name)).map(|b| b.1).min().unwrap_or(0)
+}
+
+/// Functions that the module calls itself, or could by pointer: their callers
+/// may give one buffer twice.
+fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
+    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
+    let direct = insts.filter_map(|op| if let ciphermill_ir::Op::Call(f) = op { Some(f) } else { None });
+    direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
+}
+
+/// What is known of a function's parameters, with their places in memory.
+fn placed(module: &Module, options: &Options, id: FuncId, promised: &[Low]) -> Vec<Low> {
+    let mut low = promised.to_vec();
+    for (name, index, modulus, residue) in &options.placed_params {
+        if module.export(name) == Some(id) && modulus.is_power_of_two() {
+            low.iter_mut().skip(*index).take(1).for_each(|l| *l = Low::congruent(*modulus, *residue));
+        }
+    }
+    low
+}

@@ -1,0 +1,452 @@
+//! Operations that change sides while a schedule is annealed.
+//!
+//! Which side does what is decided before there is a schedule, and what a row then lacks may
+//! be there on the other side. So some moves take an operation, or a load's result, to another
+//! side, in its own cycle or in another one; what reads its result reads it over a path then,
+//! or no longer. Only what needs no copy that is not there already can move so: copies come
+//! and go between schedules ([`super::super::redivide`]).
+
+use super::{Dice, Loop, NEAR, State, dearer, places, row};
+use ciphermill_vcode::VReg;
+use crate::body::From;
+use crate::graph::without_units;
+use crate::place::{At, Ops, fit};
+use ciphermill_machine::InstrId;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// Changes that are tried until units have cycles enough: for each operation, and at most for
+/// all together, each of which looks at all.
+const LEVELLING: (usize, usize) = (20, 8_000_000);
+/// Ways in which [`changes`] may be made.
+const WAYS: usize = 6;
+/// One change of so many begins with a value of which there are too many, the others anywhere.
+const ANY: usize = 2;
+/// A side keeps so many registers for the values of the loop.
+const LEAST: i64 = 2;
+
+/// Values from outside, which have a register on each side that reads them.
+pub struct Outside {
+    /// Those that each operation reads.
+    read: Vec<SmallVec<[u32; 2]>>,
+    /// Operations that read each value, side after side.
+    readers: Vec<Vec<u32>>,
+}
+
+impl Outside {
+    pub fn of(ops: &Ops, sides: usize) -> Outside {
+        let mut numbers: BTreeMap<VReg, u32> = BTreeMap::new();
+        let mut read = vec![SmallVec::new(); ops.ops.len()];
+        for (list, op) in read.iter_mut().zip(&ops.ops) {
+            for &(_, from) in &op.reads {
+                if let From::Outside(v) = from {
+                    let next = numbers.len() as u32;
+                    let number = *numbers.entry(v).or_insert(next);
+                    if !list.contains(&number) {
+                        list.push(number);
+                    }
+                }
+            }
+        }
+        let mut readers = vec![vec![0; numbers.len()]; sides];
+        for (list, op) in read.iter().zip(&ops.ops) {
+            list.iter().for_each(|&v| readers[op.at.unit][v as usize] += 1);
+        }
+        Outside { read, readers }
+    }
+
+    /// Registers that they take on a side.
+    pub fn on(&self, side: usize) -> i64 {
+        self.readers[side].iter().filter(|n| **n > 0).count() as i64
+    }
+
+    /// An operation goes from one side to another: registers that this leaves free on the
+    /// one, and takes on the other.
+    fn go(&mut self, i: usize, from: usize, to: usize) -> (i64, i64) {
+        let (mut free, mut taken) = (0, 0);
+        for &v in &self.read[i] {
+            self.readers[from][v as usize] -= 1;
+            free += i64::from(self.readers[from][v as usize] == 0);
+            taken += i64::from(self.readers[to][v as usize] == 0);
+            self.readers[to][v as usize] += 1;
+        }
+        (free, taken)
+    }
+}
+
+/// What operations were before some of them changed sides.
+struct Turned {
+    at: SmallVec<[(usize, At); 4]>,
+    /// The variants that fitted those, and the readers of their results.
+    variants: SmallVec<[(usize, SmallVec<[InstrId; 8]>); 8]>,
+}
+
+impl Turned {
+    /// Operations have other sides now, and so many variants fit them and those who read their
+    /// results. `None` where one has none left, and nothing has changed.
+    fn turn(all: &Loop<'_>, ops: &mut Ops, new: &[(usize, At)]) -> Option<Turned> {
+        let mut turned = Turned { at: SmallVec::new(), variants: SmallVec::new() };
+        let mut changed: SmallVec<[usize; 8]> = SmallVec::new();
+        for &(i, at) in new {
+            let was = std::mem::replace(&mut ops.ops[i].at, at);
+            turned.at.push((i, was));
+            changed.push(i);
+            if was.result != at.result {
+                changed.extend(all.near.readers[i].iter().map(|r| r.0));
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        for k in changed {
+            let fitting = if ops.ops[k].tied { SmallVec::new() } else { fit(all.sides, ops, k) };
+            if fitting.is_empty() {
+                turned.back(ops);
+                return None;
+            }
+            turned.variants.push((k, std::mem::replace(&mut ops.ops[k].variants, fitting)));
+        }
+        Some(turned)
+    }
+
+    /// All is as it was.
+    fn back(self, ops: &mut Ops) {
+        self.at.iter().for_each(|&(i, at)| ops.ops[i].at = at);
+        self.variants.into_iter().for_each(|(k, variants)| ops.ops[k].variants = variants);
+    }
+}
+
+/// Operations that may change sides together, one of them given, and where to.
+type Changes = SmallVec<[(usize, At); 4]>;
+
+/// Operations with the variants that they had.
+type Stood = SmallVec<[(usize, InstrId); 8]>;
+
+/// One of a few ways to change sides: an operation, for a load with or without its result or
+/// that alone; with what makes its operands for it alone; with those who read its result.
+fn changes(all: &Loop<'_>, ops: &Ops, i: usize, way: usize) -> Changes {
+    let count = all.pool.len();
+    let other = |i: usize| {
+        let at = ops.ops[i].at;
+        let (unit, result) = ((at.unit + 1) % count, (at.result + 1) % count);
+        let apart = at.unit != at.result;
+        At { unit, result: if apart { result } else { unit } }
+    };
+    let at = ops.ops[i].at;
+    let load = ops.ops[i].inst.mem.is_some() && ops.ops[i].writes.is_some();
+    let (new, way) = match way {
+        0 if load => (At { result: other(i).result, ..at }, 0),
+        1 if load => (At { unit: other(i).unit, ..at }, 0),
+        2 if load => (At { unit: other(i).unit, ..at }, 1),
+        _ => (other(i), way % 3),
+    };
+    let mut out: Changes = SmallVec::from_slice(&[(i, new)]);
+    match way {
+        1 => {
+            for &(p, d) in &all.near.reads[i] {
+                if d == 0 && p != i && all.near.readers[p].len() == 1 && ops.ops[p].at.result == at.unit {
+                    out.push((p, At { result: new.unit, ..other(p) }));
+                }
+            }
+        }
+        2 => {
+            for &(r, _) in &all.near.readers[i] {
+                if r != i && ops.ops[r].at.unit == at.result && out.iter().all(|o| o.0 != r) {
+                    out.push((r, other(r)));
+                }
+            }
+        }
+        _ => {}
+    }
+    out
+}
+
+/// Let operations change sides until units have cycles enough at an II, where they may;
+/// whether there are enough.
+pub fn level(all: &Loop<'_>, ops: &mut Ops, ii: i64, seed: u64) -> bool {
+    let mut dice = Dice(seed);
+    let n = ops.ops.len();
+    let mut price = lacking(all, ops, ii);
+    let times = if all.sided() { (LEVELLING.0 * n).min(LEVELLING.1 / n) } else { 0 };
+    for _ in 0..times {
+        if price.0 == 0 {
+            return true;
+        }
+        let new = changes(all, ops, dice.below(n - 1), dice.below(WAYS));
+        let Some(turned) = Turned::turn(all, ops, &new) else { continue };
+        let next = lacking(all, ops, ii);
+        if next <= price {
+            price = next;
+        } else {
+            turned.back(ops);
+        }
+    }
+    price.0 == 0
+}
+
+/// Operations for which the units of their sides, or paths, have no cycle; and how many take
+/// paths.
+fn lacking(all: &Loop<'_>, ops: &Ops, ii: i64) -> (u64, u64) {
+    let variants = |side: usize| ops.ops.iter().filter(move |op| op.at.unit == side).map(|op| op.variants.as_slice());
+    let units: u64 = (0..all.pool.len()).map(|side| without_units(all.sides, variants(side), ii)).sum();
+    // Units that an operation has to run on, and paths that it has to take.
+    let mut needed = [0u64; 64];
+    let mut paths = 0;
+    for op in &ops.ops {
+        let takes = op.variants.iter().map(|v| &all.sides.takes[usize::from(v.0)]);
+        let mut bits = takes.clone().fold(u64::MAX, |m, t| m & t.bits);
+        paths += takes.map(|t| t.paths as u64).min().unwrap_or(0);
+        while bits != 0 && bits != u64::MAX {
+            needed[bits.trailing_zeros() as usize] += 1;
+            bits &= bits - 1;
+        }
+    }
+    (units + needed.iter().map(|n| n.saturating_sub(ii as u64)).sum::<u64>(), paths)
+}
+
+impl Loop<'_> {
+    /// Can operations change sides, and are all orders the same then?
+    pub fn sided(&self) -> bool {
+        self.pool.len() > 1 && self.ops.cross_stall == 0 && self.ops.ops.len() > 1
+    }
+}
+
+impl State<'_> {
+    /// Try to take operations to another side, if that costs no more than is allowed.
+    pub(super) fn change_sides(&mut self, dice: &mut Dice, allowed: i64) {
+        let n = self.values.len();
+        // One whose value is where registers are too few, or any.
+        let crowded = self.crowded.get(dice.below(self.crowded.len())).copied();
+        let crowded = crowded.filter(|&(side, row)| dice.below(ANY) == 0 && self.crowds(side, row));
+        let concerned = crowded.and_then(|(side, row)| {
+            let first = dice.below(self.spans[side].len());
+            self.concerned(side, row, first, true)
+        });
+        let i = concerned.map(|c| c.0).filter(|i| i + 1 < n).unwrap_or(dice.below(n - 1));
+        let new = changes(&self.all, &self.ops, i, dice.below(WAYS));
+        let now = self.schedule.time[i];
+        let last = self.schedule.stages * self.schedule.ii - 1;
+        let to = match dice.below(2) {
+            0 => now,
+            _ => {
+                let (low, high) = self.window(i);
+                let (low, high) = (low.max(now - NEAR).max(0), high.min(now + NEAR).min(last));
+                if low > high { now } else { low + dice.below((high - low + 1) as usize) as i64 }
+            }
+        };
+        let most = self.energy() + allowed;
+        self.cross(&new, to, most);
+    }
+
+    /// Registers follow operations from the sides that they had. False where too few are left
+    /// on one.
+    fn follow_sides(&mut self, from: &[(usize, At)]) -> bool {
+        let mut room = true;
+        for &(i, was) in from {
+            let to = self.ops.ops[i].at;
+            if was.unit != to.unit && !self.outside.read[i].is_empty() {
+                let (free, taken) = self.outside.go(i, was.unit, to.unit);
+                self.limit(was.unit, free);
+                self.limit(to.unit, -taken);
+                room &= self.limits[to.unit] >= LEAST;
+            }
+            if self.values[i].side.is_some_and(|s| s != to.result) {
+                let (arc, sides) = (self.arcs[i], self.all.pool.len());
+                self.live_in(i, (0, 0));
+                let old = places(self.values[i], sides);
+                self.values[i].side = Some(to.result);
+                let new = places(self.values[i], sides);
+                for (k, (old, new)) in old.into_iter().zip(new).enumerate() {
+                    let at = self.among[i][k] as usize;
+                    self.spans[old].swap_remove(at);
+                    if let Some(moved) = self.spans[old].get(at) {
+                        self.among[moved.0 as usize][k] = at as u32;
+                    }
+                    self.among[i][k] = self.spans[new].len() as u32;
+                    self.spans[new].push((i as u32, 0, 0));
+                }
+                self.live_in(i, arc);
+            }
+        }
+        room
+    }
+
+    /// Everything is on the sides where it was.
+    fn turn_back(&mut self, turned: Turned) {
+        let new: Changes = turned.at.iter().map(|&(i, _)| (i, self.ops.ops[i].at)).collect();
+        turned.back(&mut self.ops);
+        self.follow_sides(&new);
+    }
+
+    /// A side has so many registers more, or fewer.
+    fn limit(&mut self, side: usize, more: i64) {
+        let ii = self.schedule.ii as usize;
+        let rows = &self.live[side * ii..(side + 1) * ii];
+        for _ in 0..more.abs() {
+            let comes = more > 0;
+            let limit = (self.limits[side] + i64::from(comes)) as i32;
+            // With one register less each value is as dear as the next one was.
+            let (excess, heat) = rows.iter().fold((0, 0), |(excess, heat), &row| {
+                (excess + i64::from(row >= limit), heat + i64::from(dearer(row - limit) - dearer(-limit)))
+            });
+            let by = if comes { -1 } else { 1 };
+            self.limits[side] -= by;
+            self.excess += by * excess;
+            self.heat += by * heat;
+        }
+    }
+
+    /// Operations go to other sides, the first of them to a cycle, unless the energy is more
+    /// than `most` then or a row has no unit or path for one of them or for a reader.
+    fn cross(&mut self, new: &[(usize, At)], to: i64, most: i64) -> bool {
+        let Some(&(i, _)) = new.first() else { return false };
+        let now = self.schedule.time[i];
+        let Some(turned) = Turned::turn(&self.all, &mut self.ops, new) else { return false };
+        let room = self.follow_sides(&turned.at);
+        let undo = if to == now { None } else { self.transfer(i, to, i64::MAX) };
+        if room && self.energy() <= most && self.stand(i, now, &turned, false).is_some() {
+            return true;
+        }
+        if let Some(undo) = undo {
+            self.undo(i, &undo);
+        }
+        self.turn_back(turned);
+        false
+    }
+
+    /// Units and paths for all who changed, the first of whom was in another cycle, perhaps.
+    /// `None` where there are none, and nothing has changed; otherwise those that stand, with the
+    /// variants that they had. `standing` says that some have no place yet, and need none.
+    fn stand(&mut self, i: usize, was: i64, turned: &Turned, standing: bool) -> Option<Stood> {
+        let ii = self.schedule.ii;
+        let own = |state: &State<'_>, k: usize| row(state.schedule.time[k], ii) as usize;
+        let before = |state: &State<'_>, k: usize| if k == i { row(was, ii) as usize } else { own(state, k) };
+        let mut old = Stood::new();
+        for &(k, _) in &turned.variants {
+            let (row, variant) = (before(self, k), self.schedule.variant[k]);
+            if !standing || self.table.held(row).contains(&k) {
+                self.table.take(row, k, &self.ops.ops[k], variant);
+                old.push((k, variant));
+            }
+        }
+        for (placed, &(k, _)) in old.iter().enumerate() {
+            let (row, op) = (own(self, k), &self.ops.ops[k]);
+            let room = self.table.count[row] < self.table.width();
+            if let Some((v, unit)) = room.then(|| self.table.best(row, op)).flatten() {
+                self.table.put(row, k, op, v, unit);
+                self.schedule.variant[k] = v;
+                continue;
+            }
+            for &(k, _) in &old[..placed] {
+                self.table.take(own(self, k), k, &self.ops.ops[k], self.schedule.variant[k]);
+            }
+            for &(k, variant) in &old {
+                let (row, op) = (before(self, k), &self.ops.ops[k]);
+                let unit = self.table.free(row, op, variant).flatten();
+                self.table.put(row, k, op, variant, unit);
+                self.schedule.variant[k] = variant;
+            }
+            return None;
+        }
+        Some(old)
+    }
+
+    /// An operation that has no place yet gets the one nearest to a cycle, on another side
+    /// where its own has none.
+    pub(super) fn put_somewhere(&mut self, i: usize, at: i64) -> Option<()> {
+        if self.put_near(i, at).is_some() {
+            return Some(());
+        }
+        let ways = if self.all.sided() { 0..WAYS } else { 0..0 };
+        ways.into_iter().find_map(|way| {
+            let new = changes(&self.all, &self.ops, i, way);
+            let turned = Turned::turn(&self.all, &mut self.ops, &new)?;
+            let room = self.follow_sides(&turned.at);
+            let stood = if room { self.stand(i, self.schedule.time[i], &turned, true) } else { None };
+            let Some(stood) = stood else {
+                self.turn_back(turned);
+                return None;
+            };
+            if self.put_near(i, at).is_some() {
+                return Some(());
+            }
+            let own = |state: &State<'_>, k: usize| row(state.schedule.time[k], state.schedule.ii) as usize;
+            for &(k, _) in &stood {
+                self.table.take(own(self, k), k, &self.ops.ops[k], self.schedule.variant[k]);
+            }
+            self.turn_back(turned);
+            for &(k, variant) in &stood {
+                let (row, op) = (own(self, k), &self.ops.ops[k]);
+                let unit = self.table.free(row, op, variant).flatten();
+                self.table.put(row, k, op, variant, unit);
+                self.schedule.variant[k] = variant;
+            }
+            None
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{State, level};
+    use crate::anneal::tests::{on_one_side, on_two_sides};
+    use crate::graph::res_mii;
+    use crate::modulo::keeps_orders;
+
+    #[test]
+    fn work_is_shared_until_there_are_cycles_enough() {
+        // 40 additions and the branch: 21 rows on the two units of one side, 11 on four.
+        on_two_sides((4, 10), 8, |all| {
+            let mut ops = all.ops.clone();
+            assert_eq!(res_mii(all.sides, &ops), 21);
+            assert!(level(&all, &mut ops, 12, 1));
+            assert!(res_mii(all.sides, &ops) <= 12);
+            assert!(!level(&all, &mut ops, 10, 1));
+        });
+    }
+
+    #[test]
+    fn a_schedule_takes_from_the_side_that_has_too_little() {
+        on_two_sides((4, 10), 8, |all| {
+            let mut ops = all.ops.clone();
+            level(&all, &mut ops, 12, 1);
+            let mut state = State::stretched(all.settled(&ops), 6, 12, 3, 36).unwrap();
+            state.anneal(200_000, (30, 2), 1);
+            let schedule = state.finish().unwrap();
+            assert!(keeps_orders(state.ops(), 12, &schedule.time));
+            let units = |i: usize| all.sides.machine.instrs[usize::from(schedule.variant[i].0)].units.clone();
+            let mut taken: Vec<_> = (0..41).map(|i| (schedule.time[i] % 12, units(i))).collect();
+            taken.sort();
+            assert!(taken.windows(2).all(|w| w[0] != w[1]));
+            // Each runs on its own side's units, and reads what is there or what a path brings.
+            for (op, variant) in state.ops().ops.iter().zip(&schedule.variant) {
+                assert_eq!(all.sides.of_variant(*variant), op.at.unit);
+                assert!(op.variants.contains(variant));
+            }
+        });
+    }
+
+    #[test]
+    fn what_is_counted_is_what_there_is() {
+        on_two_sides((4, 10), 3, |all| {
+            let mut ops = all.ops.clone();
+            level(&all, &mut ops, 12, 1);
+            let mut state = State::stretched(all.settled(&ops), 6, 12, 3, 36).unwrap();
+            for part in 0..50 {
+                state.anneal_part(100 * part..100 * (part + 1), 5_000, (60, 40), 1);
+                let fresh = State::carried(all.settled(state.ops()), &state.schedule, state.ops()).unwrap();
+                assert_eq!((fresh.left(), fresh.energy()), (state.left(), state.energy()));
+                assert_eq!((&fresh.limits, &fresh.live), (&state.limits, &state.live));
+            }
+        });
+    }
+
+    #[test]
+    fn sides_stay_where_paths_are_slow() {
+        on_one_side((4, 10), 8, |_, _, _, all| {
+            assert!(!all.sided());
+            let mut state = State::stretched(all, 15, 21, 2, 42).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            assert!(state.ops().ops.iter().all(|op| op.at.unit == 0));
+        });
+    }
+}

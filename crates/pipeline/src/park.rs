@@ -1,0 +1,427 @@
+//! A body whose values are never too many for the registers.
+//!
+//! A state of sixteen bytes, each in a register of its own, and what becomes of it do not fit
+//! into thirty registers: such a body has no schedule at all. So its nodes are gone through in
+//! order, and where one more value is alive than there is room for, the value that is wanted
+//! last goes to a word of the frame, to come back before its next reader (Belady, 1966). A
+//! value that follows from values outside the loop alone is made again instead.
+//!
+//! Where values from outside the loop leave hardly a register, those read in the fewest places are
+//! in the frame from the beginning ([`spill::surplus`]); and where values that are carried round,
+//! or wanted behind the loop, take more than half of those registers, so are some of these
+//! ([`spill::held`]).
+//!
+//! Its store stands before the operation that needs the register: nothing else would bring a
+//! schedule that is made from the end backwards to put it there. A word is used again, where
+//! loads and stores reach no more of them, once the value in it has been read for the last time,
+//! in the next iteration at the latest.
+
+use super::body::{Body, From, Node};
+use super::graph::Orders;
+use super::place::{self, At, Sides};
+use super::spill::{self, access};
+use super::{Found, Loops, color, order, partition};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::VReg;
+use ciphermill_machine::{InstrId, Machine, Reg};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Operations that schedulers may look at.
+const WORK: i64 = 3_000_000;
+/// Hundredths of the registers that values may take, one after the other.
+const ROOM: [usize; 4] = [100, 85, 70, 55];
+/// And those from outside of the registers of one side, since all sides may read them: more
+/// where the frame does not hold the rest.
+const OUTSIDE: [usize; 3] = [50, 75, 90];
+
+impl Loops<'_> {
+    /// A kernel of a body that has none with all its values in registers; `kept` words of the
+    /// frame are taken, and `bound` is what its interval may come down to.
+    ///
+    /// # Errors
+    /// When some operation has no variant.
+    pub(super) fn parked(&self, body: &Body, kept: usize, bound: i64) -> Result<Option<Found>, CompileError> {
+        let left = self.work.replace(WORK);
+        let found = self.with_room(body, kept, bound);
+        self.work.set(left);
+        found
+    }
+
+    /// Do values from outside take half of a side's registers, and is the interval far from what
+    /// it may come down to?
+    pub(super) fn burdened(&self, found: &Found, bound: i64) -> bool {
+        let left = color::left(self.sides, &found.kernel.ops);
+        let half = |(left, pool): (&i64, &Vec<Reg>)| 2 * left < pool.len() as i64;
+        2 * found.kernel.schedule.ii > 3 * bound && left.iter().zip(&self.sides.pool).any(half)
+    }
+
+    /// A kernel of a body without those values from outside that are read in the fewest places;
+    /// `kept` words of the frame are taken.
+    ///
+    /// # Errors
+    /// When some operation has no variant.
+    pub(super) fn lighter(&self, body: &Body, kept: usize) -> Result<Option<Found>, CompileError> {
+        let left = self.work.replace(WORK);
+        let mut found = None;
+        if let Some((body, own)) = self.without_surplus(body, kept) {
+            self.divide(&body, &own, false, i64::MAX, &mut found)?;
+        }
+        self.work.set(left);
+        Ok(found)
+    }
+
+    /// The body without those values from outside that are read in the fewest places, and the
+    /// words that these have in the frame; none where they take few registers.
+    fn without_surplus(&self, body: &Body, kept: usize) -> Option<(Body, Vec<(VReg, i64)>)> {
+        let one = self.sides.pool.iter().map(Vec::len).min()?;
+        OUTSIDE.iter().find_map(|part| {
+            let surplus = spill::surplus(body, one * part / 100);
+            if surplus.is_empty() { None } else { spill::spill(body, self.sides.machine, &surplus, self.word(kept)) }
+        })
+    }
+
+    /// The offset of a word of the frame from the stack pointer.
+    pub(super) fn word(&self, word: usize) -> i64 {
+        let machine = self.sides.machine;
+        i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64
+    }
+
+    fn with_room(&self, body: &Body, kept: usize, bound: i64) -> Result<Option<Found>, CompileError> {
+        let sides = self.sides;
+        let lighter = self.without_surplus(body, kept);
+        let mut found = None;
+        let (body, own) = lighter.as_ref().map_or((body, &[][..]), |(body, own)| (body, own));
+        if !own.is_empty() {
+            self.divide(body, own, false, i64::MAX, &mut found)?;
+        }
+        let spread =
+            |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
+        let left: i64 = color::left(sides, &place::settle(body, sides, &spread(body))?).iter().sum();
+        let held = spill::held(body, left.max(0) as usize / 2);
+        let fewer = if held.is_empty() { None } else { spill::spill(body, sides.machine, &held, self.word(kept + own.len())) };
+        let mut own = own.to_vec();
+        let body = match &fewer {
+            Some((fewer, words)) => {
+                own.extend(words);
+                fewer
+            }
+            None => body,
+        };
+        let own = &own[..];
+        if fewer.is_some() && found.is_none() {
+            self.divide(body, own, false, i64::MAX, &mut found)?;
+        }
+        let offset = self.word(kept + own.len() + body.parked);
+        let sorted: Vec<usize> = spread(body).iter().map(|a| a.result).collect();
+        self.charge(order::TRIALS as usize * body.nodes.len());
+        let body = order::frugal(body, &sorted);
+        let at = spread(&body);
+        let ops = place::settle(&body, sides, &at)?;
+        let mut free: Vec<usize> = color::left(sides, &ops).iter().map(|&l| l.max(0) as usize).collect();
+        let held: BTreeSet<usize> = body.initial.keys().copied().chain(body.live_out.iter().map(|l| l.0)).collect();
+        held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+        // Where iterations overlap they share the registers; which side has what is settled later.
+        let together = (Orders::of(&ops).chain(&ops) + bound / 2) / bound;
+        if together > 1 && found.is_none() {
+            let mut room = vec![0; free.len()];
+            room[0] = free.iter().sum::<usize>() * 9 / (8 * together as usize);
+            let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
+            if let Some((parked, _)) = park(&body, &anywhere, sides, &room, offset) {
+                self.divide(&parked, own, false, i64::MAX, &mut found)?;
+            }
+        }
+        for part in ROOM {
+            if found.is_some() || self.work.get() <= 0 {
+                break;
+            }
+            let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
+            if let Some((parked, at)) = park(&body, &at, sides, &room, offset) {
+                self.try_at(&parked, &at, &[], own, i64::MAX, &mut found)?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The body, whose nodes are divided between sides, with no more than `room` values at once in
+/// the registers of each, in the order of its nodes and besides those that are carried round or
+/// wanted behind the loop; and how that is divided. The first value goes to the word at `offset`
+/// of the stack pointer. None where the machine's load and store do not reach.
+pub fn park(body: &Body, at: &[At], sides: &Sides<'_>, room: &[usize], offset: i64) -> Option<(Body, Vec<At>)> {
+    let mut parking = Parking::of(body, at, sides, offset);
+    for i in 0..body.nodes.len() {
+        parking.step(i, room)?;
+    }
+    Some(parking.finish())
+}
+
+/// A value's time in the frame: the nodes of the new body that put it there and fetch it.
+struct Stay {
+    store: usize,
+    loads: Vec<usize>,
+}
+
+struct Parking<'a> {
+    body: &'a Body,
+    machine: &'a Machine,
+    /// Where the nodes are, of the old body and of the new.
+    at: [Vec<At>; 2],
+    /// The side of the stack pointer.
+    frame: usize,
+    offset: i64,
+    /// Nodes that read each value, from the last to the first, without those gone through.
+    readers: Vec<Vec<usize>>,
+    /// Values that are never parked.
+    held: Vec<bool>,
+    /// Where each value is now: a node of the new body, unless it is in the frame.
+    now: Vec<Option<usize>>,
+    /// The words of values that have one.
+    stored: BTreeMap<usize, usize>,
+    /// What is in each word of the frame, one after the other.
+    words: Vec<Vec<Stay>>,
+    /// Words that are free again, those first that have been so for longest.
+    free: VecDeque<usize>,
+    /// Values in the registers of each side, but for those that are held.
+    alive: Vec<BTreeSet<usize>>,
+    out: Body,
+    /// Nodes of the new body for those of the old one.
+    index: Vec<usize>,
+}
+
+impl<'a> Parking<'a> {
+    fn of(body: &'a Body, at: &[At], sides: &'a Sides<'_>, offset: i64) -> Parking<'a> {
+        let machine = sides.machine;
+        let n = body.nodes.len();
+        let sp = machine.abi.stack_pointer;
+        let mut readers = vec![Vec::new(); n];
+        for i in (0..n).rev() {
+            for p in sources(&body.nodes[i]) {
+                readers[p].push(i);
+            }
+        }
+        let mut held = vec![false; n];
+        body.initial.keys().for_each(|&i| held[i] = true);
+        body.live_out.iter().for_each(|l| held[l.0] = true);
+        Parking {
+            body,
+            machine,
+            at: [at.to_vec(), Vec::new()],
+            frame: sides.of_file(machine.regs[usize::from(sp.0)].file).unwrap_or(0),
+            offset,
+            readers,
+            held,
+            now: vec![None; n],
+            stored: BTreeMap::new(),
+            words: Vec::new(),
+            free: VecDeque::new(),
+            alive: vec![BTreeSet::new(); sides.files.len()],
+            out: Body { nodes: Vec::new(), memory: Vec::new(), parked: 0, ..body.clone() },
+            index: Vec::with_capacity(n),
+        }
+    }
+
+    fn step(&mut self, i: usize, room: &[usize]) -> Option<()> {
+        let node = &self.body.nodes[i];
+        let sources = sources(node);
+        for &p in &sources {
+            if self.now[p].is_none() {
+                self.now[p] = Some(self.back(p)?);
+                self.alive[self.at[0][p].result].insert(p);
+            }
+        }
+        let own = self.at[0][i].result;
+        let begins = !self.held[i] && !self.readers[i].is_empty();
+        let mut pins = Vec::new();
+        for (side, &room) in room.iter().enumerate() {
+            let mut more = usize::from(begins && side == own);
+            let ends = |&&p: &&usize| self.at[0][p].result == side && !self.held[p] && self.readers[p].len() == 1;
+            more = more.saturating_sub(sources.iter().filter(ends).count());
+            while self.alive[side].len() + more > room {
+                let others = self.alive[side].iter().filter(|p| !sources.contains(p));
+                let Some(&last) = others.max_by_key(|&&p| (self.readers[p].last(), p)) else { break };
+                pins.extend(self.away(last)?);
+            }
+        }
+        let new = self.out.nodes.len();
+        // Before the register is wanted.
+        pins.into_iter().for_each(|store| self.out.memory.push((store, new, 0, 0)));
+        let mut node = node.clone();
+        for (_, from) in &mut node.reads {
+            if let From::Node(p, 0) = *from {
+                *from = From::Node(self.now[p]?, 0);
+            }
+        }
+        self.push(node, self.at[0][i]);
+        self.index.push(new);
+        self.now[i] = Some(new);
+        for p in sources {
+            self.readers[p].pop();
+            if self.readers[p].is_empty() {
+                self.alive[self.at[0][p].result].remove(&p);
+                self.free.extend(self.stored.get(&p));
+            }
+        }
+        if begins {
+            self.alive[own].insert(i);
+        }
+        Some(())
+    }
+
+    /// Out of its register; its store, if it needs one.
+    fn away(&mut self, p: usize) -> Option<Option<usize>> {
+        self.alive[self.at[0][p].result].remove(&p);
+        let from = self.now[p].take()?;
+        if self.made_again(p) || self.stored.contains_key(&p) {
+            return Some(None);
+        }
+        let value = Some(From::Node(from, 0));
+        let new = self.words.len();
+        let (word, node) = match self.access(self.machine.abi.ops.store, new, value) {
+            Some(node) => (new, node),
+            None => {
+                let word = self.free.pop_front()?;
+                (word, self.access(self.machine.abi.ops.store, word, value)?)
+            }
+        };
+        if word == new {
+            self.words.push(Vec::new());
+        }
+        let store = self.out.nodes.len();
+        self.push(node, At { unit: self.frame, result: self.frame });
+        self.words[word].push(Stay { store, loads: Vec::new() });
+        self.stored.insert(p, word);
+        Some(Some(store))
+    }
+
+    /// Back in a register: the node that it comes from.
+    fn back(&mut self, p: usize) -> Option<usize> {
+        let own = self.out.nodes.len();
+        if let Some(&word) = self.stored.get(&p) {
+            let node = self.access(self.machine.abi.ops.load, word, None)?;
+            self.push(node, At { unit: self.frame, result: self.at[0][p].result });
+            self.words[word].last_mut()?.loads.push(own);
+        } else {
+            self.push(self.body.nodes[p].clone(), self.at[0][p]);
+        }
+        Some(own)
+    }
+
+    /// A load from a word of the frame, or a store to it.
+    fn access(&self, instr: InstrId, word: usize, value: Option<From>) -> Option<Node> {
+        access(self.machine, instr, self.offset + word as i64 * i64::from(self.machine.word_bits / 8), value)
+    }
+
+    fn push(&mut self, node: Node, at: At) {
+        self.out.nodes.push(node);
+        self.at[1].push(at);
+    }
+
+    /// Does a value follow from values outside the loop alone?
+    fn made_again(&self, p: usize) -> bool {
+        let node = &self.body.nodes[p];
+        let outside = node.reads.iter().all(|r| matches!(r.1, From::Outside(_)));
+        outside && !node.tied && node.mem.is_none_or(|m| m.constant)
+    }
+
+    fn finish(mut self) -> (Body, Vec<At>) {
+        let (body, index) = (self.body, &self.index);
+        for (_, from) in self.out.nodes.iter_mut().flat_map(|n| &mut n.reads) {
+            if let From::Node(p, 1) = from {
+                *p = index[*p];
+            }
+        }
+        self.out.initial = body.initial.iter().map(|(&i, &v)| (index[i], v)).collect();
+        self.out.live_out = body.live_out.iter().map(|&(i, v)| (index[i], v)).collect();
+        self.out.parked = body.parked + self.words.len();
+        for stays in &self.words {
+            for (k, Stay { store, loads }) in stays.iter().enumerate() {
+                let (next, distance) = stays.get(k + 1).map_or((&stays[0], 1), |next| (next, 0));
+                self.out.memory.extend(loads.iter().map(|&load| (*store, load, 1, 0)));
+                self.out.memory.extend(loads.iter().map(|&load| (load, next.store, 0, distance)));
+            }
+        }
+        self.out.memory.extend(body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)));
+        let [_, at] = self.at;
+        (self.out, at)
+    }
+}
+
+/// The values of this iteration that a node reads, each once.
+fn sources(node: &Node) -> Vec<usize> {
+    let mut all: Vec<usize> =
+        node.reads.iter().filter_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None }).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::park;
+    use ciphermill_vcode::{MemRef, VInst, VKind, VReg};
+    use crate::body::{Body, From, Node};
+    use crate::place::{At, Sides};
+    use ciphermill_ir::Space;
+    use ciphermill_machine::{InstrId, Machine};
+    use std::path::Path;
+
+    fn machine() -> Machine {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
+    }
+
+    /// So many times three values from memory, of which a sum takes the last two and another
+    /// sum the first; and the branch.
+    fn sums(m: &Machine, times: usize) -> Body {
+        let named = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
+        let node = |name: &str, reads: &[From], writes: bool| {
+            let inst = VInst::new(VKind::Normal, named(name), &[], 0);
+            let reads = reads.iter().copied().enumerate().collect();
+            Node { inst, reads, writes: writes.then_some((2, 1)), tied: false, mem: None }
+        };
+        let mut nodes = Vec::new();
+        for first in (0..times).map(|k| 5 * k) {
+            for _ in 0..3 {
+                let mut load = node("ldw", &[From::Outside(VReg(0))], true);
+                load.mem = Some(MemRef::own(Space::Linear, false, 0, 4));
+                nodes.push(load);
+            }
+            nodes.push(node("add", &[From::Node(first + 2, 0), From::Node(first + 1, 0)], true));
+            nodes.push(node("add", &[From::Node(first + 3, 0), From::Node(first, 0)], true));
+        }
+        nodes.push(node("b", &[], false));
+        Body { memory: vec![(0, 1, 0, 1)], ..Body::of(nodes, named("b")) }
+    }
+
+    /// Names of the instructions, the orders, and the words.
+    fn parked(times: usize, room: usize, offset: i64) -> Option<(String, Vec<(usize, usize, u32, u32)>, usize)> {
+        let m = machine();
+        let sides = Sides::new(&m, &m.abi.allocatable);
+        let body = sums(&m, times);
+        let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
+        let (out, at) = park(&body, &at, &sides, &[room, 0], offset)?;
+        assert_eq!(at.len(), out.nodes.len());
+        let names: Vec<&str> = out.nodes.iter().map(|n| m.instrs[usize::from(n.inst.instr.0)].name.as_str()).collect();
+        Some((names.join(" "), out.memory, out.parked))
+    }
+
+    #[test]
+    fn what_is_read_last_waits_in_the_frame() {
+        let (names, orders, words) = parked(1, 3, 0).unwrap();
+        assert_eq!((names.as_str(), orders, words), ("ldw ldw ldw add add b", vec![(0, 1, 0, 1)], 0));
+        // The first goes before the third comes, and is back for the second sum.
+        let (names, orders, words) = parked(1, 2, 0).unwrap();
+        assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add b", 1));
+        assert_eq!(orders, [(2, 3, 0, 0), (2, 5, 1, 0), (5, 2, 0, 1), (0, 1, 0, 1)]);
+    }
+
+    #[test]
+    fn a_word_is_used_again_where_no_other_is_in_reach() {
+        assert_eq!(parked(2, 2, 131_064).unwrap().2, 2);
+        let (names, orders, words) = parked(2, 2, 131_068).unwrap();
+        assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add ldw ldw stw_far ldw add ldw_far add b", 1));
+        let stays = [(2, 5, 1, 0), (5, 9, 0, 0), (9, 12, 1, 0), (12, 2, 0, 1)];
+        assert_eq!(orders, [&[(2, 3, 0, 0), (9, 10, 0, 0)], &stays[..], &[(0, 1, 0, 1)]].concat());
+        assert!(parked(2, 2, 131_072).is_none());
+    }
+}

@@ -1,0 +1,276 @@
+//! Schedules from records, and records of schedules.
+//!
+//! A search finds shorter schedules the longer it goes on. What a search of minutes has found for
+//! a loop is written down once ([`ciphermill_program::recorded`]) and taken where the same loop
+//! comes again. Which loop it is a digest says: of the operations by their names, of what each
+//! reads, and of the machine's units and how many registers there are, so that neither the numbers
+//! of registers nor other instructions of the machine change it, nor what the compiler has come to
+//! know of accesses to memory.
+//!
+//! The digest is no promise. A record is taken if it keeps every rule that schedules keep here:
+//! units and paths, orders and lifetimes, the branch's place, registers for all values. One that
+//! keeps them but was made for another loop could only be slower than a search of its own.
+
+use super::body::{Body, From};
+use super::exact::before_end;
+use super::modulo::{Schedule, keeps_orders};
+use super::place::{At, Ops, Sides, fit, settle};
+use super::squeeze::Finished;
+use super::table::Table;
+use super::{Kernel, color, stages};
+use ciphermill_vcode::{VOp, VReg};
+use ciphermill_machine::{InstrId, Reg};
+use ciphermill_program::recorded::Recorded;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The letter of the first side.
+const FIRST: u8 = b'A';
+
+/// What tells a loop from others.
+pub fn digest(body: &Body, sides: &Sides<'_>) -> String {
+    let mut outside: BTreeMap<VReg, usize> = BTreeMap::new();
+    let mut text = room(sides);
+    for (i, node) in body.nodes.iter().enumerate() {
+        text.push_str(&sides.machine.instrs[usize::from(node.inst.instr.0)].name);
+        for op in &node.inst.ops {
+            match op {
+                VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. } => text.push_str(" _"),
+                VOp::Imm(n) => add(&mut text, &[*n]),
+                other => text.push_str(&format!(" {other:?}")),
+            }
+        }
+        for &(operand, from) in &node.reads {
+            let (node, distance) = match from {
+                From::Node(n, distance) => (n as i64, i64::from(distance)),
+                From::Outside(v) => {
+                    let next = outside.len();
+                    (*outside.entry(v).or_insert(next) as i64, -1)
+                }
+            };
+            add(&mut text, &[operand as i64, node, distance]);
+        }
+        let kept = [body.initial.contains_key(&i), body.live_out.iter().any(|l| l.0 == i)];
+        text.push_str(&format!(" {:?} {} {kept:?}\n", node.writes, node.tied));
+    }
+    format!("{:032x}", fnv(text.as_bytes()))
+}
+
+/// What a schedule has room in: with more, a search could find a shorter one.
+fn room(sides: &Sides<'_>) -> String {
+    let issue = &sides.machine.issue;
+    let units = sides.machine.units.iter().map(|u| format!("{} {} {}\n", u.name, u.count, u.shared));
+    let registers = sides.pool.iter().map(|pool| format!("{}\n", pool.len()));
+    std::iter::once(format!("{} {}\n", issue.width, issue.cross_stall)).chain(units).chain(registers).collect()
+}
+
+fn add(text: &mut String, numbers: &[i64]) {
+    // Text takes any numbers.
+    numbers.iter().for_each(|n| _ = write!(text, " {n}"));
+}
+
+/// The hash of Fowler, Noll and Vo (FNV-1a) with 128 bits: the same on every computer.
+fn fnv(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+}
+
+/// The record of a kernel; none where registers rotate.
+pub fn write(kernel: &Kernel, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
+    let Kernel { ops, schedule, rotating: None, .. } = kernel else { return None };
+    let variant = |(op, v): (&super::place::Op, &InstrId)| Some(op.variants.iter().position(|w| w == v)? as u16);
+    Some(Recorded {
+        digest: digest(body, sides),
+        ii: schedule.ii as u32,
+        divided: letters(ops.settled.iter().copied()),
+        sides: letters(ops.ops.iter().map(|op| op.at)),
+        time: schedule.time.clone(),
+        variant: ops.ops.iter().zip(&schedule.variant).map(variant).collect::<Option<_>>()?,
+        forms: Vec::new(),
+    })
+}
+
+/// What a record says of a loop, if that keeps every rule.
+pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, allocatable: &[Reg]) -> Option<Finished> {
+    let ops = operations(record, body, sides)?;
+    let chosen = record.variant.iter().zip(&ops.ops).map(|(&k, op)| op.variants.get(usize::from(k)).copied());
+    let variant: Vec<InstrId> = chosen.collect::<Option<_>>()?;
+    let schedule = holding(&ops, sides, i64::from(record.ii), &record.time, variant)?;
+    let registers = color::color(sides, &ops, &schedule, allocatable).ok()?;
+    Some(Finished { schedule, registers, ops })
+}
+
+/// The operations of a record: those that its division leads to, some on other sides since.
+fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> {
+    let divided = places(&record.divided, sides).filter(|at| at.len() == body.nodes.len())?;
+    let mut ops = settle(body, sides, &divided).ok()?;
+    let n = ops.ops.len();
+    let at = places(&record.sides, sides).filter(|at| at.len() == n)?;
+    let moved: Vec<bool> = ops.ops.iter().zip(&at).map(|(op, at)| op.at != *at).collect();
+    // Where the machine waits for what crosses, which operand does so was settled with the sides.
+    if ops.cross_stall > 0 && moved.contains(&true) {
+        return None;
+    }
+    ops.ops.iter_mut().zip(&at).for_each(|(op, at)| op.at = *at);
+    for i in 0..n {
+        let reads = &ops.ops[i].reads;
+        let reads_moved = reads.iter().any(|r| matches!(r.1, From::Node(p, _) if moved[p]));
+        if moved[i] || reads_moved {
+            let fitting = fit(sides, &ops, i);
+            if ops.ops[i].tied || fitting.is_empty() {
+                return None;
+            }
+            ops.ops[i].variants = fitting;
+        }
+    }
+    Some(ops)
+}
+
+/// A schedule of certain operations, if it keeps every rule but those of registers.
+pub fn holding(ops: &Ops, sides: &Sides<'_>, ii: i64, time: &[i64], variant: Vec<InstrId>) -> Option<Schedule> {
+    let n = ops.ops.len();
+    let last = ops.ops.last()?;
+    let fits = time.len() == n && variant.len() == n && ii > 0 && time.iter().all(|&t| t >= 0);
+    if !fits || *time.last()? != ii - before_end(sides.machine, last.inst.instr) {
+        return None;
+    }
+    let mut table = Table::new(sides, ops, ii, false);
+    for (i, op) in ops.ops.iter().enumerate() {
+        let row = table.row(time[i]);
+        let unit = table.free(row, op, variant[i])?;
+        if table.count[row] >= table.width() {
+            return None;
+        }
+        table.put(row, i, op, variant[i], unit);
+    }
+    let own = time.iter().max().map_or(1, |t| t / ii + 1);
+    let holds = own <= stages(sides.machine, own) && keeps_orders(ops, ii, time);
+    holds.then(|| Schedule { ii, time: time.to_vec(), variant, stages: own })
+}
+
+fn letters(at: impl Iterator<Item = At>) -> String {
+    let letter = |side: usize| char::from(FIRST + side as u8);
+    at.flat_map(|at| [letter(at.unit), letter(at.result)]).collect()
+}
+
+fn places(letters: &str, sides: &Sides<'_>) -> Option<Vec<At>> {
+    let side = |letter: u8| Some(usize::from(letter.checked_sub(FIRST)?)).filter(|s| *s < sides.files.len());
+    let pairs = letters.as_bytes().chunks(2);
+    pairs.map(|pair| Some(At { unit: side(pair[0])?, result: side(*pair.get(1)?)? })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Recorded, digest, read, write};
+    use ciphermill_vcode::{VOp, VReg};
+    use crate::Kernel;
+    use crate::anneal::State;
+    use crate::anneal::tests::on_one_side;
+    use crate::body::{Body, From};
+    use crate::place::Sides;
+    use crate::squeeze::finished;
+    use ciphermill_machine::Reg;
+
+    /// Chains of additions and the branch in so many rows, as a record.
+    fn recorded<T>(shape: (usize, usize), ii: i64, run: impl FnOnce(&Body, &Sides<'_>, &[Reg], Recorded) -> T) -> T {
+        on_one_side(shape, 8, |body, allocatable, _, all| {
+            let mut state = State::stretched(all, ii - 6, ii, 1, ii).unwrap();
+            state.anneal(50_000, (30, 2), 1);
+            let found = finished(all, &state, allocatable).unwrap();
+            let kernel = Kernel::new(body, found.ops, found.schedule, found.registers);
+            let record = write(&kernel, body, all.sides).unwrap();
+            let back = read(&record, body, all.sides, allocatable).unwrap();
+            assert_eq!((back.schedule.ii, &back.schedule.time), (ii, &kernel.schedule.time));
+            assert_eq!(back.schedule.variant, kernel.schedule.variant);
+            assert_eq!(back.registers.result, kernel.registers.result);
+            run(body, all.sides, allocatable, record)
+        })
+    }
+
+    #[test]
+    fn what_breaks_a_rule_is_not_taken() {
+        recorded((2, 4), 10, |body, sides, allocatable, record| {
+            let taken = |change: &dyn Fn(&mut Recorded)| {
+                let mut record = record.clone();
+                change(&mut record);
+                read(&record, body, sides, allocatable).is_some()
+            };
+            assert!(taken(&|_| ()));
+            // A link of a chain in the cycle of the one before it, and before the loop.
+            assert!(!taken(&|r| r.time[1] = r.time[0]));
+            assert!(!taken(&|r| r.time[0] = -1));
+            // The branch a cycle early; one row less, which has it in another place.
+            assert!(!taken(&|r| *r.time.last_mut().unwrap() -= 1));
+            assert!(!taken(&|r| r.ii -= 1));
+            assert!(!taken(&|r| r.ii = 0));
+            // Three additions at once on a side with two units for them.
+            assert!(!taken(&|r| (r.time[0], r.time[4], r.time[5]) = (0, 0, 0)));
+            // Two on one unit.
+            assert!(!taken(&|r| (r.time[4], r.variant[4]) = (r.time[0], r.variant[0])));
+            // Another loop's: an operation more or less, sides and instructions that are not there.
+            assert!(!taken(&|r| _ = r.time.pop()));
+            assert!(!taken(&|r| _ = r.variant.pop()));
+            assert!(!taken(&|r| r.divided.truncate(2)));
+            assert!(!taken(&|r| r.divided = r.divided.replacen('A', "C", 1)));
+            assert!(!taken(&|r| r.sides.push('A')));
+            assert!(!taken(&|r| r.sides = r.sides.replacen('A', "?", 1)));
+            assert!(!taken(&|r| r.variant[0] = 99));
+        });
+    }
+
+    #[test]
+    fn registers_that_are_too_few_leave_it() {
+        // Twenty chains of two, two at once on the side's two units: one after the other, and
+        // all first links before all second ones, which is more values than registers.
+        recorded((20, 2), 26, |body, sides, allocatable, record| {
+            let taken = |cycle: &dyn Fn(i64, i64) -> i64| {
+                let mut record = record.clone();
+                for i in 0..40 {
+                    let (chain, link) = (i / 2, i % 2);
+                    record.time[i] = cycle(chain as i64 / 2, link as i64);
+                    record.variant[i] = chain as u16 % 2;
+                }
+                read(&record, body, sides, allocatable).is_some()
+            };
+            assert!(taken(&|pair, link| 2 * pair + link));
+            assert!(!taken(&|pair, link| pair + 10 * link));
+        });
+    }
+
+    #[test]
+    fn a_loop_is_known_by_what_it_is() {
+        recorded((2, 4), 10, |body, sides, _, record| {
+            assert_eq!(digest(body, sides), record.digest);
+            let other = |change: &dyn Fn(&mut Body)| {
+                let mut body = body.clone();
+                change(&mut body);
+                digest(&body, sides)
+            };
+            // Other names of registers are the same loop.
+            let renamed = |b: &mut Body| {
+                let outside = b.nodes.iter_mut().flat_map(|n| &mut n.reads).filter(|r| matches!(r.1, From::Outside(_)));
+                outside.for_each(|r| r.1 = From::Outside(VReg(77)));
+            };
+            assert_eq!(other(&renamed), record.digest);
+            // What is known of memory is no part of the name.
+            assert_eq!(other(&|b| b.memory.push((0, 1, 1, 0))), record.digest);
+            let changes: [&dyn Fn(&mut Body); 4] = [
+                &|b| b.nodes[1].reads[0].1 = From::Node(0, 1),
+                &|b| b.nodes[0].inst.ops[0] = VOp::Imm(5),
+                &|b| b.nodes[3].writes = Some((2, 2)),
+                &|b| b.live_out.push((7, VReg(9))),
+            ];
+            for change in changes {
+                assert_ne!(other(change), record.digest);
+            }
+        });
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        // From the test vectors of the FNV draft (draft-eastlake-fnv).
+        assert_eq!(super::fnv(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(super::fnv(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
+    }
+}

@@ -1,0 +1,201 @@
+//! Ways round: from an operation through others, of later iterations too, back to itself.
+//!
+//! Values that one iteration leaves to the next make such ways, and accesses to memory that
+//! have to keep their order. None may take longer than the intervals that it goes through.
+
+use super::body::From;
+use super::graph::latency;
+use super::place::Ops;
+use ciphermill_program::RoundStep;
+use std::cell::Cell;
+
+/// `t[second] + distance * II >= t[first] + cycles`.
+#[derive(Clone, Copy)]
+pub struct Edge {
+    pub first: usize,
+    pub second: usize,
+    pub cycles: i64,
+    pub distance: i64,
+}
+
+/// The orders between the operations of a loop.
+pub struct Orders {
+    pub edges: Vec<Edge>,
+    pub preds: Vec<Vec<Edge>>,
+    pub succs: Vec<Vec<Edge>>,
+}
+
+impl Orders {
+    pub fn new(ops: &Ops) -> Orders {
+        Orders::of(ops.ops.len(), edges(ops))
+    }
+
+    /// Those between `n` operations.
+    pub(super) fn of(n: usize, edges: Vec<Edge>) -> Orders {
+        let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
+        for e in &edges {
+            preds[e.second].push(*e);
+            succs[e.first].push(*e);
+        }
+        Orders { edges, preds, succs }
+    }
+
+    /// Longest way from the beginning of an iteration to each operation, with the
+    /// ways round through other iterations; none where they never end, because the
+    /// interval is shorter than some way round; nor where `work` comes to its end.
+    pub fn depths(&self, ii: i64, work: &Cell<i64>) -> Option<Vec<i64>> {
+        let n = self.preds.len();
+        let mut depth = vec![0i64; n];
+        let mut before = vec![n; n];
+        for _ in 0..=n {
+            work.set(work.get() - (n + self.edges.len()) as i64);
+            if work.get() <= 0 {
+                return None;
+            }
+            let mut changed = false;
+            for e in &self.edges {
+                let d = depth[e.first] + e.cycles - e.distance * ii;
+                if d > depth[e.second] {
+                    depth[e.second] = d;
+                    before[e.second] = e.first;
+                    changed = true;
+                }
+            }
+            if !changed {
+                return Some(depth);
+            }
+            // The longest ways lead round: each turn makes them longer.
+            if goes_round(&before) {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The least interval of at least `first` cycles that no way round forbids.
+    pub fn least(&self, first: i64, last: i64, work: &Cell<i64>) -> Option<i64> {
+        let fits = |ii: i64| self.depths(ii, work).is_some();
+        if fits(first) {
+            return Some(first);
+        }
+        if !fits(last) {
+            return None;
+        }
+        let (mut low, mut high) = (first, last);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) { high = middle } else { low = middle }
+        }
+        Some(high)
+    }
+}
+
+/// A way round of one iteration's operations that is not shorter than `rec_mii` intervals of one
+/// cycle less would allow; empty where there is none.
+pub fn longest(ops: &Ops, rec_mii: i64) -> Vec<RoundStep> {
+    let orders = Orders::new(ops);
+    let n = orders.preds.len();
+    let mut depth = vec![0i64; n];
+    let mut by: Vec<Option<Edge>> = vec![None; n];
+    let mut last = None;
+    for _ in 0..=n {
+        last = None;
+        for e in &orders.edges {
+            let d = depth[e.first] + e.cycles - e.distance * (rec_mii - 1);
+            if d > depth[e.second] {
+                (depth[e.second], by[e.second], last) = (d, Some(*e), Some(e.second));
+            }
+        }
+        if last.is_none() {
+            return Vec::new();
+        }
+    }
+    // After so many steps back one stands on the way round.
+    let Some(start) = (0..n).try_fold(last.unwrap_or(0), |at, _| Some(by[at]?.first)) else { return Vec::new() };
+    let (mut at, mut way) = (start, Vec::new());
+    while let Some(e) = by[at] {
+        let inst = &ops.ops[e.first].inst;
+        let memory = ops.memory.contains(&(e.first, e.second, e.cycles as u32, e.distance as u32));
+        let (cycles, distance) = (e.cycles as u32, e.distance as u32);
+        way.push(RoundStep { instr: inst.instr, loc: inst.loc, cycles, distance, memory });
+        at = e.first;
+        if at == start {
+            break;
+        }
+    }
+    way.reverse();
+    way
+}
+
+/// Does the way back from some operation, each of which names the one before it
+/// (or none: their number), come to itself?
+fn goes_round(before: &[usize]) -> bool {
+    let mut seen_from = vec![usize::MAX; before.len()];
+    (0..before.len()).any(|start| {
+        let mut i = start;
+        while i < before.len() && seen_from[i] == usize::MAX {
+            seen_from[i] = start;
+            i = before[i];
+        }
+        i < before.len() && seen_from[i] == start
+    })
+}
+
+fn edges(ops: &Ops) -> Vec<Edge> {
+    let mut out = Vec::new();
+    for (i, op) in ops.ops.iter().enumerate() {
+        for &(_, from) in &op.reads {
+            if let From::Node(p, d) = from {
+                out.push(Edge { first: p, second: i, cycles: latency(ops, p), distance: i64::from(d) });
+            }
+        }
+    }
+    let memory = ops.memory.iter().map(|&(a, b, cycles, d)| Edge {
+        first: a,
+        second: b,
+        cycles: i64::from(cycles),
+        distance: i64::from(d),
+    });
+    out.extend(memory.filter(|e| e.first != e.second));
+    // Operations stand in an order that respects their dependences: taken in it, a
+    // chain is followed to its end in one go.
+    out.sort_by_key(|e| e.first);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Edge, Orders};
+    use crate::anneal::tests::on_one_side;
+    use crate::graph::lower;
+    use std::cell::Cell;
+
+    /// The least interval, with work enough, for orders `(first, second, cycles, distance)`.
+    fn least(orders: &[(usize, usize, i64, i64)]) -> Option<i64> {
+        let edge = |&(first, second, cycles, distance)| Edge { first, second, cycles, distance };
+        Orders::of(3, orders.iter().map(edge).collect()).least(1, 100, &Cell::new(1_000_000))
+    }
+
+    #[test]
+    fn the_longest_way_round_decides() {
+        // 5 + 4 + 1 cycles in one interval, in two, and beside a way round of 7.
+        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 1)]), Some(10));
+        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 2)]), Some(5));
+        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 2), (1, 0, 2, 1)]), Some(7));
+        // None: a chain may be as long as it likes.
+        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 90, 0)]), Some(1));
+        // One within an iteration: no interval is long enough.
+        assert_eq!(least(&[(0, 1, 5, 0), (1, 0, 1, 0)]), None);
+    }
+
+    #[test]
+    fn a_way_round_through_memory_is_in_the_bound() {
+        on_one_side((2, 10), 8, |body, _, _, all| {
+            assert_eq!(lower(all.sides, body).unwrap(), (6, 1));
+            let mut body = body.clone();
+            // The first link of a chain comes a cycle behind its last, an iteration before.
+            body.memory.push((9, 0, 1, 1));
+            assert_eq!(lower(all.sides, &body).unwrap(), (6, 10));
+        });
+    }
+}

@@ -1,0 +1,25 @@
+//! Straight code in an order, or in bundles, and the check of every schedule.
+//!
+//! # Phases
+//!
+//! * [`straight`]: the blocks of a function before allocation, on virtual registers; what is
+//!   carried round a loop is ordered so that it needs no move ([`carried`]).
+//! * [`list`]: the list scheduler of machines that run one instruction after the other, before
+//!   allocation (with a limit on register pressure) and after it.
+//! * [`bundle`]: the list scheduler of machines that issue bundles, after allocation.
+//! * [`verified`]: what is scheduled, in the terms of `ciphermill-verify`, and the calls of it.
+//!
+//! # Invariants
+//!
+//! A stage that has made a schedule asks [`verified`] right before the schedule is used.
+//!
+//! # What it does not do
+//!
+//! Loops are pipelined in `ciphermill-pipeline`; moves between clusters are put in by the code
+//! generator's `vliw::sides`.
+
+pub mod bundle;
+pub mod carried;
+pub mod list;
+pub mod straight;
+pub mod verified;
