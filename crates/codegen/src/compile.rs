@@ -1,6 +1,6 @@
 //! The way through: a module, function by function, to a program.
 
-use crate::finish::Finish;
+use crate::context::Finish;
 use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;

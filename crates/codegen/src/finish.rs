@@ -11,7 +11,7 @@ use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
 use crate::encodings::Encodings;
 use ciphermill_vcode::Facts;
-use crate::frame::Frame;
+use crate::context::{Finish, aimed, control};
 use ciphermill_schedule::list;
 use ciphermill_regalloc::spills::{Memory, Part};
 use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
@@ -48,24 +48,6 @@ pub struct Places {
 const HOIST_WINDOW: usize = 12;
 /// How far back a delay slot's filler is looked for.
 const SLOT_WINDOW: usize = 12;
-
-/// What finishing needs to know beside the function.
-pub struct Finish<'a> {
-    pub machine: &'a Machine,
-    pub facts: &'a Facts,
-    /// For checking what is made.
-    pub checker: verified::Checker<'a>,
-    pub frame: &'a Frame<'a>,
-    /// Pipelined loops, by number.
-    pub kernels: &'a [ciphermill_pipeline::Kernel],
-    /// Instructions that read a stack slot instead of a register, where there are any.
-    pub memory: Option<&'a Memory>,
-    pub encodings: &'a Encodings,
-    /// Reorder and fill; otherwise the code stays as it is.
-    pub schedule: bool,
-    /// See [`crate::Options::at_once`].
-    pub at_once: usize,
-}
 
 impl Finish<'_> {
     /// Make the final function.
@@ -470,23 +452,6 @@ fn rotate(order: &mut Vec<u32>, blocks: &[PBlock]) {
 
 fn bundles(body: Vec<PInst>) -> Vec<Bundle> {
     body.into_iter().map(|p| Bundle { insts: smallvec![p.inst] }).collect()
-}
-
-pub(crate) fn control(mut p: PInst) -> PInst {
-    p.kind = VKind::Jump;
-    p.inst.role = Role::Other;
-    p
-}
-
-/// The branch with its label set.
-pub(crate) fn aimed(mut p: PInst, to: u32) -> PInst {
-    let n = p.inst.operands.len();
-    match p.inst.operands.iter().position(|o| matches!(o, Operand::Block(_))) {
-        Some(i) => p.inst.operands[i] = Operand::Block(to),
-        None if n > 0 => p.inst.operands[n - 1] = Operand::Block(to),
-        None => {}
-    }
-    p
 }
 
 /// The instruction with the allocator's places put in.

@@ -16,6 +16,7 @@
 //! allocation, and [`respill`]'s for the second one of long blocks.
 
 pub mod compile;
+mod context;
 mod encodings;
 mod finish;
 mod frame;

@@ -4,7 +4,8 @@
 use crate::{Candidate, Counts};
 use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
 use ciphermill_recognise::sums::Sums;
-use ciphermill_recognise::units::{ByteTable, Turned};
+use ciphermill_recognise::nibbles::ByteTable;
+use ciphermill_recognise::units::Turned;
 use ciphermill_recognise::{form, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Block, Func, Module, Value};

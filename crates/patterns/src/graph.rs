@@ -5,7 +5,7 @@
 //! twenty such lines have a million nodes: so whatever walks a pattern goes
 //! through it by the functions here, which come to each node once.
 
-use crate::pattern::Pat;
+use crate::pat::Pat;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! # Data structures
 //!
 //! * [`pattern::Template`]: an instruction with what it does ([`pattern::Action`]) as a graph of
-//!   [`pattern::Pat`]; operations that mean the same are spelt in each way ([`spellings`]).
+//!   [`pat::Pat`]; operations that mean the same are spelt in each way ([`spellings`]).
 //! * [`matcher::Matcher`]: the templates of a machine and the rules that stand in for missing
 //!   instructions, found by the operation at their root.
 //! * [`several`]: instructions with more than one result.
@@ -21,6 +21,7 @@
 pub mod graph;
 pub mod matcher;
 pub mod nearest;
+pub mod pat;
 pub mod pattern;
 pub mod several;
 mod spellings;

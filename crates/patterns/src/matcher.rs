@@ -7,7 +7,8 @@
 //! from its address operand and an addition of zero is free.
 
 use crate::graph::any_within;
-use crate::pattern::{Action, Pat, Template, fits, solve, templates};
+use crate::pat::Pat;
+use crate::pattern::{Action, Template, fits, solve, templates};
 use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Space, Value, bits};
 use ciphermill_machine::{Machine, Operand, OperandKind, Reg};
 use smallvec::SmallVec;

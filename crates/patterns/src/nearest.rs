@@ -5,7 +5,8 @@
 //! is the report of recognition's to say. Nothing here changes code.
 
 use crate::graph::mapped;
-use crate::pattern::{Action, Pat, templates};
+use crate::pat::Pat;
+use crate::pattern::{Action, templates};
 use crate::wanted;
 use ciphermill_ir::{Func, Module, Op, Value};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine};

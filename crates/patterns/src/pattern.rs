@@ -7,31 +7,14 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by recognition.
 
-use crate::graph::{mapped, operations};
+use crate::graph::{any, mapped, operations};
+use crate::pat::Pat;
 use crate::spellings::{spellings, turned};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg};
+use std::collections::HashSet;
 use std::sync::Arc;
-
-/// What a leaf or node of the program must look like. A graph, of which [`crate::graph`] says how to go through it.
-#[derive(Clone, Eq, Debug)]
-pub enum Pat {
-    /// Any value, in a register: operand of this index.
-    Reg(usize),
-    /// A constant within the operand's range.
-    Imm(usize),
-    Const(u64),
-    Bin(BinOp, Arc<Pat>, Arc<Pat>),
-    Un(UnOp, Arc<Pat>),
-    Cmp(CmpOp, Arc<Pat>, Arc<Pat>),
-    Select(Arc<Pat>, Arc<Pat>, Arc<Pat>),
-    Load { bytes: u8, signed: bool, addr: Arc<Pat> },
-    /// The lower half of a word, or 32 bits as a word.
-    Low(Arc<Pat>),
-    /// A function that recognition found, of these values.
-    Apply(u16, Vec<Arc<Pat>>),
-}
 
 /// What a template brings about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -157,7 +140,7 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
             action => vec![template(action)],
         };
         let group: Vec<Vec<Template>> = results(&instr.semantics, Width::words(machine))?.into_iter().map(ways).collect();
-        (group.len() > 1 && !instr.operands.iter().any(overwrites) && crate::several::complete(&group)).then_some(group)
+        (group.len() > 1 && !instr.operands.iter().any(overwrites) && complete(&group)).then_some(group)
     };
     machine.instrs.iter().enumerate().filter_map(group).collect()
 }
@@ -392,4 +375,26 @@ pub fn solve(pat: &Pat, c: u64, bits: u32, operands: &[Operand]) -> Option<(usiz
 /// The pattern of a single expression (a rule's left side).
 pub fn expression(e: &Expr, word: u8) -> Option<Pat> {
     owned(e, &[], Width { bits: word, addresses: word, word, low: false })
+}
+
+/// Is every operand of an instruction's templates but the results bound by one of
+/// their patterns? All spellings of a result have the same operands.
+fn complete(group: &[Vec<Template>]) -> bool {
+    let firsts: Vec<&Template> = group.iter().flat_map(|spellings| spellings.first()).collect();
+    let mut bound = HashSet::new();
+    for t in &firsts {
+        let Action::Value(dest, pat) = &t.action else { return false };
+        bound.insert(*dest);
+        leaves(pat, &mut bound);
+    }
+    firsts.iter().all(|t| (0..t.operands.len()).all(|i| bound.contains(&i)))
+}
+
+fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
+    any(pat, |p| {
+        if let Pat::Reg(i) | Pat::Imm(i) = p {
+            out.insert(*i);
+        }
+        false
+    });
 }

@@ -7,9 +7,9 @@
 //! selected by itself, and [`join`] makes one instruction of those that read the
 //! same. Where only one is selected, the other results are read by nobody.
 
-use crate::graph::any;
 use crate::matcher::{Bind, Binds, Fold, Matcher};
-use crate::pattern::{Action, Pat, Template};
+use crate::pat::Pat;
+use crate::pattern::Action;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::{Func, Inst, Op, Value};
 use smallvec::SmallVec;
@@ -117,28 +117,6 @@ impl Search<'_> {
             _ => true,
         })
     }
-}
-
-/// Is every operand of an instruction's templates but the results bound by one of
-/// their patterns? All spellings of a result have the same operands.
-pub fn complete(group: &[Vec<Template>]) -> bool {
-    let firsts: Vec<&Template> = group.iter().flat_map(|spellings| spellings.first()).collect();
-    let mut bound = HashSet::new();
-    for t in &firsts {
-        let Action::Value(dest, pat) = &t.action else { return false };
-        bound.insert(*dest);
-        leaves(pat, &mut bound);
-    }
-    firsts.iter().all(|t| (0..t.operands.len()).all(|i| bound.contains(&i)))
-}
-
-fn leaves(pat: &Pat, out: &mut HashSet<usize>) {
-    any(pat, |p| {
-        if let Pat::Reg(i) | Pat::Imm(i) = p {
-            out.insert(*i);
-        }
-        false
-    });
 }
 
 /// Make one instruction of those that are the same but for the result wanted: at

@@ -10,7 +10,7 @@
 //! with other terms are recognition's.
 
 use crate::graph::mapped;
-use crate::pattern::Pat;
+use crate::pat::Pat;
 use ciphermill_ir::BinOp;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Steps that differ only in what does not matter are made the same.
 
 use super::cover::Step;
-use super::rewrite::Plan;
+use super::plan::Plan;
 use super::units::Unit;
 use ciphermill_ir::{Func, Value};
 use std::collections::{HashMap, HashSet};

@@ -10,7 +10,7 @@
 use super::form::{Form, WORD};
 use super::nibbles;
 use super::sums::Sums;
-use super::units::ByteTable;
+use super::nibbles::ByteTable;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, DataSegment, Func, MemAccess, Op, Space, Type, UnOp, Value};
 use std::collections::{HashMap, HashSet};

@@ -8,14 +8,12 @@
 //! calls, holds none, and they load their own.
 
 use super::units::{Rows, Turned};
-use super::{Recogniser, linear};
+use super::linear;
+use super::recogniser::{Held, Recogniser};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// What the registers hold: rows of a matrix, one for each bit of the result, or a polynomial.
-pub type Held = Vec<u32>;
 
 /// Loops in loops beyond so many count no more.
 const MOST_NESTING: u32 = 3;

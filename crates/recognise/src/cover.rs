@@ -7,7 +7,8 @@
 
 use super::bytes::Lookup;
 use super::nibbles;
-use super::units::{ByteTable, Meaning, Part, Unit};
+use super::nibbles::ByteTable;
+use super::units::{Meaning, Part, Unit};
 use ciphermill_ir::Value;
 use std::sync::Arc;
 

@@ -36,11 +36,14 @@ pub mod configure;
 pub mod cover;
 pub mod emit;
 pub mod fields;
+pub mod finding;
 pub mod form;
 pub mod layers;
 pub mod linear;
 pub mod nibbles;
 pub mod pairs;
+pub mod recogniser;
+mod plan;
 pub mod report;
 pub mod rewrite;
 pub mod semantics;
@@ -49,104 +52,4 @@ pub mod units;
 pub mod wide;
 pub mod words;
 
-use ciphermill_patterns::pattern::{Action, Pat, Template, templates};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, DataSegment, Func};
-use ciphermill_machine::{Machine, Reg};
-use std::collections::HashMap;
-
-/// Operations in a rotate by a constant where no instruction does it.
-const ROTATE_BY_SHIFTS: usize = 3;
-
-/// What to look for in the programs for one machine.
-pub struct Recogniser {
-    units: Vec<units::Unit>,
-    matrices: HashMap<[u32; form::WORD], units::Turned>,
-    inverses: Vec<units::Inverse>,
-    configurable: Option<units::Configurable>,
-    /// Where nothing is configurable.
-    multiplier: Option<fields::Multiplier>,
-    rotate_cost: usize,
-    /// On machines of 64-bit words; then the others are empty.
-    wide: Vec<wide::units::Unit>,
-}
-
-impl Recogniser {
-    /// The recogniser of a machine, and the templates of what it finds.
-    pub fn new(machine: &Machine) -> (Recogniser, Vec<Template>) {
-        let (units, mut found) = units::units(machine);
-        let mut wide = Vec::new();
-        if machine.word_bits == 64 {
-            (wide, found) = wide::units::units(machine);
-        }
-        let configurable = units::configurable(machine, found.len()).map(|(unit, template)| {
-            found.push(template);
-            unit
-        });
-        let multiplier = match configurable {
-            Some(_) => None,
-            None => fields::multiplier(machine, found.len()).map(|(unit, template)| {
-                found.push(template);
-                unit
-            }),
-        };
-        let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
-        let one = !found.is_empty() && templates(machine).iter().any(rotates);
-        let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
-        let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-        (Recogniser { matrices, inverses, units, configurable, multiplier, rotate_cost, wide }, found)
-    }
-
-    /// The first of the registers that say what a multiplier does, and how many there are.
-    pub fn registers(&self) -> Option<(Reg, usize)> {
-        let matrix = self.configurable.as_ref().map(|c| (c.first, form::WORD));
-        matrix.or_else(|| self.multiplier.as_ref().map(|m| (m.register, 1)))
-    }
-
-    /// Replace what the machine's table and matrix instructions compute.
-    /// `data` is what memory holds when the module starts, `held` what the
-    /// registers of a multiplier hold.
-    pub fn run(&self, func: &mut Func, data: &[DataSegment], held: Option<&configure::Held>) {
-        if !self.wide.is_empty() {
-            wide::rewrite(func, data, &self.wide);
-        }
-        let rows = held.and_then(|held| units::Rows::try_from(&held[..]).ok());
-        if let Some((unit, rows)) = self.configurable.as_ref().zip(rows) {
-            let meaning = units::Meaning::Matrix(vec![rows]);
-            let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
-            let units: Vec<units::Unit> = self.units.iter().cloned().chain([configured]).collect();
-            let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-            return self.rewrite(func, data, &units, &inverses, Some(&|rows| Some(vec![*matrices.get(rows)?])));
-        }
-        let field = self.multiplier.as_ref().zip(held.and_then(|held| held.first()));
-        let accept = |rows: &units::Rows| match self.matrices.get(rows) {
-            Some(turned) => Some(vec![*turned]),
-            None => field.and_then(|(m, &held)| m.products(rows, held)),
-        };
-        let any = !self.matrices.is_empty() || field.is_some();
-        self.rewrite(func, data, &self.units, &self.inverses, any.then_some(&accept));
-    }
-
-    fn rewrite(
-        &self,
-        func: &mut Func,
-        data: &[DataSegment],
-        units: &[units::Unit],
-        inverses: &[units::Inverse],
-        accept: Option<linear::Accept<'_>>,
-    ) {
-        if units.is_empty() && accept.is_none() {
-            return;
-        }
-        let masks = Masks::new(func);
-        let sums = sums::Sums::new(func, &masks);
-        let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
-        let find = |accept| linear::find(func, &masks, &sums, &bytes, self.rotate_cost, accept);
-        let linear = accept.map(find).unwrap_or_default();
-        let pairs = pairs::pairs(units);
-        let words = words::matches(func, &masks, &bytes, units);
-        let found =
-            rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
-        rewrite::rewrite(func, &found);
-    }
-}
+pub use recogniser::Recogniser;

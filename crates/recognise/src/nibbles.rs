@@ -5,7 +5,8 @@
 //! function is taken apart again, so that an instruction for nibbles is found where
 //! the program wants one of a byte's two, or has a table for both at once.
 
-use super::units::ByteTable;
+/// A function of one byte, as all its values.
+pub type ByteTable = [u32; 256];
 
 const LOW: usize = 0x0f;
 const HIGH: usize = 0xf0;

@@ -7,11 +7,12 @@ use super::bytes::{ByteSums, added};
 use super::form::WORD;
 use super::{fields, layers, linear, nibbles, words};
 use super::sums::Sums;
-use super::units::{ByteTable, Meaning, Turned, Unit, units};
+use super::finding::Finding;
+use super::nibbles::ByteTable;
+use super::units::{Meaning, Turned, Unit, units};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Func, Module, Value};
 use ciphermill_machine::Machine;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations that a matrix takes, at least, to be listed.
@@ -20,22 +21,6 @@ const LEAST_OPERATIONS: usize = 4;
 const NEAR: usize = 32;
 /// A matrix that differs in more bits is another matrix.
 const NEAR_BITS: u32 = 64;
-
-/// A map over GF(2), or a constant table, that a function computes.
-#[derive(Clone, Debug, Serialize)]
-pub struct Finding {
-    pub function: String,
-    /// `matrix` or `table`.
-    pub kind: &'static str,
-    /// In words.
-    pub what: String,
-    /// Places in the function.
-    pub places: usize,
-    /// The machine's instruction that computes it.
-    pub instruction: Option<String>,
-    /// Why none does.
-    pub missed: Option<String>,
-}
 
 /// All findings in an optimised module.
 pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {

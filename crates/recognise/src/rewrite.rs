@@ -11,6 +11,7 @@ use super::cover::{Step, cover, halves};
 use super::emit::Emitter;
 use super::linear::Match;
 use super::pairs::Pair;
+use super::plan::Plan;
 use super::sums::Sums;
 use super::units::{Inverse, Turned, Unit};
 use super::words;
@@ -28,29 +29,6 @@ pub struct Found<'a> {
     pub linear: &'a HashMap<Value, Match>,
     pub words: &'a HashMap<Value, words::Match>,
     pub bytes: &'a ByteSums,
-}
-
-/// How a value is computed anew.
-pub enum Plan {
-    Linear(Match),
-    /// A matrix of two sources times these, and the sum of `rest`.
-    Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },
-    /// The sum of the steps' tables, rotated to the left by `turn`, put through a
-    /// matrix if there is one, and of `rest`.
-    Tables {
-        steps: Vec<Step>,
-        turn: u32,
-        matrix: Option<u16>,
-        rest: Vec<Value>,
-    },
-    /// A matrix of two sources times what the two steps give, the sum of
-    /// `inside` added to each, and the sum of `rest`.
-    Halves {
-        steps: [Step; 2],
-        inside: Vec<Value>,
-        matrix: u16,
-        rest: Vec<Value>,
-    },
 }
 
 /// Rewrite a function by what was found in it.

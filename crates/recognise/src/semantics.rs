@@ -5,7 +5,8 @@
 //! forms on machines of 32-bit words ([`super::units`]), sums of functions of bytes
 //! on those of 64 ([`super::wide::units`]). What becomes of the result is theirs too.
 
-use ciphermill_patterns::pattern::{Action, Pat, Template, cost};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, cost};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};

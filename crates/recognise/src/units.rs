@@ -16,7 +16,7 @@
 //! are the bits of its registers and of its tables' outputs.
 
 use super::form::{Form, WORD};
-use super::nibbles;
+use super::nibbles::{self, ByteTable};
 use super::semantics::{Domain, Fixed, fixed};
 use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
@@ -28,9 +28,6 @@ use std::sync::Arc;
 
 /// Columns of tables stand behind those of two registers.
 const TABLE_COLUMNS: usize = 2 * WORD;
-
-/// A function of one byte, as all its values.
-pub type ByteTable = [u32; 256];
 
 /// One table within a unit.
 #[derive(Clone)]

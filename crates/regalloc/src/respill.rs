@@ -20,6 +20,7 @@ mod check;
 mod code;
 mod exit;
 mod furthest;
+mod second;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -27,12 +28,11 @@ mod wishes;
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Place, Registers, Step};
-use ciphermill_vcode::Facts;
 use ciphermill_vcode::places;
-use crate::spills::{Cleaner, Memory};
-use ciphermill_vcode::VFunc;
+use crate::spills::Cleaner;
+pub use second::Second;
 use check::Checker;
-use ciphermill_machine::{Machine, Reg};
+use ciphermill_machine::Reg;
 use code::{Code, Places};
 use furthest::{Outcome, State, Taste};
 use trace::{Trace, predecessors};
@@ -46,15 +46,6 @@ const TURNS: usize = 3;
 
 /// The better one first.
 const TASTES: [Taste; 2] = [Taste { weighed: true }, Taste { weighed: false }];
-
-/// Allocates the long blocks of one function anew.
-pub struct Second<'a> {
-    pub func: &'a VFunc,
-    pub machine: &'a Machine,
-    pub facts: &'a Facts,
-    pub memory: &'a Memory,
-    pub registers: &'a Registers,
-}
 
 /// A trace in new places.
 struct Made {

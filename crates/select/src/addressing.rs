@@ -10,7 +10,8 @@
 //! without wrapping; code that must keep every trap is left as it is.
 
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Pat};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::Action;
 use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Type, Value};
 use ciphermill_machine::{Operand, OperandKind};
 

@@ -12,7 +12,8 @@
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::liveness::{live_out, pressure};
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Pat, Template, solve};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, solve};
 use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::compounds::part_imm;
 use ciphermill_machine::sem::Expr;

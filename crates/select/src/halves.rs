@@ -16,7 +16,8 @@
 use ciphermill_ir::low_bits::use_counts;
 use crate::legalise::units;
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Pat};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::Action;
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Value, bits};
 use ciphermill_machine::Machine;
 use std::collections::{HashMap, HashSet};

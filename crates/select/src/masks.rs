@@ -6,7 +6,8 @@
 //! serves both: the rarer mask is written as the complement of the other.
 
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Pat, fits};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, fits};
 use ciphermill_ir::{BinOp, Func, Op, Type};
 use std::collections::BTreeMap;
 

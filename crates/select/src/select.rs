@@ -465,7 +465,7 @@ impl Selector<'_> {
 
     /// Match `cond op 0`, where no value of the program is that zero.
     fn zero_test(&self, t: &Template, op: CmpOp, cond: Value) -> Option<Binds> {
-        use ciphermill_patterns::pattern::Pat;
+        use ciphermill_patterns::pat::Pat;
         let Action::Branch { cond: Pat::Cmp(p, a, b), .. } = &t.action else { return None };
         let Pat::Reg(x) = **a else { return None };
         if *p != op {

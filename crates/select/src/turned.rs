@@ -15,7 +15,8 @@
 //! copies cost nothing the rotates would be all that is new.
 
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Pat};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::Action;
 use ciphermill_ir::{BinOp, Block, Func, Inst, Op, Type, Value};
 use ciphermill_machine::core::Idiom;
 use ciphermill_machine::{Machine, OperandKind};

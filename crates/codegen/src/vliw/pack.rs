@@ -16,7 +16,7 @@
 //! `[abi.link]`; elsewhere the call does so, and stands alone.
 
 use ciphermill_vcode::CompileError;
-use crate::finish::{Finish, aimed, control};
+use crate::context::{Finish, aimed, control};
 use ciphermill_vcode::{Laid, PInst};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::VKind;

@@ -6,7 +6,7 @@
 //! out of one. Which variant costs the fewest is found by trying all.
 
 use ciphermill_vcode::CompileError;
-use crate::finish::Finish;
+use crate::context::Finish;
 use ciphermill_schedule::bundle::Sided;
 use ciphermill_vcode::PInst;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};

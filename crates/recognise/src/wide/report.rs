@@ -1,6 +1,6 @@
 //! What was found in a program for a machine of 64-bit words, for people.
 
-use super::super::report::Finding;
+use super::super::finding::Finding;
 use super::super::sums::Sums;
 use super::sum::Sum;
 use super::units::{Unit, units};

@@ -3,7 +3,7 @@
 //! A value is what a place holds at the trace's entry, or what an instruction makes; moves
 //! make none. So the first allocation's moves, loads and stores are gone from here.
 
-use super::Second;
+use super::second::Second;
 use super::trace::Trace;
 use ciphermill_vcode::{Allocated, Place, Step};
 use ciphermill_vcode::places;

@@ -7,7 +7,8 @@
 
 use ciphermill_patterns::graph::any;
 use ciphermill_patterns::matcher::{Bind, Matcher};
-use ciphermill_patterns::pattern::{Action, Pat};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::Action;
 use ciphermill_ir::{Func, Op, Value};
 use ciphermill_machine::sem::Expr;
 

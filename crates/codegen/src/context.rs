@@ -1,0 +1,45 @@
+//! What finishing a function needs to know, and what several of its files do to an instruction.
+
+use crate::encodings::Encodings;
+use crate::frame::Frame;
+use ciphermill_machine::Machine;
+use ciphermill_program::{Operand, Role};
+use ciphermill_regalloc::spills::Memory;
+use ciphermill_schedule::verified;
+use ciphermill_vcode::{Facts, PInst, VKind};
+
+/// What finishing needs to know beside the function.
+pub struct Finish<'a> {
+    pub machine: &'a Machine,
+    pub facts: &'a Facts,
+    /// For checking what is made.
+    pub checker: verified::Checker<'a>,
+    pub frame: &'a Frame<'a>,
+    /// Pipelined loops, by number.
+    pub kernels: &'a [ciphermill_pipeline::Kernel],
+    /// Instructions that read a stack slot instead of a register, where there are any.
+    pub memory: Option<&'a Memory>,
+    pub encodings: &'a Encodings,
+    /// Reorder and fill; otherwise the code stays as it is.
+    pub schedule: bool,
+    /// See [`crate::Options::at_once`].
+    pub at_once: usize,
+}
+
+/// The instruction as one that ends a block.
+pub fn control(mut p: PInst) -> PInst {
+    p.kind = VKind::Jump;
+    p.inst.role = Role::Other;
+    p
+}
+
+/// The branch with its label set.
+pub fn aimed(mut p: PInst, to: u32) -> PInst {
+    let n = p.inst.operands.len();
+    match p.inst.operands.iter().position(|o| matches!(o, Operand::Block(_))) {
+        Some(i) => p.inst.operands[i] = Operand::Block(to),
+        None if n > 0 => p.inst.operands[n - 1] = Operand::Block(to),
+        None => {}
+    }
+    p
+}
