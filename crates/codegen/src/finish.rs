@@ -9,16 +9,14 @@
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
-use crate::encodings::Encodings;
-use ciphermill_vcode::Facts;
 use crate::context::{Finish, aimed, control};
 use ciphermill_schedule::list;
-use ciphermill_regalloc::spills::{Memory, Part};
+use ciphermill_regalloc::spills::Part;
 use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use ciphermill_schedule::verified;
 use ciphermill_ir::Space;
-use ciphermill_machine::{InstrId, Machine};
-use ciphermill_program::{Block, Bundle, Func, Inst, Operand, Role};
+use ciphermill_machine::InstrId;
+use ciphermill_program::{Block, Bundle, Func, Inst, Operand};
 use smallvec::smallvec;
 use std::collections::HashMap;
 

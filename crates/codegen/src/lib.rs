@@ -7,13 +7,15 @@
 //! ```
 //!
 //! Nothing here knows a machine by name. What an instruction computes comes
-//! from its semantics ([`pattern`], [`matcher`]); what a machine lacks comes
-//! from the rules file ([`legalise`]); what a frame looks like comes from the
-//! calling convention in the machine file ([`frame`]).
+//! from its semantics (`ciphermill-patterns`); what a machine lacks comes
+//! from the rules file (`ciphermill-select`); what a frame looks like comes from the
+//! calling convention in the machine file (`frame`). Each stage is a crate of its own, which knows
+//! the data types of `ciphermill-vcode` and no later stage; here they are called one after the
+//! other ([`compile`](compile())), and the function is finished: frame, layout, delay slots, bundles.
 //!
 //! Three checkers stand beside the optimisers and share no code with them:
-//! `ciphermill-verify` ([`verified`]) for every schedule of a block or a loop, `regalloc2`'s own for the
-//! allocation, and [`respill`]'s for the second one of long blocks.
+//! `ciphermill-verify` (called from `ciphermill-schedule`) for every schedule of a block or a loop, `regalloc2`'s own for the
+//! allocation, and `ciphermill-regalloc`'s for the second one of long blocks.
 
 pub mod compile;
 mod context;

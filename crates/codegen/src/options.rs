@@ -14,7 +14,7 @@ pub struct Options {
     pub strict_traps: bool,
     /// `(exported function, parameter index, bytes)`: parameters that are
     /// always multiples of a power of two. The caller promises it; see
-    /// [`expand::AddressFacts`] for what it is used for.
+    /// [`ciphermill_select::expand::AddressFacts`] for what it is used for.
     pub aligned_params: Vec<(String, usize, u32)>,
     /// What `aligned_params` promises holds for words too: an access that does
     /// not say so itself is made as one where the promise shows it to be aligned.

@@ -22,7 +22,7 @@
 //! program expects, so word accesses cost nothing; the byte with WebAssembly
 //! address `a` is the machine's byte `a ^ 3`, the halfword `a` is `a ^ 2`.
 //! The exclusive-or vanishes where the low two bits of the address are known
-//! ([`crate::align`]), which is the case for `p[0] .. p[15]` of an
+//! ([`ciphermill_ir::low_bits`]), which is the case for `p[0] .. p[15]` of an
 //! aligned buffer. Read-only byte tables (an S-box) are put a second time into
 //! the system area with their bytes in the machine's own order, and a load
 //! whose address is certain to be in such a segment goes there without
