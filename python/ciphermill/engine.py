@@ -153,6 +153,12 @@ class Module:
     def hash(self) -> str:
         return hashlib.sha256(self.wasm).hexdigest()
 
+    def with_lines(self) -> bytes | None:
+        """The same code with line tables (`places.DEBUG`); None where it came as ``.wasm``."""
+        if self.variant.sources[0].suffix == ".wasm":
+            return None
+        return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True).wasm
+
 
 def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False) -> Module:
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, and with line tables."""
