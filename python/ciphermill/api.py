@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from . import _core, engine, library, manifest, paths, places
+from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
-
-if TYPE_CHECKING:
-    from .sweeps import Sweep
+from .sweeps import Sweep
 
 
 def ciphers() -> Listing:
@@ -31,8 +28,6 @@ def extensions() -> Listing:
 
 def studies() -> Listing:
     """The papers whose tables can be had with ours beside."""
-    from . import study
-
     return Listing(study.describe(name) for name in study.names())
 
 
@@ -149,9 +144,7 @@ def sweep(
     "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
     ``measurements``, ``to_polars()`` and ``to_parquet(path)``. ``limit`` is that of each point's run.
     """
-    from .sweeps import run
-
-    return run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
+    return sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
 
 
 def _names(value: str | Iterable[str]) -> list[str]:

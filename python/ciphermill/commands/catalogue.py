@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from .. import completion
+from .. import _core, completion
+from .._core import InputError
 from .options import Csv, Json, Parquet, Set, With, Without, split
 from .output import check, emit, say
 
@@ -45,7 +46,6 @@ def list_(
 ) -> None:
     """List what there is to choose from."""
     from .. import api, tables
-    from .._core import InputError
     from ..suggest import did_you_mean
 
     check(json, csv, parquet)
@@ -75,6 +75,4 @@ def list_(
 
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
-    from .. import _core
-
     print(_core.machine_schema())

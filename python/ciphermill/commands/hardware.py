@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .. import completion
+from .. import completion, paths
+from ..progress import waiting, with_progress
 from .options import (
     Aligned, Baseline, CipherName, Compiler, Csv, Direction, Json, KeyBits, Parquet, Set, Tolerance, With, Without, split,
 )  # fmt: skip
@@ -33,13 +36,8 @@ def rtl(
     parquet: Parquet = None,
 ) -> None:
     """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
-    from pathlib import Path
-
-    from dataclasses import replace
-
-    from .. import compare, paths, yosys
+    from .. import compare, yosys
     from .. import rtl as making
-    from ..progress import waiting
 
     check(json, csv, parquet)
     options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
@@ -104,11 +102,8 @@ def discover(
     parquet: Parquet = None,
 ) -> None:
     """Find instructions that a cipher would like to have: what they save, what they cost."""
-    from pathlib import Path
-
     from .. import discover as discovering
     from .. import engine, manifest
-    from ..progress import with_progress
 
     check(json, csv, parquet)
     options = engine.Options(
@@ -129,7 +124,6 @@ def discover(
 def ready_to_synthesise() -> None:
     """See that Yosys, where it is installed, has been compiled."""
     from .. import synthesis, yosys
-    from ..progress import waiting
 
     if synthesis.installed():
         with waiting("compiling Yosys, which its first run does and which takes minutes"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from .. import completion
+from .._core import InputError, InternalError
+from ..progress import waiting, with_progress
 from .options import (
     Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, Machine, Optimise, Parquet, Patience, Set, Static, Tolerance, Unrolled,
     Variant, With, Without, machines_of, split,
@@ -123,12 +126,9 @@ def measure_all(work: list, options) -> list:
     Of several measurements, one that fails leaves its exception in the list:
     it must not take the others with it.
     """
-    import os
     from concurrent.futures import ThreadPoolExecutor
 
     from .. import engine
-    from .._core import InputError, InternalError
-    from ..progress import waiting, with_progress
 
     def one(item):
         cipher, variant, machine = item
@@ -150,9 +150,7 @@ def measure_all(work: list, options) -> list:
 def with_gates(measurements: list, extensions: list[str]) -> list:
     """Measurements with the gates of the extensions they were made with."""
     from .. import rtl
-    from .._core import InputError
     from ..measurement import Measurement
-    from ..progress import waiting
 
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")

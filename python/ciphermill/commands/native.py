@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import completion
+from ..progress import with_progress
 from .options import BlocksMode, Csv, Direction, Json, KeyBits, Parquet, Variant
 from .output import check, complain, emit, say
 
@@ -34,7 +35,6 @@ def host(
     """Run the same C on this computer, under its own counters."""
     from .. import host as hosting
     from ..host import text
-    from ..progress import with_progress
 
     check(json, csv, parquet)
     options = hosting.Options(

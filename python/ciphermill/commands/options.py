@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import completion
+from .._core import InputError
 
 Machine = Annotated[
     list[str], typer.Option(
@@ -89,7 +90,6 @@ Variant = Annotated[
 def machines_of(on: list[str]) -> list[str]:
     """The machines that ``--on`` names; all of them where it was not given."""
     from .. import library
-    from .._core import InputError
 
     if on and not split(on):
         raise InputError("--on is given and empty; name a machine, or leave --on out to have all of them")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .. import paths
+from .._core import InputError
+from ..progress import waiting
 from .options import (
     BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
 )  # fmt: skip
@@ -39,11 +43,7 @@ def trace(
     parquet: Parquet = None,
 ) -> None:
     """Show micro-operations on their way through an out-of-order core, cycle by cycle."""
-    from pathlib import Path
-
-    from .. import engine, manifest, paths, report, tracing
-    from .._core import InputError
-    from ..progress import waiting
+    from .. import engine, manifest, report, tracing
 
     check(json, csv, parquet)
     for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):

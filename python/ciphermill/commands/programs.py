@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from .. import paths
+from .._core import InputError
+from ..progress import waiting
 from .options import (
     Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, OneMachine, Optimise, Parquet, Patience, Set, Static, Unrolled, Variant,
     With, Without, split,
@@ -42,7 +46,6 @@ def explain(
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
     from .. import engine, lines, manifest
     from .. import explain as explaining
-    from ..progress import waiting
 
     check(json, csv, parquet)
     writable(html, "--html")
@@ -56,7 +59,6 @@ def explain(
         explanation = engine.explanation(module, on, options)
         explaining.located(explanation, lines.of(engine.suited(module, on, options), explaining.offsets(explanation), cc))
     if html is not None:
-        from pathlib import Path
 
         from .. import webreport
 
@@ -99,10 +101,7 @@ def asm(
     It is the program that `run` measures with the same options: on machines
     without interlock, loops are written for the direction and mode measured.
     """
-    from pathlib import Path
-
-    from .. import engine, manifest, paths
-    from ..progress import waiting
+    from .. import engine, manifest
 
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
@@ -117,6 +116,5 @@ def asm(
     try:
         paths.write_atomically(Path(out), text.encode())
     except OSError as error:
-        from .._core import InputError
 
         raise InputError(f"-o {out}: {error.strerror}") from None

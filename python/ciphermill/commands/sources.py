@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .. import completion
+from .. import completion, paths
+from .._core import InputError
+from ..progress import waiting
 from .options import (
     Aligned, BlocksMode, CipherName, Compiler, Csv, Direction, Fresh, Jam, Json, Limit, Optimise, Parquet, Set, Static, Unrolled, Variant, With, Without,
     machines_of, split,
@@ -20,9 +23,7 @@ def new(
     into: Annotated[str, typer.Option("--into", metavar="DIR", help="The folder to write it into. Default: this one.")] = ".",
 ) -> None:
     """Write the skeleton of a cipher of your own, which runs as it is."""
-    from pathlib import Path
-
-    from .. import paths, skeleton
+    from .. import skeleton
 
     folder = skeleton.write(name, kind, Path(into))
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
@@ -65,8 +66,6 @@ def audit(
     """List what depends on key or message, by source line: branches, memory addresses, times of instructions."""
     from .. import audit as auditing
     from .. import engine, manifest
-    from .._core import InputError
-    from ..progress import waiting
 
     check(json, csv, parquet)
     options = engine.Options(

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .._core import InputError
+from ..progress import with_progress
 from .options import Csv, Json, Limit, Parquet
 from .output import OUR_FAULT, check, complain, emit, say
 
@@ -30,8 +32,6 @@ def sweep(
 ) -> None:
     """Measure every point of a grid; what has been measured is kept, and not measured again."""
     from .. import report, sweeps
-    from .._core import InputError
-    from ..progress import with_progress
     from ..sweeps.text import text
 
     check(json, csv, parquet)

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .._core import InputError
+from ..progress import waiting
 from .options import (
     Aligned, BlocksMode, CipherName, Compiler, Direction, Jam, Json, KeyBits, OneMachine, Set, Unrolled, Variant, With, Without, split,
 )  # fmt: skip
@@ -41,8 +43,6 @@ def tune(
     """
     from .. import engine, manifest, schedules
     from .. import tune as tuning
-    from .._core import InputError
-    from ..progress import waiting
 
     if not 2 <= times <= MOST:
         raise InputError(f"--times {times}: it is 2 to {MOST}; a run itself searches once")
