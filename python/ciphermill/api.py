@@ -8,6 +8,7 @@ from pathlib import Path
 from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
+from .options import LARGEST, check_limit
 from .sweeps import Sweep
 
 
@@ -33,7 +34,7 @@ def studies() -> Listing:
 
 def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig", limit: int | None = None) -> CipherModule:
     """A cipher that can be used on bytes: its compiled module, interpreted, each call for at most ``limit`` steps."""
-    engine.check_limit(limit)
+    check_limit(limit)
     return CipherModule(engine.module(manifest.find(str(name)), variant, cc), limit)
 
 
@@ -189,7 +190,7 @@ class CipherModule:
             raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
         if length < 0:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")
-        if length > engine.LARGEST:
+        if length > LARGEST:
             raise InputError(f"a keystream of {length} bytes; a module's memory does not hold that much")
         with places.told(self._module):
             return _core.keystream(self._module.wasm, bytes(key), iv, length, self._limit)

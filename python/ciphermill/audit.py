@@ -16,6 +16,7 @@ from typing import Any
 from . import _core, engine, paths, places, tables
 from .leaks import KINDS, counted
 from .manifest import Cipher, Variant
+from .options import check_limit
 
 #: What no verdict on the module says.
 MODULE_ONLY = (
@@ -35,7 +36,7 @@ def run(
     limit: int | None = None,
 ) -> dict[str, Any]:
     """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
-    engine.check_limit(limit)
+    check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)

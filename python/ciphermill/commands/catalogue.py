@@ -8,20 +8,20 @@ import typer
 
 from .. import _core, completion
 from .._core import InputError
-from .options import Csv, Json, Parquet, Set, With, Without, split
+from ..options import Options
+from .options import Csv, Json, Parquet, taking
 from .output import check, emit, say
 
 
 MEASURE = "measure with ciphermill run CIPHER --on MACHINE [--with EXTENSION]"
 
 
+@taking(only=("with_", "without", "set"))
 def show(
     machine: Annotated[
         str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
     ],
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -31,7 +31,6 @@ def show(
     from ..show import text
 
     check(json, csv, parquet)
-    options = engine.Options(with_=split(with_), without=split(without), set=set)
     described = engine.show_machine(machine, options)
     # As rows: the instructions, since everything else of a machine is no table.
     if not emit(described, described["instructions"], json, csv, parquet):

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from .. import completion, paths
+from ..options import Options
 from ..progress import waiting, with_progress
-from .options import (
-    Aligned, Baseline, CipherName, Compiler, Csv, Direction, Json, KeyBits, Parquet, Set, Tolerance, With, Without, split,
-)  # fmt: skip
+from .options import Baseline, CipherName, Csv, Json, Parquet, Tolerance, split, taking
 from .output import OUR_FAULT, check, complain, emit, say, writable
 
 
@@ -81,6 +80,7 @@ def rtl(
         raise typer.Exit(1)
 
 
+@taking(only=("direction", "key_bits", "aligned", "with_", "without", "set", "cc"))
 def discover(
     cipher: CipherName,
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
@@ -90,13 +90,7 @@ def discover(
     tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
     out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    aligned: Aligned = False,
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    cc: Compiler = "zig",
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -106,11 +100,8 @@ def discover(
     from .. import engine, manifest
 
     check(json, csv, parquet)
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
-    )
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
-    module = engine.module(manifest.find(cipher), variant, cc)
+    module = engine.module(manifest.find(cipher), variant, options.cc)
     limits.check()
     writable(out, "-o")
     ready_to_synthesise()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,13 +10,13 @@ import typer
 
 from .. import paths
 from .._core import InputError
+from ..options import Options
 from ..progress import waiting
-from .options import (
-    BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
-)  # fmt: skip
+from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
 from .output import check, emit, say, unverified, writable, write_json
 
 
+@taking(only=("direction", "key_bits", "blocks", "bytes", "optimise", "with_", "without", "set", "cc"))
 def trace(
     cipher: CipherName,
     on: OneMachine,
@@ -29,15 +30,7 @@ def trace(
     ] = None,
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")] = None,
     variant: Variant = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    blocks: BlocksMode = None,
-    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
-    optimise: Optimise = "speed",
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    cc: Compiler = "zig",
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -48,13 +41,10 @@ def trace(
     check(json, csv, parquet)
     for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):
         writable(file, option)
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=split(with_), without=split(without),
-        set=set, trace={"first": first, "count": count}, cc=cc,
-    )  # fmt: skip
+    options = replace(options, trace={"first": first, "count": count})
     options.check()
     with waiting("simulating"):
-        module = engine.module(manifest.find(cipher), variant, cc)
+        module = engine.module(manifest.find(cipher), variant, options.cc)
         measurement = engine.measure(module, on, options)
     rows = measurement.pipeline
     if kanata is not None:
@@ -71,10 +61,7 @@ def trace(
     if html is not None:
         from .. import webreport
 
-        asked = {
-            "cipher": cipher, "on": on, "variant": variant, "direction": direction, "key_bits": key_bits, "blocks": blocks, "bytes": bytes,
-            "optimise": optimise, "with": with_, "without": without, "set": set, "cc": cc, "first": first, "count": count,
-        }  # fmt: skip
+        asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked(), "first": first, "count": count}
         webreport.write_pipeline(Path(html), measurement, asked)
     written = kanata is not None or perfetto is not None or html is not None
     if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:
