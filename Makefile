@@ -95,7 +95,7 @@ test-rtl: build $(VENV)/synthesising
 
 # After a change to an extension's instructions, to rtl/ or to how Yosys is asked.
 synthesis: build $(VENV)/synthesising
-	$(BIN)/python -c 'from ciphermill import synthesis; synthesis.record()'
+	$(BIN)/python -c 'from ciphermill import rtl; rtl.record()'
 
 # After a change to the code that pipelined loops are made of: a minute or more for each.
 schedules: build

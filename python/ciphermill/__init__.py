@@ -10,6 +10,8 @@ starting the command, takes no longer than it must.
 
 from __future__ import annotations
 
+from importlib import import_module as _import
+
 #: Importing `typing` takes longer than all of this; who reads types knows the name.
 TYPE_CHECKING = False
 
@@ -48,12 +50,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name == "__version__":
-        return import_module("._core", __name__).version()
+        return _import("._core", __name__).version()
     if name in __all__:
-        return getattr(import_module(f".{_HOME.get(name, 'api')}", __name__), name)
+        return getattr(_import(f".{_HOME.get(name, 'api')}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

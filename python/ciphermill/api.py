@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from . import _core, engine, library, manifest, paths, places
+from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
-
-if TYPE_CHECKING:
-    from .sweeps import Sweep
+from .options import LARGEST, check_limit
+from .sweeps import Sweep
 
 
 def ciphers() -> Listing:
@@ -31,14 +29,12 @@ def extensions() -> Listing:
 
 def studies() -> Listing:
     """The papers whose tables can be had with ours beside."""
-    from . import study
-
     return Listing(study.describe(name) for name in study.names())
 
 
 def cipher(name: str | Path, variant: str | None = None, *, cc: str = "zig", limit: int | None = None) -> CipherModule:
     """A cipher that can be used on bytes: its compiled module, interpreted, each call for at most ``limit`` steps."""
-    engine.check_limit(limit)
+    check_limit(limit)
     return CipherModule(engine.module(manifest.find(str(name)), variant, cc), limit)
 
 
@@ -149,9 +145,7 @@ def sweep(
     "on": "epic", "set": {"issue.width": [1, 2]}}]}``. The result has
     ``measurements``, ``to_polars()`` and ``to_parquet(path)``. ``limit`` is that of each point's run.
     """
-    from .sweeps import run
-
-    return run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
+    return sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
 
 
 def _names(value: str | Iterable[str]) -> list[str]:
@@ -196,7 +190,7 @@ class CipherModule:
             raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
         if length < 0:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")
-        if length > engine.LARGEST:
+        if length > LARGEST:
             raise InputError(f"a keystream of {length} bytes; a module's memory does not hold that much")
         with places.told(self._module):
             return _core.keystream(self._module.wasm, bytes(key), iv, length, self._limit)

@@ -14,18 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, engine, paths, places, tables
+from .leaks import KINDS, counted
 from .manifest import Cipher, Variant
-
-#: How a finding's kind reads in the table, and several of them in a sentence.
-KINDS = {
-    "branch": ("branch", "branches"),
-    "address": ("address", "addresses"),
-    "indirect-call": ("indirect call", "indirect calls"),
-    "division": ("division", "divisions"),
-    "indirect-jump": ("indirect jump", "indirect jumps"),
-    "perhaps-access": ("predicated access", "predicated accesses"),
-    "timing": ("varying time", "instructions of varying time"),
-}
+from .options import check_limit
 
 #: What no verdict on the module says.
 MODULE_ONLY = (
@@ -45,7 +36,7 @@ def run(
     limit: int | None = None,
 ) -> dict[str, Any]:
     """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
-    engine.check_limit(limit)
+    check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
     chosen = cipher.variant(variant)
@@ -174,9 +165,8 @@ def _on_machine(name: str, audit: dict[str, Any]) -> str:
 
 def _verdict(name: str, found: list[dict[str, Any]]) -> str:
     counts = {kind: sum(f["kind"] == kind for f in found) for kind in KINDS}
-    parts = [f"{n} {KINDS[kind][n != 1]}" for kind, n in counts.items() if n]
     where = "line" if len(found) == 1 else "lines"
-    return f"{name} is not clean: {len(found)} {where} where key or message decide ({', '.join(parts)})."
+    return f"{name} is not clean: {len(found)} {where} where key or message decide ({counted(counts)})."
 
 
 def _table(found: list[dict[str, Any]]) -> str:

@@ -15,7 +15,8 @@ from typing import Annotated, NoReturn
 import click
 import typer
 
-from . import commands
+from . import _core, commands, scratch
+from ._core import InputError, InternalError
 from .commands.output import OUR_FAULT, complain
 
 app = typer.Typer(
@@ -32,8 +33,6 @@ for _name, _command in commands.ALL.items():
 
 def version(value: bool) -> None:
     if value:
-        from . import _core
-
         print(f"ciphermill {_core.version()}")
         raise typer.Exit
 
@@ -49,8 +48,6 @@ def common(
 
 def main() -> NoReturn:
     """The entry point: turns every exception into an exit code and a message."""
-    from . import scratch
-
     # Nothing here is worth finishing.
     scratch.leave_clean()
     if sys.stdout is None:
@@ -60,8 +57,6 @@ def main() -> NoReturn:
 
 
 def status() -> int:
-    from ._core import InputError, InternalError
-
     try:
         code = app(prog_name="ciphermill", standalone_mode=False) or 0
         sys.stdout.flush()

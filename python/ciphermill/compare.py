@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import report
+from . import report, tables
 from ._core import InputError
+from .measured import Measured
 
 #: What a measurement answers to. Length and mode are part of the question.
 IDENTITY = ("cipher", "variant", "direction", "key_bits", "blocks", "bytes", "machine", "with", "without", "set")
@@ -209,9 +210,7 @@ def _identity(entry: Mapping[str, Any]) -> str:
 
 
 def _title(entry: Mapping[str, Any]) -> str:
-    from .measurement import Measurement
-
-    return report.title(Measurement(dict(entry)))
+    return report.title(Measured(dict(entry)))
 
 
 def _causes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
@@ -256,8 +255,6 @@ def rows(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]
 
 def text(comparison: Comparison) -> str:
     """The verdict, the table, and what could not be compared."""
-    from . import tables
-
     parts = [sentence(comparison)]
     head, lines = rows(comparison)
     if lines:

@@ -24,10 +24,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from . import cached, paths, processes, scratch
@@ -109,8 +111,6 @@ def compiler(cc: str) -> tuple[list[str], str]:
     """The command that starts a compiler, and what tells it from any other."""
     if cc == "zig":
         return [sys.executable, "-m", "ziglang", "cc", "-target", "wasm32-freestanding"], _pinned()
-    import shutil
-
     path = shutil.which("clang" if cc == "system" else cc)
     if path is None:
         wanted = "clang" if cc == "system" else cc
@@ -126,8 +126,6 @@ def compiler(cc: str) -> tuple[list[str], str]:
 
 @cache
 def _pinned() -> str:
-    from importlib.metadata import version
-
     return f"ziglang {version('ziglang')}"
 
 

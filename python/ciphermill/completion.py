@@ -1,7 +1,7 @@
 """What a shell may complete: names of ciphers, variants, machines, extensions, studies.
 
-The shell asks on every press of the key, so nothing is read but names of files. A
-value that begins like a path is left to the shell.
+The shell asks on every press of the key, so nothing is read but names of files, and
+nothing is imported that is not asked for. A value that begins like a path is left to the shell.
 """
 
 from __future__ import annotations

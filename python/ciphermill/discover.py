@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, library, paths, rtl, scratch, synthesis, tables, yosys
+from . import _core, engine, library, paths, report, rtl, scratch, synthesis, tables, yosys
 from ._core import InputError
 
 #: The name of what is found, as extension and as instruction.
@@ -225,8 +225,6 @@ def write(document: Mapping[str, Any], path: Path) -> None:
 
 def text(document: Mapping[str, Any]) -> str:
     """The document as a table."""
-    from . import report
-
     name = f"{document['cipher']}/{document['variant']} {document['direction']} on {document['machine']}"
     head = f"{name}: {report.number(document['cycles_per_block'])} cycles a block."
     if not document["candidates"]:

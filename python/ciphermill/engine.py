@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -20,108 +19,11 @@ from typing import Any
 from . import _core, cached, compile, exact, exports, library, paths, places, schedules
 from .manifest import Cipher, Variant
 from .measurement import Measurement
-
-DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
-BLOCKS = ("single", "multi")
-GOALS = ("speed", "size")
+from .options import Options
 
 #: What clang is told besides where code is to be small. As an option of the driver, zig
 #: would take it as leave to strip names, among them those that tell constant data.
 SMALL = ("-Xclang", "-Oz")
-
-#: The largest number that the core is given.
-LARGEST = 2**32 - 1
-
-#: The largest limit on a run's steps that the core is given.
-MOST_STEPS = 2**63 - 1
-#: Times that a search may be longer than usual: hours.
-MOST_PATIENCE = 1000
-
-#: Instructions of one trace: more than a viewer is opened for.
-MOST_TRACED = 1_000_000
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is measured, apart from which cipher and machine."""
-
-    direction: str | None = None
-    key_bits: int | None = None
-    blocks: str | None = None
-    bytes: int | None = None
-    #: Steps after which a run is given up.
-    limit: int | None = None
-    jam: int | None = None
-    unroll: bool | None = None
-    aligned: bool = False
-    optimise: str = "speed"
-    static: bool = False
-    with_: Sequence[str] = ()
-    without: Sequence[str] = ()
-    set: Sequence[str] = ()
-    repeat: bool = False
-    optimal: bool = False
-    exact: bool = False
-    #: Schedules are searched for, not taken from those that are kept.
-    fresh: bool = False
-    #: Schedules are searched for with so many times the usual budget.
-    patience: int = 1
-    #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
-    trace: Mapping[str, int | None] | None = None
-    cc: str = "zig"
-
-    def __post_init__(self) -> None:
-        """What Python can read as a number or as yes or no, numpy's for instance, becomes one."""
-        for name in ("key_bits", "bytes", "limit", "jam", "patience"):
-            object.__setattr__(self, name, _number(name, getattr(self, name)))
-        for name in ("unroll", "aligned", "static", "repeat", "optimal", "exact", "fresh"):
-            object.__setattr__(self, name, _yes_or_no(name, getattr(self, name)))
-
-    def check(self) -> None:
-        if self.direction is not None and self.direction not in DIRECTIONS:
-            raise _core.InputError(f"--direction {self.direction}: it is one of {', '.join(DIRECTIONS)}")
-        if self.blocks is not None and self.blocks not in BLOCKS:
-            raise _core.InputError(f"--blocks {self.blocks}: it is single (a feedback mode) or multi (independent blocks)")
-        for option, number in (("--bytes", self.bytes), ("--jam", self.jam)):
-            # The core says what is right of a number it can hold.
-            if number is not None and not 0 <= number <= LARGEST:
-                wrong = "a negative number" if number < 0 else "too large a number"
-                raise _core.InputError(f"{option} {number}: {wrong}; leave {option} out for the usual one")
-        check_limit(self.limit)
-        if not 1 <= self.patience <= MOST_PATIENCE:
-            raise _core.InputError(f"--patience {self.patience}: a search of so many times the usual length, 1 to {MOST_PATIENCE}")
-        if self.optimise not in GOALS:
-            raise _core.InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
-        if self.trace is not None:
-            first, count = self.trace["first"], self.trace["count"]
-            if first is not None and first < 0:
-                raise _core.InputError(f"--first {first}: instructions are numbered from 0")
-            if not 1 <= count <= MOST_TRACED:
-                raise _core.InputError(f"--count {count}: a trace has 1 to {MOST_TRACED} instructions")
-
-
-def check_limit(limit: int | None) -> None:
-    if limit is not None and not 1 <= limit <= MOST_STEPS:
-        raise _core.InputError(f"--limit {limit}: it is the number of steps after which a run is given up, 1 to {MOST_STEPS}")
-
-
-def _number(name: str, value: Any) -> int | None:
-    try:
-        if value is None or not isinstance(value, bool):
-            return None if value is None else operator.index(value)
-    except TypeError:
-        pass
-    option = f"--{name.replace('_', '-')}"
-    raise _core.InputError(f"{option} {value!r}: not a whole number; leave {option} out for the usual one")
-
-
-def _yes_or_no(name: str, value: Any) -> bool | None:
-    # In numpy True and False are others, and equal to ours.
-    for answer in (None, True, False):
-        if value is answer or (not isinstance(value, (int, float)) and value == answer):
-            return answer
-    raise _core.InputError(f"--{name} {value!r}: it is True or False")
-
 
 @dataclass(frozen=True)
 class Module:
@@ -152,6 +54,12 @@ class Module:
     @cached_property
     def hash(self) -> str:
         return hashlib.sha256(self.wasm).hexdigest()
+
+    def with_lines(self) -> bytes | None:
+        """The same code with line tables (`places.DEBUG`); None where it came as ``.wasm``."""
+        if self.variant.sources[0].suffix == ".wasm":
+            return None
+        return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True).wasm
 
 
 def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False) -> Module:

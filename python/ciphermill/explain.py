@@ -6,6 +6,7 @@ The core says what stands where and why; here it only becomes text.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -241,6 +242,4 @@ def waits(s: Mapping[str, Any], line: Mapping[str, Any]) -> str:
 
 
 def wrapped(sentences: str) -> str:
-    import textwrap
-
     return textwrap.fill(sentences, tables.room(WIDTH))

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from . import report
-from .measurement import Measurement
+from .measured import Measured
 
 RED = ' style="color: #b00020; font-weight: bold"'
 
 
-def measurement(m: Measurement) -> str:
+def measurement(m: Measured) -> str:
     """One measurement: the sentence, then a line a fact."""
     bounds = m.bounds
     rows = [
@@ -29,7 +29,7 @@ def measurement(m: Measurement) -> str:
     return f"<p{'' if m.verified else RED}>{escape(report.sentence(m))}{verdict(m)}</p><table>{lines}</table>"
 
 
-def measurements(several: Sequence[Measurement]) -> str:
+def measurements(several: Sequence[Measured]) -> str:
     """Several measurements, a row each."""
     if not several:
         return "<p>No measurements.</p>"
@@ -49,7 +49,7 @@ def measurements(several: Sequence[Measurement]) -> str:
     return f"<p>{escape(report.summary(several))}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def verdict(m: Measurement) -> str:
+def verdict(m: Measured) -> str:
     return "" if m.verified else f" <strong>NOT VERIFIED: {escape(str(m.get('failure') or 'see to_dict()'))}</strong>"
 
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from . import html, tables
+from .measured import Measured
 
-class Measurement(Mapping):
+
+class Measurement(Measured):
     """One measurement. Every key of the JSON document is also an attribute.
 
     The keys and their units are described in ``docs/measurement.md``.
     """
 
-    __slots__ = ("_data",)
-
-    def __init__(self, data: dict[str, Any]) -> None:
-        object.__setattr__(self, "_data", data)
-
-    def to_dict(self) -> dict[str, Any]:
-        """A copy of what ``ciphermill run --json`` prints for this measurement."""
-        import copy
-
-        return copy.deepcopy(self._data)
+    __slots__ = ()
 
     def to_polars(self):
         """A polars DataFrame of one row; nested values become columns such as ``bounds.lower``.
@@ -35,33 +29,7 @@ class Measurement(Mapping):
         return Measurements([self]).to_pandas()
 
     def _repr_html_(self) -> str:
-        from .html import measurement
-
-        return measurement(self)
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return object.__getattribute__(self, "_data")[name]
-        except KeyError:
-            raise AttributeError(f"a measurement has no {name!r}; it has {', '.join(self._data)}") from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError("a measurement cannot be changed")
-
-    def __getitem__(self, name: str) -> Any:
-        return self._data[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._data)
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._data]
-
-    def __reduce__(self) -> tuple:
-        return (Measurement, (self._data,))
+        return html.measurement(self)
 
     def __repr__(self) -> str:
         state = "verified" if self.verified else "NOT VERIFIED"
@@ -79,20 +47,14 @@ class Measurements(list):
 
     def to_polars(self):
         """A polars DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
-        from . import tables
-
         return tables.polars(self.to_dicts())
 
     def to_pandas(self):
         """A pandas DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
-        from . import tables
-
         return tables.pandas(self.to_dicts())
 
     def _repr_html_(self) -> str:
-        from .html import measurements
-
-        return measurements(self)
+        return html.measurements(self)
 
 
 class Entry(dict):

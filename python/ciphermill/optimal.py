@@ -58,8 +58,10 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
+from . import cached
 from ._core import InputError
 
 #: What a result says of the problem.
@@ -70,8 +72,6 @@ VERSION = 1
 
 def available() -> bool:
     """Is the solver installed?"""
-    from importlib.util import find_spec
-
     return find_spec("ortools") is not None
 
 
@@ -84,6 +84,7 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
     each operand the number of the chosen source; null for an optional
     operation that does not run. Raises InputError when the solver is missing.
     """
+    # Optional, and a second to import.
     try:
         from ortools.sat.python import cp_model
     except ImportError:
@@ -114,8 +115,6 @@ def solve(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
 
 def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
     """As `solve`, with results kept below the cache folder."""
-    from . import cached
-
     text = json.dumps(problem, sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
     path = cached.place("schedules", f"{digest}.json")

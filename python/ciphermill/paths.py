@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from . import scratch
+from ._core import InputError
 
 DATA = Path(__file__).parent / "data"
 CIPHERS = DATA / "ciphers"
@@ -89,8 +91,6 @@ def is_dir(path: Path, where: str | None = None) -> bool:
 
 def _asked(question: Callable[[], bool], where: str) -> bool:
     """An answer, or why there is none: a folder that may not be searched, a name that is too long."""
-    from ._core import InputError
-
     try:
         return question()
     except OSError as error:
@@ -102,8 +102,6 @@ def check_writable(path: Path, option: str) -> None:
 
     No folder is made for it: a name that was mistyped would become one.
     """
-    from ._core import InputError
-
     where = f"{option} {path}"
     if is_dir(path, where):
         raise InputError(f"{where}: a folder; name a file in it")
@@ -115,8 +113,6 @@ def check_writable(path: Path, option: str) -> None:
 
 def check_folder(path: Path, option: str) -> None:
     """The same for a folder that an option names, which is made if it is the last of its path that is missing."""
-    from ._core import InputError
-
     where = f"{option} {path}"
     there = is_dir(path, where)
     if path.exists() and not there:
@@ -125,8 +121,6 @@ def check_folder(path: Path, option: str) -> None:
 
 
 def _check_place(folder: Path, where: str) -> None:
-    from ._core import InputError
-
     if not is_dir(folder, where):
         raise InputError(f"{where}: there is no folder {folder}; make it first, or name another")
     if not os.access(folder, os.W_OK):
@@ -139,8 +133,6 @@ def write_atomically(path: Path, content: bytes) -> None:
     Two processes that write the same file at once both succeed; one of them
     is last.
     """
-    import threading
-
     if path.exists() and not path.is_file():
         # A device or a pipe is written to, not replaced by a file.
         path.write_bytes(content)

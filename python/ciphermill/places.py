@@ -12,12 +12,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from . import _core, paths
-
-if TYPE_CHECKING:
-    from .engine import Module
 
 #: Line tables. (zig takes a plain -g after -g0 for nothing.)
 DEBUG = ("-g3",)
@@ -26,8 +23,17 @@ DEBUG = ("-g3",)
 SHOWN = 12
 
 
+class Compiled(Protocol):
+    """A module that can be compiled once more with line tables."""
+
+    wasm: bytes
+
+    def with_lines(self) -> bytes | None:
+        """The same code with line tables; None where there is no source. Raises InputError where it does not compile."""
+
+
 @contextmanager
-def told(module: Module) -> Iterator[None]:
+def told(module: Compiled) -> Iterator[None]:
     """What the core says inside of places in `module` becomes an InputError with lines of its source."""
     try:
         yield
@@ -36,18 +42,18 @@ def told(module: Module) -> Iterator[None]:
         raise _core.InputError(_message(module, json.loads(placed)) or message) from None
 
 
-def _message(module: Module, placed: dict[str, Any]) -> str | None:
+def _message(module: Compiled, placed: dict[str, Any]) -> str | None:
     """The message by source lines; None where there are none to be had."""
-    from . import engine
-
-    if module.variant.sources[0].suffix == ".wasm" or not placed["places"]:
+    if not placed["places"]:
         return None
     try:
-        debug = engine.module(module.cipher, module.variant.name, module.cc, small=module.small, debug=True)
+        debug = module.with_lines()
     except _core.InputError:
         return None
+    if debug is None:
+        return None
     offsets = [place["offset"] for place in placed["places"]]
-    found = json.loads(_core.source(module.wasm, debug.wasm, offsets))
+    found = json.loads(_core.source(module.wasm, debug, offsets))
     frames = [frame for frames in found for frame in frames]
     if not found[0]:
         return None

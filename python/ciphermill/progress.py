@@ -2,7 +2,8 @@
 
 Nothing is shown when standard error is not a terminal, so logs and pipes stay
 clean. A number of steps gives a bar with the time left, a single step a
-spinner with the time gone.
+spinner with the time gone. Rich is imported where it draws: without a terminal
+nothing waits for it.
 """
 
 from __future__ import annotations

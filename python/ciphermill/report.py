@@ -10,17 +10,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import tables
-from .measurement import Measurement
+from .leaks import counted
+from .measured import Measured
 from .tables import columns as columns
 
-if TYPE_CHECKING:
-    from .sweeps import Sweep
 
-
-def title(m: Measurement) -> str:
+def title(m: Measured) -> str:
     """``rijndael/ttable encrypt, 128-bit key, on leon2``."""
     extras = "".join(f" --with {name}" for name in m["with"])
     extras += "".join(f" --without {name}" for name in m["without"])
@@ -41,12 +39,12 @@ def units(measurements: Iterable[Mapping[str, Any]]) -> str:
     return f"cycles/{found.pop()}" if len(found) == 1 else "cycles"
 
 
-def sentence(m: Measurement) -> str:
+def sentence(m: Measured) -> str:
     """What it costs and what limits it, in words."""
     return f"{title(m)}: {number(m.cycles_per_block)} cycles {unit(m)}{kept(m)}. {m.why}{unfinished(m)}"
 
 
-def kept(m: Measurement) -> str:
+def kept(m: Measured) -> str:
     """That schedules were found by an earlier, longer search (`tune`), and of how many of its pipelined loops."""
     loops = m.get("loops") or ()
     recorded = sum(loop["recorded"] for loop in loops)
@@ -57,7 +55,7 @@ def kept(m: Measurement) -> str:
     return f" with {'a kept schedule' if recorded == 1 else 'kept schedules'} for {recorded} of its {len(loops)} pipelined loops"
 
 
-def unfinished(m: Measurement) -> str:
+def unfinished(m: Measured) -> str:
     """That the search for good schedules was not over when its budget was spent, and how to go on."""
     search = m.get("search") or {}
     if not search.get("spent"):
@@ -66,7 +64,7 @@ def unfinished(m: Measurement) -> str:
     return f" The search for schedules was not over when its budget was spent; --patience {more} searches longer, for what may be faster."
 
 
-def details(m: Measurement) -> str:
+def details(m: Measured) -> str:
     """Everything about one measurement, a line a fact."""
     bounds = m.bounds
     rows = [
@@ -103,7 +101,7 @@ def rows(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in m.items() if m["direction"] != "keysetup" or k not in of_blocks} for m in documents]
 
 
-def costs(m: Measurement) -> list[tuple[str, str]]:
+def costs(m: Measured) -> list[tuple[str, str]]:
     """Cycles, and the rate of what makes bytes."""
     if m.direction == "keysetup":
         return [("cycles a key set-up", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for the first)")]
@@ -168,7 +166,7 @@ METRICS = {
 }
 
 
-def verdict(m: Measurement) -> str:
+def verdict(m: Measured) -> str:
     if not m.verified:
         return emphasised(f"NO: {m.get('failure') or 'see the JSON'}")
     cases = m.provenance.get("vectors") or 0
@@ -178,22 +176,19 @@ def verdict(m: Measurement) -> str:
     return f"yes: output and memory equal the reference interpreter's{part}; {vectors}"
 
 
-def constant_time(m: Measurement) -> str | None:
+def constant_time(m: Measured) -> str | None:
     """Does its time depend on secrets? None where nobody looked."""
     leaks = m.get("leaks")
     if leaks is None:
         return None
     if leaks["places"]:
-        from .audit import KINDS
-
-        parts = [f"{n} {KINDS[kind][n != 1]}" for kind, n in leaks["kinds"].items() if n]
-        return f"no: key or message decide {', '.join(parts)} of the machine code"
+        return f"no: key or message decide {counted(leaks['kinds'])} of the machine code"
     if m.constant_time is None:
         return f"not known: {leaks['unknown']}"
     return f"yes: no branch, address or time of an instruction depends on key or message in {leaks['bytes']} bytes"
 
 
-def summary(measurements: Sequence[Measurement]) -> str:
+def summary(measurements: Sequence[Measured]) -> str:
     """What a long table says, in a sentence."""
     wrong = [m for m in measurements if not m.verified]
     messages = [m for m in measurements if m.direction != "keysetup"]
@@ -209,7 +204,7 @@ def summary(measurements: Sequence[Measurement]) -> str:
     return f"{verified}; the fewest cycles a byte are {fastest.cycles_per_byte:.2f}, of {title(fastest)}."
 
 
-def table(measurements: Sequence[Measurement]) -> str:
+def table(measurements: Sequence[Measured]) -> str:
     """Several measurements, a line each."""
     head = ("cipher", "direction", "key", "machine", units(measurements), "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
     rows = [
@@ -231,35 +226,6 @@ def table(measurements: Sequence[Measurement]) -> str:
     return tables.text(head, rows, right=(2, 4, 5, 6, 7), drop=(6, 7, 8, 5))
 
 
-def sweep(done: Sweep) -> str:
-    """How many points and how far apart they are; then a line a point: what varies in the grid, and the main figures."""
-    from .sweeps import title as point_title
-    from .sweeps.grid import flat
-
-    axes = done.grid.axes() or ["cipher"]
-    rows = []
-    for n, (point, m) in enumerate(done.results):
-        settings = flat(point)
-        cells = [str(settings.get(axis, "")) for axis in axes]
-        if m is None:
-            rows.append((*cells, "", "", "", "failed" if n in done.failures else "missing"))
-        else:
-            share = f"{100 * m.metrics['lookup_share']:.0f} %"
-            rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
-    head = (*axes, units(done.measurements) if done.measurements else "cycles/block", "bound", "lookups", "limited by")
-    sentence = f"{len(done)} point{'' if len(done) == 1 else 's'}, {done.measured} measured now, {len(done.failures)} without a measurement"
-    made = sorted(((point, m) for point, m in done.results if m is not None), key=lambda pair: pair[1].cycles_per_block)
-    if len(made) > 1:
-        (least, few), (most, many) = made[0], made[-1]
-        what = units(done.measurements).replace("/", " a ")
-        sentence += (
-            f"; from {number(few.cycles_per_block)} {what} ({point_title({a: flat(least).get(a, '') for a in axes})}) "
-            f"to {number(many.cycles_per_block)} ({point_title({a: flat(most).get(a, '') for a in axes})})"
-        )
-    figures = range(len(axes), len(axes) + 3)
-    return f"{sentence}.\n\n{tables.text(head, rows, figures, (len(axes) + 1, len(axes) + 2))}"
-
-
 def number(value: float) -> str:
     """At most one decimal, and none when there is none."""
     return f"{value:.0f}" if abs(value - round(value)) < 0.05 else f"{value:.1f}"
@@ -272,6 +238,6 @@ def emphasised(text: str) -> str:
     return text
 
 
-def document(measurements: Sequence[Measurement]) -> dict[str, Any]:
+def document(measurements: Sequence[Measured]) -> dict[str, Any]:
     """The JSON document of ``ciphermill run --json``."""
     return {"schema": 1, "measurements": [m.to_dict() for m in measurements]}

@@ -9,14 +9,16 @@ extension together, or hold its state, are measured and proved beside them.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _core, library, paths, synthesis
+from . import _core, library, paths, synthesis, tables
 from ._core import InputError
 
 #: Where extensions for 64-bit words are read that name no machine.
@@ -55,6 +57,25 @@ def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dic
         "files": sorted(files),
     }
     return document, files
+
+
+def record(path: Path = synthesis.FILE) -> None:
+    """Ask Yosys about all hardware of the project, and write what it says (`make synthesis`)."""
+
+    def ask(name: str) -> None:
+        try:
+            report([name], Options())
+        except InputError as error:
+            # An extension that adds no instructions has no hardware.
+            if "no hardware" not in str(error):
+                raise
+
+    def ask_all() -> None:
+        # Yosys runs in a process of its own, one for each question.
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(ask, library.extension_names()))
+
+    synthesis.record(ask_all, path)
 
 
 def right(document: dict[str, Any]) -> bool:
@@ -225,8 +246,6 @@ def sentence(document: dict[str, Any]) -> str:
 
 def text(document: dict[str, Any]) -> str:
     """The document as tables."""
-    from . import tables
-
     parts = [sentence(document)]
     head = ("", "gates", "depth", "CMOS", "unit gates", "flip-flops", "LUTs", "proof")
     refused = [row for row in document["instructions"] if "refused" in row]

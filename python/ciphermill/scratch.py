@@ -84,6 +84,7 @@ def _leave(read: int) -> None:
         os.write(2, b"\x1b[?25h\n")
     try:
         # Ended by the signal itself, as a shell wants to know it: Python lets only its main thread say so.
+        # Only here: it takes as long to import as all else that the command begins with.
         import ctypes
 
         libc = ctypes.CDLL(None)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, library, paths, tables
+from .suggest import did_you_mean
 
 SHEETS = paths.MACHINES / "sheets"
 
@@ -66,8 +67,6 @@ def run(machine: str, loops: str | None = None) -> dict[str, Any]:
 
 def found(machine: str) -> tuple[Path, str]:
     """The sheet of a machine, and the name of the machine that it was written for."""
-    from .suggest import did_you_mean
-
     own, seen = machine.endswith(".toml"), set()
     name: str | None = machine
     if own:

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -84,7 +82,7 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
     return answer(asked, lambda: yosys.prove(top, verilog, reference))
 
 
-#: What was asked since this was set, and what the answers were: for `make synthesis`.
+#: What was asked since this was set, and what the answers were: for `record`.
 recorded: dict[str, Any] | None = None
 
 
@@ -106,24 +104,11 @@ def key(asked: list[Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def record(path: Path = FILE) -> None:
-    """Ask Yosys about all hardware of the project, and write the file."""
-    from . import library, rtl
-
+def record(ask: Callable[[], object], path: Path = FILE) -> None:
+    """Write a file of all that Yosys answers while `ask` asks."""
     global recorded
     recorded = {}
-
-    def ask(name: str) -> None:
-        try:
-            rtl.report([name], rtl.Options())
-        except InputError as error:
-            # An extension that adds no instructions has no hardware.
-            if "no hardware" not in str(error):
-                raise
-
-    # Yosys runs in a process of its own, one for each question.
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        list(pool.map(ask, library.extension_names()))
+    ask()
     results, recorded = dict(sorted(recorded.items())), None
     document = {"yosys": yosys.version(), "results": results}
     check = checksum(document["yosys"], results)

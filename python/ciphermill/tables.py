@@ -11,12 +11,19 @@ Nothing here knows what the rows mean.
 
 from __future__ import annotations
 
+import csv as writer
+import io
 import json
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from . import paths
 from ._core import InputError
 
 Rows = Sequence[Sequence[str]]
@@ -30,6 +37,7 @@ def text(head: Sequence[str], rows: Rows, right: Iterable[int] = (), drop: Seque
     """
     if not sys.stdout.isatty():
         return columns(head, rows, tuple(right))
+    # Rich is imported where it draws: the text of a pipe needs none of it.
     from rich.console import Console
 
     console = Console(highlight=False)
@@ -41,16 +49,11 @@ def room(plain: int) -> int:
     """The columns there are: those of the terminal, or ``plain`` where there is none."""
     if not sys.stdout.isatty():
         return plain
-    import shutil
-
     return max(40, shutil.get_terminal_size((plain, 24)).columns)
 
 
 def folded(text: str, width: int) -> str:
     """Text with its long lines broken between words; a fact's value (``  name   value``) stays in its column."""
-    import re
-    import textwrap
-
     lines = []
     for line in text.split("\n"):
         # What carries escapes was drawn to fit.
@@ -160,9 +163,6 @@ def flattened(records: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[dic
 
 def csv(records: Iterable[Mapping[str, Any]]) -> str:
     """Records as CSV (RFC 4180 with line feeds); a value that is not there is an empty field."""
-    import csv as writer
-    import io
-
     names, rows = flattened(records)
     out = io.StringIO()
     table = writer.DictWriter(out, names, lineterminator="\n")
@@ -193,10 +193,6 @@ def pandas(records: Iterable[Mapping[str, Any]]):
 
 def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
     """Write records as a Parquet file."""
-    import io
-
-    from . import paths
-
     file = Path(path)
     paths.check_writable(file, "--parquet")
     whole = io.BytesIO()
@@ -209,8 +205,6 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
 
 def needed(package: str, extra: str = "tables"):
     """An optional package, or an error that says how to get it: alone, or with the extra that has it."""
-    from importlib import import_module
-
     try:
         return import_module(package)
     except ImportError:

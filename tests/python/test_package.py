@@ -43,6 +43,8 @@ def test_the_wheel_is_for_every_python(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
     assert {f"{info}/licenses/LICENSE-MIT", f"{info}/licenses/LICENSE-APACHE"} <= names
+    # What type checkers read: that the package is typed, and what the compiled core has.
+    assert {"ciphermill/py.typed", "ciphermill/_core.pyi"} <= names
     assert {"ciphermill/host/processors.toml", "ciphermill/host/callgrind.c"} <= names
     assert not [name for name in names if name.endswith((".rs", ".pyc"))]
 

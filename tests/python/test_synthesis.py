@@ -81,8 +81,19 @@ def test_a_question_asked_twice_at_once_is_run_once(monkeypatch, tmp_path):
 def test_the_file_is_what_yosys_says(tmp_path):
     if synthesis.kept()["yosys"] != yosys.version():
         pytest.skip("another version of Yosys")
-    synthesis.record(tmp_path / "synthesis.json")
+    rtl.record(tmp_path / "synthesis.json")
     assert json.loads((tmp_path / "synthesis.json").read_text()) == synthesis.kept()
+
+
+def test_a_record_is_what_was_answered_meanwhile(monkeypatch, tmp_path):
+    monkeypatch.setattr(synthesis, "installed", lambda: True)
+    monkeypatch.setattr(yosys, "version", lambda: "a test's")
+    file = tmp_path / "synthesis.json"
+    synthesis.answer(["before"], lambda: {"gates": 1})
+    synthesis.record(lambda: synthesis.answer(["meanwhile"], lambda: {"gates": 2}), file)
+    synthesis.answer(["after"], lambda: {"gates": 3})
+    assert synthesis.kept(file)["yosys"] == "a test's"
+    assert synthesis.kept(file)["results"] == {synthesis.key(["meanwhile"]): {"gates": 2}}
 
 
 @pytest.mark.parametrize("name", ["aes32", "aes_v1_separate", "aes_v2_separate", "aes_v4_separate", "aes_v5_separate"])

@@ -418,7 +418,7 @@ def commands(text: str) -> list[str]:
 def test_the_page_of_a_file_says_what_is_so_and_how_to_get_it_again(cli, write, xor_cipher, tmp_path):
     """Without official vectors nothing is said of any; the command is ready to be pasted, spaces and options and all."""
     source = write("my ciphers/the xor.c", xor_cipher.read_text())
-    options = ("--blocks", "single", "--key-bits", "128", "--no-unroll", "--bytes", "256", "--set", "machine.clock_mhz=50", "--set", "timings.load.latency=3")
+    options = ("--blocks", "single", "--key-bits", "128", "--no-unroll", "--bytes", "256", "--patience", "2", "--set", "machine.clock_mhz=50", "--set", "timings.load.latency=3")
     made = cli("explain", source, "--on", "rv32", *options, "--html", "page.html")
     assert made.code == 0, made.err
     text = (tmp_path / "page.html").read_text()

@@ -14,7 +14,8 @@
     tuning.py     tune
     native.py     host
 
-What a command needs is imported inside it: start-up is part of every run.
+What only one command needs is imported inside it: start-up is part of every run. At
+the top of a file stands what every run imports in any case.
 """
 
 from __future__ import annotations

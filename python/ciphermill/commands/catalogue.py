@@ -6,21 +6,22 @@ from typing import Annotated
 
 import typer
 
-from .. import completion
-from .options import Csv, Json, Parquet, Set, With, Without, split
+from .. import _core, completion
+from .._core import InputError
+from ..options import Options
+from .options import Csv, Json, Parquet, taking
 from .output import check, emit, say
 
 
 MEASURE = "measure with ciphermill run CIPHER --on MACHINE [--with EXTENSION]"
 
 
+@taking(only=("with_", "without", "set"))
 def show(
     machine: Annotated[
         str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
     ],
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -30,7 +31,6 @@ def show(
     from ..show import text
 
     check(json, csv, parquet)
-    options = engine.Options(with_=split(with_), without=split(without), set=set)
     described = engine.show_machine(machine, options)
     # As rows: the instructions, since everything else of a machine is no table.
     if not emit(described, described["instructions"], json, csv, parquet):
@@ -45,7 +45,6 @@ def list_(
 ) -> None:
     """List what there is to choose from."""
     from .. import api, tables
-    from .._core import InputError
     from ..suggest import did_you_mean
 
     check(json, csv, parquet)
@@ -75,6 +74,4 @@ def list_(
 
 def schema() -> None:
     """Print the JSON schema of machine files, for completion in editors."""
-    from .. import _core
-
     print(_core.machine_schema())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .. import completion
-from .options import (
-    Aligned, Baseline, CipherName, Compiler, Csv, Direction, Json, KeyBits, Parquet, Set, Tolerance, With, Without, split,
-)  # fmt: skip
+from .. import completion, paths
+from ..options import Options
+from ..progress import waiting, with_progress
+from .options import Baseline, CipherName, Csv, Json, Parquet, Tolerance, split, taking
 from .output import OUR_FAULT, check, complain, emit, say, writable
 
 
@@ -33,13 +35,8 @@ def rtl(
     parquet: Parquet = None,
 ) -> None:
     """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
-    from pathlib import Path
-
-    from dataclasses import replace
-
-    from .. import compare, paths, yosys
+    from .. import compare, yosys
     from .. import rtl as making
-    from ..progress import waiting
 
     check(json, csv, parquet)
     options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
@@ -83,6 +80,7 @@ def rtl(
         raise typer.Exit(1)
 
 
+@taking(only=("direction", "key_bits", "aligned", "with_", "without", "set", "cc"))
 def discover(
     cipher: CipherName,
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
@@ -92,30 +90,18 @@ def discover(
     tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
     out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    aligned: Aligned = False,
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    cc: Compiler = "zig",
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Find instructions that a cipher would like to have: what they save, what they cost."""
-    from pathlib import Path
-
     from .. import discover as discovering
     from .. import engine, manifest
-    from ..progress import with_progress
 
     check(json, csv, parquet)
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, aligned=aligned, with_=split(with_), without=split(without), set=set, cc=cc
-    )
     limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
-    module = engine.module(manifest.find(cipher), variant, cc)
+    module = engine.module(manifest.find(cipher), variant, options.cc)
     limits.check()
     writable(out, "-o")
     ready_to_synthesise()
@@ -129,7 +115,6 @@ def discover(
 def ready_to_synthesise() -> None:
     """See that Yosys, where it is installed, has been compiled."""
     from .. import synthesis, yosys
-    from ..progress import waiting
 
     if synthesis.installed():
         with waiting("compiling Yosys, which its first run does and which takes minutes"):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
 from .. import completion
-from .options import (
-    Aligned, Baseline, BlocksMode, Compiler, Csv, Direction, Fresh, Jam, Json, KeyBits, Limit, Machine, Optimise, Parquet, Patience, Set, Static, Tolerance, Unrolled,
-    Variant, With, Without, machines_of, split,
-)  # fmt: skip
+from .._core import InputError, InternalError
+from ..options import Options
+from ..progress import waiting, with_progress
+from .options import Baseline, Csv, Json, Machine, Parquet, Tolerance, Variant, machines_of, taking
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
 
 
+@taking()
 def run(
     cipher: Annotated[
         str,
@@ -24,25 +26,7 @@ def run(
     ],  # fmt: skip
     on: Machine = [],
     variant: Variant = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    blocks: BlocksMode = None,
-    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
-    limit: Limit = None,
-    jam: Jam = None,
-    unroll: Unrolled = None,
-    aligned: Aligned = False,
-    optimise: Optimise = "speed",
-    static: Static = False,
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    repeat: Annotated[bool, typer.Option("--repeat", help="Measure twice and insist on the same result.")] = False,
-    optimal: Annotated[bool, typer.Option("--optimal", help="Exact scheduling.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Simulate the whole message, never a sample of it.")] = False,
-    fresh: Fresh = False,
-    patience: Patience = 1,
-    cc: Compiler = "zig",
+    options: Options = Options(),
     baseline: Baseline = None,
     tolerance: Tolerance = [],
     gates: Annotated[bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")] = False,
@@ -55,13 +39,9 @@ def run(
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
     from .. import audit as auditing
-    from .. import compare, engine, manifest, report
+    from .. import compare, manifest, report
 
     check(json, csv, parquet)
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, limit=limit, jam=jam, unroll=unroll, aligned=aligned, optimise=optimise, static=static, with_=split(with_),
-        without=split(without), set=set, repeat=repeat, optimal=optimal, exact=exact, fresh=fresh, patience=patience, cc=cc,
-    )  # fmt: skip
     options.check()
     writable(benchmark, "--benchmark-json")
     accepted = compare.tolerances(tolerance)
@@ -123,12 +103,9 @@ def measure_all(work: list, options) -> list:
     Of several measurements, one that fails leaves its exception in the list:
     it must not take the others with it.
     """
-    import os
     from concurrent.futures import ThreadPoolExecutor
 
     from .. import engine
-    from .._core import InputError, InternalError
-    from ..progress import waiting, with_progress
 
     def one(item):
         cipher, variant, machine = item
@@ -150,9 +127,7 @@ def measure_all(work: list, options) -> list:
 def with_gates(measurements: list, extensions: list[str]) -> list:
     """Measurements with the gates of the extensions they were made with."""
     from .. import rtl
-    from .._core import InputError
     from ..measurement import Measurement
-    from ..progress import waiting
 
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")

@@ -7,18 +7,19 @@ from typing import Annotated
 import typer
 
 from .. import completion
-from .options import BlocksMode, Csv, Direction, Json, KeyBits, Parquet, Variant
+from ..options import Options
+from ..progress import with_progress
+from .options import Csv, Json, Parquet, Variant, taking
 from .output import check, complain, emit, say
 
 
+@taking(only=("direction", "key_bits", "blocks"))
 def host(
     cipher: Annotated[
         str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.", autocompletion=completion.ciphers)
     ],
     variant: Variant = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    blocks: BlocksMode = None,
+    options: Options = Options(),
     bytes: Annotated[int, typer.Option(metavar="N", help="Message length.")] = 16384,
     repeat: Annotated[int, typer.Option(metavar="N", help="Samples, of which the median is shown.")] = 51,
     native: Annotated[
@@ -34,13 +35,12 @@ def host(
     """Run the same C on this computer, under its own counters."""
     from .. import host as hosting
     from ..host import text
-    from ..progress import with_progress
 
     check(json, csv, parquet)
-    options = hosting.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, repeat=repeat, cc=native, engine=with_engine
+    asked = hosting.Options(
+        direction=options.direction, key_bits=options.key_bits, blocks=options.blocks, bytes=bytes, repeat=repeat, cc=native, engine=with_engine
     )
-    document = hosting.run(cipher, variant, options, with_progress)
+    document = hosting.run(cipher, variant, asked, with_progress)
     if not emit(document, hosting.records(document), json, csv, parquet):
         say(text.text(document))
     wrong = [row for row in document["rows"] if not row["verified"]]

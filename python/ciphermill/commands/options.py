@@ -1,16 +1,22 @@
 """Options that several commands share, each said once: name, help, completion.
 
-What an option means is not decided here but where it is used; what is right of it
-is checked there too.
+Those of a measurement are said where they are kept, in `ciphermill.options`; a command
+takes them as one parameter (`taking`). What an option means is not decided here but
+where it is used; what is right of it is checked there too.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Annotated, Any, get_args
 
 import typer
 
 from .. import completion
+from .._core import InputError
+from ..options import SAID, USUAL, Options
 
 Machine = Annotated[
     list[str], typer.Option(
@@ -18,18 +24,6 @@ Machine = Annotated[
         autocompletion=completion.machines,
     ),
 ]  # fmt: skip
-With = Annotated[
-    list[str],
-    typer.Option(
-        "--with", metavar="EXT[,EXT]", help="Add instruction-set extensions to the machine.", autocompletion=completion.extensions
-    ),
-]
-Without = Annotated[
-    list[str], typer.Option("--without", metavar="NAME[,NAME]", help="Take instructions or extensions away.")
-]
-Set = Annotated[
-    list[str], typer.Option("--set", metavar="PATH=VALUE", help="Change any number in the machine file, for instance machine.clock_mhz=50.")
-]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a row for each result.")]
 Parquet = Annotated[str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")]
@@ -39,39 +33,6 @@ Baseline = Annotated[
 Tolerance = Annotated[
     list[str],
     typer.Option("--tolerance", metavar="[METRIC=]AMOUNT", help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0."),
-]
-Compiler = Annotated[
-    str, typer.Option("--cc", metavar="CC", help="zig (the clang that comes along), system, or the path of a clang.")
-]
-Direction = Annotated[str | None, typer.Option(help="encrypt, decrypt, keysetup or keystream.")]
-KeyBits = Annotated[int | None, typer.Option(help="Key size in bits. Default: 128.")]
-BlocksMode = Annotated[
-    str | None, typer.Option(help="single (feedback mode) or multi (independent blocks). Default: multi.")
-]
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", metavar="N", help="Give a run up after so many steps of the interpreter. Default: some seconds' worth."),
-]
-Jam = Annotated[
-    int | None, typer.Option(metavar="N", help="Blocks carried through the code together. Default: what is fastest of a few.")
-]
-Unrolled = Annotated[
-    bool | None, typer.Option("--unroll/--no-unroll", help="Rounds unrolled. Default: what is fastest.")
-]
-Aligned = Annotated[
-    bool, typer.Option("--aligned", help="Buffers are read and written as words, as hand-written code for aligned buffers would.")
-]
-Optimise = Annotated[
-    str, typer.Option("--optimise", metavar="speed|size", help="What code is to be: fast, or small (few bytes, whatever the cycles).")
-]
-Static = Annotated[
-    bool, typer.Option("--static", help="The context's address stands in the code, as a global variable's does; it takes no register.")
-]
-Fresh = Annotated[
-    bool, typer.Option("--fresh", help="Search for schedules anew; take none that `tune` has kept.")
-]
-Patience = Annotated[
-    int, typer.Option("--patience", metavar="N", help="Search for good schedules with so many times the usual budget.")
 ]
 CipherName = Annotated[
     str,
@@ -86,16 +47,70 @@ Variant = Annotated[
 ]
 
 
+def option(name: str, help: str | None = None) -> Any:
+    """The annotation of one option of a measurement, with another `help` where it means something else."""
+    kind, said = SAID[name]
+    if isinstance(USUAL[name], list):
+        kind = list[get_args(kind)]
+    spelt = () if said.spelt is None else (said.spelt,)
+    complete = None if said.names is None else getattr(completion, said.names)
+    return Annotated[kind, typer.Option(*spelt, metavar=said.metavar, help=help or said.help, autocompletion=complete)]
+
+
+Limit = option("limit")
+
+
+def taking(
+    *, only: Sequence[str] | None = None, but: Sequence[str] = (), help: Mapping[str, str] = {}, before: Mapping[str, str] = {}
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command's parameter `options` the options of a measurement: all of them, `only` some, or all `but` some.
+
+    They stand in its place, in the order of `Options`, and the command is given an `Options` of them.
+    `help` says of some what is meant here; `before` puts parameters of the command's own among them: each
+    before the option that it names.
+    """
+    if unknown := {*(only or ()), *but, *help, *before.values()} - SAID.keys():
+        raise ValueError(f"no options of a measurement: {', '.join(sorted(unknown))}")
+    names = [name for name in SAID if name not in but and (only is None or name in only)]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        parameters: list[inspect.Parameter] = []
+        for parameter in own.values():
+            if parameter.name == "options":
+                for name in names:
+                    parameters += [own[mine] for mine, theirs in before.items() if theirs == name]
+                    annotation = option(name, help.get(name))
+                    parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=annotation))
+            elif parameter.name not in before:
+                parameters.append(parameter)
+
+        @wraps(command)
+        def taken(**given: Any) -> None:
+            options = made({name: given.pop(name) for name in names})
+            command(**given, options=options)
+
+        taken.__signature__ = inspect.Signature([p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters])  # type: ignore[attr-defined]
+        return taken
+
+    return decorate
+
+
+def made(given: Mapping[str, Any]) -> Options:
+    """`Options` from what the command line gave."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return Options(**{name: tuple(split(value)) if SAID[name][1].commas else value for name, value in values.items()})
+
+
 def machines_of(on: list[str]) -> list[str]:
     """The machines that ``--on`` names; all of them where it was not given."""
     from .. import library
-    from .._core import InputError
 
     if on and not split(on):
         raise InputError("--on is given and empty; name a machine, or leave --on out to have all of them")
     return split(on) or library.machine_names()
 
 
-def split(values: list[str]) -> list[str]:
+def split(values: Sequence[str]) -> list[str]:
     """``["a,b", "c"]`` as ``["a", "b", "c"]``."""
     return [name.strip() for value in values for name in value.split(",") if name.strip()]

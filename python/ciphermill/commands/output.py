@@ -8,13 +8,16 @@ standard output instead of the text, ``--parquet FILE`` writes the rows beside i
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
+
+from .. import paths
+from .._core import InputError
 
 
 def check(json: bool, csv: bool, parquet: str | None) -> None:
     """Refuse forms that cannot be had, before the work is done and not after it."""
-    from .._core import InputError
-
     if json and csv:
         raise InputError("--json and --csv both go to standard output; ask for one of them")
     if parquet is not None:
@@ -26,10 +29,6 @@ def check(json: bool, csv: bool, parquet: str | None) -> None:
 
 def writable(path: str | None, option: str) -> None:
     """Refuse a file that cannot be written, before the work is done and not after it."""
-    from pathlib import Path
-
-    from .. import paths
-
     if path is not None:
         paths.check_writable(Path(path), option)
 
@@ -58,12 +57,6 @@ def say(text: str) -> None:
 
 
 def write_json(value: object, path: str, option: str) -> None:
-    import json
-    from pathlib import Path
-
-    from .. import paths
-    from .._core import InputError
-
     try:
         paths.write_atomically(Path(path), json.dumps(value, indent=2).encode() + b"\n")
     except OSError as error:
@@ -71,8 +64,6 @@ def write_json(value: object, path: str, option: str) -> None:
 
 
 def print_json(value: object) -> None:
-    import json
-
     print(json.dumps(value, indent=2))
 
 
@@ -98,6 +89,4 @@ def unverified(title: str, failure: str | None) -> None:
 
 
 def exit_code(error: Exception) -> int:
-    from .._core import InputError
-
     return 2 if isinstance(error, InputError) else 1

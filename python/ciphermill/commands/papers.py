@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .. import completion
+from .. import completion, paths
+from ..progress import with_progress
 from .options import Csv, Json, Parquet
 from .output import OUR_FAULT, check, complain, emit, print_json, say
 
@@ -25,13 +26,12 @@ def study(
 ) -> None:
     """Print a paper's tables with ours beside, and the ratio."""
     from .. import study as studies
-    from ..progress import with_progress
     from ..study import text
 
     check(json, csv, parquet)
     chosen = [studies.find(n) for n in (studies.names() if name == "all" else [name])]
     if figures is not None:
-        from .. import paths, webreport
+        from .. import webreport
 
         paths.check_folder(Path(figures), "--figures")
         webreport.check_installed()
@@ -57,9 +57,8 @@ def report_(
     json: Json = False,
 ) -> None:
     """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
-    from .. import paths, webreport
+    from .. import webreport
     from .. import study as studies
-    from ..progress import with_progress
 
     page = Path("report/index.html" if out is None else out)
     if out is None:

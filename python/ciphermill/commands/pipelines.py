@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import (
-    BlocksMode, CipherName, Compiler, Csv, Direction, Json, KeyBits, OneMachine, Optimise, Parquet, Set, Variant, With, Without, split,
-)  # fmt: skip
+from .. import paths
+from .._core import InputError
+from ..options import Options
+from ..progress import waiting
+from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
 from .output import check, emit, say, unverified, writable, write_json
 
 
+@taking(only=("direction", "key_bits", "blocks", "bytes", "optimise", "with_", "without", "set", "cc"))
 def trace(
     cipher: CipherName,
     on: OneMachine,
@@ -25,36 +30,21 @@ def trace(
     ] = None,
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")] = None,
     variant: Variant = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    blocks: BlocksMode = None,
-    bytes: Annotated[int | None, typer.Option(metavar="N", help="Message length. Default: 4096.")] = None,
-    optimise: Optimise = "speed",
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    cc: Compiler = "zig",
+    options: Options = Options(),
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Show micro-operations on their way through an out-of-order core, cycle by cycle."""
-    from pathlib import Path
-
-    from .. import engine, manifest, paths, report, tracing
-    from .._core import InputError
-    from ..progress import waiting
+    from .. import engine, manifest, report, tracing
 
     check(json, csv, parquet)
     for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):
         writable(file, option)
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=split(with_), without=split(without),
-        set=set, trace={"first": first, "count": count}, cc=cc,
-    )  # fmt: skip
+    options = replace(options, trace={"first": first, "count": count})
     options.check()
     with waiting("simulating"):
-        module = engine.module(manifest.find(cipher), variant, cc)
+        module = engine.module(manifest.find(cipher), variant, options.cc)
         measurement = engine.measure(module, on, options)
     rows = measurement.pipeline
     if kanata is not None:
@@ -71,10 +61,7 @@ def trace(
     if html is not None:
         from .. import webreport
 
-        asked = {
-            "cipher": cipher, "on": on, "variant": variant, "direction": direction, "key_bits": key_bits, "blocks": blocks, "bytes": bytes,
-            "optimise": optimise, "with": with_, "without": without, "set": set, "cc": cc, "first": first, "count": count,
-        }  # fmt: skip
+        asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked(), "first": first, "count": count}
         webreport.write_pipeline(Path(html), measurement, asked)
     written = kanata is not None or perfetto is not None or html is not None
     if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..progress import waiting
 from .options import Csv, Json, Parquet
 from .output import check, emit, say
 
@@ -21,7 +22,6 @@ def sheet(
 ) -> None:
     """Run tiny loops on a machine, beside what others measured on the real one."""
     from .. import sheet as sheets
-    from ..progress import waiting
 
     check(json, csv, parquet)
     with waiting("measuring"):

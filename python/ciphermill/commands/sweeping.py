@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from .._core import InputError
+from ..progress import with_progress
 from .options import Csv, Json, Limit, Parquet
 from .output import OUR_FAULT, check, complain, emit, say
 
@@ -30,8 +32,7 @@ def sweep(
 ) -> None:
     """Measure every point of a grid; what has been measured is kept, and not measured again."""
     from .. import report, sweeps
-    from .._core import InputError
-    from ..progress import with_progress
+    from ..sweeps.text import text
 
     check(json, csv, parquet)
     if workers is not None and workers < 1:
@@ -39,7 +40,8 @@ def sweep(
     done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit, progress=with_progress)
     verdict = None if monotone is None else done.monotone(name.strip() for name in monotone.split(",") if name.strip())
     if not emit(report.document(done.measurements), done.rows(), json, csv, parquet):
-        say(report.sweep(done) if verdict is None else f"{report.sweep(done)}\n\n{verdict}")
+        told = text(done)
+        say(told if verdict is None else f"{told}\n\n{verdict}")
     elif verdict is not None:
         complain(str(verdict))
     for n, failure in done.failures.items():

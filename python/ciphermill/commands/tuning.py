@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
-from .options import (
-    Aligned, BlocksMode, CipherName, Compiler, Direction, Jam, Json, KeyBits, OneMachine, Set, Unrolled, Variant, With, Without, split,
-)  # fmt: skip
+from .._core import InputError
+from ..options import Options
+from ..progress import waiting
+from .options import CipherName, Json, OneMachine, Variant, taking
 from .output import print_json, say
 
 #: Most that can be asked for: hours, for the largest loops.
 MOST = 1_000
 
 
+@taking(only=("direction", "key_bits", "blocks", "jam", "unroll", "aligned", "with_", "without", "set", "cc"))
 def tune(
     cipher: CipherName,
     on: OneMachine,
@@ -22,16 +24,7 @@ def tune(
     rounds: Annotated[int, typer.Option(metavar="N", help="Search so often, each time from the best so far and other ways.")] = 1,
     first: Annotated[int, typer.Option(metavar="N", help="The first round's number: each number is another search.")] = 1,
     variant: Variant = None,
-    direction: Direction = None,
-    key_bits: KeyBits = None,
-    blocks: BlocksMode = None,
-    jam: Jam = None,
-    unroll: Unrolled = None,
-    aligned: Aligned = False,
-    with_: With = [],
-    without: Without = [],
-    set: Set = [],
-    cc: Compiler = "zig",
+    options: Options = Options(),
     json: Json = False,
 ) -> None:
     """Search for shorter schedules for minutes, and keep them for all later runs.
@@ -41,8 +34,6 @@ def tune(
     """
     from .. import engine, manifest, schedules
     from .. import tune as tuning
-    from .._core import InputError
-    from ..progress import waiting
 
     if not 2 <= times <= MOST:
         raise InputError(f"--times {times}: it is 2 to {MOST}; a run itself searches once")
@@ -50,13 +41,9 @@ def tune(
         raise InputError(f"--rounds {rounds}: it is 1 to {MOST}")
     if not 1 <= first <= MOST:
         raise InputError(f"--first {first}: it is 1 to {MOST}")
-    options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, jam=jam, unroll=unroll, aligned=aligned, with_=split(with_), without=split(without), set=set,
-        cc=cc,
-    )  # fmt: skip
     options.check()
     with waiting("searching"):
-        outcome = tuning.tune(engine.module(manifest.find(cipher), variant, cc), on, options, times, range(first, first + rounds))
+        outcome = tuning.tune(engine.module(manifest.find(cipher), variant, options.cc), on, options, times, range(first, first + rounds))
     if json:
         print_json({"schema": 1, **outcome.to_dict()})
     else:

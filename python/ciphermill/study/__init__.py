@@ -18,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import paths
+from .._core import InputError
+from ..suggest import did_you_mean
 from .layout import Study, load, names
 from .measure import measure_all
 from .results import Result, solve
@@ -27,9 +29,6 @@ __all__ = ["Result", "Study", "describe", "document", "find", "names", "records"
 
 def find(name: str) -> Study:
     """A study by name. Raises InputError when there is none, or its files are wrong."""
-    from .._core import InputError
-    from ..suggest import did_you_mean
-
     if name not in names():
         raise InputError(f"no study {name!r}{did_you_mean(name, names())}; there are {', '.join(names())}, and all")
     return load(paths.STUDIES / name)

@@ -21,6 +21,7 @@ def show(results: list[Result]) -> None:
     if not sys.stdout.isatty():
         print("\n\n".join(text(result) for result in results))
         return
+    # Rich is imported where it draws: the text of a pipe needs none of it.
     from rich.console import Console
 
     console = Console(width=room(WIDTH), highlight=False)

@@ -5,6 +5,7 @@
     store.py    where results are kept, so that nothing is measured twice
     cluster.py  the same work on a Dask cluster
     frame.py    the results as a table
+    text.py     the results as text
     monotone.py whether more of something is never slower
 
 A sweep can be ended at any moment and started again: it goes on where it was.
@@ -18,8 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from ..measurement import Measurement
+from ..tables import parquet
+from . import cluster as clusters
 from . import work
-from .grid import Grid, load
+from .frame import frame, row
+from .grid import Grid, flat, load
 from .monotone import Verdict, monotone
 from .store import Store
 
@@ -56,16 +60,11 @@ class Sweep(Sequence):
 
     def rows(self) -> list[dict[str, Any]]:
         """One flat mapping a point: settings, then numbers."""
-        from .frame import row
-        from .grid import flat
-
         settings = list(dict.fromkeys(name for point, _ in self.results for name in flat(point)))
         return [row(point, m, self.failures.get(n), settings) for n, (point, m) in enumerate(self.results)]
 
     def to_polars(self) -> Any:
         """The rows as a polars DataFrame."""
-        from .frame import frame
-
         return frame(self.rows())
 
     def monotone(self, along: Iterable[str]) -> Verdict:
@@ -74,8 +73,6 @@ class Sweep(Sequence):
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
-        from ..tables import parquet
-
         parquet(self.rows(), path)
 
 
@@ -125,14 +122,10 @@ def answers(todo: Sequence[work.Task], workers: int | None, cluster: str | None)
     if cluster is None:
         yield from work.local(todo, workers)
         return
-    from . import cluster as clusters
-
     with clusters.connected(cluster, workers) as client:
         yield from clusters.remote(todo, client)
 
 
 def title(point: Mapping[str, Any]) -> str:
     """A point in one line."""
-    from .grid import flat
-
     return " ".join(f"{name}={value}" for name, value in flat(point).items())

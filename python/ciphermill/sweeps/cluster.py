@@ -41,6 +41,7 @@ def _client(address: str, workers: int | None, folder: Path) -> Any:
     ``workers`` is how many processes a local cluster has, by default the cores; ``folder`` is where they
     keep what they spill.
     """
+    # Optional, and a second to import.
     try:
         import dask
         from distributed import Client, LocalCluster

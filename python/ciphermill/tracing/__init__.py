@@ -8,6 +8,7 @@ Nothing is computed but where things stand on the page.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,8 +48,6 @@ def spans(row: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
 
 def heading(measurement: Mapping[str, Any], of: str) -> str:
     """What a trace shows, in a sentence or two."""
-    import textwrap
-
     rows = measurement["pipeline"]
     numbers = [row["instruction"] for row in rows if row["instruction"] is not None]
     wrong = sum(row["squashed"] for row in rows)

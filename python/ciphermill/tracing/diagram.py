@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,8 +32,6 @@ def text(rows: Stages, width: int = WIDTH) -> str:
         piece.append(row)
     if piece:
         parts.append(_piece(piece, room))
-    import textwrap
-
     return "\n\n".join([*parts, textwrap.fill(LEGEND, width)])
 
 

@@ -20,6 +20,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from .._core import InputError
 from ..measurement import Measurement
 from ..study import layout, results
 from ..study import measure as measuring
+from . import commentary, drawing, evidence, kernels, pipelines, survey
 
+#: Optional: what imports them (`page`, `figures`) is imported where `check_installed` has seen them.
 NEEDED = ("altair", "jinja2", "vl_convert")
 
 
@@ -62,7 +65,7 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     check_installed()
     # Said before the work, not after it.
     paths.check_writable(out, "-o")
-    from . import commentary, evidence, kernels, page, pipelines, survey
+    from . import page
 
     comments = [commentary.load(study) for study in studies]
     asked = survey.work()
@@ -102,7 +105,7 @@ def draw(solved: list[results.Result], folder: Path) -> list[Path]:
     """
     import vl_convert
 
-    from . import commentary, drawing, figures
+    from . import figures
 
     out = []
     for result in solved:
@@ -150,7 +153,5 @@ def _put(out: Path, text: bytes, option: str) -> None:
 
 def check_installed() -> None:
     """InputError when a package that only the report needs is not there."""
-    from importlib.util import find_spec
-
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(f"the report needs {', '.join(missing)}: pip install 'ciphermill[report]'")

@@ -43,6 +43,7 @@ def config(ink: str, line: str) -> dict[str, Any]:
 
 def svg(spec: dict[str, Any], name: str) -> str:
     """A drawing whose text takes the colour of the text around it; kept by content."""
+    # Optional: packing, which others take from here, needs none of it.
     import vl_convert
 
     whole = {**spec, "config": config(INK, LINE)}

@@ -12,9 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jinja2
+from markupsafe import Markup, escape
+
 from .. import _core, library, manifest, paths
 from ..measurement import Measurement
-from ..study.layout import Table
+from ..study.layout import Table, cells_of
 from ..study.measure import Missing, key
 from ..study.results import Cell, Result
 from ..study.text import sentence
@@ -41,8 +44,6 @@ class Content:
 
 def render(content: Content) -> str:
     """The whole page as one HTML document."""
-    import jinja2
-
     loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
@@ -190,8 +191,6 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
 
 def marked(text: str) -> str:
     """A text in which what stands between backquotes is code, as markup."""
-    from markupsafe import Markup, escape
-
     parts = text.split("`")
     return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
@@ -267,8 +266,6 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
 
 def link(result: Result, cells: list[dict[str, Any]], places: Mapping[tuple[str, str, str], int]) -> None:
     """Give each derived cell's record the numbers of the cells it came from."""
-    from ..study.layout import cells_of
-
     for t in result.study.tables:
         for row, column in t.cells():
             if column.formula:

@@ -27,6 +27,7 @@ def said(text: str, result: Result, where: str) -> str:
     Raises InputError that names ``where`` when the text is no template, or asks
     for cells that the study does not have.
     """
+    # Optional: without it the rest of the package still imports this file.
     import jinja2
     from jinja2.sandbox import SandboxedEnvironment
 
