@@ -7,7 +7,7 @@
 //! are.
 
 use crate::maps::{self, LOOKUP, factored, listed};
-use crate::{Candidate, Counts, Limits};
+use crate::candidate::{Candidate, Counts, Limits};
 use ciphermill_codegen::recognise::nibbles;
 use ciphermill_codegen::recognise::wide::values::Values;
 use ciphermill_codegen::align::use_counts;
