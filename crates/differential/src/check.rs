@@ -12,7 +12,8 @@
 
 use crate::rng::Rng;
 use crate::subject::{Source, Subject, aligned_as_stated};
-use ciphermill_ir::{Module, Signature, TrapCode};
+use crate::transcript::{Call, Ending, Outcome, Transcript};
+use ciphermill_ir::{Module, TrapCode};
 use ciphermill_reference::{Reference, ReferenceError};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,39 +22,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const REFERENCE_FUEL: u64 = 2_000_000;
 /// Calls of each exported function that takes arguments.
 const CALLS_EACH: usize = 3;
-
-/// How a call that gave no results ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
-    Trap(TrapCode),
-    /// Out of stack or fuel: says nothing about correctness.
-    Exhausted,
-    /// Something no correct compiler and simulator do.
-    Broken(String),
-}
-
-pub type Outcome = Result<Vec<u64>, Ending>;
-
-/// One call of a script.
-#[derive(Clone, Debug)]
-pub struct Call {
-    pub export: String,
-    pub sig: Signature,
-    /// One for each parameter.
-    pub args: Vec<u64>,
-}
-
-/// What can be observed of a script's run.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Transcript {
-    /// How instantiation ended, when it did not succeed.
-    pub instantiation: Option<Ending>,
-    pub outcomes: Vec<Outcome>,
-    /// Empty where the module does not export it.
-    pub memory: Vec<u8>,
-    /// Empty where the subject cannot show them.
-    pub globals: Vec<(String, u64)>,
-}
 
 /// A difference, or a stage that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -21,3 +21,4 @@ pub mod rng;
 pub mod shrink;
 pub mod smith;
 pub mod subject;
+pub mod transcript;

@@ -1,6 +1,6 @@
 //! The ways to run a module that are compared with the reference.
 
-use crate::check::{Call, Ending, Outcome, Transcript};
+use crate::transcript::{Call, Ending, Outcome, Transcript};
 use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};

@@ -1,9 +1,9 @@
 //! Convex subgraphs as candidates: found in the blocks that run often, written
 //! out, and those that are the same but for constants made one.
 
+use crate::candidate::{Candidate, Counts, Limits};
 use crate::search::{Users, outputs, subgraphs, users};
 use crate::text::{self, Written, expressible};
-use crate::{Candidate, Counts, Limits};
 use ciphermill_ir::{BinOp, Func, FuncId, Op, Value};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

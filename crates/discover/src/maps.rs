@@ -1,7 +1,7 @@
 //! Candidates that are found by what code computes: matrices over GF(2), and
 //! lookups in constant tables.
 
-use crate::{Candidate, Counts};
+use crate::candidate::{Candidate, Counts};
 use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
 use ciphermill_recognise::sums::Sums;
 use ciphermill_recognise::nibbles::ByteTable;

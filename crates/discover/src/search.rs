@@ -13,7 +13,7 @@
 //! Subgraphs of several outputs are those whose outputs have an operand near above
 //! them in common: others save nothing that two instructions would not.
 
-use crate::Limits;
+use crate::candidate::Limits;
 use ciphermill_ir::{Block, Func, Value};
 use std::collections::{BTreeSet, HashMap, HashSet};
 

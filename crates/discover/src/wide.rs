@@ -7,7 +7,7 @@
 //! are.
 
 use crate::maps::{self, LOOKUP, factored, listed};
-use crate::{Candidate, Counts, Limits};
+use crate::candidate::{Candidate, Counts, Limits};
 use ciphermill_recognise::nibbles;
 use ciphermill_recognise::wide::values::Values;
 use ciphermill_ir::low_bits::use_counts;

@@ -3,7 +3,7 @@
 //! The interface is that of `ciphers/ciphermill.h`. All `unsafe` of this crate that
 //! concerns foreign code is here.
 
-use crate::{HostError, Job, Mode};
+use crate::job::{HostError, Job, Mode};
 use libloading::Library;
 use std::ffi::c_void;
 

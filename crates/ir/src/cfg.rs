@@ -306,7 +306,7 @@ fn body(cfg: &Cfg, header: Block, latches: &[Block]) -> Vec<Block> {
 mod tests {
     use super::*;
     use crate::func::{Target, Terminator};
-    use crate::module::Signature;
+    use crate::ops::Signature;
     use crate::ops::Type;
 
     /// A function of `n` blocks with the given edges; a block with two

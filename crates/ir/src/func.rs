@@ -5,8 +5,7 @@
 //! follows it, and [`Func::resolve_all`] rewrites every use and is called by a
 //! pass before it returns, so that no pass has to know of another's aliases.
 
-use crate::module::Signature;
-use crate::ops::{Op, TrapCode, Type};
+use crate::ops::{Op, Signature, TrapCode, Type};
 use cranelift_entity::{PrimaryMap, entity_impl};
 use smallvec::SmallVec;
 

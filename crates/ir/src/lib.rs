@@ -7,7 +7,7 @@
 //! function table, passive segments) that lives at a high address of its own
 //! and is ordinary data to the machine.
 //!
-//! What lives here: the data types ([`func`], [`module`], [`ops`]), analyses
+//! What lives here: the data types ([`func`], [`module`], [`ops`], [`ids`]), analyses
 //! of control flow and of values that more than one stage needs ([`cfg`],
 //! [`bits`]), the [`verify`]-ier that runs between passes, and a printer
 //! ([`print`]).
@@ -19,6 +19,7 @@ pub mod bits;
 pub mod low_bits;
 pub mod cfg;
 pub mod func;
+pub mod ids;
 pub mod module;
 pub mod ops;
 pub mod print;
@@ -26,8 +27,8 @@ pub mod verify;
 
 pub use cfg::{Cfg, Dominators, Loops};
 pub use func::{Block, BlockData, Func, Inst, InstData, Target, Terminator, Value, ValueData, ValueDef};
+pub use ids::{FuncId, GlobalId, SigId};
 pub use module::{
-    DataSegment, FuncId, FuncRef, GlobalData, GlobalId, MemoryDecl, Module, SigId, Signature, SystemImage,
-    PAGE_BYTES, SYSTEM_BASE,
+    DataSegment, FuncRef, GlobalData, MemoryDecl, Module, SystemImage, PAGE_BYTES, SYSTEM_BASE,
 };
-pub use ops::{BinOp, CmpOp, MemAccess, Op, Space, TrapCode, Type, UnOp, mask, sext};
+pub use ops::{BinOp, CmpOp, MemAccess, Op, Signature, Space, TrapCode, Type, UnOp, mask, sext};

@@ -18,35 +18,15 @@
 //! (0 for a null entry), then the function's code address.
 
 use crate::func::Func;
-use crate::ops::Type;
-use cranelift_entity::{PrimaryMap, entity_impl};
+use crate::ids::{FuncId, GlobalId, SigId};
+use crate::ops::{Signature, Type};
+use cranelift_entity::PrimaryMap;
 
 /// Bytes in a page of linear memory.
 pub const PAGE_BYTES: u64 = 65536;
 
 /// Address of the system area; no linear memory reaches it.
 pub const SYSTEM_BASE: u32 = 0xF000_0000;
-
-/// A function of the module (imports are not allowed, so all have bodies).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct FuncId(u32);
-entity_impl!(FuncId, "fn");
-
-/// A global variable.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct GlobalId(u32);
-entity_impl!(GlobalId, "global");
-
-/// A distinct signature: equal signatures have equal ids.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SigId(u32);
-entity_impl!(SigId, "sig");
-
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Signature {
-    pub params: Vec<Type>,
-    pub results: Vec<Type>,
-}
 
 #[derive(Clone, Debug)]
 pub struct GlobalData {

@@ -5,7 +5,7 @@
 //! instruction and simulating it agree by construction. Their judge is
 //! `wasmi`, which shares nothing with them.
 
-use crate::module::{FuncId, GlobalId, SigId};
+use crate::ids::{FuncId, GlobalId, SigId};
 use serde::{Deserialize, Serialize};
 
 /// The type of an SSA value. Comparison results are `I32` holding 0 or 1.
@@ -33,6 +33,12 @@ impl Type {
     pub fn mask(self) -> u64 {
         mask(self.bits())
     }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Signature {
+    pub params: Vec<Type>,
+    pub results: Vec<Type>,
 }
 
 /// All ones in the low `bits` bits; `bits` is 1 to 64.

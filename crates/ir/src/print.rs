@@ -7,8 +7,8 @@
 //! functions print equal text.
 
 use crate::func::{BlockData, Func, Inst, Target, Terminator, Value};
-use crate::module::{Module, Signature};
-use crate::ops::{BinOp, CmpOp, MemAccess, Op, Space, Type, UnOp};
+use crate::module::Module;
+use crate::ops::{BinOp, CmpOp, MemAccess, Op, Signature, Space, Type, UnOp};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Type {

@@ -17,8 +17,8 @@
 
 use crate::cfg::{Cfg, Dominators};
 use crate::func::{Block, Func, Inst, Target, Terminator, Value, ValueDef};
-use crate::module::{Module, Signature};
-use crate::ops::{MemAccess, Op, Type, UnOp};
+use crate::module::Module;
+use crate::ops::{MemAccess, Op, Signature, Type, UnOp};
 use cranelift_entity::SecondaryMap;
 use std::fmt;
 

@@ -1,7 +1,8 @@
 //! Each rule of the verifier, broken once.
 
 use super::*;
-use crate::module::{FuncId, GlobalData, GlobalId};
+use crate::ids::{FuncId, GlobalId};
+use crate::module::GlobalData;
 use crate::ops::{BinOp, CmpOp, Space, TrapCode};
 
 /// `f(x: i32) -> i32`: loops while x != 0, then returns x + 1.

@@ -16,7 +16,7 @@
 
 use crate::error;
 use crate::runtime;
-use crate::translate::{Refused, Translator};
+use crate::translator::{Refused, Translator};
 use ciphermill_ir::{BinOp, CmpOp, MemAccess, Op, SYSTEM_BASE, Space, Target, Terminator, TrapCode, Type, Value};
 use wasmparser::Operator;
 

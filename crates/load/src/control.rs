@@ -10,32 +10,9 @@
 //! to a block that returns where it is conditional.
 
 use crate::sections::value_type;
-use crate::translate::{Refused, Translator};
-use ciphermill_ir::{Block, Target, Terminator, Type, Value};
+use crate::translator::{Frame, Kind, Refused, Translator};
+use ciphermill_ir::{Block, Target, Terminator, Type};
 use wasmparser::BlockType;
-
-/// What opened a frame.
-pub(crate) enum Kind {
-    Function,
-    Block,
-    Loop,
-    /// The block for the condition zero, and the operands it starts with.
-    If(Block, Vec<Value>),
-}
-
-/// A `block`, `loop` or `if` that is open.
-pub(crate) struct Frame {
-    pub kind: Kind,
-    /// False when the frame was entered in dead code.
-    pub live: bool,
-    /// The block a branch to this frame goes to, once there is one.
-    pub label: Option<Block>,
-    /// Types of the operands a branch to this frame carries.
-    pub carries: Vec<Type>,
-    pub results: usize,
-    /// Operands below the frame's own.
-    pub height: usize,
-}
 
 impl Translator<'_, '_, '_> {
     /// Parameter and result types of a control frame.

@@ -8,10 +8,11 @@
 //! The steps, each in its own file: [`names`] reads the name section, for the
 //! messages' sake; [`sections`] reads and validates everything but the function
 //! bodies; [`translate`] turns each body, as it is validated, into a graph of
-//! blocks ([`control`] has the frames and branches, [`numeric`] the computing
-//! operators, [`bulk`] those that take several operations), with [`ssa`]
-//! replacing local variables by values; and [`link`] gives out the system area
-//! and pulls in the functions of the [`runtime`] that something asked for.
+//! blocks ([`translator`] holds what is under way, [`control`] has the frames and
+//! branches, [`numeric`] the computing operators, [`bulk`] those that take several
+//! operations), with [`ssa`] replacing local variables by values; and [`link`] gives
+//! out the system area and pulls in the functions of the [`runtime`] that something
+//! asked for.
 //!
 //! # Instantiation
 //!
@@ -30,6 +31,7 @@ mod runtime;
 mod sections;
 mod ssa;
 mod translate;
+mod translator;
 
 pub use error::LoadError;
 pub use sections::{MAX_MEMORY_PAGES, MAX_TABLE_ENTRIES};
@@ -38,7 +40,7 @@ use ciphermill_ir::{DataSegment, Func, FuncId, GlobalId, Module, PAGE_BYTES, Sig
 use link::Linker;
 use names::Names;
 use sections::{Body, Origin, Source};
-use translate::Context;
+use translator::Context;
 use wasmparser::{ExternalKind, FuncValidatorAllocations};
 
 /// Read, validate and translate a module.

@@ -11,45 +11,19 @@
 //! nesting of frames is tracked until the `end` or `else` that may be reached
 //! again.
 
-use crate::control::{Frame, Kind};
 use crate::error::{self, LoadError};
-use crate::link::Linker;
 use crate::numeric::{Numeric, numeric};
 use crate::runtime::{DIVISION, DIVISION_32};
-use crate::sections::{Body, Origin, Source, value_type};
+use crate::sections::{Body, Origin, value_type};
 use crate::ssa::SsaBuilder;
-use ciphermill_ir::{
-    BinOp, Block, CmpOp, Func, FuncId, MemAccess, Op, SigId, Signature, Target, Terminator, TrapCode, Type, Value,
-};
-use wasmparser::{FuncValidatorAllocations, FunctionBody, Operator};
-
-/// What translating any body needs besides the body.
-pub(crate) struct Context<'c, 'a> {
-    /// The module the body comes from.
-    pub source: &'c Source<'a>,
-    pub origin: Origin,
-    /// The runtime module, to link functions from.
-    pub runtime: &'c Source<'static>,
-    pub linker: &'c mut Linker,
-    pub allocations: &'c mut FuncValidatorAllocations,
-}
+use crate::translator::{Context, Frame, Kind, Refused, Translator};
+use ciphermill_ir::{CmpOp, Func, FuncId, Op, SigId, Signature, Target, Terminator, TrapCode, Type, Value};
+use wasmparser::{FunctionBody, Operator};
 
 /// What calling a function index means.
 enum Callee {
     Func(FuncId),
     Trap(TrapCode),
-}
-
-pub(crate) struct Translator<'t, 'c, 'a> {
-    pub cx: &'t mut Context<'c, 'a>,
-    pub ssa: SsaBuilder,
-    pub block: Block,
-    pub live: bool,
-    pub stack: Vec<Value>,
-    pub frames: Vec<Frame>,
-    traps: Vec<(TrapCode, Block)>,
-    /// Offset of the operator being translated.
-    pub loc: u32,
 }
 
 /// Translate a body into the function that stands for it.
@@ -124,90 +98,7 @@ fn used<'a>(body: &FunctionBody<'a>, reason: &str) -> Option<(Operator<'a>, u64)
     None
 }
 
-/// An operator outside the subset. `what` stands for the operator itself when
-/// it is None.
-pub(crate) struct Refused {
-    pub what: Option<String>,
-    pub reason: &'static str,
-}
-
-impl<'a> Translator<'_, '_, 'a> {
-    pub fn pop(&mut self) -> Value {
-        // Validation has seen to it that the operand is there.
-        self.stack.pop().expect("the operand stack matches the validated code")
-    }
-
-    pub fn push(&mut self, value: Value) {
-        self.stack.push(value);
-    }
-
-    pub fn pop_many(&mut self, n: usize) -> Vec<Value> {
-        self.stack.split_off(self.stack.len() - n)
-    }
-
-    pub fn top_many(&self, n: usize) -> Vec<Value> {
-        self.stack[self.stack.len() - n..].to_vec()
-    }
-
-    pub fn emit(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
-        self.ssa.func.append1(self.block, op, args, ty, self.loc)
-    }
-
-    pub fn emit_effect(&mut self, op: Op, args: &[Value]) {
-        self.ssa.func.append(self.block, op, args, &[], self.loc);
-    }
-
-    pub fn constant(&mut self, value: u32) -> Value {
-        self.emit(Op::Const(u64::from(value)), &[], Type::I32)
-    }
-
-    pub fn bin(&mut self, op: BinOp, a: Value, b: Value) -> Value {
-        let ty = self.ssa.func.ty(a);
-        self.emit(Op::Bin(op), &[a, b], ty)
-    }
-
-    pub fn load(&mut self, address: Value, access: MemAccess, ty: Type) -> Value {
-        self.emit(Op::Load(access), &[address], ty)
-    }
-
-    /// A block with one predecessor begins.
-    pub fn enter(&mut self, block: Block) {
-        self.ssa.begin(block);
-        self.ssa.seal(block);
-        self.block = block;
-        self.live = true;
-    }
-
-    pub fn terminate(&mut self, term: Terminator) {
-        self.ssa.terminate(self.block, term);
-        self.live = false;
-    }
-
-    /// The block that traps so; one a function and kind.
-    fn trap_block(&mut self, code: TrapCode) -> Block {
-        if let Some(&(_, block)) = self.traps.iter().find(|&&(c, _)| c == code) {
-            return block;
-        }
-        let block = self.ssa.block(&[]);
-        self.ssa.func.blocks[block].term = Terminator::Trap(code);
-        self.traps.push((code, block));
-        block
-    }
-
-    /// Trap when the condition is not zero, else go on.
-    pub fn trap_if(&mut self, cond: Value, code: TrapCode) {
-        let trap = self.trap_block(code);
-        let next = self.ssa.block(&[]);
-        let (then, els) = (Target::new(trap, Vec::new()), Target::new(next, Vec::new()));
-        self.terminate(Terminator::Branch { cond, then, els });
-        self.enter(next);
-    }
-
-    pub fn jump_to_trap(&mut self, code: TrapCode) {
-        let trap = self.trap_block(code);
-        self.terminate(Terminator::Jump(Target::new(trap, Vec::new())));
-    }
-
+impl Translator<'_, '_, '_> {
     fn operator(&mut self, op: &Operator<'_>) -> Result<(), Refused> {
         match op {
             Operator::Block { blockty } => self.enter_frame(*blockty, Kind::Block),

@@ -3,7 +3,7 @@
 //! Frame code is not selected: it is written down, out of the instructions
 //! named here. So each must mean what the section says it means.
 
-use crate::build::{Builder, int, nodes, text};
+use crate::builder::{Builder, int, nodes, text};
 use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::*;
 use crate::operands::expand;

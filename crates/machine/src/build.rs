@@ -5,54 +5,20 @@
 //! What an instruction *is* ([`InstrKind`]) is worked out from what it does,
 //! never declared.
 
-use crate::clusters::{self, Clusters, Family};
-use crate::error::{FileError, Place, did_you_mean, list};
-use crate::gf2::BitMatrix;
+use crate::builder::{Builder, good_name, identifier, int, nodes, text};
+use crate::clusters::{self, Family};
+use crate::error::{FileError, did_you_mean, list};
 use crate::kind::{kind, matches_programs};
-use crate::load::Merged;
+use crate::merged::Merged;
 use crate::model::*;
 use crate::modes;
 use crate::operands;
-use crate::parse::{self, Scope};
+use crate::parse;
+use crate::parser::Scope;
 use crate::sem::{Dest, Stmt};
 use crate::tables;
 use crate::tree::{Node, Table as Tree};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// What has been built so far; later sections look names up in it.
-pub(crate) struct Builder<'a> {
-    pub merged: &'a Merged,
-    pub top: &'a Tree,
-    pub word: u8,
-    pub files: Vec<RegFile>,
-    pub regs: Vec<RegInfo>,
-    pub reg_names: BTreeMap<String, Reg>,
-    pub units: Vec<Unit>,
-    pub tables: Vec<Table>,
-    pub matrices: Vec<Arc<BitMatrix>>,
-    pub instrs: Vec<Instr>,
-    pub instr_names: BTreeMap<String, InstrId>,
-    pub variants: Vec<Vec<InstrId>>,
-    pub clusters: Option<Clusters>,
-    /// Operand kinds that are a choice of registers of one file.
-    pub classes: BTreeMap<String, (FileId, Vec<Reg>)>,
-}
-
-/// The string under a key.
-pub(crate) fn text<'a>(table: &'a Tree, key: &str) -> Option<&'a str> {
-    table.get(key).and_then(Node::as_str)
-}
-
-/// The number under a key. Bounds were checked with the keys.
-pub(crate) fn int<T: TryFrom<i64>>(table: &Tree, key: &str) -> Option<T> {
-    table.get(key).and_then(Node::as_int).and_then(|i| T::try_from(i).ok())
-}
-
-/// The nodes of a list of strings; nothing when the key is absent.
-pub(crate) fn nodes<'a>(table: &'a Tree, key: &str) -> &'a [Node] {
-    table.get(key).and_then(Node::as_list).unwrap_or_default()
-}
 
 pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
     let empty = Tree::default();
@@ -153,47 +119,7 @@ fn exists(top: &Tree, path: &str) -> bool {
     false
 }
 
-/// Names that semantics and compounds can tell from signs and keywords.
-pub(crate) fn good_name(name: &str) -> bool {
-    const RESERVED: [&str; 9] = ["pc", "W", "let", "goto", "if", "trap", "rotate", "window_save", "window_restore"];
-    identifier(name) && !RESERVED.contains(&name)
-}
-
-/// Letters, digits and `_`: all it takes to name what semantics never name.
-fn identifier(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 impl Builder<'_> {
-    pub fn section(&self, name: &str) -> impl Iterator<Item = (&str, &crate::tree::Entry, &Tree)> {
-        let entries = self.top.table(name).into_iter().flat_map(Tree::iter);
-        entries.filter_map(|e| e.node.as_table().map(|t| (e.key.as_str(), e, t)))
-    }
-
-    /// Which file, of all that were read, states this; later ones have higher numbers.
-    pub fn layer(&self, node: &Node) -> Option<usize> {
-        self.merged.layers.iter().position(|file| Arc::ptr_eq(file, &node.place.file))
-    }
-
-    /// Where the last of several things that do not fit together was stated: that one is at fault.
-    pub fn last_stated<'n>(&self, nodes: impl IntoIterator<Item = Option<&'n Node>>) -> Option<&'n Place> {
-        nodes.into_iter().flatten().max_by_key(|n| self.layer(n)).map(|n| &n.place)
-    }
-
-    /// The scope semantics are parsed in.
-    pub fn scope<'s>(&'s self, operands: &'s [Operand]) -> Scope<'s> {
-        Scope {
-            word: self.word,
-            operands,
-            regs: &self.reg_names,
-            reg_infos: &self.regs,
-            tables: &self.tables,
-            matrices: &self.matrices,
-            bound: &[],
-        }
-    }
-
     /// Statements of an instruction or compound, and the number of its `let`s.
     pub fn statements(&self, t: &Tree, whole: &Node, operands: &[Operand]) -> Result<(Vec<Stmt>, usize), FileError> {
         let node = t.get("semantics").unwrap_or(whole);

@@ -14,27 +14,13 @@
 //! The first variant stands for all of them in selection; which one is meant
 //! is settled when registers and slots are.
 
-use crate::build::{Builder, nodes, text};
+use crate::builder::{Builder, Clusters, nodes, text};
 use crate::error::{FileError, Place, did_you_mean};
 use crate::model::*;
 use crate::sem::{Expr, Stmt};
 use crate::tree::{Node, Table as Tree};
 use ciphermill_ir::CmpOp;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The section `[clusters]`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Clusters {
-    /// Operand kind that means a register of the instruction's own cluster.
-    pub operand: String,
-    /// Register file of each cluster, the first being cluster 1.
-    pub files: Vec<FileId>,
-    /// By unit family: operands that may come from another cluster.
-    cross: BTreeMap<String, Vec<String>>,
-    cross_paths: Vec<UnitId>,
-    data: Option<String>,
-    data_paths: Vec<UnitId>,
-}
 
 /// Read the section; `None` when the machine has none.
 pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {

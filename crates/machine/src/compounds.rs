@@ -8,9 +8,10 @@
 //! means ([`crate::prove`]) whenever the machine is loaded: a wrong compound
 //! in somebody's machine file is an error with a counterexample.
 
-use crate::build::{Builder, nodes};
+use crate::builder::{Builder, nodes};
 use crate::error::{FileError, did_you_mean, list, near_instruction};
-use crate::eval::{Env, eval};
+use crate::eval::eval;
+use crate::imm::{Imms, sample_imm};
 use crate::model::*;
 use crate::operands;
 use crate::parse;
@@ -19,6 +20,8 @@ use crate::random::Random;
 use crate::sem::Expr;
 use crate::tree::{Node, Table as Tree};
 use std::collections::BTreeMap;
+
+pub use crate::imm::part_imm;
 
 /// Trials of each compound whenever a machine is loaded.
 const TRIALS: usize = 16;
@@ -177,22 +180,6 @@ fn arg(
     }
 }
 
-/// Immediates of a compound by operand, for evaluating a part's.
-struct Imms<F>(F);
-
-impl<F: Fn(usize) -> Option<i64>> Env for Imms<F> {
-    fn imm(&self, index: usize) -> Option<i64> {
-        (self.0)(index)
-    }
-}
-
-/// The immediate a part's argument `expr` gives for the compound's immediates
-/// (`imm(i)` for operand `i`), as the part's operand `kind` wants it. None: an
-/// immediate is missing, or the value is out of the operand's range.
-pub fn part_imm(expr: &Expr, imm: impl Fn(usize) -> Option<i64>, kind: &OperandKind, word: u8) -> Option<i64> {
-    kind.imm_for(eval(expr, word, &Imms(imm))?, word)
-}
-
 fn imm_fits(compound: &Compound, expr: &Expr, kind: &OperandKind, word: u8) -> Result<(), String> {
     let mut random = Random::new(0x696d6d);
     for _ in 0..IMM_TRIALS {
@@ -207,17 +194,6 @@ fn imm_fits(compound: &Compound, expr: &Expr, kind: &OperandKind, word: u8) -> R
         }
     }
     Ok(())
-}
-
-pub(crate) fn sample_imm(kind: &OperandKind, random: &mut Random) -> i64 {
-    match kind {
-        OperandKind::Imm { values: Some(values), .. } => values[random.bits() as usize % values.len().max(1)],
-        OperandKind::Imm { min, max, step, .. } => {
-            let v = random.between(*min, *max);
-            (v as i128 - (v as i128 - *min as i128) % (*step).max(1) as i128) as i64
-        }
-        OperandKind::Reg { .. } | OperandKind::Label => 0,
-    }
 }
 
 /// The rules on who writes and reads what when.

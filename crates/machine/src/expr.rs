@@ -6,7 +6,7 @@
 use crate::fold;
 use crate::lex::{SemError, Token};
 use crate::model::{OperandKind, RuleVar};
-use crate::parse::{Parser, Vars};
+use crate::parser::{Parser, Vars};
 use crate::sem::Expr;
 use ciphermill_ir::{BinOp, CmpOp};
 use std::ops::Range;

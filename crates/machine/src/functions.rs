@@ -8,7 +8,7 @@
 use crate::error::{did_you_mean, list};
 use crate::fold;
 use crate::lex::SemError;
-use crate::parse::Scope;
+use crate::parser::Scope;
 use crate::sem::Expr;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use std::ops::Range;

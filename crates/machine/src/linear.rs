@@ -7,7 +7,7 @@ use crate::error::{did_you_mean, list};
 use crate::fold;
 use crate::gf2::{BitMatrix, degree, is_field};
 use crate::lex::{SemError, Token};
-use crate::parse::Parser;
+use crate::parser::Parser;
 use crate::sem::Expr;
 use std::ops::Range;
 

@@ -11,12 +11,13 @@
 
 use crate::error::{FileError, NamedText, Place, did_you_mean, list, nearest};
 use crate::keys;
+use crate::merged::Merged;
 use crate::model::Machine;
 use crate::shape::{Key, Kind, check, join};
 use crate::sources::{self, Sources};
 use crate::tree::{self, Entry, Node, Table, Value};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -37,24 +38,6 @@ pub struct Request<'a> {
     /// Dotted path and value: changes to the file for this run.
     pub settings: Vec<(String, String)>,
     pub rules: NamedText,
-}
-
-/// Everything the builder needs, merged.
-pub(crate) struct Merged {
-    pub tree: Node,
-    pub sources: Sources,
-    /// Extensions in effect, in order.
-    pub extensions: Vec<String>,
-    /// Instruction to the extensions that brought it.
-    pub brought: BTreeMap<String, Vec<String>>,
-    /// Instructions left out on purpose, and where that is said: compounds that need them go too.
-    pub removed: BTreeMap<String, Place>,
-    /// The same for units.
-    pub removed_units: BTreeMap<String, Place>,
-    /// The first name that nothing refers to. Told last: a name that is missing elsewhere says more.
-    pub unused: Option<FileError>,
-    /// Files and settings from the first to the last that can state something.
-    pub layers: Vec<Arc<NamedText>>,
 }
 
 /// Load a machine.

@@ -7,18 +7,8 @@ use crate::sem::Stmt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A physical register of any register file: an index into [`Machine::regs`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Reg(pub u16);
-
-/// An instruction: an index into [`Machine::instrs`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct InstrId(pub u16);
-
-/// A register file: an index into [`Machine::files`].
-pub type FileId = usize;
-/// A functional-unit class: an index into [`Machine::units`].
-pub type UnitId = usize;
+pub use crate::cache::{Cache, Replacement, WritePolicy};
+pub use crate::ids::{FileId, InstrId, Reg, UnitId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endian {
@@ -388,34 +378,6 @@ impl Banks {
     pub fn block(&self, addr: u32) -> u32 {
         addr / self.block_bytes % self.blocks
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct Cache {
-    pub bytes: u32,
-    pub ways: u32,
-    pub line_bytes: u32,
-    pub replacement: Replacement,
-    pub write: WritePolicy,
-    /// Cycles the pipeline stands still for one line fill.
-    pub miss_cycles: u32,
-    /// Cycles for writing a dirty line back.
-    pub writeback_cycles: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Replacement {
-    Lru,
-    /// Pseudo-random by a fixed generator, so that runs repeat.
-    Random,
-    Fifo,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WritePolicy {
-    /// Every store goes to memory; a store miss allocates no line.
-    Through,
-    Back,
 }
 
 /// Choices of the code generator that a machine's compilers make differently.

@@ -8,7 +8,7 @@
 //! stands for is an expression, and is put into those of the instruction as one
 //! when they are read ([`values`]). No later stage knows of modes.
 
-use crate::build::Builder;
+use crate::builder::Builder;
 use crate::error::{FileError, Place, did_you_mean, list};
 use crate::model::Operand;
 use crate::parse;

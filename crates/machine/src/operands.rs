@@ -1,6 +1,6 @@
 //! Operands: their kinds, whether they are read or written, how they print.
 
-use crate::build::{Builder, good_name, int};
+use crate::builder::{Builder, good_name, int};
 use crate::error::{FileError, did_you_mean, list};
 use crate::kind::for_each_expr;
 use crate::model::{Operand, OperandKind, Reg};

@@ -7,8 +7,8 @@
 //! instructions rarely survives a handful of random words, and the tests of
 //! the machines that come with the project use thousands.
 
-use crate::compounds::{part_imm, sample_imm};
 use crate::eval::{Memory, Outcome, Value, execute};
+use crate::imm::{part_imm, sample_imm};
 use crate::model::*;
 use crate::random::Random;
 use crate::sem::{Dest, Expr, Stmt};

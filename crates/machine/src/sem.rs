@@ -8,6 +8,7 @@
 //! otherwise. A comparison gives 0 or 1.
 
 use crate::gf2::BitMatrix;
+use crate::ids::Reg;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub enum Expr {
     /// An immediate operand's value (already signed or scaled as declared).
     Imm(OperandIndex),
     /// The value of a register named in the semantics itself (flags, `y`).
-    Fixed(crate::Reg),
+    Fixed(Reg),
     /// A temporary bound by an earlier [`Stmt::Let`].
     Temp(TempIndex),
     Const(u64),
@@ -50,7 +51,7 @@ pub enum Expr {
     Linear { matrix: Arc<BitMatrix>, a: Box<Expr> },
     /// `matvec(r, a)`: bit i is the parity of register `first + i` and `a`;
     /// there are as many `rows` as a word has bits.
-    MatVec { first: crate::Reg, rows: u8, a: Box<Expr> },
+    MatVec { first: Reg, rows: u8, a: Box<Expr> },
     /// The four condition bits of `a - b` in `bits` (32 or 64; the word by default): bit 3 N, bit 2 Z,
     /// bit 1 V, bit 0 C (C set when a borrow occurred: `a < b` unsigned).
     FlagsSub { bits: u8, a: Box<Expr>, b: Box<Expr> },
@@ -66,7 +67,7 @@ pub enum Expr {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Dest {
     Operand(OperandIndex),
-    Fixed(crate::Reg),
+    Fixed(Reg),
 }
 
 /// Statements read all registers before any is written, whatever their order:

@@ -1,6 +1,6 @@
 //! Issue, branches, memory and assembler syntax: the small sections.
 
-use crate::build::{int, nodes, text};
+use crate::builder::{int, nodes, text};
 use crate::error::FileError;
 use crate::model::*;
 use crate::tree::{Node, Table as Tree};

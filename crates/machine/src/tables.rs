@@ -5,7 +5,7 @@
 //! is written as rows of field constants, or of bit masks. Whatever the way,
 //! what comes out is checked to be complete.
 
-use crate::build::{Builder, good_name, int, nodes, text};
+use crate::builder::{Builder, good_name, int, nodes, text};
 use crate::error::{FileError, did_you_mean};
 use crate::eval::{Env, eval};
 use crate::fold::mask;

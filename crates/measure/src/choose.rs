@@ -8,10 +8,11 @@
 //! be small, [`crate::smallest`] chooses instead; on a machine that finds its own schedule
 //! [`crate::fastest`] does, from other forms.
 
-use crate::MeasureError;
+use crate::chosen::{Chosen, Tried, least, together};
 use crate::context;
+use crate::error::MeasureError;
 use crate::fastest::{self, Way};
-use crate::hints::{self, Wrong};
+use crate::hints;
 use crate::interface::{Interface, Kind};
 use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
 use crate::plan::{self, Work};
@@ -22,39 +23,19 @@ use crate::steady::{Trial, Wanted};
 use crate::trips::seen;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
-use ciphermill_program::{PipelinedLoop, Program};
+use ciphermill_program::PipelinedLoop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::Builder;
 
 /// Blocks that are tried together when the user does not say how many.
 const JAMS: [u32; 2] = [1, 2];
 /// Forms that take so many times as long as another where neither was searched for long may be
 /// the better one in the end.
 const CLOSE: f64 = 1.5;
-/// Bytes of stack for a thread in which a form is made: as much as a process begins with.
-const STACK: usize = 8 << 20;
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
 const PLAIN: FormOf = FormOf { unrolled: false, jam: 1, throughput: false };
-
-/// The program to be measured and its form.
-pub struct Chosen {
-    pub program: Program,
-    /// Blocks carried through the loop over blocks together.
-    pub jam: u32,
-    /// Turns of the loop over rounds that stand in one turn of the loop over
-    /// blocks; 1 when it is a loop of its own.
-    pub unroll: u32,
-    pub form: FormOf,
-    /// Where the context is to stand in memory; see [`Interface::at`].
-    pub context_at: Option<(u32, u32)>,
-    /// What the module states of alignment and is not so.
-    pub misaligned: Option<Wrong>,
-    /// The search for this form, or for another that was tried, came to the end of its budget.
-    pub cut: bool,
-}
 
 /// Choose and compile.
 ///
@@ -191,9 +172,6 @@ pub fn choose(
     best.ok_or_else(|| MeasureError::internal("no form of the code was tried"))
 }
 
-/// Steady-state cycles of a form, or what they are expected to become, and the form.
-pub(crate) type Tried = (f64, Chosen);
-
 /// Cycles a block that are expected of a form with all effort, which was made hastily: shorter by
 /// half the way to the bound of the driver's longest loop, and by less where several blocks make
 /// that longer.
@@ -202,34 +180,6 @@ fn expected(cycles: f64, form: &Chosen, driver: &str) -> f64 {
     let driver = form.program.export(driver);
     let longest = form.program.loops.iter().filter(|l| Some(l.func) == driver).max_by_key(|l| l.ii);
     longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * form.jam * l.ii)))
-}
-
-/// The form with the fewest cycles, the first of those that are equal.
-pub(crate) fn least(tried: impl IntoIterator<Item = Tried>) -> Option<Tried> {
-    tried.into_iter().reduce(|best, next| if next.0 < best.0 { next } else { best })
-}
-
-/// Try forms at the same time. The threads are made for it: those of a pool would not be
-/// there in a process that is forked from this one.
-pub(crate) fn together<F: Copy + Send>(
-    forms: &[F],
-    effort: Effort,
-    attempt: impl Fn(F, Effort) -> Result<Tried, MeasureError> + Sync,
-) -> Result<Vec<Tried>, MeasureError> {
-    let Some((last, before)) = forms.split_last() else { return Ok(Vec::new()) };
-    let attempt = &attempt;
-    std::thread::scope(|scope| {
-        let start = |form: F| Builder::new().stack_size(STACK).spawn_scoped(scope, move || attempt(form, effort));
-        let threads: Vec<_> = before.iter().map(|&form| (form, start(form))).collect();
-        let own = attempt(*last, effort);
-        let others = threads.into_iter().map(|(form, thread)| match thread.map(|t| t.join()) {
-            Ok(Ok(tried)) => tried,
-            Ok(Err(_)) => Err(MeasureError::internal("a form of the code could not be tried to its end")),
-            // No more threads are to be had.
-            Err(_) => attempt(form, effort),
-        });
-        others.chain([own]).collect()
-    })
 }
 
 fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {

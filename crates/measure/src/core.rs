@@ -9,6 +9,7 @@
 use crate::bottleneck::{Bottleneck, share};
 use crate::measurement::{Breakdown, Metrics};
 use crate::resource::{Class, Limit, Resource, Share};
+use crate::slope::Slope;
 use ciphermill_machine::core::Core;
 use ciphermill_ooo::{Cause, Counts};
 use ciphermill_sim::Stats;
@@ -84,24 +85,6 @@ pub fn breakdown(counts: &Counts) -> Breakdown {
         cross: 0,
         frontend: of(Cause::Frontend),
         full: of(Cause::Window) + of(Cause::ReadPorts),
-    }
-}
-
-/// Counts per block as a slope between two runs.
-pub struct Slope<'a> {
-    pub from: &'a Counts,
-    pub to: &'a Counts,
-    pub blocks: f64,
-}
-
-impl Slope<'_> {
-    fn of(&self, name: &str) -> f64 {
-        (self.to.get(name) as f64 - self.from.get(name) as f64) / self.blocks
-    }
-
-    fn work(&self) -> Vec<(u32, f64)> {
-        let before = |mask: u32| self.from.work.iter().find(|w| w.0 == mask).map_or(0, |w| w.1);
-        self.to.work.iter().map(|&(mask, work)| (mask, (work as f64 - before(mask) as f64) / self.blocks)).collect()
     }
 }
 

@@ -4,13 +4,13 @@
 //! often its blocks run is counted on the interpreter of the intermediate
 //! representation.
 
-use crate::MeasureError;
-use crate::interface::open;
-use crate::measure::{message, work};
+use crate::error::MeasureError;
 use crate::pipeline::{self, How};
 use crate::plan::Plan;
+use crate::probe::open;
 use crate::request::Request;
 use crate::trips::edges;
+use crate::work::{message, work};
 use ciphermill_codegen::tables::Tables;
 use ciphermill_discover::{Candidate, Counts, Limits};
 use serde::Serialize;

@@ -17,10 +17,10 @@
 //! differ in, the counters and addresses of loops, is little of it, and register
 //! allocation takes a time that grows faster than the code.
 
-use crate::MeasureError;
 use crate::backends::Simulated;
-use crate::choose::{Chosen, Tried, least, together};
+use crate::chosen::{Chosen, Tried, least, together};
 use crate::compare::{judge, stopped};
+use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::pipeline::{Effort, Lean};
 use crate::plan::{Plan, Work, backstop};

@@ -1,8 +1,9 @@
 //! The calls of this crate with JSON text for requests and answers.
 
 use crate::error::MeasureError;
-use crate::interface::{Kind, open};
+use crate::interface::Kind;
 use crate::pipeline;
+use crate::probe::open;
 use crate::request::{Direction, MachineRequest, TextFile};
 use crate::vectors::{self, Selection};
 use serde::de::DeserializeOwned;

@@ -12,16 +12,16 @@
 //! measured message needed has run with masks.
 
 use crate::backends::Simulated;
-use crate::choose::Chosen;
+use crate::chosen::Chosen;
 use crate::compare;
 use crate::error::MeasureError;
 use crate::inputs;
 use crate::interface::{Interface, Kind as Cipher};
-use crate::measure;
 use crate::measurement::Leaks;
 use crate::plan::{Call, Plan, Work};
 use crate::request::{Direction, Request};
 use crate::target::Target;
+use crate::work;
 use ciphermill_audit::Finding;
 use ciphermill_audit::code::Followed;
 use ciphermill_audit::lines::Lines;
@@ -66,10 +66,10 @@ pub struct Audit {
 /// # Errors
 /// As [`crate::measure`]; and for a cipher whose calls take too long to follow.
 pub fn audit(wasm: &[u8], debug: &[u8], request: &Request) -> Result<Audit, MeasureError> {
-    let (module, interface, _) = crate::interface::open(wasm)?;
-    let work = measure::work(&interface, request)?;
-    let (unit, bytes) = measure::message(&interface, request, work)?;
-    let chosen = measure::chosen(wasm, request)?;
+    let (module, interface, _) = crate::probe::open(wasm)?;
+    let work = work::work(&interface, request)?;
+    let (unit, bytes) = work::message(&interface, request, work)?;
+    let chosen = work::chosen(wasm, request)?;
     let lengths = lengths(&interface, work, unit, chosen.jam, bytes);
     let follow = Follow { wasm, chosen: &chosen, interface: &interface, work, limit: LONGEST, judged: true };
     let mut followed = Followed::default();
@@ -86,7 +86,7 @@ pub fn audit(wasm: &[u8], debug: &[u8], request: &Request) -> Result<Audit, Meas
     Ok(Audit {
         machine: program.machine.name.clone(),
         direction: work.direction.name(),
-        blocks: if work.blocks == crate::Blocks::Single { "single" } else { "multi" },
+        blocks: if work.blocks == crate::request::Blocks::Single { "single" } else { "multi" },
         key_bits: request.key_bits,
         bytes: lengths,
         clean: findings.is_empty(),
@@ -220,7 +220,7 @@ mod tests {
             context_at: None,
             exports: Default::default(),
         };
-        let work = |direction| Work { direction, blocks: crate::Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
+        let work = |direction| Work { direction, blocks: crate::request::Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
         let block = lengths(&interface(Cipher::Block), work(Direction::Encrypt), 16, 2, 4096);
         assert_eq!(block, [16, 32, 48, 32, 80, 4096]);
         let stream = lengths(&interface(Cipher::Stream), work(Direction::Keystream), 16, 1, 100);

@@ -7,7 +7,7 @@
 //! 1. [`pipeline`]: the module is loaded, the machine built from its texts, the
 //!    module optimised and compiled for it, in the form [`choose`] finds best
 //!    with the trip counts of [`trips`].
-//! 2. [`interface`] asks the module for its sizes, [`plan`] lays out buffers and
+//! 2. [`probe`] asks the module for its sizes ([`interface`]), [`plan`] lays out buffers and
 //!    says what to call, with the bytes of [`inputs`].
 //! 3. [`compare`] carries the plan out twice, on the simulated machine and on
 //!    the reference interpreter ([`target`], [`backends`]), and compares every
@@ -28,11 +28,13 @@ mod backends;
 mod bottleneck;
 mod bounds;
 mod choose;
+mod chosen;
 mod class;
 mod compare;
 mod context;
 mod core;
 mod crash;
+mod crypt;
 mod discover;
 mod error;
 mod explain;
@@ -49,12 +51,15 @@ mod measurement;
 mod pipeline;
 mod pipelining;
 mod plan;
+mod probe;
 mod request;
 mod resource;
 mod rounds;
+mod seen;
 mod shared;
 mod sheet;
 mod sizes;
+mod slope;
 mod smallest;
 mod sparse;
 mod speed;
@@ -64,7 +69,9 @@ mod target;
 mod trips;
 mod vectors;
 mod view;
+mod work;
 
+pub use crypt::{crypt, keystream};
 pub use error::{MeasureError, Place, Placed};
 pub use explain::{Explanation, explain};
 pub use leaks::{Audit, audit};
@@ -75,25 +82,3 @@ pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Tr
 pub use sheet::{SheetRequest, Turn, sheet};
 pub use speed::{Speed, speed};
 pub use view::Stages;
-
-/// Encrypt or decrypt whole blocks on the reference interpreter.
-///
-/// # Errors
-/// When the module is no block cipher, or `data` no whole number of blocks.
-pub fn crypt(wasm: &[u8], key: &[u8], data: &[u8], decrypt: bool, limit: Option<u64>) -> Result<Vec<u8>, MeasureError> {
-    let (_, module, mut target) = interface::open(wasm)?;
-    if !data.len().is_multiple_of(module.block_bytes as usize) {
-        let (have, block) = (data.len(), module.block_bytes);
-        return Err(MeasureError::input(format!("{have} bytes of data; it must be whole blocks of {block} bytes")));
-    }
-    vectors::apply_block(&module, decrypt, key, data, &mut target, limit)
-}
-
-/// The first `length` bytes of a stream, made by the reference interpreter.
-///
-/// # Errors
-/// When the module is no stream cipher.
-pub fn keystream(wasm: &[u8], key: &[u8], iv: &[u8], length: usize, limit: Option<u64>) -> Result<Vec<u8>, MeasureError> {
-    let (_, module, mut target) = interface::open(wasm)?;
-    vectors::apply_stream(&module, key, iv, &vec![0; length], &mut target, limit)
-}

@@ -2,24 +2,27 @@
 
 use crate::bottleneck::{self, share};
 use crate::bounds;
-use crate::choose::{Chosen, choose};
+use crate::choose::choose;
+use crate::chosen::Chosen;
 use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
 use crate::hints;
-use crate::interface::{Interface, Kind, open};
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
 use crate::pipeline;
 use crate::pipelining;
 use crate::plan::{self, Plan, Work};
+use crate::probe::open;
 use crate::request::{Blocks, Direction, FormOf, Goal, Request};
 use crate::resource;
 use crate::rounds;
 use crate::sizes;
+use crate::slope::Slope;
 use crate::stated;
 use crate::steady::{self, Wanted};
 use crate::view;
+use crate::work::{chosen, message, work};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
 use ciphermill_ooo::Sampling;
@@ -110,7 +113,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let limit = match (&machine.core, &whole.core) {
         (Some(core), Some(counts)) => {
             let none = ciphermill_ooo::Counts::default();
-            let all = core::resource(core, &core::Slope { from: &none, to: counts, blocks: 1.0 });
+            let all = core::resource(core, &Slope { from: &none, to: counts, blocks: 1.0 });
             core::bottleneck(counts, whole, &all)
         }
         _ => {
@@ -200,52 +203,6 @@ const SAMPLING: Sampling = Sampling { period: 500_000, warm: 2_000, window: 32_0
 
 fn sampling(machine: &Machine, request: &Request, bytes: u32) -> Option<Sampling> {
     (machine.core.is_some() && bytes > SAMPLE_FROM && !request.whole).then_some(SAMPLING)
-}
-
-/// What is asked for, checked against what the module is and exports.
-pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
-    let stream = module.kind == Kind::Stream;
-    let wrong = |what: &str| {
-        let direction = request.direction.name();
-        Err(MeasureError::input(format!("--direction {direction}: {} is {what}", request.cipher)))
-    };
-    match request.direction {
-        Direction::Encrypt | Direction::Decrypt if stream => return wrong("a stream cipher; use keystream"),
-        Direction::Keystream if !stream => return wrong("a block cipher; use encrypt or decrypt"),
-        Direction::Keystream if request.blocks == Blocks::Single => {
-            return Err(MeasureError::input(
-                "--blocks single: a stream cipher has no feedback mode; leave --blocks out",
-            ));
-        }
-        Direction::Keysetup if request.blocks == Blocks::Single => {
-            return Err(MeasureError::input(
-                "--blocks single: a key set-up has no blocks that could depend on each other; leave --blocks out",
-            ));
-        }
-        _ => {}
-    }
-    stated::manifest(module, request)?;
-    module.require(&plan::needed(request.direction, request.blocks))?;
-    Ok(Work {
-        direction: request.direction,
-        blocks: request.blocks,
-        key_bytes: request.key_bits / 8,
-        iv_bytes: request.iv_bytes,
-        limit: request.limit,
-    })
-}
-
-/// Bytes of what is counted (a block, or a key), and of the message.
-pub(crate) fn message(module: &Interface, request: &Request, work: Work) -> Result<(u32, u32), MeasureError> {
-    let unit = if work.direction == Direction::Keysetup { work.key_bytes } else { module.block_bytes };
-    let bytes = match (work.direction, request.bytes) {
-        (Direction::Keysetup, None) => unit,
-        (Direction::Keysetup, Some(_)) => {
-            return Err(MeasureError::input("--bytes: a key set-up has no message; leave --bytes out"));
-        }
-        _ => plan::length(unit, request.bytes, module.kind == Kind::Stream)?,
-    };
-    Ok((unit, bytes))
 }
 
 /// A slope of cycles between two messages can be below the same slope of a
@@ -393,12 +350,4 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProbl
 /// As [`measure`].
 pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<Recorded>, MeasureError> {
     Ok(chosen(wasm, request)?.program.records)
-}
-
-pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
-    let (module, interface, _) = open(wasm)?;
-    let machine = Arc::new(pipeline::machine(&request.machine)?);
-    let work = work(&interface, request)?;
-    let (unit, _) = message(&interface, request, work)?;
-    choose(wasm, &module, &interface, &machine, request, work, unit)
 }

@@ -6,7 +6,7 @@ use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
-use crate::trips::Seen;
+use crate::seen::Seen;
 use ciphermill_codegen::Search;
 use ciphermill_opt::Unroll;
 use ciphermill_program::Program;
@@ -24,7 +24,7 @@ pub fn load(wasm: &[u8]) -> Result<Module, MeasureError> {
 
 /// Build a machine from its texts.
 pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
-    let named = |files: &[crate::TextFile], name: &str| {
+    let named = |files: &[crate::request::TextFile], name: &str| {
         files.iter().find(|f| stem(&f.path) == name).map(|f| NamedText::new(&f.path, &f.text))
     };
     let rules = named(&request.library, RULES)

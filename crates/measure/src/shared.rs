@@ -9,7 +9,7 @@
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
 use crate::sparse::Sparse;
-use crate::trips::Seen;
+use crate::seen::Seen;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -14,8 +14,8 @@
 //! tables that the compiler itself makes: copies in other blocks of memory or in another
 //! order of bytes. The cipher's own tables are the same in every way.
 
-use crate::MeasureError;
-use crate::choose::Chosen;
+use crate::chosen::Chosen;
+use crate::error::MeasureError;
 use crate::pipeline::Lean;
 use crate::sizes;
 use ciphermill_machine::Machine;

@@ -19,11 +19,11 @@
 //! that takes as long as the one before it.
 
 use crate::compare::{Outcome, side_by_side};
-use crate::core;
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind};
 use crate::plan::{Plan, Work};
 use crate::request::Direction;
+use crate::slope::Slope;
 use ciphermill_machine::Machine;
 use ciphermill_program::Program;
 use ciphermill_sim::Stats;
@@ -73,9 +73,9 @@ impl Steady {
     }
 
     /// The counts of a core that schedules at run time.
-    pub fn counts(&self) -> Option<core::Slope<'_>> {
+    pub fn counts(&self) -> Option<Slope<'_>> {
         let (from, to) = (self.from.core.as_ref()?, self.to.core.as_ref()?);
-        Some(core::Slope { from, to, blocks: self.blocks })
+        Some(Slope { from, to, blocks: self.blocks })
     }
 }
 

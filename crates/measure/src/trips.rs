@@ -6,22 +6,14 @@
 //! turns on average, a whole number. That is a guess which the optimiser makes
 //! no use of without a test in the code.
 
-use crate::MeasureError;
+use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{Call, Plan, Work};
+use crate::seen::Seen;
 use ciphermill_interp::{Edges, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-
-/// What a run shows of loops and conditions.
-#[derive(Debug, Default)]
-pub struct Seen {
-    pub trips: Vec<LoopTrips>,
-    pub steady: Vec<Steady>,
-    /// Conditions that were not.
-    pub varied: Vec<u32>,
-}
 
 /// Operations that a run may take. One that takes more is too slow to be worth the
 /// time, and its loops are left as they are.
@@ -165,7 +157,7 @@ fn turns(edges: &Edges, site: &LoopSite, inside: &HashSet<Block>) -> Option<u32>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interface::open;
+    use crate::probe::open;
     use crate::request::{Blocks, Direction};
 
     #[test]

@@ -30,7 +30,8 @@
 //! all lookups end up in one form, and only in address operands, where a
 //! scaled addressing mode could take the shift.
 
-use crate::{IndexForm, Options, edit};
+use crate::edit;
+use crate::options::{IndexForm, Options};
 use ciphermill_ir::bits;
 use ciphermill_ir::{BinOp, Block, Cfg, Dominators, Func, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Type, Value};
 use cranelift_entity::SecondaryMap;

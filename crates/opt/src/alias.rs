@@ -15,8 +15,8 @@
 //! buffers that an exported function is given, see [`crate::bases`]; it counts
 //! after [`Aliases::enter`] has been told which function is looked at.
 
-use crate::Options;
 use crate::bases::{Bases, Promises};
+use crate::options::Options;
 use ciphermill_ir::bits;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, Space, Value};
 

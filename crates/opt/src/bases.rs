@@ -23,8 +23,8 @@
 //! calls may be given anything, so there it does not count; inlining has made
 //! that rare by the time it matters.
 
-use crate::Options;
-use crate::dce::reachable_functions;
+use crate::options::Options;
+use crate::reachable::reachable_functions;
 use ciphermill_ir::{BinOp, Cfg, Func, FuncId, InstData, Module, Op, Value};
 use cranelift_entity::SecondaryMap;
 

@@ -9,8 +9,10 @@
 //! reach keep their number and signature but their body becomes a trap.
 
 use crate::alias::{self, Aliases};
-use crate::{Options, edit};
-use ciphermill_ir::{Cfg, Func, FuncId, Inst, Module, Op, Value, ValueDef};
+use crate::edit;
+use crate::options::Options;
+use crate::reachable::reachable_functions;
+use ciphermill_ir::{Cfg, Func, Inst, Module, Op, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
@@ -90,28 +92,6 @@ fn must_stay(aliases: &Aliases, func: &Func, inst: Inst, strict: bool) -> bool {
         Op::Bin(op) if op.may_trap() => alias::division_may_trap(func, op, data.args[1]),
         op => op.has_effect(),
     }
-}
-
-/// The functions that can run at all.
-pub(crate) fn reachable_functions(module: &Module) -> SecondaryMap<FuncId, bool> {
-    let mut reached: SecondaryMap<FuncId, bool> = SecondaryMap::new();
-    let mut work: Vec<FuncId> = module.exports.iter().map(|&(_, f)| f).collect();
-    work.extend(module.start);
-    work.extend(module.system.func_refs.iter().map(|r| r.func));
-    while let Some(id) = work.pop() {
-        if std::mem::replace(&mut reached[id], true) {
-            continue;
-        }
-        let func = &module.funcs[id];
-        for &block in &func.layout {
-            for &inst in &func.blocks[block].insts {
-                if let Op::Call(callee) = func.insts[inst].op {
-                    work.push(callee);
-                }
-            }
-        }
-    }
-    reached
 }
 
 /// Empty the bodies of functions that cannot run.

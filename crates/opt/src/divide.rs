@@ -5,7 +5,7 @@
 //! so what a division costs is what they cost on the machine. Divisions by
 //! powers of two have been folded away before.
 
-use crate::OptError;
+use crate::error::OptError;
 use ciphermill_ir::{BinOp, FuncId, Module, Op, Signature, Type};
 
 /// Turn every 32-bit division and remainder into a call.

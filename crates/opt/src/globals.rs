@@ -19,7 +19,8 @@
 //! inlined, into plain arithmetic.
 
 use crate::alias::Aliases;
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{Block, Cfg, Func, FuncId, GlobalId, Inst, Module, Op, Terminator, Value};
 use cranelift_entity::SecondaryMap;
 

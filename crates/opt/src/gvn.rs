@@ -13,7 +13,8 @@
 //! on hashing.
 
 use crate::alias::Aliases;
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{Block, Cfg, Dominators, Func, Inst, Module, Op, Type, Value};
 use smallvec::SmallVec;
 use std::collections::HashMap;

@@ -12,8 +12,9 @@
 //! a jump to the second half, whose parameters are the call's results. Traps
 //! stay traps. The copies keep the callee's source locations.
 
-use crate::dce::reachable_functions;
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
+use crate::reachable::reachable_functions;
 use ciphermill_ir::{Block, Func, FuncId, Inst, Module, Op, Target, Terminator, Value};
 use cranelift_entity::SecondaryMap;
 

@@ -23,7 +23,8 @@
 //! register in a loop that unrolling has made short of them.
 
 use crate::alias::{Aliases, Place};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{
     BinOp, Block, Cfg, Dominators, Func, Inst, Loops, Module, Op, Space, Target, Terminator, Value, ValueDef,

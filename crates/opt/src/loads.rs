@@ -17,7 +17,8 @@
 //! same, since `(x + 4) + 0` and `x + 4` differ where the sum wraps.
 
 use crate::alias::{Aliases, Place, split};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{BinOp, Block, Cfg, Func, Inst, MemAccess, Module, Op, Space, UnOp, Value, ops};
 use cranelift_entity::SecondaryMap;
 

@@ -7,7 +7,8 @@
 //! or to pipeline.
 
 use crate::bases::{Bases, Promises};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{CmpOp, Func, Inst, Module, Op, Terminator, Value};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {

@@ -15,9 +15,10 @@
 //! sees, unless a trap shows it: not under strict traps.
 
 use crate::alias::{Aliases, Place, split};
+use crate::edit;
+use crate::options::Options;
 use crate::unroll::for_each_chosen;
 use crate::unroll::graph::Graph;
-use crate::{Options, edit};
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{Block, Func, Inst, Module, Op, Space, Target, Terminator, Type, Value};
 

@@ -7,7 +7,8 @@
 //! the bytes are looked up from the last segment back.
 
 use crate::alias::{Aliases, split};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{Func, Inst, Module, Op, ops};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {

@@ -15,7 +15,8 @@
 //! block, an edge or a parameter, or shortens a path, so that ends; stepping
 //! over never follows a block into itself.
 
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::cfg::Edge;
 use ciphermill_ir::{Block, Cfg, Func, Module, Op, Target, Terminator, Value};
 use cranelift_entity::SecondaryMap;

@@ -1,6 +1,7 @@
 //! Code addresses: where each function, block and bundle stands.
 
-use crate::{Inst, Operand, Program};
+use crate::code::{Block, Inst, Operand};
+use crate::program::Program;
 use ciphermill_machine::Machine;
 
 /// Address of the first function's first instruction.
@@ -46,7 +47,7 @@ impl Layout {
         let machine = &program.machine;
         let mut sizes: Vec<Vec<Vec<u32>>> = Vec::with_capacity(program.funcs.len());
         for func in &program.funcs {
-            let block = |b: &crate::Block| b.bundles.iter().map(|b| b.insts.iter().map(|i| shortest(machine, i)).sum()).collect();
+            let block = |b: &Block| b.bundles.iter().map(|b| b.insts.iter().map(|i| shortest(machine, i)).sum()).collect();
             sizes.push(func.blocks.iter().map(block).collect());
         }
         loop {
@@ -118,5 +119,13 @@ impl Layout {
     /// Address of a function's entry.
     pub fn func(&self, f: u32) -> u32 {
         self.blocks[f as usize][0]
+    }
+}
+
+impl Program {
+    /// Bytes of all encoded instructions.
+    pub fn code_bytes(&self) -> u64 {
+        let layout = Layout::new(self);
+        layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum()
     }
 }

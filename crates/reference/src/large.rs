@@ -9,7 +9,7 @@
 //! Where pages cannot be given back (elsewhere than on Linux) the memory is the same and takes
 //! what it takes.
 
-use crate::{MAX_MEMORY_BYTES, Stop, stop};
+use crate::stop::{MAX_MEMORY_BYTES, Stop, stop};
 use wasmi::{Memory, MemoryType, Store, StoreLimits};
 
 /// Memories of fewer bytes are left to `wasmi`.

@@ -1,6 +1,6 @@
 //! A test bench: values from the plain interpreter, for any Verilog simulator.
 
-use crate::Refusal;
+use crate::options::Refusal;
 use crate::ports::{Port, Ports, Source};
 use ciphermill_machine::eval::{Memory, Outcome, Value, execute};
 use ciphermill_machine::{Instr, Machine, OperandKind, Reg};

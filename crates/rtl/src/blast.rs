@@ -4,8 +4,8 @@
 //! adders ripple, shifts by a variable are rows of multiplexers, a table is a
 //! tree of multiplexers over its entries.
 
-use crate::Refusal;
 use crate::aig::{FALSE, Graph, Lit, TRUE};
+use crate::options::Refusal;
 use crate::ports::{Port, Ports, Source};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};

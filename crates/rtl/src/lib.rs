@@ -19,19 +19,16 @@
 pub mod aig;
 pub mod bench;
 pub mod blast;
+mod options;
 pub mod parts;
 pub mod ports;
 pub mod value;
 pub mod verilog;
 
+pub use options::{Refusal, Tables};
+
 use ciphermill_machine::{Instr, Machine};
 use serde::Serialize;
-use thiserror::Error;
-
-/// Why there is no hardware for an instruction.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
 
 /// What an instruction becomes.
 #[derive(Clone, Debug, Serialize)]
@@ -52,16 +49,6 @@ pub struct Hardware {
     /// ([`aig::Graph::unit_gates`]).
     pub unit_gates: usize,
     pub test_bench: String,
-}
-
-/// How tables become hardware.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Tables {
-    /// A hand-written module where the table names one.
-    #[default]
-    Hand,
-    /// A case statement, always.
-    Case,
 }
 
 /// The hardware of an instruction.

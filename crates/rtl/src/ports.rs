@@ -4,7 +4,7 @@
 //! as its file; an immediate has as many bits as its range needs. What is read
 //! and written gets two ports: `x_in` and `x`.
 
-use crate::Refusal;
+use crate::options::Refusal;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind, Reg, for_each_expr};
 use serde::Serialize;

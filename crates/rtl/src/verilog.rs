@@ -6,10 +6,10 @@
 //! is widened or signed behind the reader's back. A division is refused: a
 //! combinational divider is not what anyone wants.
 
+use crate::options::{Refusal, Tables};
 use crate::parts::{self, Part};
 use crate::ports::{Ports, Source};
 use crate::value::Value;
-use crate::{Refusal, Tables};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};

@@ -9,7 +9,7 @@ use crate::engine::{Halt, RETURN_TO};
 use crate::memory::Fault;
 use crate::step::{NoWatch, Stepper, Watch};
 use crate::windows::POISON;
-use crate::{Core, Simulator, Stop};
+use crate::simulator::{Core, Simulator, Stop};
 use ciphermill_ir::ops::mask;
 use ciphermill_ir::TrapCode;
 use ciphermill_machine::Reg;

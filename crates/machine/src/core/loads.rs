@@ -7,7 +7,7 @@
 //! else is an error, unless the core's number was stated later than it.
 
 use super::Core;
-use crate::build::Builder;
+use crate::builder::Builder;
 use crate::error::FileError;
 use crate::model::{Instr, InstrKind};
 use crate::sem::{Dest, Expr, Stmt};

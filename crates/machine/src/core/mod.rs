@@ -9,7 +9,8 @@ pub mod keys;
 pub(crate) mod loads;
 pub mod read;
 
-use crate::model::{Cache, InstrId, Replacement, UnitId};
+use crate::cache::{Cache, Replacement};
+use crate::ids::{InstrId, UnitId};
 
 /// `[core]`.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! `[core]` of a file, checked, as a [`Core`].
 
 use super::*;
-use crate::build::{Builder, int, nodes, text};
+use crate::builder::{Builder, int, nodes, text};
 use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::WritePolicy;
 use crate::tree::{Node, Table as Tree};

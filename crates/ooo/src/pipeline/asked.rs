@@ -3,7 +3,7 @@
 //! While a run of code is worked out they are written down as [`Asked`]; what is kept of them
 //! is [`Short`]. When they are asked again, and what follows, is in [`super::memo`].
 
-use super::outside::{Answer, Older, Question};
+use super::question::{Answer, Older, Question};
 
 /// A question of a step, its cycle from the start of the run (of no meaning where the question
 /// has none), its answer. A load's answer is

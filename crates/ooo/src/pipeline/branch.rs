@@ -1,7 +1,7 @@
 //! Jumps: what was guessed, and what happens on the path that was wrong.
 
-use super::Pipeline;
-use super::outside::{Answer, Question};
+use super::question::{Answer, Question};
+use super::state::Pipeline;
 use crate::code::{Inst1, Jump, NONE};
 use crate::events::Cause;
 use crate::log::Row;

@@ -1,7 +1,7 @@
 //! Starting: operands, ports, loads and stores.
 
-use super::outside::{Data, Older, Question};
-use super::{Access, Pipeline, Value};
+use super::question::{Data, Older, Question};
+use super::state::{Access, Pipeline, Value};
 use crate::events::Cause;
 use crate::mem::Level;
 use crate::mem::stores::{Found, Seen, Store};

@@ -14,9 +14,8 @@
 //! memoization, ASPLOS 1998, did this for a simulator stepping by cycles.)
 
 use super::asked::{ALL, Asked, Short};
-use super::outside::{Answer, Older, Question};
-use super::tally::{Marks, Tally};
-use super::{Access, Pipeline};
+use super::marks::Marks;
+use super::question::{Answer, Older, Question};
 use crate::words::Writer;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -31,51 +30,51 @@ pub(super) struct Run {
 }
 
 /// A run that was worked out from a state.
-struct Step {
-    first: u32,
-    next: u32,
+pub(super) struct Step {
+    pub(super) first: u32,
+    pub(super) next: u32,
     /// Instructions, above one bit that says whether the last one's jump was taken.
-    count: u32,
+    pub(super) count: u32,
     /// The step from the same state that was worked out next, or `NO`.
-    other: u32,
+    pub(super) other: u32,
     /// Its questions in [`Memo::all`].
-    from: u32,
-    asked: u32,
-    to: u32,
-    instructions: u32,
-    cycles: u64,
-    times: u64,
+    pub(super) from: u32,
+    pub(super) asked: u32,
+    pub(super) to: u32,
+    pub(super) instructions: u32,
+    pub(super) cycles: u64,
+    pub(super) times: u64,
 }
 
 impl Step {
     #[inline(always)]
-    fn is(&self, run: Run) -> bool {
+    pub(super) fn is(&self, run: Run) -> bool {
         (self.first, self.next, self.count) == (run.first, run.next, run.key())
     }
 
     /// Its questions, of all that are kept.
     #[inline(always)]
-    fn asked<'a>(&self, all: &'a [Short]) -> &'a [Short] {
+    pub(super) fn asked<'a>(&self, all: &'a [Short]) -> &'a [Short] {
         &all[self.from as usize..][..self.asked as usize]
     }
 }
 
 impl Run {
     #[inline(always)]
-    fn key(self) -> u32 {
+    pub(super) fn key(self) -> u32 {
         self.count << 1 | u32::from(self.taken)
     }
 }
 
 /// A state; its words stand in [`Memo::words`].
-struct Node {
-    from: usize,
-    words: usize,
+pub(super) struct Node {
+    pub(super) from: usize,
+    pub(super) words: usize,
     /// A state with the same hash, or `NO`.
-    alike: u32,
+    pub(super) alike: u32,
 }
 
-const NO: u32 = u32::MAX;
+pub(super) const NO: u32 = u32::MAX;
 
 /// A hash of few numbers: nobody chooses them to be alike.
 #[derive(Default)]
@@ -102,51 +101,51 @@ impl Hasher for Mix {
 type Quick<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
 /// States and questions beyond which everything is forgotten, to bound memory.
-const MOST_NODES: usize = 1 << 15;
-const MOST_ASKED: usize = 1 << 23;
+pub(super) const MOST_NODES: usize = 1 << 15;
+pub(super) const MOST_ASKED: usize = 1 << 23;
 /// Runs after which it is seen whether remembering pays, and for which it is
 /// left out where it does not.
-const TRIAL: u32 = 1 << 13;
-const PAUSE: u32 = 1 << 16;
+pub(super) const TRIAL: u32 = 1 << 13;
+pub(super) const PAUSE: u32 = 1 << 16;
 
 /// Everything remembered.
 pub(super) struct Memo {
     /// It can be used on this core.
-    able: bool,
-    nodes: Vec<Node>,
-    words: Vec<u16>,
+    pub(super) able: bool,
+    pub(super) nodes: Vec<Node>,
+    pub(super) words: Vec<u16>,
     /// The first step from each state, or `NO`.
-    heads: Vec<u32>,
+    pub(super) heads: Vec<u32>,
     /// Numbers of nodes by a hash of their state.
     by_hash: Quick<u64, u32>,
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step>,
     /// What each step counts each time (apart: it is not looked at before the end).
-    counts: Vec<Marks>,
+    pub(super) counts: Vec<Marks>,
     /// The questions of all steps.
-    all: Vec<Short>,
-    writer: Writer,
+    pub(super) all: Vec<Short>,
+    pub(super) writer: Writer,
     /// What [`Memo::instead`] has found before.
     found: Quick<(u32, u32, Answer), u32>,
     /// The state the core is in; with `stale`, only said here, at cycle `now`.
-    node: Option<u32>,
-    stale: bool,
-    now: u64,
+    pub(super) node: Option<u32>,
+    pub(super) stale: bool,
+    pub(super) now: u64,
     /// Stores before that state.
-    stores: u64,
+    pub(super) stores: u64,
     /// Questions are being written down.
     pub(super) listens: bool,
-    asked: Vec<Asked>,
+    pub(super) asked: Vec<Asked>,
     /// Of them, those answered before the run was worked out, and those taken back.
-    answered: usize,
-    taken: usize,
+    pub(super) answered: usize,
+    pub(super) taken: usize,
     /// Counts when the run began.
-    before: Marks,
-    base: u64,
+    pub(super) before: Marks,
+    pub(super) base: u64,
     /// Runs, and those of them recalled, of this trial.
-    runs: u32,
-    recalled: u32,
+    pub(super) runs: u32,
+    pub(super) recalled: u32,
     /// Runs still left out.
-    pause: u32,
+    pub(super) pause: u32,
 }
 
 impl Memo {
@@ -220,7 +219,7 @@ impl Memo {
         self.steps.iter_mut().for_each(|s| s.times = 0);
     }
 
-    fn node_of(&mut self, words: &[u16]) -> u32 {
+    pub(super) fn node_of(&mut self, words: &[u16]) -> u32 {
         let hash = hash(words);
         let mut alike = self.by_hash.get(&hash).copied().unwrap_or(NO);
         let first = alike;
@@ -251,14 +250,14 @@ impl Memo {
 
     /// What has been answered already when a run is to be worked out: the questions of a step so
     /// far, and the last ones.
-    fn answers(&mut self, before: &[Short], last: impl IntoIterator<Item = Asked>) {
+    pub(super) fn answers(&mut self, before: &[Short], last: impl IntoIterator<Item = Asked>) {
         self.asked.clear();
         self.asked.extend(before.iter().flat_map(|a| a.long()).chain(last));
         self.answered = self.asked.len();
     }
 
     /// Keep the questions of a run; false where one cannot be kept.
-    fn shorten(&mut self) -> bool {
+    pub(super) fn shorten(&mut self) -> bool {
         let mut rest = &self.asked[..];
         while let [first, then @ ..] = rest {
             let both = then.first().and_then(|second| Short::of_both(first, second));
@@ -270,7 +269,7 @@ impl Memo {
     }
 
     /// A step from a state, behind those that are known.
-    fn add(&mut self, from: u32, step: Step, counts: Marks) {
+    pub(super) fn add(&mut self, from: u32, step: Step, counts: Marks) {
         let new = self.steps.len() as u32;
         match self.steps(from).last() {
             Some(last) => self.steps[last as usize].other = new,
@@ -282,7 +281,7 @@ impl Memo {
 
     /// Another step of the same run that has had the same answers so far and has this one now:
     /// to a load's question, or to the one that stands there.
-    fn instead(&mut self, all: &[Short], node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
+    pub(super) fn instead(&mut self, all: &[Short], node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
         let key = (of, at as u32 * 2 + u32::from(load), answer);
         if let Some(&known) = self.found.get(&key) {
             return Some(known);
@@ -320,202 +319,4 @@ fn hash(words: &[u16]) -> u64 {
     }
     add(chunks.remainder().iter().fold(0, |n, &w| n << 16 | u64::from(w)));
     h ^ h >> 32
-}
-
-impl Pipeline {
-    /// Take a run as a step that is known; false when it has to be worked out.
-    #[inline(always)]
-    pub(super) fn recall(&mut self, run: Run, accesses: &[Access]) -> bool {
-        self.memo.answered = 0;
-        if !self.memo.able || self.memo.pause > 0 || self.log.is_some() || self.chains.is_some() {
-            self.memo.listens = false;
-            self.memo.pause = self.memo.pause.saturating_sub(1);
-            self.leave();
-            return false;
-        }
-        self.memo.runs += 1;
-        if let Some(node) = self.memo.node {
-            let mut step = self.memo.heads[node as usize];
-            while let Some(known) = self.memo.steps.get(step as usize) {
-                if known.is(run) {
-                    if self.take(node, step, accesses) {
-                        return true;
-                    }
-                    break;
-                }
-                step = known.other;
-            }
-        }
-        self.settle();
-        let memo = &mut self.memo;
-        (memo.listens, memo.taken) = (true, 0);
-        memo.asked.truncate(memo.answered);
-        memo.base = self.calendar.now();
-        if memo.node.is_some() {
-            let before = self.marks_here();
-            self.memo.before = before;
-        }
-        false
-    }
-
-    /// Ask a step's questions; when all are answered as they were, it is taken.
-    fn take(&mut self, node: u32, step: u32, accesses: &[Access]) -> bool {
-        let base = if self.memo.stale { self.memo.now } else { self.calendar.now() };
-        // Apart while questions are asked: what they change is elsewhere.
-        let all = std::mem::take(&mut self.memo.all);
-        let chosen = self.ask_again(&all, base, node, step, accesses);
-        self.memo.all = all;
-        let memo = &mut self.memo;
-        let Some(chosen) = chosen else { return false };
-        let step = &mut memo.steps[chosen as usize];
-        step.times += 1;
-        self.tally.instructions += u64::from(step.instructions);
-        (memo.node, memo.stale, memo.now) = (Some(step.to), true, base + step.cycles);
-        memo.stores = self.stores.pushed();
-        memo.recalled += 1;
-        true
-    }
-
-    /// The step whose answers are those of today, from one that begins with the same questions;
-    /// None, and the answers so far, where none is known.
-    #[inline(always)]
-    fn ask_again(&mut self, all: &[Short], base: u64, node: u32, step: u32, accesses: &[Access]) -> Option<u32> {
-        let mut chosen = step;
-        let mut asked = self.memo.steps[chosen as usize].asked(all);
-        let mut i = 0;
-        while let Some(&a) = asked.get(i) {
-            let at = base.wrapping_add_signed(a.at());
-            // Most questions: asked at once, without an answer to take apart.
-            if a.quiet().is_some_and(|quiet| self.still_quiet(&quiet, at, accesses)) {
-                i += 1;
-                continue;
-            }
-            if let Some((question, expected)) = a.load() {
-                let answer = self.answer(question, at, accesses);
-                if a.matters(answer) != expected {
-                    let Some(other) = self.memo.instead(all, node, chosen, i, answer, true) else {
-                        self.memo.answers(&asked[..i], [Asked { question, still: ALL, at: 0, answer }]);
-                        return None;
-                    };
-                    // Asking it again changes nothing.
-                    chosen = other;
-                    asked = self.memo.steps[chosen as usize].asked(all);
-                    continue;
-                }
-                if question == a.question {
-                    i += 1;
-                    continue;
-                }
-            }
-            let answer = self.answer(a.question, at, accesses);
-            if answer != a.parts().0 {
-                let Some(other) = self.memo.instead(all, node, chosen, i, answer, false) else {
-                    let last = a.long().map(|l| Asked { answer: if l.question == a.question { answer } else { l.answer }, ..l });
-                    self.memo.answers(&asked[..i], last);
-                    return None;
-                };
-                chosen = other;
-                asked = self.memo.steps[chosen as usize].asked(all);
-            }
-            i += 1;
-        }
-        Some(chosen)
-    }
-
-    /// The pipeline is what the memo says it is.
-    pub(super) fn settle(&mut self) {
-        if !std::mem::take(&mut self.memo.stale) {
-            return;
-        }
-        if let Some(node) = self.memo.node {
-            let words = std::mem::take(&mut self.memo.words);
-            let Node { from, words: count, .. } = self.memo.nodes[node as usize];
-            self.restore(&words[from..from + count], self.memo.now, self.memo.stores);
-            self.memo.words = words;
-        }
-    }
-
-    /// The same, and from here on it goes its own way.
-    pub(super) fn leave(&mut self) {
-        self.settle();
-        self.memo.node = None;
-    }
-
-    /// A run has been worked out.
-    pub(super) fn remember(&mut self, run: Run) {
-        if !self.memo.listens {
-            return;
-        }
-        self.memo.listens = false;
-        let mut w = std::mem::take(&mut self.memo.writer);
-        w.clear();
-        self.save(&mut w);
-        self.keep(run, &w);
-        self.memo.writer = w;
-    }
-
-    fn keep(&mut self, run: Run, w: &Writer) {
-        let from = self.memo.node.take();
-        if w.broken || self.memo.taken != self.memo.answered {
-            return;
-        }
-        if self.memo.nodes.len() >= MOST_NODES || self.memo.all.len() >= MOST_ASKED {
-            self.forget();
-            return;
-        }
-        let to = self.memo.node_of(&w.words);
-        self.memo.node = Some(to);
-        let memo = &mut self.memo;
-        let before = memo.all.len();
-        let whole = memo.shorten();
-        if let Some(from) = from.filter(|_| whole) {
-            let mut counts = self.marks_here();
-            counts.subtract(&self.memo.before);
-            // What is counted while questions are answered, and instructions, are counted as they come.
-            let instructions = counts.tally.instructions;
-            counts.tally = Tally { instructions: 0, ..counts.tally.without_answers() };
-            let memo = &mut self.memo;
-            let step = Step {
-                first: run.first,
-                next: run.next,
-                count: run.key(),
-                other: NO,
-                from: before as u32,
-                asked: (memo.all.len() - before) as u32,
-                to,
-                instructions: instructions as u32,
-                cycles: self.calendar.now() - memo.base,
-                times: 0,
-            };
-            memo.add(from, step, counts);
-        } else {
-            memo.all.truncate(before);
-        }
-        if self.memo.runs >= TRIAL {
-            if self.memo.recalled < self.memo.runs / 4 {
-                self.memo.pause = PAUSE;
-            }
-            (self.memo.runs, self.memo.recalled) = (0, 0);
-        }
-    }
-
-    /// Begin again with nothing known; what was counted stays.
-    fn forget(&mut self) {
-        let marks = self.marks();
-        self.set_marks(marks);
-        let able = self.memo.able;
-        self.memo = Memo::new(able);
-    }
-
-    /// Runs of code that were recalled since the last reset, and not worked out.
-    pub fn recalled(&self) -> u64 {
-        self.memo.steps.iter().map(|s| s.times).sum()
-    }
-
-    /// Work everything out, or (from the start) remember.
-    pub fn set_memo(&mut self, on: bool) {
-        self.settle();
-        self.forget();
-        self.memo.able = on && self.calendar.forgets(&self.code.ports.classes) && self.code.ports.names.len() <= 16;
-    }
 }

@@ -5,160 +5,39 @@
 //! started, ended, retired. Nothing is stepped cycle by cycle.
 //!
 //! Here is the way of one instruction through the core; its steps are in
-//! [`rename`], [`execute`] and [`branch`], counting in [`tally`], what is done
-//! with long runs in [`sampled`]. [`outside`] has all that the core asks of
-//! caches and predictors, [`memo`] what it need not work out twice ([`asked`]: what of it is kept), [`state`]
-//! what that depends on.
+//! [`rename`], [`execute`] and [`branch`], counting in [`tally`] (what is counted is in
+//! [`marks`]), what is done with long runs in [`sampled`]. [`outside`] has all that the core
+//! asks of caches and predictors ([`question`]: what can be asked), [`memo`] what it need not
+//! work out twice ([`asked`]: what of it is kept; [`recall`]: how it is used), [`state`] the
+//! core's state and what of it that depends on.
 
 mod asked;
 mod branch;
 mod execute;
+mod marks;
 mod memo;
 mod outside;
+mod question;
+mod recall;
 mod rename;
 mod sampled;
 mod state;
 mod tally;
 
+pub use state::{Access, Pipeline};
+
 use crate::chain::Chains;
-use crate::code::{Code, Jump, NONE};
+use crate::code::{Code, Jump};
 use crate::events::Cause;
-use crate::front::Front;
-use crate::log::{Log, Row};
-use crate::mem::Memory;
-use crate::mem::stores::{Store, Stores};
-use crate::ports::Calendar;
-use crate::predict::{Btb, Direction, Indirect, ReturnStack};
+use crate::log::Row;
 use crate::uop::Kind;
-use ciphermill_machine::Machine;
-use ciphermill_machine::core::{Core, Disambiguation, PartialReads};
+use ciphermill_machine::core::Core;
 use execute::Done;
-use memo::Memo;
-use outside::Question;
-use sampled::Windows;
-use std::sync::Arc;
-use tally::Tally;
-
-/// An access to memory, in program order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Access {
-    pub addr: u32,
-    pub bytes: u32,
-}
-
-/// When a register's value is there, and who made it.
-#[derive(Clone, Copy, Debug)]
-struct Value {
-    at: u64,
-    /// Nothing that reads it is renamed before: the last write was one of a part.
-    whole: u64,
-    cause: Cause,
-}
-
-/// The core's state.
-pub struct Pipeline {
-    code: Arc<Code>,
-    core: Core,
-    front: Front,
-    calendar: Calendar,
-    memory: Memory,
-    stores: Stores,
-    direction: Direction,
-    btb: Btb,
-    indirect: Indirect,
-    returns: ReturnStack,
-    values: Vec<Value>,
-    saved: Vec<Value>,
-    /// Retire cycles of the last micro-operations and loads, in rings.
-    rob: Vec<u64>,
-    rob_at: usize,
-    load_queue: Vec<u64>,
-    load_at: usize,
-    renamed_now: u32,
-    /// Renaming waits for whole registers.
-    stalls: bool,
-    /// Different written registers read in this cycle.
-    read_now: Vec<u16>,
-    /// Nothing is renamed before.
-    recover: u64,
-    /// In order: the last start.
-    last_start: u64,
-    /// The last place for retiring that was taken: cycle and number in it.
-    retire_cycle: u64,
-    retire_place: u64,
-    /// All older stores have their addresses.
-    addresses_known: u64,
-    waits: Vec<u8>,
-    /// The address half of the store under way, and its access's number.
-    store: Store,
-    stored: u16,
-    /// What comes after the run of code under way.
-    next: u32,
-    memo: Memo,
-    begun: u64,
-    tally: Tally,
-    places: [u64; Cause::ALL.len()],
-    work: Vec<u64>,
-    base: crate::mem::Counts,
-    base_walks: u64,
-    windows: Option<Box<Windows>>,
-    chains: Option<Chains>,
-    pub log: Option<Log>,
-    /// Bits of an address below the size of every instruction.
-    pc_shift: u32,
-}
+use memo::Run;
+use question::Question;
+use state::Value;
 
 impl Pipeline {
-    pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
-        let sizes = code.insts.iter().map(|i| u32::from(i.bytes)).fold(0, |a, b| a | b);
-        let calendar = Calendar::new(core.rename.binds_port);
-        let memo = Memo::new(calendar.forgets(&code.ports.classes) && code.ports.names.len() <= 16);
-        Pipeline {
-            front: Front::new(core),
-            calendar,
-            memory: Memory::new(machine, core),
-            stores: Stores::new(core.store.buffers, core.load.alias_bytes),
-            direction: Direction::new(&core.predictor),
-            btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
-            indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
-            returns: ReturnStack::new(core.predictor.return_stack),
-            values: vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers],
-            saved: Vec::new(),
-            rob: vec![0; core.reorder_buffer.max(1) as usize],
-            rob_at: 0,
-            load_queue: vec![0; core.load.buffers.max(1) as usize],
-            load_at: 0,
-            renamed_now: 0,
-            stalls: core.rename.partial_reads == PartialReads::Stall,
-            read_now: Vec::new(),
-            recover: 0,
-            last_start: 0,
-            retire_cycle: 0,
-            retire_place: 0,
-            addresses_known: 0,
-            waits: match core.load.disambiguation {
-                Disambiguation::Predict { entries } => vec![0; entries as usize],
-                _ => vec![],
-            },
-            store: Store::default(),
-            stored: 0,
-            next: NONE,
-            memo,
-            begun: 0,
-            tally: Tally::default(),
-            places: [0; Cause::ALL.len()],
-            work: vec![0; code.ports.classes.len()],
-            base: crate::mem::Counts::default(),
-            base_walks: 0,
-            windows: None,
-            chains: None,
-            log: None,
-            pc_shift: if sizes == 0 { 0 } else { sizes.trailing_zeros().min(2) },
-            code: Arc::new(code),
-            core: core.clone(),
-        }
-    }
-
     /// Follow the longest chain of dependences from now on.
     pub fn follow_chains(&mut self) {
         self.chains = Some(Chains::new(self.code.registers, self.core.load.latency, self.core.load.forward_latency));
@@ -216,7 +95,7 @@ impl Pipeline {
             return Err(format!("{} accesses to memory in one run of code", accesses.len()));
         }
         self.next = next;
-        let run = memo::Run { first, count, taken, next };
+        let run = Run { first, count, taken, next };
         if self.recall(run, accesses) {
             self.pass(self.tally.instructions - before);
             return Ok(());
@@ -227,8 +106,8 @@ impl Pipeline {
         Ok(())
     }
 
-    fn straight(&mut self, run: memo::Run, accesses: &[Access]) -> Result<(), String> {
-        let memo::Run { first, count, taken, .. } = run;
+    fn straight(&mut self, run: Run, accesses: &[Access]) -> Result<(), String> {
+        let Run { first, count, taken, .. } = run;
         let code = self.code.clone();
         let mut at = 0;
         let mut n = first;

@@ -1,6 +1,6 @@
 //! Entering the window: renaming, and what it waits for.
 
-use super::Pipeline;
+use super::state::Pipeline;
 use crate::events::Cause;
 use crate::uop::{Kind, Lists, Uop};
 

@@ -1,18 +1,10 @@
 //! Sampled runs: what is done between the windows, and how they are summed.
 
-use super::tally::Marks;
-use super::{Access, Pipeline};
+use super::marks::Marks;
+use super::state::{Access, Pipeline, Windows};
 use crate::code::Jump;
 use crate::events::Cause;
 use crate::sample::{Phase, Sample, Sampler, Sampling};
-
-/// What has been counted in the windows of a sampled run.
-pub(super) struct Windows {
-    pub(super) sampler: Sampler,
-    /// Counts at the start of the window, and sums over those before.
-    pub(super) before: Marks,
-    pub(super) sums: Marks,
-}
 
 impl Pipeline {
     /// Time only windows of what runs from now on; None: everything.

@@ -1,5 +1,5 @@
-//! All of the core's state that its future cycles depend on, apart from what
-//! [`super::outside`] answers; written relative to the cycle that renaming has
+//! The core's state, and for the memo all of it that its future cycles depend on, apart
+//! from what [`super::outside`] answers; written relative to the cycle that renaming has
 //! come to.
 //!
 //! What can no longer matter is written as if it were just past: an operand
@@ -7,11 +7,151 @@
 //! promise about a comparison elsewhere in this crate; a test runs programs
 //! with and without the memo, and every count has to be the same.
 
-use super::{Pipeline, Value};
+use super::marks::{Marks, Tally};
+use super::memo::Memo;
+use crate::chain::Chains;
+use crate::code::{Code, NONE};
 use crate::events::Cause;
+use crate::front::Front;
+use crate::log::Log;
+use crate::mem::Memory;
+use crate::mem::stores::{Store, Stores};
+use crate::ports::Calendar;
+use crate::predict::{Btb, Direction, Indirect, ReturnStack};
+use crate::sample::Sampler;
 use crate::words::{Reader, Writer};
+use ciphermill_machine::Machine;
+use ciphermill_machine::core::{Core, Disambiguation, PartialReads};
+use std::sync::Arc;
+
+/// An access to memory, in program order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub addr: u32,
+    pub bytes: u32,
+}
+
+/// When a register's value is there, and who made it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Value {
+    pub(super) at: u64,
+    /// Nothing that reads it is renamed before: the last write was one of a part.
+    pub(super) whole: u64,
+    pub(super) cause: Cause,
+}
+
+/// The core's state.
+pub struct Pipeline {
+    pub(super) code: Arc<Code>,
+    pub(super) core: Core,
+    pub(super) front: Front,
+    pub(super) calendar: Calendar,
+    pub(super) memory: Memory,
+    pub(super) stores: Stores,
+    pub(super) direction: Direction,
+    pub(super) btb: Btb,
+    pub(super) indirect: Indirect,
+    pub(super) returns: ReturnStack,
+    pub(super) values: Vec<Value>,
+    pub(super) saved: Vec<Value>,
+    /// Retire cycles of the last micro-operations and loads, in rings.
+    pub(super) rob: Vec<u64>,
+    pub(super) rob_at: usize,
+    pub(super) load_queue: Vec<u64>,
+    pub(super) load_at: usize,
+    pub(super) renamed_now: u32,
+    /// Renaming waits for whole registers.
+    pub(super) stalls: bool,
+    /// Different written registers read in this cycle.
+    pub(super) read_now: Vec<u16>,
+    /// Nothing is renamed before.
+    pub(super) recover: u64,
+    /// In order: the last start.
+    pub(super) last_start: u64,
+    /// The last place for retiring that was taken: cycle and number in it.
+    pub(super) retire_cycle: u64,
+    pub(super) retire_place: u64,
+    /// All older stores have their addresses.
+    pub(super) addresses_known: u64,
+    pub(super) waits: Vec<u8>,
+    /// The address half of the store under way, and its access's number.
+    pub(super) store: Store,
+    pub(super) stored: u16,
+    /// What comes after the run of code under way.
+    pub(super) next: u32,
+    pub(super) memo: Memo,
+    pub(super) begun: u64,
+    pub(super) tally: Tally,
+    pub(super) places: [u64; Cause::ALL.len()],
+    pub(super) work: Vec<u64>,
+    pub(super) base: crate::mem::Counts,
+    pub(super) base_walks: u64,
+    pub(super) windows: Option<Box<Windows>>,
+    pub(super) chains: Option<Chains>,
+    pub log: Option<Log>,
+    /// Bits of an address below the size of every instruction.
+    pub(super) pc_shift: u32,
+}
+
+/// What has been counted in the windows of a sampled run.
+pub(super) struct Windows {
+    pub(super) sampler: Sampler,
+    /// Counts at the start of the window, and sums over those before.
+    pub(super) before: Marks,
+    pub(super) sums: Marks,
+}
 
 impl Pipeline {
+    pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
+        let sizes = code.insts.iter().map(|i| u32::from(i.bytes)).fold(0, |a, b| a | b);
+        let calendar = Calendar::new(core.rename.binds_port);
+        let memo = Memo::new(calendar.forgets(&code.ports.classes) && code.ports.names.len() <= 16);
+        Pipeline {
+            front: Front::new(core),
+            calendar,
+            memory: Memory::new(machine, core),
+            stores: Stores::new(core.store.buffers, core.load.alias_bytes),
+            direction: Direction::new(&core.predictor),
+            btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
+            indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
+            returns: ReturnStack::new(core.predictor.return_stack),
+            values: vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers],
+            saved: Vec::new(),
+            rob: vec![0; core.reorder_buffer.max(1) as usize],
+            rob_at: 0,
+            load_queue: vec![0; core.load.buffers.max(1) as usize],
+            load_at: 0,
+            renamed_now: 0,
+            stalls: core.rename.partial_reads == PartialReads::Stall,
+            read_now: Vec::new(),
+            recover: 0,
+            last_start: 0,
+            retire_cycle: 0,
+            retire_place: 0,
+            addresses_known: 0,
+            waits: match core.load.disambiguation {
+                Disambiguation::Predict { entries } => vec![0; entries as usize],
+                _ => vec![],
+            },
+            store: Store::default(),
+            stored: 0,
+            next: NONE,
+            memo,
+            begun: 0,
+            tally: Tally::default(),
+            places: [0; Cause::ALL.len()],
+            work: vec![0; code.ports.classes.len()],
+            base: crate::mem::Counts::default(),
+            base_walks: 0,
+            windows: None,
+            chains: None,
+            log: None,
+            pc_shift: if sizes == 0 { 0 } else { sizes.trailing_zeros().min(2) },
+            code: Arc::new(code),
+            core: core.clone(),
+        }
+    }
+
     /// Write the state between two instructions.
     pub(super) fn save(&self, w: &mut Writer) {
         let now = self.calendar.now();

@@ -25,7 +25,8 @@ mod compare;
 mod logic;
 mod shift;
 
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::bits;
 use ciphermill_ir::{BinOp, Block, Cfg, CmpOp, Func, Inst, Module, Op, Terminator, Type, Value};
 

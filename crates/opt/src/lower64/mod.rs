@@ -28,7 +28,7 @@
 mod emit;
 mod ops;
 
-use crate::OptError;
+use crate::error::OptError;
 use ciphermill_ir::{
     Block, Cfg, Func, FuncId, GlobalData, GlobalId, InstData, MemAccess, Module, Op, Signature, Target, Terminator,
     Type, Value,

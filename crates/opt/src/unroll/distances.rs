@@ -9,7 +9,7 @@
 
 use super::counted::{Bound, Counted, Test, offset};
 use super::graph::Graph;
-use crate::Options;
+use crate::options::Options;
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{BinOp, CmpOp, Func, Module, Op, Terminator, Type, Value};
 

@@ -18,7 +18,8 @@ use super::graph::{Graph, size};
 use super::nests;
 use super::repair;
 use super::trips::{self, Trips};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Func, Module, Terminator, TrapCode};
 

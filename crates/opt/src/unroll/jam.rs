@@ -33,7 +33,8 @@ use super::counted::Counted;
 use super::graph::{Graph, size};
 use super::{partial, repair, trips};
 use crate::alias::{Aliases, Place};
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Block, Func, FuncId, Inst, Module, Op, Space, Terminator, Value};
 

@@ -41,7 +41,8 @@ pub mod sites;
 pub(crate) mod specialise;
 mod trips;
 
-use crate::{Options, edit};
+use crate::edit;
+use crate::options::Options;
 use ciphermill_ir::{Func, FuncId, Module};
 
 /// Run `f` on the functions that the options choose.

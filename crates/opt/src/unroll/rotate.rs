@@ -14,7 +14,7 @@
 use super::copy;
 use super::graph::{Graph, size};
 use super::repair;
-use crate::Options;
+use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Block, Func, Module, Terminator};
 
