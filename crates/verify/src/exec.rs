@@ -317,9 +317,10 @@ impl<'a> Exec<'a> {
                 let Some(list) = self.accesses.get(&place) else {
                     return Err(self.fault(inst, "the program has no access to memory with what it reads here"));
                 };
-                // Of several of one address, whose turns may overlap, one that followed what this does.
+                // Of several of one address, whose turns may overlap, one that followed what this does;
+                // the last, since to one of an earlier turn the stores of that turn beside it say nothing.
                 let follows = |k: &Known| state.stored.before(&k.access, k.turn);
-                let mut known = *list.iter().find(|k| follows(k) == k.follows).unwrap_or(&list[0]);
+                let mut known = *list.iter().rev().find(|k| follows(k) == k.follows).unwrap_or(&list[0]);
                 known.follows = follows(&known);
                 known
             }
