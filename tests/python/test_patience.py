@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import ciphermill as cm
+from ciphermill import report
+
 FOREIGN = Path(__file__).parent / "foreign"
 
 
-def test_a_search_that_was_cut_says_so(cli):
+def test_a_search_that_was_cut_says_so():
     """The rounds of a constant-time DES, unrolled, are thousands of operations."""
-    answer = cli("run", str(FOREIGN / "des.c"), "--on", "c6201", "--bytes", "64")
-    assert answer.code == 0, answer.err
-    assert "was not over when its budget was spent; --patience 10 searches longer" in answer.out
-    answer = cli("run", str(FOREIGN / "des.c"), "--on", "c6201", "--bytes", "64", "--json")
-    m = json.loads(answer.out)["measurements"][0]
+    m = cm.run(FOREIGN / "des.c", on="c6201", bytes=64)
     assert m["search"] == {"patience": 1, "spent": True} and m["verified"]
+    assert "was not over when its budget was spent; --patience 10 searches longer" in report.sentence(m)
 
 
 def test_one_that_came_to_its_end_says_nothing(cli):
@@ -27,6 +27,6 @@ def test_one_that_came_to_its_end_says_nothing(cli):
 
 
 def test_no_patience_at_all_is_refused(cli):
-    for words in ("0", "1001"):
-        answer = cli("run", "rijndael", "--on", "epic", "--patience", words)
-        assert answer.code == 2 and f"--patience {words}: a search of so many times the usual length, 1 to 1000" in answer.err
+    for times in ("0", "1001"):
+        answer = cli("run", "rijndael", "--on", "epic", "--patience", times)
+        assert answer.code == 2 and f"--patience {times}: a search of so many times the usual length, 1 to 1000" in answer.err

@@ -23,8 +23,7 @@ const SHRINKING: Duration = Duration::from_secs(40);
 pub fn module(number: u64) -> Option<Vec<u8>> {
     let rng = Rng::new(number);
     if number.is_multiple_of(2) {
-        // Most are small: a large one takes a hundred times as long, and most of what goes wrong
-        // in large ones goes wrong in some small one.
+        // Most are small: in the time of a large one some thirty small ones are tried.
         let size = match rng.below(32) {
             0 => Size { functions: 3, statements: 16, depth: 5 },
             1..=3 => Size::NORMAL,

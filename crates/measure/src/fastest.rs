@@ -13,9 +13,9 @@
 //! window by itself, and its code twice over takes long to make.
 //!
 //! A cipher whose block takes very long is not tried in several forms: that would
-//! take many times as long as the measurement of a block. Nor is one whose code is very long: what forms
-//! differ in, the counters and addresses of loops, is little of it, and register
-//! allocation takes a time that grows faster than the code.
+//! take many times as long as the measurement of a block. Nor is one whose code is very long:
+//! forms differ in the counters and addresses of loops, which are little of it, and
+//! allocating registers takes a time that grows faster than the code.
 
 use crate::backends::Simulated;
 use crate::chosen::{Chosen, Tried, least, together};
@@ -32,7 +32,8 @@ use ciphermill_machine::Machine;
 /// Instructions of a block, or of a key set-up, with which forms are tried.
 const TRIED: u64 = 50_000;
 
-/// Bytes of code, with all that it calls, beyond which forms are not tried.
+/// Bytes of code, with all that it calls, beyond which forms are not tried. Without it 8,000
+/// operations take 28 s on `core2`, with it 4.
 const LONG: u64 = 8192;
 
 /// Bytes of code of one block unrolled with which two are tried.

@@ -60,8 +60,8 @@ pub struct Rounds {
 
 /// Longer messages show nothing new.
 const LONGEST: u32 = 1 << 16;
-/// Nor do more instructions: what is seen of a loop is seen in its first passes. Each takes some
-/// twenty times as long to follow as to simulate.
+/// Nor do more instructions: what is seen of a loop is seen in its first passes. Following LED on
+/// `c64x` through 3.6 million cycles took a third of a run of 27 s.
 const FOLLOWED: f64 = 1e6;
 
 /// What goes round in the passes that the steady state was taken from, or in shorter ones where

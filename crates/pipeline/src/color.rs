@@ -261,8 +261,7 @@ fn webs(machine: &Machine, ops: &Ops, schedule: &Schedule) -> Option<Vec<Web>> {
     Some(webs)
 }
 
-/// The cycles of some arcs, as bits: a web is held against every register, its arcs only once
-/// against the circle.
+/// The cycles of some arcs, as bits, made once for all registers that a web is held against.
 fn bits(ii: i64, arcs: &[(i64, i64)]) -> Vec<(usize, u64)> {
     let mut own = Circle::new(ii);
     arcs.iter().for_each(|&(start, len)| own.fill(start, len));

@@ -3,9 +3,8 @@
 //! A search finds shorter schedules the longer it goes on. What a search of minutes has found for
 //! a loop is written down once ([`ciphermill_program::recorded`]) and taken where the same loop
 //! comes again. Which loop it is a digest says: of the operations by their names, of what each
-//! reads, and of the machine's units and how many registers there are, so that neither the numbers
-//! of registers nor other instructions of the machine change it, nor what the compiler has come to
-//! know of accesses to memory.
+//! reads, and of the machine's units and how many registers there are. The numbers of registers, other
+//! instructions of the machine and orders between accesses to memory are no part of it.
 //!
 //! The digest is no promise. A record is taken if it keeps every rule that schedules keep here:
 //! units and paths, orders and lifetimes, the branch's place, registers for all values. One that

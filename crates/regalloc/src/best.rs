@@ -11,8 +11,9 @@ const CUT: usize = 4;
 /// So many of all, the best, are allocated with all effort before one is taken.
 const FINAL: usize = 4;
 
-/// Instructions of a function beyond which no other order is tried: each is allocated as a whole,
-/// in a time that grows with the square of what lives at once.
+/// Instructions of a function beyond which no other order is tried: each is allocated as a whole.
+/// Without it 8,000 operations take 28 s on `core2` where a quarter of the values live at once,
+/// with it 0.8.
 const LONG: usize = 5_000;
 
 /// How much is tried for an allocation.

@@ -51,9 +51,9 @@ pub fn longest(nodes: usize, dependences: &[Dependence]) -> Option<Circuit> {
     best
 }
 
-/// A circuit whose cycles are more than `ratio` times its passes. The longest ways are
-/// found as Bellman and Ford have it; where there is such a circuit their last steps form one long before
-/// the ways stop growing, which is looked for behind every round (Tarjan, *Shortest paths*, 1981).
+/// A circuit whose cycles are more than `ratio` times its passes. The longest paths are found as by
+/// Bellman and Ford. Where there is such a circuit, the last steps of these paths close one after a
+/// few rounds, so each round ends with a look for it (Tarjan, *Shortest paths*, 1981).
 fn above(nodes: usize, dependences: &[Dependence], (cycles, passes): (u64, u64)) -> Option<Vec<Dependence>> {
     let length = |d: &Dependence| d.cycles as i64 * passes as i64 - d.passes as i64 * cycles as i64;
     let mut far = vec![0i64; nodes];
@@ -113,7 +113,7 @@ mod tests {
         longest(4, &edges).map(|c| (c.cycles, c.passes))
     }
 
-    /// All circuits of a small graph, each node at most once, walked by hand.
+    /// The largest ratio of all circuits of a small graph that pass a node at most once.
     fn slowly(nodes: usize, edges: &[Dependence]) -> Option<(u64, u64)> {
         fn walk(at: usize, first: usize, seen: u32, so_far: (u64, u64), edges: &[Dependence], all: &mut Vec<(u64, u64)>) {
             for d in edges.iter().filter(|d| d.from == at) {
@@ -135,7 +135,9 @@ mod tests {
         let mut x = 88_172_645_463_325_252_u64;
         let mut below = |n: u64| {
             // Marsaglia's xorshift.
-            (x ^= x << 13, x ^= x >> 7, x ^= x << 17);
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
             x % n
         };
         for _ in 0..300 {

@@ -44,6 +44,8 @@ pub(crate) struct Done {
 /// An access of the program before scheduling.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
+    /// Accesses of the program are numbered through.
+    pub number: usize,
     pub access: Access,
     pub turn: u32,
     /// What it followed, as [`crate::access`] has it.
@@ -63,6 +65,7 @@ pub(crate) struct Exec<'a> {
     pub decisions: Decisions,
     /// Accesses of the program by what they read, in their order.
     pub accesses: Map<Term, Vec<Known>>,
+    count: usize,
     pub frame: Frame,
     /// Accesses that could meet in a bank are not to be in one cycle.
     pub banks_apart: bool,
@@ -71,7 +74,7 @@ pub(crate) struct Exec<'a> {
 impl<'a> Exec<'a> {
     pub fn new(rules: &'a Rules, frame: Frame, banks_apart: bool) -> Exec<'a> {
         let (terms, decisions, accesses) = (Terms::default(), Decisions::default(), Map::default());
-        Exec { rules, terms, decisions, accesses, frame, banks_apart }
+        Exec { rules, terms, decisions, accesses, count: 0, frame, banks_apart }
     }
 
     pub fn start(&mut self) -> State {
@@ -162,6 +165,9 @@ impl<'a> Exec<'a> {
                 if effect.stores {
                     stores.push((t.access, t.turn, whole));
                 }
+            }
+            if instr.kind == InstrKind::Trap && turn.is_none() && insts.iter().any(|i| rules.effect(i.instr).stores) {
+                return Err(self.fault(inst, "a store stands in the cycle of a trap, and never happens"));
             }
             if inst.traps || effect.stores || instr.kind == InstrKind::Trap {
                 state.effects.push(whole);
@@ -300,7 +306,7 @@ impl<'a> Exec<'a> {
     }
 
     /// What an access touches and which stores it follows.
-    fn touched(&mut self, state: &State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Known, Fault> {
+    fn touched(&mut self, state: &mut State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Known, Fault> {
         let mut key: Key = smallvec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
         let place = self.terms.of(&key);
@@ -309,7 +315,8 @@ impl<'a> Exec<'a> {
                 // An access of which nothing is said meets no other.
                 let alone = Access { constant: true, ..Access::anywhere(inst.space) };
                 let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
-                let known = Known { access, turn, follows: state.stored.before(&access, turn) };
+                let known = Known { number: self.count, access, turn, follows: state.stored.before(&access, turn) };
+                self.count += 1;
                 self.accesses.entry(place).or_default().push(known);
                 known
             }
@@ -317,10 +324,15 @@ impl<'a> Exec<'a> {
                 let Some(list) = self.accesses.get(&place) else {
                     return Err(self.fault(inst, "the program has no access to memory with what it reads here"));
                 };
-                // Of several of one address, whose turns may overlap, one that followed what this does.
+                // Several turns may have an access with these operands: the first that followed the
+                // same stores and that nothing has stood for yet. What runs more often than in the
+                // program, as a load does that is not wanted any more, stands for one again.
                 let follows = |k: &Known| state.stored.before(&k.access, k.turn);
-                let mut known = *list.iter().find(|k| follows(k) == k.follows).unwrap_or(&list[0]);
+                let fits = || list.iter().filter(|k| follows(k) == k.follows);
+                let fresh = fits().find(|k| !state.is_taken(k.number));
+                let mut known = *fresh.or_else(|| fits().next()).unwrap_or(&list[0]);
                 known.follows = follows(&known);
+                state.take(known.number);
                 known
             }
         };

@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub pending: Vec<Pending>,
     pub now: u64,
     pub stored: Stored,
+    /// Accesses of the program that something has stood for, by number, a bit each.
+    taken: Vec<u64>,
     /// Stores, fences and what may stop the program, in order.
     pub effects: Vec<Term>,
     pub known: Known,
@@ -39,6 +41,7 @@ impl State {
             pending: Vec::new(),
             now: 0,
             stored: Stored::default(),
+            taken: Vec::new(),
             effects: Vec::new(),
             known: Known { followed: 0, over: false },
         }
@@ -58,6 +61,19 @@ impl State {
                 self.named.insert(r, value);
             }
         }
+    }
+
+    /// Has something stood for this access of the program?
+    pub fn is_taken(&self, number: usize) -> bool {
+        self.taken.get(number / 64).is_some_and(|w| w >> (number % 64) & 1 == 1)
+    }
+
+    /// Something stands for this access of the program.
+    pub fn take(&mut self, number: usize) {
+        if self.taken.len() <= number / 64 {
+            self.taken.resize(number / 64 + 1, 0);
+        }
+        self.taken[number / 64] |= 1 << (number % 64);
     }
 
     pub fn word(&self, terms: &mut Terms, offset: i64) -> Term {

@@ -132,6 +132,10 @@ fn straight(
                 }
             }
             let mut at = ready.max(quiet.max(rows.len()).saturating_sub(behind));
+            // What was stored before a trap is seen behind it, and a store in its cycle never happens.
+            if jump.inst.kind == VKind::Trap {
+                at = at.max(rows.len());
+            }
             loop {
                 if rows.len() < at + behind {
                     rows.resize_with(at + behind, Row::default);
