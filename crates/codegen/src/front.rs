@@ -59,7 +59,7 @@ impl<'a> Front<'a> {
         ) {
             banks::copy_tables(&mut module, id, banks);
         }
-        if aligned::described(machine) && machine.endian == Endian::Little && !options.strict_traps {
+        if aligned::joins(&tables.matcher.templates) && machine.endian == Endian::Little && !options.strict_traps {
             aligned::copy_tables(&mut module);
             for (name, index, modulus, residue) in &options.placed_params {
                 if let (0, Some(id), true) = (index, module.export(name), modulus.is_power_of_two()) {

@@ -248,12 +248,11 @@ fn view<'a>(
         results: Vec::new(),
         destroyed: Vec::new(),
     };
-    let destroyed: Vec<PRegSet> = machine.instrs.iter().map(|i| destroyed(i, allocatable, preg)).collect();
     for (b, block) in func.blocks.iter().enumerate() {
         for (i, inst) in block.insts.iter().enumerate() {
             v.insts.push((b, i));
             v.operands.push(operands(inst, machine, allocatable, preg));
-            v.destroyed.push(destroyed[usize::from(inst.instr.0)]);
+            v.destroyed.push(destroyed(&machine.instrs[usize::from(inst.instr.0)], allocatable, preg));
             v.results.push(inst.fixed_defs.iter().fold(PRegSet::empty(), |s, d| s.with(preg(d.1))));
         }
         v.starts.push(v.insts.len());
