@@ -58,9 +58,37 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
     let module = ciphermill_load::load(wasm).map_err(|e| fail(&"load", e.to_string()))?;
     ciphermill_ir::verify::verify(&module).map_err(|e| fail(&"load", format!("does not verify: {e}")))?;
 
-    let mut script = script(wasm, &module);
-    let on_reference = |script: &mut Vec<Call>| on_reference(wasm, &module, script).map_err(|e| fail(&"reference", e));
-    let Some(expected) = on_reference(&mut script)? else { return Ok(Checked::default()) };
+    let script = script(wasm, &module);
+    scripted(wasm, &module, script, subjects).map(|c| c.0)
+}
+
+/// Call one exported function on the reference and every subject: its results.
+///
+/// # Errors
+///
+/// The first difference; or that the call traps, or the module does not export the function.
+pub fn call(wasm: &[u8], subjects: &[Subject], export: &str, args: &[u64]) -> Result<Vec<u64>, Mismatch> {
+    let fail = |what: String| Mismatch { subject: "reference".into(), what };
+    let module = ciphermill_load::load(wasm).map_err(|e| fail(e.to_string()))?;
+    let id = module.export(export).ok_or_else(|| fail(format!("the module exports no function `{export}`")))?;
+    let call = Call { export: export.into(), sig: module.funcs[id].sig.clone(), args: args.to_vec() };
+    let (_, expected) = scripted(wasm, &module, vec![call], subjects)?;
+    match expected.outcomes.into_iter().next() {
+        Some(Ok(results)) => Ok(results),
+        other => Err(fail(format!("the call ends with {other:?}"))),
+    }
+}
+
+/// The script on the reference and every subject, and the reference's transcript.
+fn scripted(
+    wasm: &[u8],
+    module: &Module,
+    mut script: Vec<Call>,
+    subjects: &[Subject],
+) -> Result<(Checked, Transcript), Mismatch> {
+    let fail = |subject: &dyn fmt::Display, what: String| Mismatch { subject: subject.to_string(), what };
+    let on_reference = |script: &mut Vec<Call>| on_reference(wasm, module, script).map_err(|e| fail(&"reference", e));
+    let Some(expected) = on_reference(&mut script)? else { return Ok(Default::default()) };
     let first_trap = expected.outcomes.iter().position(Result::is_err);
     let quiet = match first_trap {
         None => Some((script.clone(), expected.clone())),
@@ -69,7 +97,7 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
             on_reference(&mut quiet)?.map(|expected| (quiet, expected))
         }
     };
-    let source = Source::new(&module);
+    let source = Source::new(module);
     // Only a module that keeps its word about alignment may be held to it.
     let quiet = quiet.filter(|(script, _)| {
         let broken = |ending: &Ending| matches!(ending, Ending::Broken(_));
@@ -93,7 +121,7 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
         }
     }
     let traps = expected.outcomes.iter().filter(|o| o.is_err()).count();
-    Ok(Checked { calls: expected.outcomes.len(), traps, ways })
+    Ok((Checked { calls: expected.outcomes.len(), traps, ways }, expected))
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {

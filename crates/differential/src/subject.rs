@@ -234,6 +234,23 @@ fn on_interp(
     Ok(Transcript { instantiation, outcomes, globals: globals.collect(), memory: interp.memory })
 }
 
+/// What the optimiser is told for a machine.
+pub fn optimiser(tables: &Tables, level: u8, strict_traps: bool) -> ciphermill_opt::Options {
+    let index_form = if tables.scales_index() {
+        ciphermill_opt::IndexForm::ExtractThenScale
+    } else {
+        ciphermill_opt::IndexForm::ShiftThenMask
+    };
+    ciphermill_opt::Options {
+        level,
+        strict_traps,
+        word_bits: tables.machine.word_bits,
+        software_division: !tables.divides(),
+        index_form,
+        ..Default::default()
+    }
+}
+
 /// Globals are not shown, since a machine may keep them in registers; what a
 /// function reads of them is.
 fn on_machine(
@@ -243,23 +260,8 @@ fn on_machine(
     strict: bool,
     script: &[Call],
 ) -> Result<Transcript, String> {
-    let machine = &*tables.machine;
-    let word_bits = machine.word_bits;
-    let index_form = if tables.scales_index() {
-        ciphermill_opt::IndexForm::ExtractThenScale
-    } else {
-        ciphermill_opt::IndexForm::ShiftThenMask
-    };
-    let software_division = !tables.divides();
-    let options = ciphermill_opt::Options {
-        level,
-        strict_traps: strict,
-        word_bits,
-        software_division,
-        index_form,
-        ..Default::default()
-    };
-    let module = source.optimised(options)?;
+    let (machine, word_bits) = (&*tables.machine, tables.machine.word_bits);
+    let module = source.optimised(optimiser(tables, level, strict))?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
     let program = ciphermill_codegen::compile_with(&module, tables, &options)
         .map_err(|e| format!("does not compile: {e}"))?;
