@@ -12,7 +12,7 @@ use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
-use ciphermill_regalloc::best::{Asked, Effort};
+use ciphermill_regalloc::best::{AllocationLevel, AllocationRequest};
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
@@ -37,7 +37,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
     let mut records = Records { known: &options.records, new: options.search.map(|_| Vec::new()) };
-    let Tables { machine, facts, encodings, memory_forms, .. } = tables;
+    let Tables { machine, facts, encodings, folds, .. } = tables;
     let m = &**machine;
     let front = Front::new(module, tables, options);
     let (module, pinned) = (&front.module, &front.pinned);
@@ -80,24 +80,24 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         } else {
             Default::default()
         };
-        let memory = memory_forms.as_ref().filter(|_| options.level > 0);
-        let asked = Asked { machine: m, facts, registers: &registers, memory };
+        let used = folds.as_ref().filter(|_| options.level > 0);
+        let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used };
         // A core that orders for itself is given code that keeps few values alive.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
-            vfunc = asked.best_order(vfunc)?;
+            vfunc = request.best_order(vfunc)?;
         }
-        let allocated = asked.allocated(&vfunc, Effort::Checked)?;
+        let allocated = request.allocated(&vfunc, AllocationLevel::Checked)?;
         let kept: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
         let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
-        let memory = memory_forms.as_ref();
+        let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let finish = Finish { memory, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
+        let finish = Finish { folds, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
         let (mut done, places) = finish.func(&vfunc, &allocated)?;
         let place = |b: &u32| places.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {

@@ -11,7 +11,7 @@ use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
 use crate::context::{Finish, aimed, control};
 use ciphermill_schedule::list;
-use ciphermill_regalloc::spills::Part;
+use ciphermill_regalloc::fold::FoldedOperand;
 use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use ciphermill_schedule::verified;
 use ciphermill_ir::Space;
@@ -131,27 +131,27 @@ impl Finish<'_> {
         else {
             return physical(v, places);
         };
-        // Any register will do for the operand that the form does without.
+        // Any register will do for the operand that is in memory.
         let sp = self.machine.abi.stack_pointer;
         let mut registers = places.to_vec();
         registers[n] = Place::Reg(sp);
         let mut p = physical(v, &registers)?;
         let operand = v.ops.iter().enumerate().filter(|(_, o)| matches!(o, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }));
         let counted = operand.flat_map(|(i, o)| std::iter::repeat_n(i, if matches!(o, VOp::Tied { .. }) { 2 } else { 1 }));
-        let form = counted.into_iter().nth(n).and_then(|k| self.memory?.form(v.instr, k));
-        let form = form.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
+        let folded = counted.into_iter().nth(n).and_then(|k| self.folds?.folded(v.instr, k));
+        let folded = folded.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
         let offset = self.frame.slot_offset(slot);
         let old = std::mem::take(&mut p.inst.operands);
-        p.inst.operands = form
+        p.inst.operands = folded
             .operands
             .iter()
             .map(|part| match part {
-                Part::Same(i) => old[*i],
-                Part::Base => Operand::Reg(sp),
-                Part::Displacement => Operand::Imm(offset),
+                FoldedOperand::Same(i) => old[*i],
+                FoldedOperand::Base => Operand::Reg(sp),
+                FoldedOperand::Displacement => Operand::Imm(offset),
             })
             .collect();
-        p.inst.instr = form.instr;
+        p.inst.instr = folded.instr;
         p.inst.space = Space::Stack;
         let bytes = self.machine.word_bits / 8;
         p.mem = Some(MemRef::own(Space::Stack, false, offset, bytes));
