@@ -1,6 +1,6 @@
 //! The way through: a module, function by function, to a program.
 
-use crate::context::Finish;
+use crate::context::Emitter;
 use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;
@@ -90,16 +90,16 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             vfunc = request.best_order(vfunc)?;
         }
         let allocated = request.allocated(&vfunc, AllocationLevel::Checked)?;
-        let kept: usize = kernels.iter().map(|k| k.words).sum();
+        let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
+        let frame = Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, &allocated);
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let finish = Finish { folds, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
-        let (mut done, places) = finish.func(&vfunc, &allocated)?;
-        let place = |b: &u32| places.blocks.get(b).copied();
+        let emitter = Emitter { folds, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
+        let (mut done, emitted) = emitter.func(&vfunc, &allocated)?;
+        let place = |b: &u32| emitted.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
             func: funcs.len() as u32,
             blocks: l.blocks.iter().filter_map(place).collect(),
@@ -116,7 +116,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             held: k.held,
             recorded: k.recorded,
             asked: k.asked.clone(),
-            block: places.kernels.get(&number).copied().unwrap_or(u32::MAX),
+            block: emitted.kernels.get(&number).copied().unwrap_or(u32::MAX),
             round: k.round.clone(),
         }));
         if let Some(exchange) = &mut exchange {

@@ -1,4 +1,4 @@
-//! What finishing a function needs to know, and what several of its files do to an instruction.
+//! The emitter of a function, and what several of its files do to an instruction.
 
 use crate::encodings::Encodings;
 use crate::frame::Frame;
@@ -8,8 +8,8 @@ use ciphermill_regalloc::fold::FoldTable;
 use ciphermill_schedule::verified;
 use ciphermill_vcode::{Facts, PInst, VKind};
 
-/// What finishing needs to know beside the function.
-pub struct Finish<'a> {
+/// Turns the allocated code of one function into blocks of the program.
+pub struct Emitter<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Facts,
     /// For checking what is made.

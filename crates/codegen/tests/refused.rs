@@ -257,10 +257,10 @@ fn too_much_in_one_cycle_is_refused() {
 }
 
 #[test]
-fn paths_ports_and_sides_are_the_machines() {
+fn paths_ports_and_clusters_are_the_machines() {
     for name in STATIC {
         let (case, turns, p) = pipeline(name);
-        // The other side's variant has none of these registers.
+        // The other cluster's variant has none of these registers.
         let mut swapped = Vec::new();
         for (b, n, k) in case.places(&p.blocks, &|i| !case.registers(i, true).is_empty()) {
             let i = &p.blocks[b].bundles[n][k];
@@ -272,7 +272,7 @@ fn paths_ports_and_sides_are_the_machines() {
                 .find(|v| cluster(**v) != cluster(i.instr) && case.machine.instrs[usize::from(v.0)].only.is_empty());
             swapped.extend(other.map(|&v| bent(&p, |p| p.blocks[b].bundles[n][k].instr = v)));
         }
-        let said = all_refused(&case, &turns, swapped, "a variant of the other side");
+        let said = all_refused(&case, &turns, swapped, "a variant of the other cluster");
         assert!(said.iter().any(|s| s.contains("cannot be the register")), "{name}: {said:?}");
         // Paths that carry nothing, and registers that are read once in a cycle.
         let mut narrow = (*case.machine).clone();

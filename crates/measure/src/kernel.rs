@@ -314,7 +314,7 @@ mod tests {
         }
     }
 
-    /// Operands from the other side.
+    /// Operands from the other cluster.
     fn crosses(m: &Machine, i: &Instr) -> usize {
         let cluster = m.units[i.units[0]].cluster;
         let away = |p: &&(UnitId, usize)| m.units[p.0].cluster != cluster || m.units[p.0].name.starts_with('x');

@@ -16,8 +16,8 @@ pub struct Recorded {
     pub digest: String,
     /// Its initiation interval, in cycles.
     pub ii: u32,
-    /// The division between the clusters that copies were made for: two letters an operation of
-    /// the loop, the side of its unit and that of its result, `A` for the first.
+    /// The cluster assignment that copies were made for: two letters for each operation of the loop,
+    /// the cluster of its unit and that of its result, `A` for the first.
     pub divided: String,
     /// The same of all that is scheduled, copies among it, as it stands in the end.
     pub sides: String,

@@ -1,8 +1,8 @@
-//! What is scheduled, as `ciphermill-verify` wants to know it: the one place where the code
-//! generator's types become the checker's.
+//! Translation validation of schedules: turns the code generator's types into those of
+//! `ciphermill-verify`, and calls it.
 //!
-//! It is asked right before a schedule is used, whoever made it: [`order`] for orders of a block,
-//! [`Checker`] for what a block or a pipelined loop has become.
+//! Every schedule is checked right before it is used, whoever made it: [`order`] for the order of a
+//! block, [`Checker`] for the emitted code of a block or a pipelined loop.
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Facts;
@@ -63,7 +63,7 @@ fn physical(r: Reg) -> Storage {
     Storage::from(r.0)
 }
 
-/// Virtual registers are numbered behind the physical ones.
+/// Virtual registers are numbered after the physical ones.
 fn named(machine: &Machine, v: VReg) -> Storage {
     machine.regs.len() as Storage + v.0
 }
@@ -109,8 +109,7 @@ fn code(block: &Block) -> verify::Block {
     verify::Block { bundles: block.bundles.iter().map(|b| b.insts.iter().map(|i| inst(i, None)).collect()).collect() }
 }
 
-/// A block before it is scheduled: its instructions, the one that ends it, and what must stand
-/// in the delay slots of that.
+/// A block before scheduling: its instructions, the one that ends it, and those for its delay slots.
 pub fn before(body: &[PInst], end: Option<&PInst>, slots: &[PInst]) -> verify::Straight {
     let one = |p: &PInst| inst(&p.inst, p.mem.as_ref());
     verify::Straight {
@@ -122,19 +121,19 @@ pub fn before(body: &[PInst], end: Option<&PInst>, slots: &[PInst]) -> verify::S
     }
 }
 
-/// Registers that hold nothing between blocks, as the checker numbers them.
+/// Registers that are dead between blocks, as the checker numbers them.
 pub fn scratch(machine: &Machine) -> Vec<Storage> {
     machine.abi.scratch.iter().copied().map(physical).collect()
 }
 
-/// What was checked, for whoever wants to see it refused when it is bent.
+/// What was checked, for tests that mutate it.
 #[derive(Clone, Debug)]
 pub enum Checked {
     Straight(verify::Straight, verify::Block),
     Loop(verify::Turns, verify::Pipeline),
 }
 
-/// Where what is checked is also written down.
+/// Records what is checked.
 pub type Witness = Arc<Mutex<Vec<Checked>>>;
 
 /// Checks schedules for one machine.
@@ -151,7 +150,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Check what a block has become.
+    /// Checks the emitted code of a block.
     ///
     /// # Errors
     /// [`CompileError::Internal`] with the rule that is broken.
@@ -162,8 +161,8 @@ impl Checker<'_> {
             .map_err(|e| CompileError::Internal(format!("schedule of block {place}: {e}")))
     }
 
-    /// Check the code of a pipelined loop that stands for another: the blocks of `out` from `from` on, and those put aside
-    /// from `aside` on.
+    /// Checks the emitted code of a pipelined loop: the blocks of `out` from `from` on, and those in
+    /// `aside` from `aside` on.
     ///
     /// # Errors
     /// [`CompileError::Internal`] with the rule that is broken.
@@ -185,7 +184,7 @@ impl Checker<'_> {
     }
 }
 
-/// A loop before it is pipelined: the block at its `header`, and the one that jumps back where that is another.
+/// A loop before it is pipelined: the block at its `header`, and the latch where that is another block.
 ///
 /// # Errors
 /// When it is no loop of one block.
@@ -209,7 +208,7 @@ pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) ->
     })
 }
 
-/// Everything that blocks outside of a loop read, in their order, and what they are given.
+/// Everything that blocks outside of a loop read, arguments of edges included, in program order.
 pub fn outside(func: &VFunc, header: u32, back: Option<u32>) -> Vec<VReg> {
     let mut out = Vec::new();
     for (b, block) in func.blocks.iter().enumerate() {
@@ -233,13 +232,12 @@ pub fn outside(func: &VFunc, header: u32, back: Option<u32>) -> Vec<VReg> {
 #[derive(Clone, Debug)]
 pub struct Replaced {
     pub turns: verify::Turns,
-    /// What stands for it, but for its code.
+    /// What replaces it, without the code.
     pub pipeline: verify::Pipeline,
 }
 
-/// What stands for a loop in a function now, where it was replaced in a block. `were` and `are` are
-/// what other blocks read before and after; `free` are the registers that it may use, and
-/// `words` of the frame, from the given one on, are its own.
+/// What replaces a loop in a function. `were` and `are` are what other blocks read before and after;
+/// `free` are the registers that it may use, and `words` are its words of the frame.
 pub fn replaced(
     func: &VFunc,
     machine: &Machine,

@@ -42,7 +42,7 @@
 //! results in one cycle; code behind a jump or missing in its slots.
 //!
 //! *Pipelined loops* ([`pipelined`]): the loop's block with its virtual registers, as it was
-//! before anything was hoisted, spilled, copied or given a side, is run turn by turn. What
+//! before anything was hoisted, spilled, copied or assigned a cluster, is run turn by turn. What
 //! stands for it (what is done before, prologue, kernel, epilogue, what is done behind, with
 //! rotation and predicates as the semantics have them) is run from its first bundle, and at each
 //! branch that decides over the next turn it goes both ways. So each number of turns is run
