@@ -36,7 +36,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 /// As [`compile`]'s.
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
-    let mut records = Records { known: &options.records, new: options.search.map(|_| Vec::new()) };
+    let mut records = Records { known: &options.kept_schedules, new: options.search.map(|_| Vec::new()) };
     let Tables { machine, facts, encodings, folds, .. } = tables;
     let m = &**machine;
     let front = Front::new(module, tables, options);
@@ -112,12 +112,12 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             res_mii: k.res_mii as u32,
             rec_mii: k.rec_mii as u32,
             stages: k.schedule.stages as u32,
-            least: k.least as u32,
-            held: k.held,
-            recorded: k.recorded,
+            lower_bound: k.least as u32,
+            register_use: k.held,
+            kept_schedule: k.recorded,
             asked: k.asked.clone(),
             block: emitted.kernels.get(&number).copied().unwrap_or(u32::MAX),
-            round: k.round.clone(),
+            circuit: k.round.clone(),
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
@@ -151,7 +151,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         plain_loops,
         searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
-        records: records.new.unwrap_or_default(),
+        kept_schedules: records.new.unwrap_or_default(),
     })
 }
 

@@ -59,9 +59,9 @@ use ciphermill_schedule::verified::{self, Replaced};
 use ciphermill_vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
-use ciphermill_program::RoundStep;
+use ciphermill_program::CircuitStep;
 use ciphermill_program::exact::Question;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use exact::Exchange;
 pub use memo::Memo;
 use memo::Starts;
@@ -192,7 +192,7 @@ pub struct Kernel {
     /// What an exact scheduler was asked about it.
     pub asked: Vec<Question>,
     /// A way round that takes as long as RecMII says.
-    pub round: Vec<RoundStep>,
+    pub round: Vec<CircuitStep>,
     /// The loop that it stands for, for checking its code.
     pub replaced: Option<Box<Replaced>>,
 }

@@ -330,7 +330,7 @@ mod tests {
             plain_loops: vec![],
             searches_cut: 0,
             problems: vec![],
-            records: vec![],
+            kept_schedules: vec![],
         }
     }
 

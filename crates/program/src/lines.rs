@@ -32,7 +32,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         plain_loops: vec![],
         searches_cut: 0,
         problems: vec![],
-        records: vec![],
+        kept_schedules: vec![],
     }
 }
 
