@@ -366,9 +366,9 @@ impl<'p> Tracker<'p> {
     fn turn(&mut self, window: i8) {
         let Some(w) = &self.program.machine.abi.windows else { return };
         let index = |r: &Reg| usize::from(r.0);
-        let kept: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
+        let windowed: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
         if window == 1 {
-            self.saved.push(kept.iter().map(|&r| self.registers[r]).collect());
+            self.saved.push(windowed.iter().map(|&r| self.registers[r]).collect());
             for (i, o) in w.ins.iter().zip(&w.outs) {
                 self.registers[index(i)] = self.registers[index(o)];
             }
@@ -379,7 +379,7 @@ impl<'p> Tracker<'p> {
             for (i, o) in w.ins.iter().zip(&w.outs) {
                 self.registers[index(o)] = self.registers[index(i)];
             }
-            for (r, mask) in kept.into_iter().zip(self.saved.pop().unwrap_or_default()) {
+            for (r, mask) in windowed.into_iter().zip(self.saved.pop().unwrap_or_default()) {
                 self.registers[r] = mask;
             }
         }

@@ -16,7 +16,7 @@ use ciphermill_regalloc::best::{AllocationLevel, AllocationRequest};
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
-use ciphermill_select::select::{Memory, select};
+use ciphermill_select::select::{MemoryFacts, select};
 use ciphermill_vcode::CompileError;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
         let func = front.func(id)?;
-        let memory = Memory {
+        let memory = MemoryFacts {
             buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
             readonly: &readonly,
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),

@@ -70,7 +70,7 @@ fn amounts_go_to_their_register_for_a_rotate_only() {
     check("amounts", "zen5", &[], &[], AMOUNTS);
 }
 
-/// Two values that change places in each turn: moves on the way back.
+/// Two values that change places in each iteration: moves on the way back.
 const TURNS: &str = r#"(func (export "f") (param i32 i32 i32) (result i32) (local i32)
     (loop
       (local.set 3 (local.get 0))
@@ -83,7 +83,7 @@ const TURNS: &str = r#"(func (export "f") (param i32 i32 i32) (result i32) (loca
 fn a_turn_of_a_loop_ends_in_one_branch() {
     let found = listing("core2", &[], &[], TURNS);
     let jumps: Vec<&str> = found.lines().map(|l| l.split(' ').next().unwrap_or(l)).filter(|l| l.starts_with('j')).collect();
-    // Into the loop, once; and back, each turn.
+    // Into the loop, once; and back, each iteration.
     assert_eq!(jumps, ["jmp", "jne"], "{found}");
 }
 

@@ -219,7 +219,7 @@ fn trial(
     let wanted = Wanted { wasm, program: &chosen.program, interface, work, unit, turn: unit * chosen.jam };
     wanted.trial().map_err(|e| match e {
         Trial::Differs(failure) => MeasureError::internal(format!(
-            "{} with {} blocks carried together and {} turns unrolled: {failure}",
+            "{} with {} blocks jammed and {} iterations unrolled: {failure}",
             request.cipher, chosen.jam, chosen.unroll
         )),
         Trial::Failed(e) => e,

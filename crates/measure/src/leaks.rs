@@ -131,7 +131,7 @@ pub(crate) fn brief(
 }
 
 /// Messages that begin, end and go on inside and at the edges of blocks and of
-/// turns of the loop over blocks, and the one that is measured; in bytes.
+/// iterations of the loop over blocks, and the one that is measured; in bytes.
 fn lengths(interface: &Interface, work: Work, unit: u32, jam: u32, bytes: u32) -> Vec<u32> {
     let mut lengths = match (work.direction, interface.kind) {
         (Direction::Keysetup, _) => return vec![2 * unit],

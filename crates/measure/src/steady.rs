@@ -92,7 +92,7 @@ pub struct Wanted<'a> {
     pub work: Work,
     /// Bytes of a block, or of a key.
     pub unit: u32,
-    /// Bytes that the loop over blocks takes a turn: whole blocks.
+    /// Bytes that the loop over blocks takes an iteration: whole blocks.
     pub turn: u32,
 }
 
@@ -207,7 +207,7 @@ impl Wanted<'_> {
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
     /// is kept of what has passed, the first pass is as good as any other.
     pub fn trial(&self) -> Result<f64, Trial> {
-        // Where blocks overlap, and guesses fail, few turns are too few.
+        // Where blocks overlap, and guesses fail, few iterations are too few.
         let turns = if self.program.machine.core.is_some() { 8 } else { 4 };
         let (shorter, longer) = (turns * self.turn, 2 * turns * self.turn);
         let bytes = if self.keysetup() { self.unit } else { longer };
@@ -267,7 +267,7 @@ pub enum Trial {
     Failed(MeasureError),
 }
 
-/// A quarter, half and all of a message, in whole turns.
+/// A quarter, half and all of a message, in whole iterations.
 fn parts(bytes: u32, turn: u32) -> [u32; 3] {
     let half = bytes / 2 / turn * turn;
     [half / 2 / turn * turn, half, bytes]

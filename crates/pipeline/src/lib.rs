@@ -323,14 +323,14 @@ pub fn pipeline(
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
-        let turns = verified::turns(func, machine, c.header, c.back)?;
+        let source = verified::source_loop(func, machine, c.header, c.back)?;
         let were = verified::outside(func, c.header, c.back);
         replace::replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
         let header = c.header - u32::from(c.back.is_some_and(|b| b < c.header));
         let are = verified::outside(func, header, None);
         let words = kept(&kernels)..kept(&kernels) + kernel.words;
         let pipeline = verified::replaced(func, machine, facts, header, (&were, &are), &free, words)?;
-        kernel.replaced = Some(Box::new(Replaced { turns, pipeline }));
+        kernel.replaced = Some(Box::new(Replaced { source, pipeline }));
         kernels.push(kernel);
     }
 }

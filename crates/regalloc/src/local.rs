@@ -104,7 +104,7 @@ impl LocalAllocator<'_> {
 
     /// Cost of steps that run as often as block `b`.
     fn cost(&self, b: usize, steps: &[Step]) -> u64 {
-        Allocated::added(steps, &self.func.blocks[b], self.machine.abi.ops.mov) * self.func.blocks[b].turns()
+        Allocated::added(steps, &self.func.blocks[b], self.machine.abi.ops.mov) * self.func.blocks[b].frequency()
     }
 
     fn best(&self, trace: &Trace, mut code: Code, preds: &[Vec<usize>], thorough: bool) -> Option<Candidate> {

@@ -130,7 +130,7 @@ pub fn scratch(machine: &Machine) -> Vec<Storage> {
 #[derive(Clone, Debug)]
 pub enum Checked {
     Straight(verify::Straight, verify::Block),
-    Loop(verify::Turns, verify::Pipeline),
+    Loop(verify::SourceLoop, verify::Pipeline),
 }
 
 /// Records what is checked.
@@ -168,7 +168,7 @@ impl Checker<'_> {
     /// [`CompileError::Internal`] with the rule that is broken.
     pub fn kernel(&self, replaced: Option<&Replaced>, out: &Laid, from: usize, aside: usize) -> Result<(), CompileError> {
         let told = |e: String| CompileError::Internal(format!("pipelined loop at block {from}: {e}"));
-        let Some(Replaced { turns, pipeline }) = replaced else {
+        let Some(Replaced { source, pipeline }) = replaced else {
             return Err(told("nothing is known of the loop that it stands for".into()));
         };
         let mut pipeline = pipeline.clone();
@@ -179,8 +179,8 @@ impl Checker<'_> {
         let through = pipeline.through;
         pipeline.labels = inside.map(|(l, at)| (l, Some(at).filter(|&at| at < through))).collect();
         pipeline.labels.extend(out.aside[aside..].iter().enumerate().map(|(k, a)| (a.0, Some(through + k))));
-        self.write_down(|| Checked::Loop(turns.clone(), pipeline.clone()));
-        verify::pipelined(self.rules, turns, &pipeline).map_err(|e| told(e.to_string()))
+        self.write_down(|| Checked::Loop(source.clone(), pipeline.clone()));
+        verify::pipelined(self.rules, source, &pipeline).map_err(|e| told(e.to_string()))
     }
 }
 
@@ -188,7 +188,7 @@ impl Checker<'_> {
 ///
 /// # Errors
 /// When it is no loop of one block.
-pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) -> Result<verify::Turns, CompileError> {
+pub fn source_loop(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) -> Result<verify::SourceLoop, CompileError> {
     let block = &func.blocks[header as usize];
     let again = back.unwrap_or(header);
     let one = |i: &VInst| virtual_inst(machine, i);
@@ -198,7 +198,7 @@ pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) ->
     let (Some((branch, body)), Some(handed)) = (block.insts.split_last(), handed) else {
         return Err(CompileError::Internal("a pipelined loop does not come back".into()));
     };
-    Ok(verify::Turns {
+    Ok(verify::SourceLoop {
         body: body.iter().map(one).collect(),
         branch: Some(one(branch)),
         again_when_taken: block.succs[0].0 == again,
@@ -231,7 +231,7 @@ pub fn outside(func: &VFunc, header: u32, back: Option<u32>) -> Vec<VReg> {
 /// A loop that has been replaced, for the check when its code is written out.
 #[derive(Clone, Debug)]
 pub struct Replaced {
-    pub turns: verify::Turns,
+    pub source: verify::SourceLoop,
     /// What replaces it, without the code.
     pub pipeline: verify::Pipeline,
 }

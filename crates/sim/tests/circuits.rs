@@ -1,4 +1,4 @@
-//! What goes round a loop, through registers and through memory, as a run shows it.
+//! Recurrence circuits of a loop, through registers and through memory, as a run shows them.
 
 mod common;
 
@@ -88,7 +88,7 @@ fn one_meeting_holds_every_pass() {
 
 #[test]
 fn entries_are_told_apart() {
-    // Two entries of one pass each: what the first stored, the second loads, and nothing goes round.
+    // Two entries of one pass each: what the first stored, the second loads, and there is no circuit.
     let text = "
         func f 2 0
             li r6, 2
