@@ -469,7 +469,7 @@ fn physical(v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
         });
     }
     let space = v.mem.map_or(Space::Linear, |m| m.space);
-    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, guard: None, loc: v.loc };
+    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, predicate: None, loc: v.loc };
     Ok(PInst { inst, mem: v.mem, kind: v.kind })
 }
 

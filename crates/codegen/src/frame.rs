@@ -154,7 +154,7 @@ impl<'a> Frame<'a> {
                 _ => Operand::Imm(displacement),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
@@ -181,7 +181,7 @@ impl<'a> Frame<'a> {
                     _ => Operand::Reg(into),
                 })
                 .collect();
-            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
             out.push(PInst { inst, mem: None, kind: VKind::Normal });
         }
         Ok(())
@@ -202,7 +202,7 @@ impl<'a> Frame<'a> {
                 None => Operand::Imm(imm),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
 }

@@ -330,13 +330,13 @@ fn predicates_and_rotation_are_run_as_they_stand() {
         let stores = case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Store);
         let (mut dropped, mut moved) = (Vec::new(), Vec::new());
         for &(b, n, k) in &stores {
-            let guard = p.blocks[b].bundles[n][k].guard.expect("it has a stage");
-            let stage = predicates.iter().position(|&g| g == guard).expect("a stage");
+            let predicate = p.blocks[b].bundles[n][k].predicate.expect("it has a stage");
+            let stage = predicates.iter().position(|&g| g == predicate).expect("a stage");
             if stage > 0 {
-                dropped.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = None));
-                moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = Some(predicates[stage - 1])));
+                dropped.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = None));
+                moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = Some(predicates[stage - 1])));
             }
-            moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = Some(predicates[stage + 1])));
+            moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = Some(predicates[stage + 1])));
         }
         all_refused(&case, &source, dropped, "a store without its predicate");
         all_refused(&case, &source, moved, "a store in another stage");

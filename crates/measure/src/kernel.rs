@@ -308,7 +308,7 @@ mod tests {
             space: Space::Linear,
             trap: None,
             role: Default::default(),
-            guard: None,
+            predicate: None,
             loc: 0,
         }
     }

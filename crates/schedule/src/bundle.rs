@@ -264,7 +264,7 @@ pub fn bundles(machine: &Machine, rows: Vec<Row>) -> Result<Vec<Bundle>, Compile
                 space: ciphermill_ir::Space::Linear,
                 trap: None,
                 role: ciphermill_program::Role::Overhead,
-                guard: None,
+                predicate: None,
                 loc: 0,
             };
             out.push(Bundle { insts: [nop].into_iter().collect() });

@@ -78,7 +78,7 @@ fn inst(i: &Inst, mem: Option<&MemRef>) -> verify::Inst {
     verify::Inst {
         instr: i.instr,
         args: i.operands.iter().map(arg).collect(),
-        guard: i.guard.map(physical),
+        predicate: i.predicate.map(physical),
         space: i.space,
         access: mem.map(access),
         traps: i.trap.is_some(),
@@ -98,7 +98,7 @@ fn virtual_inst(machine: &Machine, i: &VInst) -> verify::Inst {
     verify::Inst {
         instr: i.instr,
         args: i.ops.iter().map(arg).collect(),
-        guard: None,
+        predicate: None,
         space: i.mem.map_or(Space::Linear, |m| m.space),
         access: i.mem.as_ref().map(access),
         traps: i.trap.is_some(),

@@ -11,7 +11,7 @@
 //!
 //! Cycles are counted as in [`crate::dataflow`]: registers by the machine's latencies, bytes of
 //! memory a cycle after their store. Nothing is concluded from what was not seen: a circuit less
-//! makes the bound lower, never wrong. An instruction whose guard was false did not depend on
+//! makes the bound lower, never wrong. An instruction whose predicate was false did not depend on
 //! anything, and left its register to the one before.
 
 use crate::code::CodeMap;
@@ -102,7 +102,7 @@ struct Tracker<'a> {
     memory: HashMap<u32, Made>,
     landing: VecDeque<Vec<Lands>>,
     first: u64,
-    /// Instructions of the bundle whose guards are false.
+    /// Instructions of the bundle whose predicates are false.
     off: Vec<bool>,
 }
 
@@ -110,7 +110,7 @@ struct Tracker<'a> {
 #[derive(Clone, Copy)]
 enum Lands {
     Value(Option<Made>),
-    /// The guard was false: it keeps what it has.
+    /// The predicate was false: it keeps what it has.
     Nothing,
 }
 
@@ -123,7 +123,7 @@ impl Tracker<'_> {
 impl Watch for Tracker<'_> {
     fn before(&mut self, n: u32, state: &State) {
         let bundle = self.map.bundle(self.program, n);
-        let off = |i: &Inst| i.guard.is_some_and(|p| state.pool.values.get(usize::from(p.0)) == Some(&0));
+        let off = |i: &Inst| i.predicate.is_some_and(|p| state.pool.values.get(usize::from(p.0)) == Some(&0));
         self.off = bundle.insts.iter().map(off).collect();
     }
 
@@ -159,7 +159,7 @@ impl Watch for Tracker<'_> {
             let instr = &self.program.machine.instrs[usize::from(inst.instr.0)];
             let zero = |r: Reg| self.program.machine.regs[usize::from(r.0)].zero;
             let mut read = |r: Reg| depends(self.registers[usize::from(r.0)].as_ref().filter(|_| !zero(r)), to, false);
-            inst.guard.iter().for_each(|&r| read(r));
+            inst.predicate.iter().for_each(|&r| read(r));
             instr.semantics.iter().for_each(|s| statement_reads(inst, s, &mut read));
             for a in accesses.iter().filter(|a| !a.store && usize::from(a.slot) == slot) {
                 (0..u32::from(a.bytes)).for_each(|b| depends(self.memory.get(&a.addr.wrapping_add(b)), to, true));

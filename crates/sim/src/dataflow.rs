@@ -168,7 +168,7 @@ impl Tracker<'_> {
             reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)].when));
             when
         };
-        if let Some(p) = inst.guard {
+        if let Some(p) = inst.predicate {
             found.rest.join(self.registers[usize::from(p.0)].when);
         }
         for s in &instr.semantics {

@@ -134,7 +134,7 @@ impl<'a> Exec<'a> {
         for inst in insts {
             let (instr, effect) = (rules.instr(inst.instr), rules.effect(inst.instr));
             cycles = cycles.max(instr.issue_cycles);
-            let guard = match inst.guard {
+            let predicate = match inst.predicate {
                 None => None,
                 Some(g) => {
                     let g = self.read(state, g);
@@ -145,7 +145,7 @@ impl<'a> Exec<'a> {
                     }
                 }
             };
-            if guard.is_some() && (effect.stores || effect.control || effect.fence) {
+            if predicate.is_some() && (effect.stores || effect.control || effect.fence) {
                 return Err(self.fault(inst, "its predicate is neither true nor false"));
             }
             if let Some(offset) = self.framed(inst, effect) {
@@ -193,7 +193,7 @@ impl<'a> Exec<'a> {
                     (Value::Const(c), None) => self.constant(*c, register),
                     (Value::Other, None) => self.part(whole, k, effect),
                 };
-                if let Some(g) = guard {
+                if let Some(g) = predicate {
                     let old = self.read(state, register);
                     value = self.terms.of(&[Kind::Guarded as u32, g, value, old]);
                 }

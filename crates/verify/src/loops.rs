@@ -65,10 +65,10 @@ const MORE: u32 = 2;
 fn overlapping(rules: &Rules, pipeline: &Pipeline) -> (u32, usize) {
     let asks = |b: &Block| b.bundles.iter().flatten().any(|i| rules.effect(i.instr).conditional);
     let branches = pipeline.blocks.iter().take(pipeline.through).filter(|b| asks(b)).count();
-    let guards: BTreeSet<Storage> =
-        pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
+    let predicates: BTreeSet<Storage> =
+        pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.predicate).collect();
     // A stage may have no operation of its own.
-    let under = guards.first().zip(guards.last()).map_or(0, |(first, last)| last - first + 1);
+    let under = predicates.first().zip(predicates.last()).map_or(0, |(first, last)| last - first + 1);
     (under.max(branches as u32), branches)
 }
 
