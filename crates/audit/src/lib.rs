@@ -60,8 +60,8 @@
 pub mod code;
 pub mod frames;
 pub mod lines;
-pub mod machine;
-pub mod masks;
+mod machine;
+mod masks;
 mod report;
 pub mod semantics;
 pub mod taint;

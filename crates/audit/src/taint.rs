@@ -27,7 +27,7 @@ impl Word {
         Word { bits, secret: 0 }
     }
 
-    pub fn is_secret(self) -> bool {
+    pub(crate) fn is_secret(self) -> bool {
         self.secret != 0
     }
 }

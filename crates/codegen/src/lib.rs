@@ -24,7 +24,7 @@ mod emit;
 mod encodings;
 mod frame;
 pub mod front;
-pub mod options;
+mod options;
 mod plain;
 mod registers;
 pub mod tables;

@@ -15,10 +15,10 @@
 
 pub mod campaign;
 pub mod check;
-pub mod cipherlike;
+mod cipherlike;
 pub mod folders;
-pub mod rng;
-pub mod shrink;
+mod rng;
+mod shrink;
 pub mod smith;
 pub mod subject;
-pub mod transcript;
+mod transcript;

@@ -86,7 +86,7 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
 
 /// A run of the module as loaded that stops at an access which is not aligned
 /// as the module states.
-pub fn aligned_as_stated() -> Subject {
+pub(crate) fn aligned_as_stated() -> Subject {
     Subject::Interp { level: None, word_bits: 64, strict: false }
 }
 
@@ -102,7 +102,7 @@ impl Subject {
 
     /// True when the subject promises every trap of the module. Otherwise it
     /// also relies on the alignments that the module states.
-    pub fn keeps_traps(&self) -> bool {
+    pub(crate) fn keeps_traps(&self) -> bool {
         match self {
             Subject::Interp { strict, .. } | Subject::Unrolled { strict, .. } | Subject::Machine { strict, .. } => {
                 *strict

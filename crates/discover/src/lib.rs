@@ -17,11 +17,11 @@
 
 mod candidate;
 pub mod cones;
-pub mod maps;
-pub mod order;
-pub mod search;
-pub mod text;
-pub mod wide;
+mod maps;
+mod order;
+mod search;
+mod text;
+mod wide;
 
 pub use candidate::{Candidate, Counts, Limits};
 

@@ -43,7 +43,7 @@
 //! Cranelift's file tests, where the same is done with its intermediate representation.
 
 pub mod check;
-pub mod code;
-pub mod header;
+mod code;
+mod header;
 
 pub use check::{bless, check};

@@ -16,8 +16,8 @@
 //! Running foreign code cannot be made safe: a cipher that writes outside its buffers
 //! may bring the process down. Callers run this in a process of its own.
 
-pub mod clock;
-pub mod counters;
+mod clock;
+mod counters;
 mod job;
 mod native;
 

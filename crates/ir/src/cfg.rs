@@ -98,11 +98,6 @@ impl Cfg {
     pub fn is_reachable(&self, block: Block) -> bool {
         self.order[block] != 0
     }
-
-    /// Position of a block in `rpo`, if it is reachable.
-    pub fn rpo_index(&self, block: Block) -> Option<usize> {
-        (self.order[block] as usize).checked_sub(1)
-    }
 }
 
 fn successors(func: &Func, block: Block) -> SmallVec<[Block; 2]> {
@@ -371,7 +366,7 @@ mod tests {
     fn reverse_postorder_respects_forward_edges() {
         let (func, b) = graph(6, &[(0, 3), (0, 1), (1, 2), (3, 2), (2, 4), (4, 5), (4, 2)]);
         let cfg = Cfg::new(&func);
-        let at = |i: usize| cfg.rpo_index(b[i]).unwrap();
+        let at = |i: usize| cfg.rpo.iter().position(|&r| r == b[i]).unwrap();
         assert!(at(0) < at(1) && at(0) < at(3) && at(1) < at(2) && at(3) < at(2) && at(4) < at(5));
     }
 

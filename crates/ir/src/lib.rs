@@ -18,11 +18,11 @@
 pub mod bits;
 pub mod low_bits;
 pub mod cfg;
-pub mod func;
-pub mod ids;
+mod func;
+mod ids;
 pub mod module;
 pub mod ops;
-pub mod print;
+mod print;
 pub mod verify;
 
 pub use cfg::{Cfg, Dominators, Loops};

@@ -23,7 +23,7 @@ impl Low {
     const NOTHING: Low = Low { bits: 0, value: 0 };
 
     /// Multiples of `align` (a power of two).
-    pub fn multiple_of(align: u32) -> Low {
+    pub(crate) fn multiple_of(align: u32) -> Low {
         Low::new(align.trailing_zeros(), 0)
     }
 

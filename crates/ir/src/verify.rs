@@ -92,7 +92,7 @@ pub fn verify(module: &Module) -> Result<(), VerifyError> {
 ///
 /// # Errors
 /// The first fault found.
-pub fn verify_func(module: &Module, func: &Func) -> Result<(), VerifyError> {
+pub(crate) fn verify_func(module: &Module, func: &Func) -> Result<(), VerifyError> {
     let mut verifier = Verifier { module, func, place: SecondaryMap::new() };
     verifier.run().map_err(|fault| VerifyError {
         func: if func.name.is_empty() { "?".to_string() } else { func.name.clone() },

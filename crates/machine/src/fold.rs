@@ -16,10 +16,6 @@ pub(crate) fn mask(bits: u8) -> u64 {
     ciphermill_ir::ops::mask(u32::from(bits))
 }
 
-pub fn constant(value: u64, word: u8) -> Expr {
-    Expr::Const(value & mask(word))
-}
-
 pub fn bin(op: BinOp, bits: u8, a: Expr, b: Expr) -> Expr {
     if let (Expr::Const(x), Expr::Const(y)) = (&a, &b)
         && let Some(value) = op.eval(*x, *y, u32::from(bits))

@@ -91,7 +91,7 @@ impl BitMatrix {
 }
 
 /// The degree of a polynomial, from 1 to 32.
-pub fn degree(polynomial: u64) -> Option<u8> {
+pub(crate) fn degree(polynomial: u64) -> Option<u8> {
     polynomial.checked_ilog2().filter(|d| (1..=32).contains(d)).map(|d| d as u8)
 }
 
@@ -99,7 +99,7 @@ pub fn degree(polynomial: u64) -> Option<u8> {
 ///
 /// Rabin's test (Probabilistic algorithms in finite fields, 1980): x to the power of 2^m is x, and
 /// for no prime divisor q of m has x^(2^(m/q)) - x a factor in common with the polynomial.
-pub fn is_field(polynomial: u64) -> bool {
+pub(crate) fn is_field(polynomial: u64) -> bool {
     let Some(m) = degree(polynomial) else { return false };
     // x itself, as an element; of a field of two elements it is the constant of the polynomial.
     let x = if m == 1 { polynomial & 1 } else { 2 };

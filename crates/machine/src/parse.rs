@@ -51,7 +51,7 @@ pub fn pattern(text: &str, scope: &Scope) -> Result<(Expr, Vec<RuleVar>), SemErr
 }
 
 /// An expression over the variables of a rule and the names of its `let`s.
-pub fn over_vars(text: &str, scope: &Scope, vars: &[RuleVar], lets: &[String]) -> Result<Expr, SemError> {
+pub(crate) fn over_vars(text: &str, scope: &Scope, vars: &[RuleVar], lets: &[String]) -> Result<Expr, SemError> {
     let mut p = Parser::new(text, scope, Vars::Closed(vars.to_vec()))?;
     p.lets = lets.to_vec();
     p.whole()

@@ -35,19 +35,19 @@
 //! ([`pipeline`], its memo); the cycles are the same. Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
 //! [`chain`] bounds the cycles from below by dependences, [`parts`] is about registers written in part.
 
-pub mod chain;
-pub mod code;
+mod chain;
+mod code;
 pub mod decompose;
 pub mod events;
-pub mod front;
+mod front;
 pub mod log;
-pub mod mem;
-pub mod parts;
-pub mod pipeline;
-pub mod ports;
-pub mod predict;
-pub mod sample;
-pub mod uop;
+mod mem;
+mod parts;
+mod pipeline;
+mod ports;
+mod predict;
+mod sample;
+mod uop;
 mod words;
 
 pub use code::{Code, NONE, Place};

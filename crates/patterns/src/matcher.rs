@@ -265,7 +265,7 @@ impl Matcher {
     }
 
     /// As [`Matcher::value`], with operands that are bound already.
-    pub fn value_with(
+    pub(crate) fn value_with(
         &self,
         func: &Func,
         t: &Template,

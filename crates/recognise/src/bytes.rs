@@ -92,7 +92,7 @@ impl ByteSums {
 
     /// The loads from tables that are linear over GF(2), by what they are
     /// looked up with.
-    pub fn linear_loads(&self) -> HashMap<Value, Vec<(Value, &Lookup)>> {
+    pub(crate) fn linear_loads(&self) -> HashMap<Value, Vec<(Value, &Lookup)>> {
         let mut out: HashMap<Value, Vec<(Value, &Lookup)>> = HashMap::new();
         for &load in &self.loads {
             if let Some(lookup) = self.linear(load) {

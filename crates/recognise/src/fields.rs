@@ -82,7 +82,7 @@ pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Tem
 impl Multiplier {
     fn fixed(&self) -> Fixed<'_> {
         let (id, instr, sources) = (self.id, &self.instr, self.operands.to_vec());
-        Fixed { id, instr, word: WORD as u8, sources, immediates: Vec::new() }
+        Fixed { id, instr, sources, immediates: Vec::new() }
     }
 
     /// The matrix that it multiplies a word by, with constants and what the register holds.

@@ -30,26 +30,26 @@
 //! needs an operation that is no match, nothing is lost either: what a match
 //! does not replace stays as it was.
 
-pub mod agree;
+mod agree;
 pub mod bytes;
 pub mod configure;
-pub mod cover;
-pub mod emit;
-pub mod fields;
+mod cover;
+mod emit;
+mod fields;
 pub mod finding;
 pub mod form;
-pub mod layers;
+mod layers;
 pub mod linear;
 pub mod nibbles;
-pub mod pairs;
-pub mod recogniser;
+mod pairs;
+mod recogniser;
 mod replacement;
 pub mod report;
-pub mod rewrite;
-pub mod semantics;
+mod rewrite;
+mod semantics;
 pub mod sums;
 pub mod units;
 pub mod wide;
-pub mod words;
+mod words;
 
 pub use recogniser::Recogniser;

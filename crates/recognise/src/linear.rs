@@ -78,7 +78,7 @@ pub fn find_any(
 }
 
 /// The same, computed with the tables that are known.
-pub fn find_any_with(
+pub(crate) fn find_any_with(
     func: &Func,
     masks: &Masks,
     sums: &Sums,

@@ -38,7 +38,7 @@ pub fn is_of_one<T: PartialEq>(table: &[T; 256]) -> bool {
 }
 
 /// Does the function look at no more than the lower nibble?
-pub fn is_of_lower<T: PartialEq>(table: &[T; 256]) -> bool {
+pub(crate) fn is_of_lower<T: PartialEq>(table: &[T; 256]) -> bool {
     looks_at(table, LOW)
 }
 
@@ -47,7 +47,7 @@ fn looks_at<T: PartialEq>(table: &[T; 256], nibble: usize) -> bool {
 }
 
 /// The function of a byte that looks up one of its nibbles, the one from bit `shift` on.
-pub fn of_byte(shift: usize, entry: impl Fn(usize) -> u32) -> ByteTable {
+pub(crate) fn of_byte(shift: usize, entry: impl Fn(usize) -> u32) -> ByteTable {
     std::array::from_fn(|x| entry(x >> shift & LOW))
 }
 

@@ -42,8 +42,6 @@ pub trait Domain {
 pub struct Fixed<'a> {
     pub id: usize,
     pub instr: &'a Instr,
-    /// Bits of the machine's words.
-    pub word: u8,
     /// Operands that are registers to read, in the order of arguments.
     pub sources: Vec<usize>,
     /// Operands that are immediates, with their values.
@@ -61,7 +59,6 @@ pub fn fixed(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
         immediates(instr).into_iter().map(move |immediates| Fixed {
             id,
             instr,
-            word: machine.word_bits,
             sources: sources.clone(),
             immediates,
         })

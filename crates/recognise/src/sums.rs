@@ -76,7 +76,7 @@ impl Sums {
     }
 
     /// The whole sums in which a value is a term.
-    pub fn of_term(&self, term: Value) -> &[Value] {
+    pub(crate) fn of_term(&self, term: Value) -> &[Value] {
         self.roots.get(&term).map_or(&[], |r| r)
     }
 }

@@ -66,7 +66,7 @@ pub struct Unit {
 
 impl Unit {
     /// The matrix that it is with the same word for all its sources.
-    pub fn one_word(&self) -> Option<[u32; WORD]> {
+    pub(crate) fn one_word(&self) -> Option<[u32; WORD]> {
         let Meaning::Matrix(of) = &self.meaning else { return None };
         Some(of.iter().fold([0; WORD], |sum, rows| std::array::from_fn(|i| sum[i] ^ rows[i])))
     }
@@ -82,7 +82,7 @@ pub struct Configurable {
 
 /// The machine's first instruction of that kind, with its template, which is
 /// function `function`.
-pub fn configurable(machine: &Machine, function: usize) -> Option<(Configurable, Template)> {
+pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Configurable, Template)> {
     if usize::from(machine.word_bits) != WORD {
         return None;
     }
@@ -94,7 +94,7 @@ pub fn configurable(machine: &Machine, function: usize) -> Option<(Configurable,
         if !instr.selectable || instr.operands.len() != 2 {
             return None;
         }
-        let fixed = Fixed { id, instr, word: machine.word_bits, sources: vec![source], immediates: Vec::new() };
+        let fixed = Fixed { id, instr, sources: vec![source], immediates: Vec::new() };
         let made = fixed.template(machine, *dest, &[source], function as u16, false);
         Some((Configurable { function: function as u16, first: *first }, made))
     })
@@ -349,7 +349,7 @@ impl Inverse {
 
 /// The inverses of the matrices that have one; those of two sources first,
 /// because they take halves of words as they are.
-pub fn inverses(units: &[Unit]) -> Vec<Inverse> {
+pub(crate) fn inverses(units: &[Unit]) -> Vec<Inverse> {
     let inverse = |unit: &Unit| {
         let Meaning::Matrix(of) = &unit.meaning else { return None };
         let masks = of.iter().map(|rows| rows.iter().fold(0, |m, r| m | r)).collect();

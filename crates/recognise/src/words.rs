@@ -267,7 +267,6 @@ pub fn distance(unit: &Unit, map: &Map) -> Option<u32> {
 
 /// Outputs that have the same sources, together one map.
 pub struct Together {
-    pub sources: Vec<Value>,
     /// The map of each output; the sources of all stand in one order.
     pub outputs: Vec<Map>,
     /// The operations that compute them.
@@ -302,7 +301,7 @@ pub fn together(func: &Func, masks: &Masks, maps: &Maps) -> Vec<Together> {
     let group = |(sources, outputs): (Vec<Value>, Vec<(Value, Map)>)| {
         let roots: Vec<Value> = outputs.iter().map(|o| o.0).collect();
         let operations = cone(func, &sources, &roots);
-        Together { outputs: outputs.into_iter().map(|o| o.1).collect(), sources, operations }
+        Together { outputs: outputs.into_iter().map(|o| o.1).collect(), operations }
     };
     groups.into_iter().map(group).collect()
 }

@@ -11,8 +11,8 @@ use std::fmt::Write;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Lit(u32);
 
-pub const FALSE: Lit = Lit(0);
-pub const TRUE: Lit = Lit(1);
+pub(crate) const FALSE: Lit = Lit(0);
+pub(crate) const TRUE: Lit = Lit(1);
 
 impl std::ops::Not for Lit {
     type Output = Lit;
@@ -148,7 +148,7 @@ impl Graph {
 
     /// The graph as BLIF, its model called `reference`; bit i of a port is
     /// called `port[i]`.
-    pub fn blif(&self, ports: &Ports) -> String {
+    pub(crate) fn blif(&self, ports: &Ports) -> String {
         let names = |list: &[Port]| {
             let bits = |p: &Port| (0..p.bits).map(|i| bit(p, i)).collect::<Vec<_>>();
             list.iter().flat_map(bits).collect::<Vec<_>>().join(" ")

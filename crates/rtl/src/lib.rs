@@ -20,10 +20,10 @@ pub mod aig;
 pub mod bench;
 pub mod blast;
 mod options;
-pub mod parts;
+mod parts;
 pub mod ports;
-pub mod value;
-pub mod verilog;
+mod value;
+mod verilog;
 
 pub use options::{Refusal, Tables};
 

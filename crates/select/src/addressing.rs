@@ -28,7 +28,7 @@ pub fn three_terms(matcher: &Matcher) -> bool {
 }
 
 /// `(b + (i << s)) + d`, in one instruction that is no access?
-pub fn adds_scaled(matcher: &Matcher) -> bool {
+pub(crate) fn adds_scaled(matcher: &Matcher) -> bool {
     matcher.templates.iter().any(|t| matches!(&t.action, Action::Value(_, p) if is_three_terms(p)))
 }
 

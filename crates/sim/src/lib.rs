@@ -33,25 +33,25 @@
 //! starts all end the run with an error. Registers that a call does not define
 //! hold a pattern, so that reading them shows.
 
-pub mod cache;
+mod cache;
 pub mod circuits;
 pub mod code;
 pub mod cycle;
 pub mod dataflow;
-pub mod dynamic;
-pub mod engine;
+mod dynamic;
+mod engine;
 pub mod exec;
 pub mod flatten;
 pub mod hazard;
 pub mod memory;
-pub mod slots;
-pub mod stats;
+mod slots;
+mod stats;
 pub mod step;
-pub mod sums;
-pub mod superblock;
+mod sums;
+mod superblock;
 pub mod uses;
-pub mod windows;
-pub mod xop;
+mod windows;
+mod xop;
 
 mod call;
 mod options;

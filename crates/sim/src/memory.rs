@@ -23,7 +23,7 @@ use ciphermill_program::layout::{Layout, STACK_BYTES, STACK_TOP};
 use std::ops::Range;
 
 /// Lowest address of the stack.
-pub const STACK_BASE: u32 = STACK_TOP - STACK_BYTES;
+pub(crate) const STACK_BASE: u32 = STACK_TOP - STACK_BYTES;
 
 /// Why an access or operation could not be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,7 @@ impl Memory {
 
     /// Load `N` bytes of linear memory; `N` is 1, 2, 4 or 8.
     #[inline(always)]
-    pub fn load_linear<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+    pub(crate) fn load_linear<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
         if addr & self.address_mask & self.align_mask & (N as u64 - 1) != 0 {
             return Err(Fault::Misaligned(addr & self.address_mask));
         }
@@ -118,7 +118,7 @@ impl Memory {
     /// The same at an address that need not be aligned (but is on a big-endian
     /// machine, whose memory is kept by words).
     #[inline(always)]
-    pub fn load_anywhere<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+    pub(crate) fn load_anywhere<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
         let addr = addr & self.address_mask;
         match slice::<N, BE>(&self.linear, addr) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
@@ -128,7 +128,7 @@ impl Memory {
 
     /// Store the low `N` bytes of `value` in linear memory.
     #[inline(always)]
-    pub fn store_linear<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_linear<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
         if addr & self.address_mask & self.align_mask & (N as u64 - 1) != 0 {
             return Err(Fault::Misaligned(addr & self.address_mask));
         }
@@ -137,7 +137,7 @@ impl Memory {
 
     /// The same at an address that need not be aligned.
     #[inline(always)]
-    pub fn store_anywhere<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_anywhere<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
         let addr = addr & self.address_mask;
         let at = turned::<N, BE>(addr) as u64;
         if at < self.span.end && at.wrapping_add(N as u64) > self.span.start && self.promised(at, N as u64) {
@@ -153,7 +153,7 @@ impl Memory {
     }
 
     #[inline(always)]
-    pub fn load_stack<const N: usize, const BE: bool>(&mut self, addr: u64) -> Result<u64, Fault> {
+    pub(crate) fn load_stack<const N: usize, const BE: bool>(&mut self, addr: u64) -> Result<u64, Fault> {
         let at = self.stack_offset::<N>(addr)?;
         match slice::<N, BE>(&self.stack, at) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
@@ -162,7 +162,7 @@ impl Memory {
     }
 
     #[inline(always)]
-    pub fn store_stack<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_stack<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
         let at = self.stack_offset::<N>(addr)?;
         match slice_mut::<N, BE>(&mut self.stack, at) {
             Some(bytes) => {
@@ -191,7 +191,7 @@ impl Memory {
     }
 
     #[inline(always)]
-    pub fn load_system<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+    pub(crate) fn load_system<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
         let at = (addr & 0xffff_ffff).wrapping_sub(u64::from(SYSTEM_BASE));
         match slice::<N, BE>(&self.system, at) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
@@ -200,7 +200,7 @@ impl Memory {
     }
 
     #[inline(never)]
-    pub fn store_system<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_system<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
         let at = (addr & 0xffff_ffff).wrapping_sub(u64::from(SYSTEM_BASE));
         match slice_mut::<N, BE>(&mut self.system, at) {
             Some(bytes) => set::<N, BE>(bytes, value),
@@ -251,13 +251,13 @@ impl Memory {
     }
 
     /// Write a word of the stack at its address, for a caller from outside.
-    pub fn set_stack_word(&mut self, addr: u32, bytes: usize, value: u64) {
+    pub(crate) fn set_stack_word(&mut self, addr: u32, bytes: usize, value: u64) {
         let at = (addr - STACK_BASE) as usize;
         put(&mut self.stack, at, bytes, value);
     }
 
     /// Write a word of the system area; false outside it.
-    pub fn set_system_word(&mut self, offset: usize, bytes: usize, value: u64) -> bool {
+    pub(crate) fn set_system_word(&mut self, offset: usize, bytes: usize, value: u64) -> bool {
         let inside = offset + bytes <= self.system.len();
         if inside {
             put(&mut self.system, offset, bytes, value);

@@ -7,7 +7,7 @@ use ciphermill_program::{Bundle, Inst, Operand};
 type Res<T> = Result<T, String>;
 
 /// The machine's description of an instruction.
-pub fn instr_of<'m>(machine: &'m Machine, inst: &Inst) -> Res<&'m Instr> {
+pub(crate) fn instr_of<'m>(machine: &'m Machine, inst: &Inst) -> Res<&'m Instr> {
     machine.instrs.get(usize::from(inst.instr.0)).ok_or_else(|| format!("there is no instruction {}", inst.instr.0))
 }
 
@@ -99,7 +99,7 @@ pub fn read_later(machine: &Machine, bundle: &Bundle, n: usize, k: usize, reg: R
 }
 
 /// Can evaluating this stop the program?
-pub fn may_stop(e: &Expr) -> bool {
+pub(crate) fn may_stop(e: &Expr) -> bool {
     match e {
         Expr::Load { .. } => true,
         Expr::Bin { op, a, b, .. } => op.may_trap() || may_stop(a) || may_stop(b),

@@ -4,7 +4,7 @@ use super::Event;
 use crate::shape::{Key, Kind, may, need};
 
 /// `[core]`.
-pub static CORE: &[Key] = &[
+pub(crate) static CORE: &[Key] = &[
     need("kind", Kind::OneOf(&["out_of_order", "in_order"]), "whether micro-operations may start out of program order"),
     need("reorder_buffer", Kind::Int(1, 4096), "micro-operations renamed and not retired, a fused pair counted once"),
     need("reservation_stations", Kind::Int(1, 4096), "micro-operations renamed and not started"),
@@ -190,7 +190,7 @@ pub static L2: &[Key] = &[
 ];
 
 /// `[memory.dram]`.
-pub static DRAM: &[Key] = &[
+pub(crate) static DRAM: &[Key] = &[
     need("latency", Kind::Int(1, 100_000), "cycles from a load's start to its user's"),
     may("interval", Kind::Int(1, 10_000), "cycles between lines, written ones too (1)"),
 ];

@@ -4,8 +4,8 @@ mod narrow;
 mod widen;
 
 use ciphermill_ir::Module;
-pub use narrow::narrow;
-pub use widen::widen;
+use narrow::narrow;
+use widen::widen;
 
 /// Give values of 32 bits the form that they have in a machine's words: of `word_bits`, where
 /// `narrow` says that it computes in 32 bits as well.

@@ -24,7 +24,7 @@ const LOW: u64 = 0xffff_ffff;
 const SIGN: u64 = 1 << 31;
 
 /// Make every value of a module a word of 64 bits.
-pub fn widen(module: &mut Module) {
+pub(crate) fn widen(module: &mut Module) {
     let wide = |types: &mut Vec<Type>| types.iter_mut().for_each(|t| *t = Type::I64);
     for func in module.funcs.values_mut() {
         Widener::new(func).run();

@@ -80,7 +80,7 @@ impl<S: Copy + PartialEq> Sum<S> {
         self.parts.iter().flat_map(|p| p.table.iter()).fold(self.constant, |all, entry| all | entry)
     }
 
-    pub fn as_constant(&self) -> Option<u64> {
+    pub(crate) fn as_constant(&self) -> Option<u64> {
         self.parts.is_empty().then_some(self.constant)
     }
 
