@@ -82,7 +82,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         };
         let used = folds.as_ref().filter(|_| options.level > 0);
         let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used };
-        // A core that orders for itself is given code that keeps few values alive.
+        // A core that schedules at run time gets code of low register pressure instead.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }

@@ -19,29 +19,26 @@ pub struct Options {
     /// What `aligned_params` promises holds for words too: an access that does
     /// not say so itself is made as one where the promise shows it to be aligned.
     pub word_buffers: bool,
-    /// Much independent work hides latency: code with fewer slots is better even
-    /// if it takes longer. Which of the two is better depends on the machine.
+    /// Instructions are selected for throughput (few issue slots) and not for latency, which
+    /// independent work hides. Which is better depends on the machine.
     pub throughput: bool,
     /// Selections are never made branches, whatever the machine file says: a cipher that is
     /// to take the same time for all secrets is compiled so.
     pub straight_selects: bool,
     /// Loops are left as they stand: neither prologue nor epilogue.
     pub plain_loops: bool,
-    /// Most instructions of straight code that issue together; 0: as many as fit. Fewer
-    /// leave fewer bundles that do not fit into what is left of a fetch packet.
+    /// Most instructions in a bundle of straight code; 0: as many as fit. Small bundles leave smaller
+    /// gaps at the ends of fetch packets.
     pub at_once: usize,
-    /// The exported function that all effort goes into: loops of others are
-    /// pipelined without a search for the best division between clusters.
-    /// Without one every function is meant.
+    /// The exported function whose loops get a full search. Loops of others are pipelined without a
+    /// search for a cluster assignment. None means every function.
     pub focus: Option<String>,
-    /// Of the loops of the focus only the longest is searched with all effort: where
-    /// blocks are carried together, the others do what is left of a message.
+    /// Only the longest loop of the focus gets a full search: in a jammed function the others process
+    /// the rest of a message.
     pub longest: bool,
-    /// Pipelines are searched for with all effort, but what is found is not shortened:
-    /// for comparing forms of a program, too.
+    /// The search stops at the first schedule, and does not shorten it: for comparing variants.
     pub unrefined: bool,
-    /// No loop is searched with all effort, whatever is the focus: for comparing
-    /// forms of a program before the best is compiled.
+    /// No loop gets a full search, whatever is the focus: for comparing variants.
     pub quick: bool,
     /// `(exported function, parameter index, modulus, residue)`: where buffers
     /// stand in memory, modulo a power of two. Speed depends on it where memory has
@@ -55,12 +52,12 @@ pub struct Options {
     /// Pipelined loops are also written out as problems for an exact scheduler;
     /// here are its answers so far, in the order of those problems.
     pub exact: Option<Vec<Answer>>,
-    /// Schedules of some loops that were found before: taken instead of a search.
+    /// Kept schedules, taken instead of a search.
     pub kept_schedules: Vec<KeptSchedule>,
-    /// A longer search for schedules than usual, which are written down.
+    /// A longer search than usual, for schedules to keep.
     pub search: Option<Search>,
     /// Every schedule that is checked is also put here.
     pub witness: Option<Witness>,
-    /// Pipelines are searched for with so many times the usual budget; 0 is 1.
+    /// Budget of a search, as a multiple of the usual one; 0 is 1.
     pub patience: u32,
 }

@@ -164,7 +164,7 @@ pub struct Request {
     pub origin: serde_json::Value,
 }
 
-/// A search for the schedules of loops that work is divided between clusters in.
+/// A search for schedules of loops on clustered machines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {

@@ -1,5 +1,5 @@
-//! Loop-invariant code motion: what gives the same in every iteration is computed
-//! once, in front of the loop.
+//! Loop-invariant code motion: what gives the same in every iteration is computed once, in front of the
+//! loop.
 //!
 //! Loops are taken innermost first; what leaves one may leave the next. An
 //! instruction is moved when its operands come from outside the loop and
@@ -16,11 +16,10 @@
 //! A sum or exclusive or of one varying and two invariant operands is first
 //! regrouped so that the invariant ones meet: `(i + p) + c` is `i + (p + c)`.
 //!
-//! What is moved lives across the whole loop, in a register where there is
-//! one, so the number moved from one loop is bounded. Loads can be told to stay
-//! altogether ([`crate::Unroll::keep_loads`]): what a load would save is an
-//! access that the machine may have a free slot for, what it costs is a
-//! register in a loop that unrolling has made short of them.
+//! What is moved is live across the whole loop and raises its register pressure, so the number moved
+//! from one loop is bounded. Loads can be told to stay altogether ([`crate::Unroll::keep_loads`]):
+//! moving one saves an issue slot that may be free anyway, and costs a register in a loop whose
+//! pressure unrolling has raised.
 
 use crate::alias::{Aliases, Place};
 use crate::edit;

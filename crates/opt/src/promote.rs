@@ -1,9 +1,8 @@
 //! Scalar promotion: memory kept in values while a loop runs.
 //!
-//! A feedback mode stores a block and loads it again in the next iteration, from
-//! the same place. In a loop of one block such a place can be a value carried
-//! from iteration to iteration: loaded once in front of the loop, if the loop reads it
-//! before it writes it, and stored once behind it.
+//! A feedback mode stores a block and loads it again in the next iteration, from the same place. In a
+//! loop of one block such a place can become a loop-carried value: loaded once in front of the loop,
+//! if the loop reads it before it writes it, and stored once behind it.
 //!
 //! A place is an address that does not change in the loop, with an offset and
 //! a width. It is taken when it is stored to, and every access of the loop

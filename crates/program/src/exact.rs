@@ -68,11 +68,10 @@ pub struct LoopProblem {
     pub ii: u32,
     /// Lower bound on the II: units, recurrence circuits, the branch.
     pub first: u32,
-    /// Work divided between the clusters as it now is: an answer is a schedule.
+    /// With the present cluster assignment: an answer is a schedule.
     pub divided: Problem,
-    /// Any division, with copies between the clusters as they are needed. An
-    /// answer is a proof that there is none, or a division to go on with. Null
-    /// on machines of one cluster.
+    /// With any cluster assignment, and copies as they are needed. An answer is a proof that there is
+    /// no schedule, or an assignment to go on with. Null on machines of one cluster.
     pub free: Option<Problem>,
 }
 
@@ -80,10 +79,10 @@ pub struct LoopProblem {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// There is no schedule below this II.
+    /// Lower bound on the II.
     #[serde(default)]
     pub least: u32,
-    /// For each node of the `free` problem that is no copy, its alternative.
+    /// The cluster assignment: for each node of the `free` problem that is no copy, its alternative.
     #[serde(default)]
     pub division: Option<Vec<usize>>,
     /// A schedule of the `divided` problem.
@@ -100,7 +99,7 @@ pub struct Answer {
 pub struct Question {
     /// Is there a schedule of this II,
     pub ii: u32,
-    /// with work divided between the clusters as this says?
+    /// with this cluster assignment?
     pub division: Division,
     pub word: Word,
 }
@@ -108,9 +107,9 @@ pub struct Question {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Division {
-    /// In any way: the `free` problem.
+    /// Any: the `free` problem.
     Any,
-    /// As it is: the `divided` problem.
+    /// The present one: the `divided` problem.
     Own,
 }
 

@@ -43,11 +43,11 @@ pub struct Program {
     pub loops: Vec<PipelinedLoop>,
     /// All other loops, and why they were not pipelined.
     pub plain_loops: Vec<PlainLoop>,
-    /// Loops whose search for a schedule came to the end of its budget.
+    /// Loops whose search for a schedule spent its budget.
     pub searches_cut: u32,
     /// The same loops as problems for an exact scheduler, where that was asked.
     pub problems: Vec<exact::LoopProblem>,
-    /// And their schedules to be kept, where a longer search than usual was asked.
+    /// Their schedules, for keeping, where a longer search than usual was asked.
     pub kept_schedules: Vec<KeptSchedule>,
 }
 

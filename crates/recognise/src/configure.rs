@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Loops in loops beyond so many count no more.
 const MOST_NESTING: u32 = 3;
 /// How often a loop is assumed to iterate.
-const TURNS: usize = 8;
+const ITERATIONS: usize = 8;
 /// Operations that must be saved for each register that is loaded: a wide constant and a move.
 const LEAST_SAVED: usize = 3;
 
@@ -97,8 +97,8 @@ fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
             for &block in &func.layout {
                 for &inst in &func.blocks[block].insts {
                     let Op::Call(callee) = func.insts[inst].op else { continue };
-                    let times = often[&id].saturating_mul(TURNS.pow(loops.depth(block).min(MOST_NESTING)));
-                    let times = times.min(TURNS.pow(MOST_NESTING));
+                    let times = often[&id].saturating_mul(ITERATIONS.pow(loops.depth(block).min(MOST_NESTING)));
+                    let times = times.min(ITERATIONS.pow(MOST_NESTING));
                     often.entry(callee).and_modify(|t| *t = times.max(*t));
                 }
             }
@@ -125,7 +125,7 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usi
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
     let mut saved: BTreeMap<LoadedMatrix, usize> = BTreeMap::new();
     for &block in &func.layout {
-        let weight = often * TURNS.pow(loops.depth(block).min(MOST_NESTING));
+        let weight = often * ITERATIONS.pow(loops.depth(block).min(MOST_NESTING));
         for result in func.blocks[block].insts.iter().flat_map(|&i| &func.insts[i].results) {
             if let Some((m, loaded)) = found.get(result).and_then(|m| Some((m, loaded(&m.rows)?))) {
                 *saved.entry(loaded).or_default() += m.saves * weight;

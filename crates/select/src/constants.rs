@@ -1,13 +1,12 @@
 //! Constants in registers: how they are made, and where.
 //!
-//! A table base or a mask that no immediate holds costs one or two
-//! instructions. Inside a loop that is dear, outside it is a register that
-//! stays occupied. Each loop nest therefore has a budget, the registers that
-//! its own values leave free; the constants used most (weighted by loop depth
-//! and by what they cost to make) are made once before the nest, the others
-//! at each use; but one that is used very often is worth a register at any
-//! time. A constant made before a nest also serves the code behind it,
-//! and a block that is not short of registers makes a constant once.
+//! A table base or a mask that fits no immediate costs one or two instructions. Made in a loop they
+//! run every iteration; made before it they raise its register pressure. So each loop nest has a
+//! budget: the registers that its MaxLive leaves free. The constants used most (weighted by loop depth
+//! and by their cost) are made once before the nest, the others are rematerialised at each use. A
+//! constant that is used very often is made before the nest at any register pressure. A constant made
+//! before a nest also serves the code after it. A block of low register pressure makes each constant
+//! once.
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::liveness::{live_out, max_live};
@@ -20,8 +19,8 @@ use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg};
 use std::collections::{BTreeMap, HashMap};
 
-/// A constant used this often in a nest is made before it even where registers
-/// are short: whatever the allocator then keeps in memory is used less.
+/// A constant used this often in a nest is made before it even at high register pressure: what the
+/// allocator then spills is used less.
 const DENSE: usize = 6;
 
 /// Writing out the parts of templates.

@@ -7,7 +7,7 @@ use ciphermill_machine::{InstrId, Reg};
 pub struct Registers {
     /// In order of preference.
     pub allocatable: Vec<Reg>,
-    /// Those that a call destroys.
+    /// Those that a call clobbers.
     pub clobbered: Vec<Reg>,
     /// Those that must be saved when used.
     pub callee_saved: Vec<Reg>,
@@ -25,8 +25,8 @@ pub enum Place {
     Slot(u32),
 }
 
-/// What the allocator made of a block: the instructions by index, in order,
-/// and the moves between them.
+/// A block after allocation: its instructions by index, and the moves between them (copies, spills and
+/// reloads).
 #[derive(Clone, Debug)]
 pub enum Step {
     /// Instruction `index` of the block with the places of its operands: one
@@ -44,14 +44,14 @@ pub struct Allocated {
 }
 
 impl Allocated {
-    /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
-    /// operands in memory, each as often as its loops iterate, taken to be eight times.
+    /// What the allocation adds to the code: spills, reloads, copies (`mov` is the program's own) and
+    /// memory operands, each times its block's frequency.
     pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
         let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.frequency();
         self.blocks.iter().zip(&func.blocks).map(block).sum()
     }
 
-    /// The same for one block that is gone through once.
+    /// The same for one execution of a block.
     pub fn added(steps: &[Step], block: &VBlock, mov: InstrId) -> u64 {
         let weigh = |step: &Step| match step {
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,

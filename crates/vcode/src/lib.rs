@@ -4,12 +4,12 @@
 //!
 //! * [`VFunc`], [`VBlock`], [`VInst`], [`VOp`]: code over virtual registers ([`VReg`]), each
 //!   defined once, with block parameters. What selection makes and allocation takes.
-//! * [`MemRef`]: what an access touches, with the facts by which two are told apart.
+//! * [`MemRef`]: what an access touches, with the facts for alias analysis.
 //! * [`Node`]: an instruction as schedulers see it, before allocation and after it.
 //! * [`Registers`], [`Place`], [`Step`], [`Allocated`]: what allocation is given and what comes of it.
 //! * [`PInst`], [`Laid`]: code with physical registers, laid out block by block.
 //! * [`Facts`]: which registers an instruction's semantics name themselves.
-//! * [`liveness`]: what lives at the end of each block, and MaxLive within.
+//! * [`liveness`]: live-out virtual registers of each block, and MaxLive.
 //!
 //! # Invariants
 //!

@@ -1,4 +1,4 @@
-//! What accesses to memory touch, for telling them apart.
+//! What accesses to memory touch, for alias analysis.
 
 use ciphermill_ir::{Space, Value};
 
@@ -12,7 +12,7 @@ pub enum Object {
     Own,
 }
 
-/// What an access touches, for telling accesses apart.
+/// What an access touches, for alias analysis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemRef {
     pub space: Space,

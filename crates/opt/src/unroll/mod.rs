@@ -1,11 +1,9 @@
 //! Loops unrolled: completely, by a factor, or jammed; and the versions of
 //! loops that are written for trip counts seen in a run.
 //!
-//! What a cipher spends its time in is a loop over blocks around a loop over
-//! rounds. A processor that issues several instructions at once needs the
-//! operations of many rounds, or of several blocks, side by side, and a
-//! software pipeline needs a loop whose body is a single block. The passes
-//! here make both out of what a compiler for a small machine wrote:
+//! A cipher spends its time in a loop over blocks around a loop over rounds. A processor that issues
+//! several instructions at once needs independent operations, of many rounds or of several blocks.
+//! Software pipelining needs a loop whose body is a single block. The passes here make both:
 //!
 //! * `distances` gives a loop that counts with a pointer a counter of its own;
 //! * `specialise` writes a loop nest once more for a trip count that is not
@@ -13,8 +11,8 @@
 //! * `full_unroll` replaces a loop of a constant number of iterations by copies of
 //!   its body;
 //! * `rotate` turns a loop of two blocks that is left between them into one of one block;
-//! * `jam` lets `k` iterations of an outermost loop stand in one, with the original
-//!   loop behind it for what is left over; inner loops still there are fused.
+//! * `jam` makes one iteration of `k` of an outermost loop (unroll and jam), with the original loop
+//!   behind it for the rest; inner loops still there are fused.
 //!
 //! Between them the clean-up passes run, see `lib.rs`. All of them copy code
 //! in SSA form; what is used behind a loop is put together again by

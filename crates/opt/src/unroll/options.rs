@@ -9,7 +9,7 @@ pub struct Unroll {
     /// A loop whose trip count is a known constant is unrolled completely when
     /// what comes out is at most this large. 0: never.
     pub full_budget: u32,
-    /// So many iterations of an outermost counted loop of unknown length stand in
+    /// So many iterations of an outermost counted loop of unknown length become
     /// one iteration of the loop that replaces it; what is left over runs in the
     /// original. 0 or 1: none.
     pub jam: u32,
