@@ -1,11 +1,9 @@
-//! The last choice between instructions that do the same.
+//! Peephole optimisations on physical code.
 //!
-//! * [`Encodings`]: an instruction whose immediates fit a shorter one of the
-//!   same meaning becomes that one. Frames are written with one load and one
-//!   store; how far a slot is from the stack pointer is known only here.
-//! * [`Encodings::spared`]: a comparison of a result with zero is left out where
-//!   the instruction that made the result has set the flags alike, or has a
-//!   form that does.
+//! * [`Encodings`]: an instruction whose immediates fit a shorter one of the same semantics becomes
+//!   that one. Offsets of stack slots are known only here.
+//! * [`Encodings::spared`]: a comparison of a result with zero goes where the instruction that made the
+//!   result has set the same flags, or has a variant that does.
 
 use ciphermill_vcode::PInst;
 use ciphermill_regalloc::fold::semantics_text;

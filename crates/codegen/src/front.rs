@@ -19,8 +19,7 @@ pub struct Front<'a> {
     machine: &'a Machine,
     options: &'a Options,
     pub module: Module,
-    /// Globals held in registers, and those that only instructions of their own
-    /// write.
+    /// Globals pinned to registers, and those that only special instructions write.
     pub pinned: Vec<(GlobalId, Reg)>,
     /// Of those, the program's own.
     pub in_registers: Vec<(GlobalId, Reg)>,

@@ -1,8 +1,8 @@
 //! Loops that are not software-pipelined, and why not.
 //!
-//! What keeps a loop from being pipelined is found in many places: before any search in the
-//! loop's form, in the reading of its body, at the end of a search. Here each loop that is left
-//! gets one reason, the first that holds, as a word for programs and as words for people.
+//! The reason is found in several places: in the loop's control flow, while its body is read, or when a
+//! search fails. Here each such loop gets one reason, the first that holds, as a word for programs and
+//! as a sentence.
 
 use ciphermill_pipeline::refused::{Reason, Refused};
 use ciphermill_vcode::{VFunc, VKind};

@@ -1,9 +1,8 @@
-//! What is worked out of a machine file, for any number of modules.
+//! Tables that depend on the machine alone: templates, the units that [`ciphermill_recognise`] looks
+//! for, encodings, memory operands.
 //!
-//! Templates, the units that [`ciphermill_recognise`] looks for, encodings and
-//! forms in memory depend on the machine alone. For a machine of two thousand
-//! instructions making them takes longer than compiling a small function, so
-//! whoever compiles many modules makes them once.
+//! For a machine of two thousand instructions they take longer to make than a small function to
+//! compile, so they are made once for any number of modules.
 
 use crate::encodings::Encodings;
 use ciphermill_vcode::Facts;

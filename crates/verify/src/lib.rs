@@ -1,9 +1,9 @@
-//! Every schedule is checked: translation validation of what the schedulers make.
+//! Translation validation of every schedule.
 //!
-//! Whoever made it, a schedule is run symbolically right before it is used, in release builds
-//! too, and so is the code that it was made of. The two must do the same. Nothing is shared with
-//! the schedulers but the machine's description and what they were given: no dependence
-//! graph, no interval, no stages, no lifetimes, no colouring.
+//! Right before a schedule is used, in release builds too, it and the code that it was made of are
+//! executed symbolically. The two must do the same. Nothing is shared with the schedulers but the
+//! machine's description and their input: no dependence graph, no initiation interval, no stages, no
+//! live ranges, no colouring.
 //!
 //! # Data structures
 //!
@@ -21,7 +21,7 @@
 //!
 //! # Invariants
 //!
-//! * Equal terms, equal values: whatever is assumed of an operation is that it is a function.
+//! * Equal terms are equal values. All that is assumed of an operation is that it is a function.
 //! * An access's term holds the set of those stores before it that it conflicts with. So a load
 //!   that changes places with such a store has another term, and so has all that follows from it;
 //!   and so has a store.
@@ -41,13 +41,13 @@
 //! from another register; results lost or overwritten; accesses in the wrong order; two
 //! results in one cycle; code behind a jump or missing in its slots.
 //!
-//! *Pipelined loops* ([`pipelined`]): the loop's block with its virtual registers, as it was
-//! before anything was hoisted, spilled, copied or assigned a cluster, is run iteration by iteration. What
-//! stands for it (what is done before, prologue, kernel, epilogue, what is done behind, with
-//! rotation and predicates as the semantics have them) is run from its first bundle, and at each
-//! branch that decides over the next iteration it goes both ways. So each number of iterations is run
-//! that leaves the loop in a way of its own, and two more, and behind each the values that are
-//! wanted, the effects and the registers that are not the loop's own are compared.
+//! *Pipelined loops* ([`pipelined`]): the source loop is executed iteration by iteration. It is the
+//! block with virtual registers, before hoisting, spilling, copies and cluster assignment. The
+//! pipelined loop is executed from its first bundle: code before it, prologue, kernel, epilogue, code
+//! behind it, with rotation and predicates by their semantics. At each branch that decides whether
+//! another iteration follows, both ways are taken. So every trip count with an exit of its own is
+//! covered, and two more. At each exit the live-out values, the effects and the registers that are not
+//! the loop's own are compared.
 //!
 //! *Each cycle* (`resources`): slots, a unit for each instruction (a matching), paths between
 //! clusters, reads of one register, and which registers an operand can be, for each bundle of

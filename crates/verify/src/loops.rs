@@ -1,4 +1,4 @@
-//! A software-pipelined loop: its body iteration by iteration, and what is run for it.
+//! Validation of a software-pipelined loop against its source loop.
 
 use crate::code::{Block, Fault, Inst, Storage};
 use crate::exec::{Exec, Frame};

@@ -1,12 +1,12 @@
-//! Several blocks of a message at once: the outermost counted loops are
-//! unrolled partially, and where they hold inner loops, those are fused.
+//! Unroll and jam: the outermost counted loops are unrolled partially, and inner loops in them are
+//! fused, so that one iteration processes several blocks of a message.
 //!
 //! A loop over the blocks of a message whose body is straight code is unrolled
 //! by `k` as [`super::partial`] does it; that the `k` bodies stand in one block
 //! is all a scheduler needs to interleave them. When a loop over the rounds is
 //! left in the body, because it was too large to unroll, its `k` copies would
-//! run one after the other. *Unroll and jam* makes one loop of them whose iteration
-//! does one iteration of each.
+//! run one after the other. They are fused: one iteration of the fused loop does
+//! one iteration of each.
 //!
 //! **Shape.** The body is a chain of segments, each a block of straight code
 //! or a loop of a single block. In the new loop each segment holds the `k`
@@ -15,15 +15,15 @@
 //! all copies (a counter, a pointer to the round keys) are carried once.
 //!
 //! **Why sound.** Copies change their order, so
-//! * what an iteration of the outer loop hands to the next must be computable before
-//!   anything else of the iteration: arithmetic on the loop's own parameters, which
-//!   is written at the top for all copies;
-//! * all copies of an inner loop iterate equally often: what its condition
+//! * loop-carried values of the outer loop must be computable before anything else
+//!   in the iteration: arithmetic on the loop's own parameters, which is written at
+//!   the top for all copies;
+//! * all copies of an inner loop have the same trip count: what its condition
 //!   depends on starts from values that the outer loop does not change;
 //! * no store of one copy may touch what another copy reads or writes, unless
 //!   both stand in the same straight segment, where the order is kept. The
-//!   question is put to the copies themselves, so that pointers a constant
-//!   apart are known to be apart; the promises about buffers usually decide;
+//!   copies themselves are asked, so that pointers with a constant distance are
+//!   known to be disjoint; the promises about buffers usually decide;
 //! * nothing else in the body may have an effect, and traps do not count.
 //!
 //! Where one of these fails the loop stays as it was.

@@ -1,17 +1,16 @@
-//! Two loops that share a header, told apart.
+//! Separates two nested loops that share a header.
 //!
-//! What stands behind an inner loop and leads back to its start may lead to the inner loop's own
-//! header, and compilers let it where nothing has to be done in between:
+//! The outer loop's back edge may lead to the inner loop's header, and compilers let it where nothing
+//! has to be done in between:
 //!
 //! ```text
 //! head(x, i, n):  ...  branch i' ? head(x', i', n) : tail
 //! tail:           ...  branch n' ? head(x'', 5, n') : out
 //! ```
 //!
-//! As one loop it has no trip count. But a parameter that some edges back hand on as it is, and
-//! others do not, is the outer loop's: the others get a header of their own, from which the
-//! inner loop is entered. That is done where the outer loop then iterates a constant number of
-//! times.
+//! As one loop it has no trip count. But a parameter that some back edges leave unchanged, and others
+//! do not, belongs to the outer loop: the others get a header of their own, from which the inner loop
+//! is entered. That is done where the outer loop then has a constant trip count.
 
 use super::copy;
 use super::graph::{Graph, size};
@@ -20,8 +19,7 @@ use crate::edit;
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{Block, Cfg, Func, Target, Terminator, Value};
 
-/// Separate loops whose outer part then iterates a constant number of times, in at most `budget`
-/// instructions.
+/// Separates loops whose outer part then has a constant trip count, in at most `budget` instructions.
 pub(crate) fn separate(func: &mut Func, budget: u32) {
     loop {
         let graph = Graph::new(func);

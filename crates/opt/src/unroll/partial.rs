@@ -13,12 +13,11 @@
 //! rest:         body k's own test ? header(next) : out
 //! ```
 //!
-//! That is the shape when the loop tests at its end, as compilers turn loops
-//! round to do. In front, the guard stands for the `k - 1` tests that are
-//! skipped; behind body `k` it stands for that body's own test as well, which
-//! has not been made yet. After a multiple of `k` iterations `rest` goes straight
-//! out. When the test stands elsewhere, all `k` are skipped in each iteration and
-//! `rest` is the original header, which asks again.
+//! That is the shape when the loop tests at its end, after loop rotation. In front, the guard stands
+//! for the `k - 1` tests that are skipped; behind body `k` it stands for that body's own test as well,
+//! which has not been made yet. After a multiple of `k` iterations `rest` leaves the loop. When the
+//! test stands elsewhere, all `k` are skipped in each iteration and `rest` is the original header,
+//! which asks again.
 //!
 //! Since the new loop is left only through the guard, its body is one block
 //! where the original's was, and the branch back is its only one.

@@ -1,8 +1,7 @@
-//! Loops that are left by their middle, turned until they are left at their end.
+//! Loop rotation: a loop with its exit in the middle gets it at the end.
 //!
-//! `for (;;) { a; if (done) break; b; }` is two blocks, and what works on loops of one block,
-//! places in memory kept in values and software pipelines, has no use for it. Written
-//! `a; while (!done) { b; a; }` it is one, at the price of a second `a`:
+//! `for (;;) { a; if (done) break; b; }` has two blocks, and scalar promotion and software pipelining
+//! need one. Written `a; while (!done) { b; a; }` it has one, at the price of a second `a`:
 //!
 //! ```text
 //! A: ..  branch done ? out : B          A': ..  branch done ? out : B
@@ -22,7 +21,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     let budget = options.unroll.full_budget;
     budget > 0 && super::for_each_chosen(module, options, |_, _, func| {
         let mut changed = false;
-        // A loop that has been turned is left at its end, so this ends.
+        // A rotated loop has its exit at the end, so this terminates.
         loop {
             let graph = Graph::new(func);
             let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id, budget)?)));
