@@ -168,16 +168,17 @@ pub struct Request {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
-    /// So many times as long as usual.
+    /// Its budget, as a multiple of the usual one.
     pub times: u64,
-    /// Which of many it is, from 1 on: each goes other ways.
-    pub round: u64,
+    /// Number of the restart, from 1 on: each has other random numbers.
+    #[serde(rename = "round")]
+    pub restart: u64,
 }
 
 impl From<Search> for ciphermill_codegen::Search {
     fn from(search: Search) -> Self {
-        let Search { times, round } = search;
-        Self { times, round }
+        let Search { times, restart } = search;
+        Self { times, round: restart }
     }
 }
 
