@@ -89,7 +89,7 @@ def from_above(loop: Mapping[str, Any], answer: Mapping[str, Any], seconds: floa
         result = ask(problem, ii, seconds, answer, "own")
         if result["status"] == optimal.FOUND:
             best = {"ii": ii, "time": result["time"], "alternative": result["alternative"]}
-        if ii == least and best or result["status"] != optimal.FOUND and (ii != least or result["status"] == LARGE):
+        if (ii == least and best) or (result["status"] != optimal.FOUND and (ii != least or result["status"] == LARGE)):
             break
     if best:
         answer["schedule"] = best

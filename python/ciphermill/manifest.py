@@ -223,8 +223,8 @@ class _Reader:
         vectors = tuple(self.vector(i, entry) for i, entry in enumerate(self.take(table, "vectors", list, default=[])))
         self.finish(
             table,
-            ("name", "title", "year", "kind", "block_bytes", "key_bits", "iv_bits")
-            + ("default_variant", "variants", "vectors", "note"),
+            ("name", "title", "year", "kind", "block_bytes", "key_bits", "iv_bits", "default_variant", "variants",
+             "vectors", "note"),
         )
         return Cipher(
             name=name,

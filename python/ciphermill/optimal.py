@@ -280,7 +280,7 @@ class Model:
                 cp.add(length >= read - self.time[n] - node["latency"] + 1).only_enforce_if(chosen)
             begin = cp.new_int_var(0, ii - 1, f"lands {n}")
             lands = ((s + node["latency"]) % ii for s in range(ii))
-            cp.add(begin == sum(b * x for b, x in zip(lands, self.slot[n]))).only_enforce_if(self.runs[n])
+            cp.add(begin == sum(b * x for b, x in zip(lands, self.slot[n], strict=True))).only_enforce_if(self.runs[n])
             for f in files:
                 here = cp.new_bool_var(f"{n} in {f}")
                 cp.add(here == self.result[n, f])
@@ -306,7 +306,7 @@ class Model:
 
         runs = [bool(solver.value(x)) for x in self.runs]
         return {
-            "time": [solver.value(t) if ran else None for t, ran in zip(self.time, runs)],
+            "time": [solver.value(t) if ran else None for t, ran in zip(self.time, runs, strict=True)],
             "alternative": [first(x) for x in self.alternative],
-            "sources": [[first(x) for x in s] if ran else None for s, ran in zip(self.source, runs)],
+            "sources": [[first(x) for x in s] if ran else None for s, ran in zip(self.source, runs, strict=True)],
         }

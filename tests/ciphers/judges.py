@@ -21,7 +21,7 @@ from functools import cache
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from reference import ascon, hc, magenta, misty, present, salsa20  # noqa: E402
+from reference import ascon, hc, magenta, misty, present, salsa20
 
 
 class Missing(Exception):
@@ -67,7 +67,7 @@ class Reference:
             stream = getattr(hc, cipher)(key, iv, len(data))
         else:
             return None
-        return bytes(a ^ b for a, b in zip(stream, data))
+        return bytes(a ^ b for a, b in zip(stream, data, strict=True))
 
 
 class Cryptography:

@@ -201,8 +201,8 @@ def test_callgrind_counts_the_call_and_nothing_else(xor_cipher, monkeypatch):
     one, two, four = instructions(1024), instructions(2048), instructions(4096)
     assert one == instructions(1024)
     # So many for each block and a few around them, and nothing of the program's start.
-    assert [c - b for b, c in zip(two, four)] == [2 * (b - a) for a, b in zip(one, two)]
-    assert all(0 <= 2 * a - b < 100 for a, b in zip(one, two))
+    assert [c - b for b, c in zip(two, four, strict=True)] == [2 * (b - a) for a, b in zip(one, two, strict=True)]
+    assert all(0 <= 2 * a - b < 100 for a, b in zip(one, two, strict=True))
 
 
 def test_what_callgrind_wrote():

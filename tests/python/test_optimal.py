@@ -200,7 +200,7 @@ def test_a_real_loop_is_scheduled_lawfully():
     """Two columns of two lookups each, every one fed by both, on two sides with
     a cross path each. A lookup takes 1 + 5 + 1 cycles round; at 7 nothing has
     any slack, so all four extractions would meet in one cycle on two units."""
-    units = {u: 1 for u in ("s1", "s2", "d1", "d2", "x1", "x2", "l1", "l2")}
+    units = dict.fromkeys(("s1", "s2", "d1", "d2", "x1", "x2", "l1", "l2"), 1)
 
     def ways(family, operands):
         home = [{"uses": [f"{family}{i + 1}"], "result": f, "reads": [f] * operands} for i, f in enumerate("ab")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from ciphermill import sheet
 
+from ciphermill import sheet
 
 #: What a machine does not do as the real one, by machine: group and name of the loop.
 WRONG: dict[str, set[tuple[str, str]]] = {

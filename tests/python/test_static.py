@@ -3,7 +3,6 @@
 import re
 
 import ciphermill as cm
-import pytest
 
 
 def test_it_takes_no_register():

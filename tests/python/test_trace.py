@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
-from ciphermill import tracing
-from ciphermill.tracing import diagram, kanata, perfetto
 
 import ciphermill as cm
+from ciphermill import tracing
+from ciphermill.tracing import diagram, kanata, perfetto
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_stages_follow_each_other(rows):
     starts = [(row["port"], row["issue"]) for row in rows if row["port"] and row["issue"] is not None]
     assert len(starts) == len(set(starts))
     # What follows a wrong path is fetched when fetch has left that; what was renamed goes later.
-    for wrong, right in zip(rows, rows[1:], strict=False):
+    for wrong, right in pairwise(rows):
         if wrong["squashed"] and not right["squashed"]:
             assert right["fetch"] > wrong["rename"]
 

@@ -51,7 +51,7 @@ def test_what_is_found_is_taken_by_later_runs(tuned):
 
 
 def test_settings_are_told_from_the_note(tuned):
-    path, said = tuned
+    path, _ = tuned
     (entry, *_) = schedules.read(path.with_suffix(".schedules.json"))
     assert entry["for"] == "rijndael/compact encrypt, 128 bits, multi, not unrolled"
     cipher, variant, options = tune.settings(entry)
@@ -67,7 +67,7 @@ def test_settings_are_told_from_the_note(tuned):
 
 
 def test_a_shorter_one_stays(tuned):
-    path, said = tuned
+    path, _ = tuned
     kept = path.with_suffix(".schedules.json")
     before = kept.read_bytes()
     entries = schedules.read(kept)
@@ -77,7 +77,7 @@ def test_a_shorter_one_stays(tuned):
 
 
 def test_a_loop_has_one_entry_whatever_its_form(tuned):
-    path, said = tuned
+    path, _ = tuned
     kept = path.with_suffix(".schedules.json")
     before = kept.read_bytes()
     try:

@@ -10,6 +10,7 @@ import html.parser
 import json
 import re
 import shlex
+from itertools import pairwise
 
 import pytest
 import small_page
@@ -179,7 +180,7 @@ def test_a_pipeline_is_packed_whole(content):
     for line, row in zip(drawn["lines"], rows, strict=True):
         # The stages cover every cycle from fetching to the end, once each.
         assert line[5][0] == [0, row["fetch"] - drawn["first"], line[5][0][2]]
-        for (_, start, cycles), (_, following, _) in zip(line[5], line[5][1:]):
+        for (_, start, cycles), (_, following, _) in pairwise(line[5]):
             assert start + cycles == following
         stage, cycle, _ = line[5][-1]
         end = row["squash"] if row["squashed"] else row["retire"]
@@ -230,7 +231,7 @@ def test_a_bar_is_one_measurement(content):
     from ciphermill.webreport import figures
 
     result, _ = content.studies[0]
-    row, (speed, size) = result.study.tables[0].rows[0].key, [c.key for c in result.study.tables[0].columns[:2]]
+    row, (_, size) = result.study.tables[0].rows[0].key, [c.key for c in result.study.tables[0].columns[:2]]
     other = result.cells["t", row, size]
     result.cells["t", row, size] = dataclasses.replace(other, measurement=Measurement({**other.measurement.to_dict(), "cycles_per_byte": 7.0}))
     points = figures.labelled(result)
@@ -245,7 +246,7 @@ def test_a_bar_is_one_measurement(content):
 def test_where_the_paper_has_no_figure_ours_stands_alone(content):
     text = page.render(content)
     assert text.count('<th scope="colgroup" colspan="3">') == 4
-    result, comment = content.studies[0]
+    result, _ = content.studies[0]
     for cell in result.cells.values():
         cell.paper = None if cell.column.key in ("size", "rate") else cell.paper
     text = page.render(content)
@@ -363,14 +364,14 @@ def test_what_a_study_says_holds_whatever_is_measured(name):
     ],
 )
 def test_a_text_that_asks_for_what_is_not_there_is_refused(content, text, message):
-    (result, comment) = content.studies[0]
+    result, _ = content.studies[0]
     content.studies = [(result, commentary.Commentary(agrees=text))]
     with pytest.raises(_core.InputError, match=re.escape(message)):
         page.render(content)
 
 
 def test_a_text_follows_its_figures(content):
-    (result, comment) = content.studies[0]
+    result, _ = content.studies[0]
     text = "{{ ours('t/a/cycles')|figure }}{% if above(compared('t/*/cycles')) %} above: {{ above(compared('t/*/cycles'))|names }}{% endif %}"
     content.studies = [(result, commentary.Commentary(differs=text))]
     cells = [result.cells["t", row, "cycles"] for row in "ab"]
@@ -394,7 +395,7 @@ def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_
 
     monkeypatch.setattr(engine, "measure", measured)
     for _ in range(2):
-        with pytest.raises(_core.InputError, match="^no$"):
+        with pytest.raises(_core.InputError, match=r"^no$"):
             kept.measurement(module, "rv32", options)
     assert len(calls) == 1
     other = engine.Options(bytes=128)

@@ -12,7 +12,6 @@ from ..options import Options
 from .options import Csv, Json, Parquet, taking
 from .output import check, emit, say
 
-
 MEASURE = "measure with ciphermill run CIPHER --on MACHINE [--with EXTENSION]"
 
 

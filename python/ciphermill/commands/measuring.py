@@ -23,7 +23,7 @@ def run(
             metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
             autocompletion=completion.ciphers,
         ),
-    ],  # fmt: skip
+    ],
     on: Machine = [],
     variant: Variant = None,
     options: Options = Options(),

@@ -57,8 +57,8 @@ def report_(
     json: Json = False,
 ) -> None:
     """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
-    from .. import webreport
     from .. import study as studies
+    from .. import webreport
 
     page = Path("report/index.html" if out is None else out)
     if out is None:

@@ -46,7 +46,7 @@ def sweep(
         complain(str(verdict))
     for n, failure in done.failures.items():
         complain(f"{sweeps.title(done.grid.points[n])}: {failure.splitlines()[0]}")
-    if done.faults or verdict is not None and (verdict.below or verdict.beyond):
+    if done.faults or (verdict is not None and (verdict.below or verdict.beyond)):
         complain(OUR_FAULT)
         raise typer.Exit(1)
     raise typer.Exit(2 if done.failures else 0)

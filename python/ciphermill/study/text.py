@@ -107,7 +107,7 @@ def group(column: Column, rows: tuple[Row, ...], cells: dict, means: dict[str, f
         triples.append(("", "", f"{means[column.key]:.2f}" if column.key in means else ""))
     widths = [max(len(triple[i]) for triple in triples) for i in range(3)]
     least = len(f"{column.label}, {column.unit}")
-    lines = ["  ".join(part.rjust(w) for part, w in zip(triple, widths)) for triple in triples]
+    lines = ["  ".join(part.rjust(w) for part, w in zip(triple, widths, strict=True)) for triple in triples]
     return [line.ljust(least) for line in lines]
 
 

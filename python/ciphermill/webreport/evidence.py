@@ -87,7 +87,7 @@ def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = Non
         "machine": {"file": machine_file(m.machine), "hash": provenance.get("machine")},
         "module": {"hash": provenance.get("module"), **origin},
         "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
-                     "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
+                     "without": list(m["without"]), "set": list(m["set"])},
         "unit": report.unit(m),
         "results": results(m),
         # No critical path: no result depends on the block.
