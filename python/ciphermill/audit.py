@@ -32,7 +32,10 @@ MACHINE_ONLY = (
 
 
 def run(
-    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None,
+    cipher: Cipher,
+    variant: str | None = None,
+    cc: str = "zig",
+    key_bits: int | None = None,
     limit: int | None = None,
 ) -> dict[str, Any]:
     """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
@@ -55,7 +58,9 @@ def run(
     }
 
 
-def on_machines(cipher: Cipher, variant: str | None, machines: Sequence[str], options: engine.Options) -> dict[str, Any]:
+def on_machines(
+    cipher: Cipher, variant: str | None, machines: Sequence[str], options: engine.Options
+) -> dict[str, Any]:
     """The audit of the machine code that `run` measures with the same options, as ``--json`` prints it."""
     chosen = cipher.variant(variant)
     audits = []
@@ -172,7 +177,13 @@ def _verdict(name: str, found: list[dict[str, Any]]) -> str:
 def _table(found: list[dict[str, Any]]) -> str:
     named = any("names" in f for f in found)
     rows = [
-        (KINDS[f["kind"]][0], *((" ".join(f["names"]),) if named else ()), f["function"], _place(f), _short(f["text"] or ""))
+        (
+            KINDS[f["kind"]][0],
+            *((" ".join(f["names"]),) if named else ()),
+            f["function"],
+            _place(f),
+            _short(f["text"] or ""),
+        )
         for f in found
     ]
     return tables.text(("depends", *(("instruction",) if named else ()), "function", "where", "source"), rows)

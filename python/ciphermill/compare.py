@@ -181,7 +181,11 @@ def _compared(baseline, before, now, tolerance, title, causes) -> Comparison:
         for metric, (field, _) in METRICS.items():
             if _is_number(old.get(field)) and _is_number(entry.get(field)):
                 why = causes(old, entry) if old[field] != entry[field] else ()
-                changes.append(Change(title(entry), metric, old[field], entry[field], tolerance[metric], _words(metric, entry), why))
+                changes.append(
+                    Change(
+                        title(entry), metric, old[field], entry[field], tolerance[metric], _words(metric, entry), why
+                    )
+                )
             elif _is_number(old.get(field)):
                 raise InputError(
                     f"--compare {baseline}: {title(entry)} has {field} there and none now; "

@@ -25,6 +25,7 @@ from .options import Options
 #: would take it as leave to strip names, among them those that tell constant data.
 SMALL = ("-Xclang", "-Oz")
 
+
 @dataclass(frozen=True)
 class Module:
     """A compiled variant, and how it came to be."""
@@ -62,7 +63,9 @@ class Module:
         return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True).wasm
 
 
-def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False) -> Module:
+def module(
+    cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False
+) -> Module:
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, and with line tables."""
     chosen = cipher.variant(variant)
     first = chosen.sources[0]
@@ -262,7 +265,9 @@ def vectors(module: Module, direction: str, key_bits: int, limit: int | None = N
     except _core.InputError as error:
         if ": not a vector file: " not in str(error):
             raise
-        raise _core.InputError(f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it") from None
+        raise _core.InputError(
+            f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it"
+        ) from None
     report = json.loads(text)
     if report["failed"] is None:
         cached.write(kept, text.encode())
@@ -284,5 +289,3 @@ def show_machine(machine: str, options: Options) -> dict[str, Any]:
     """A machine, resolved, as the core describes it."""
     texts = library.request(machine, list(options.with_), list(options.without), list(options.set))
     return json.loads(_core.describe_machine(json.dumps(texts)))
-
-

@@ -98,7 +98,9 @@ def from_above(loop: Mapping[str, Any], answer: Mapping[str, Any], seconds: floa
     return answer
 
 
-def ask(problem: Mapping[str, Any], ii: int, seconds: float, answer: dict[str, Any], division: str) -> Mapping[str, Any]:
+def ask(
+    problem: Mapping[str, Any], ii: int, seconds: float, answer: dict[str, Any], division: str
+) -> Mapping[str, Any]:
     """Is there a schedule of this interval? The question and the word are added to the `answer`."""
     if size(problem) * ii > LARGEST:
         result: Mapping[str, Any] = {"status": LARGE}

@@ -25,7 +25,9 @@ def measurement(m: Measured) -> str:
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
     ]
-    lines = "".join(f"<tr><th scope='row' style='text-align: left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
+    lines = "".join(
+        f"<tr><th scope='row' style='text-align: left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows
+    )
     return f"<p{'' if m.verified else RED}>{escape(report.sentence(m))}{verdict(m)}</p><table>{lines}</table>"
 
 
@@ -33,7 +35,17 @@ def measurements(several: Sequence[Measured]) -> str:
     """Several measurements, a row each."""
     if not several:
         return "<p>No measurements.</p>"
-    head = ("cipher", "direction", "key", "machine", report.units(several), "cycles/byte", "bound", "limited by", "verified")
+    head = (
+        "cipher",
+        "direction",
+        "key",
+        "machine",
+        report.units(several),
+        "cycles/byte",
+        "bound",
+        "limited by",
+        "verified",
+    )
     body = "".join(
         row(
             (
@@ -46,7 +58,9 @@ def measurements(several: Sequence[Measured]) -> str:
         for m in several
     )  # fmt: skip
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-    return f"<p>{escape(report.summary(several))}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f"<p>{escape(report.summary(several))}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def verdict(m: Measured) -> str:

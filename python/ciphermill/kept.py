@@ -37,7 +37,9 @@ def explanation(module: engine.Module, machine: str, options: engine.Options) ->
     return _kept("explanations", module, machine, options, lambda: engine.explanation(module, machine, options))
 
 
-def _kept(kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict]) -> dict[str, Any]:
+def _kept(
+    kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict]
+) -> dict[str, Any]:
     # These two the core is not told of in the request; --repeat asks for the work.
     extra = f"{options.optimal} {options.exact}"
     request = engine.request(module, machine, options)
@@ -56,4 +58,3 @@ def _kept(kind: str, module: engine.Module, machine: str, options: engine.Option
     if REFUSED in found:
         raise (InternalError if found["internal"] else InputError)(found[REFUSED])
     return found
-

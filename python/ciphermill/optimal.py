@@ -159,12 +159,18 @@ def check(problem: Mapping[str, Any]) -> None:
                 need(all(u in problem["resources"] for u in a["uses"]), f"node {n} uses a resource that is not listed")
                 files = [*a["reads"], *([a["result"]] if a["result"] is not None else [])]
                 need(all(f in problem["files"] for f in files), f"node {n} names a file that is not listed")
-                need(len(a["reads"]) == len(node["operands"]), f"node {n}: an alternative must say where each operand is read")
+                need(
+                    len(a["reads"]) == len(node["operands"]),
+                    f"node {n}: an alternative must say where each operand is read",
+                )
             for sources in node["operands"]:
                 need(bool(sources), f"node {n} has an operand without sources")
                 for s in sources:
                     need("outside" in s or 0 <= s["node"] < len(nodes), f"node {n} reads a node that is not there")
-        need(all(0 <= e[k] < len(nodes) for e in problem["edges"] for k in ("from", "to")), "an edge names a node that is not there")
+        need(
+            all(0 <= e[k] < len(nodes) for e in problem["edges"] for k in ("from", "to")),
+            "an edge names a node that is not there",
+        )
     except (KeyError, TypeError) as error:
         raise InputError(f"scheduling problem: {error} is missing or malformed") from None
 
@@ -286,7 +292,9 @@ class Model:
                 cp.add(here == self.result[n, f])
                 for copy in (0, ii):
                     end = cp.new_int_var(1, 3 * ii, "")
-                    lives[f].append(cp.new_optional_interval_var(begin + copy, length, end, here, f"{n} in {f} + {copy}"))
+                    lives[f].append(
+                        cp.new_optional_interval_var(begin + copy, length, end, here, f"{n} in {f} + {copy}")
+                    )
         for f, count in self.problem["files"].items():
             held = []
             for (v, where), needs in self.needs.items():

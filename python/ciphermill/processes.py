@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from . import scratch
 
 
-def run(command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+def run(
+    command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run a program that reads nothing, and take what it writes.
 
     Raises subprocess.TimeoutExpired after so many seconds, when nothing of it runs any more,

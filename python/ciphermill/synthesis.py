@@ -40,7 +40,9 @@ def kept(path: Path = FILE) -> dict[str, Any]:
         return nothing
     document = json.loads(path.read_text())
     if document.get("sha256") != checksum(document["yosys"], document["results"]):
-        cached.note(f"{paths.shown(path)} was changed since Yosys answered, and is not used; `make synthesis` writes it anew")
+        cached.note(
+            f"{paths.shown(path)} was changed since Yosys answered, and is not used; `make synthesis` writes it anew"
+        )
         return nothing
     return document
 
@@ -113,5 +115,7 @@ def record(ask: Callable[[], object], path: Path = FILE) -> None:
     document = {"yosys": yosys.version(), "results": results}
     check = checksum(document["yosys"], results)
     lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())
-    text = f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'
+    text = (
+        f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'
+    )
     path.write_text(text)

@@ -64,7 +64,12 @@ def folded(text: str, width: int) -> str:
         column = len(fact[0]) if fact and len(fact[0]) < width // 2 else len(line) - len(line.lstrip())
         after = " " * column
         lines += textwrap.wrap(
-            line, width, subsequent_indent=after, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
+            line,
+            width,
+            subsequent_indent=after,
+            replace_whitespace=False,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
     return "\n".join(lines)
 
@@ -85,7 +90,11 @@ def drawn(head: Sequence[str], rows: Rows, right: Iterable[int], drop: Sequence[
     for row in rows:
         grid.add_row(*(Text(row[i], style="bold red" if row[i] in ALARMS else "") for i in kept))
     console = Console(
-        width=width, highlight=False, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None
+        width=width,
+        highlight=False,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
     )
     with console.capture() as capture:
         if above:
@@ -130,7 +139,9 @@ def columns(head: Sequence[str], rows: Rows, right: Sequence[int] = ()) -> str:
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        cells = [
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(row) for row in rows)])
@@ -179,9 +190,7 @@ def polars(records: Iterable[Mapping[str, Any]]):
     """Records as a polars DataFrame, one flat column for each value."""
     frames = needed("polars")
     names, rows = flattened(records)
-    return frames.DataFrame(
-        {name: [row.get(name) for row in rows] for name in names}, strict=False
-    )
+    return frames.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
 
 
 def pandas(records: Iterable[Mapping[str, Any]]):

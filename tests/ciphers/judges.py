@@ -236,9 +236,7 @@ class CryptoPlusPlus:
             raise Missing("g++ is not installed")
         source = pathlib.Path(__file__).with_name("judge.cpp")
         name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-        folder = pathlib.Path(
-            os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native")
-        )
+        folder = pathlib.Path(os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native"))
         folder.mkdir(parents=True, exist_ok=True)
         library = folder / f"judge-{name}.so"
         if not library.exists():
@@ -256,9 +254,7 @@ class CryptoPlusPlus:
         out = ctypes.create_string_buffer(len(data) + 1)
         size = ctypes.c_size_t
         count = size(len(data) // self.BLOCKS[cipher])
-        failed = self.lib.judge_block(
-            cipher.encode(), int(decrypt), key, size(len(key)), data, out, count, size(times)
-        )
+        failed = self.lib.judge_block(cipher.encode(), int(decrypt), key, size(len(key)), data, out, count, size(times))
         return None if failed else out.raw[: len(data)]
 
     def stream(self, cipher, variant, key, iv, data):

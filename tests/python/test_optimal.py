@@ -148,8 +148,12 @@ def tiny(rng: random.Random):
             for _ in range(rng.choice([1, 2, 2]))
         ]
         nodes.append({"latency": rng.choice([1, 1, 2, 3]), "operands": operands, "alternatives": ways})
-    edges = [{"from": 0, "to": count - 1, "latency": rng.choice([0, 1, 2]), "distance": 0}] if rng.random() < 0.5 else []
-    return problem(nodes, rng.choice([1, 2, 3]), rng.choice([1, 2]), {"u": 1, "v": 1}, {"a": rng.choice([1, 2]), "b": 2}, edges, 1)
+    edges = (
+        [{"from": 0, "to": count - 1, "latency": rng.choice([0, 1, 2]), "distance": 0}] if rng.random() < 0.5 else []
+    )
+    return problem(
+        nodes, rng.choice([1, 2, 3]), rng.choice([1, 2]), {"u": 1, "v": 1}, {"a": rng.choice([1, 2]), "b": 2}, edges, 1
+    )
 
 
 def any_schedule(p) -> bool:

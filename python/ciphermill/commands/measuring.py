@@ -20,7 +20,8 @@ def run(
     cipher: Annotated[
         str,
         typer.Argument(
-            metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
+            metavar="CIPHER",
+            help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
             autocompletion=completion.ciphers,
         ),
     ],
@@ -29,9 +30,12 @@ def run(
     options: Options = Options(),
     baseline: Baseline = None,
     tolerance: Tolerance = [],
-    gates: Annotated[bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")] = False,
+    gates: Annotated[
+        bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")
+    ] = False,
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there.")
+        str | None,
+        typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there."),
     ] = None,
     json: Json = False,
     csv: Csv = False,

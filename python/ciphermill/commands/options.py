@@ -26,20 +26,34 @@ Machine = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a row for each result.")]
-Parquet = Annotated[str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")]
+Parquet = Annotated[
+    str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")
+]
 Baseline = Annotated[
-    str | None, typer.Option("--compare", metavar="FILE", help="A document --json wrote earlier: exit with 1 when something got worse.")
+    str | None,
+    typer.Option(
+        "--compare", metavar="FILE", help="A document --json wrote earlier: exit with 1 when something got worse."
+    ),
 ]
 Tolerance = Annotated[
     list[str],
-    typer.Option("--tolerance", metavar="[METRIC=]AMOUNT", help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0."),
+    typer.Option(
+        "--tolerance",
+        metavar="[METRIC=]AMOUNT",
+        help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0.",
+    ),
 ]
 CipherName = Annotated[
     str,
-    typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),
+    typer.Argument(
+        metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers
+    ),
 ]
 OneMachine = Annotated[
-    str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+    str,
+    typer.Option(
+        "--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines
+    ),
 ]
 Variant = Annotated[
     str | None,
@@ -61,7 +75,11 @@ Limit = option("limit")
 
 
 def taking(
-    *, only: Sequence[str] | None = None, but: Sequence[str] = (), help: Mapping[str, str] = {}, before: Mapping[str, str] = {}
+    *,
+    only: Sequence[str] | None = None,
+    but: Sequence[str] = (),
+    help: Mapping[str, str] = {},
+    before: Mapping[str, str] = {},
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command's parameter `options` the options of a measurement: all of them, `only` some, or all `but` some.
 
@@ -81,7 +99,11 @@ def taking(
                 for name in names:
                     parameters += [own[mine] for mine, theirs in before.items() if theirs == name]
                     annotation = option(name, help.get(name))
-                    parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=annotation))
+                    parameters.append(
+                        inspect.Parameter(
+                            name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=annotation
+                        )
+                    )
             elif parameter.name not in before:
                 parameters.append(parameter)
 

@@ -52,7 +52,10 @@ def study(
 
 def report_(
     out: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write the page there. Default: report/index.html, in a folder made for it.")
+        str | None,
+        typer.Option(
+            "-o", metavar="FILE", help="Write the page there. Default: report/index.html, in a folder made for it."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

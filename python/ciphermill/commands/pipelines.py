@@ -21,14 +21,21 @@ def trace(
     cipher: CipherName,
     on: OneMachine,
     first: Annotated[
-        int | None, typer.Option("--first", metavar="N", help="The first instruction, counted from 0. Default: in the middle of the run.")
+        int | None,
+        typer.Option(
+            "--first", metavar="N", help="The first instruction, counted from 0. Default: in the middle of the run."
+        ),
     ] = None,
     count: Annotated[int, typer.Option("--count", metavar="M", help="How many instructions.")] = 32,
-    kanata: Annotated[str | None, typer.Option("--kanata", metavar="FILE", help="Write a log there that Konata opens.")] = None,
+    kanata: Annotated[
+        str | None, typer.Option("--kanata", metavar="FILE", help="Write a log there that Konata opens.")
+    ] = None,
     perfetto: Annotated[
         str | None, typer.Option("--perfetto", metavar="FILE", help="Write a trace there that ui.perfetto.dev opens.")
     ] = None,
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")
+    ] = None,
     variant: Variant = None,
     options: Options = Options(),
     json: Json = False,

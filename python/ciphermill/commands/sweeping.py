@@ -15,15 +15,21 @@ from .output import OUR_FAULT, check, complain, emit, say
 def sweep(
     grid: Annotated[str, typer.Argument(metavar="GRID", help="A grid of points, as docs/sweeps.md describes it.")],
     store: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite.")
+        str | None,
+        typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here."),
     ] = None,
     monotone: Annotated[
         str | None,
-        typer.Option(metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."),
+        typer.Option(
+            metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."
+        ),
     ] = None,
     limit: Limit = None,
     json: Json = False,

@@ -57,9 +57,7 @@ def groups(processor: Processor) -> list[dict[str, dict[str, Any]]]:
     raw = [(name, {"raw": event["raw"]}) for name, event in own.items()]
     # Cycles in every group: what is compared with them was counted with them.
     room = TOGETHER - 1
-    rest = [
-        {"cycles": {"hardware": "cycles"}, **dict(raw[start : start + room])} for start in range(0, len(raw), room)
-    ]
+    rest = [{"cycles": {"hardware": "cycles"}, **dict(raw[start : start + room])} for start in range(0, len(raw), room)]
     return [*GENERIC, *rest]
 
 

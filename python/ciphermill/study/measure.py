@@ -86,7 +86,12 @@ def hardware(name: str) -> Measurement | Missing:
     """What a unit of ``rtl/units.toml`` costs, by Yosys or as Yosys had it."""
     try:
         made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
-        provenance = {"kind": "synthesised", "yosys": synthesis.version(), "kept": not synthesis.installed(), "unit": name}
+        provenance = {
+            "kind": "synthesised",
+            "yosys": synthesis.version(),
+            "kept": not synthesis.installed(),
+            "unit": name,
+        }
         return Measurement({**made, "verified": True, "provenance": provenance})
     except InputError as error:
         return Missing(str(error).splitlines()[0])

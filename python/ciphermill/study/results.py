@@ -170,13 +170,15 @@ def pick(measurement: Mapping[str, Any], path: str) -> float | None:
         elif isinstance(found, list) and part.isdecimal():
             found = found[int(part)] if int(part) < len(found) else None
         else:
-            raise InputError(f"`measure = \"{path}\"`: a measurement has no such value; see ciphermill run --json")
+            raise InputError(f'`measure = "{path}"`: a measurement has no such value; see ciphermill run --json')
     if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float))):
-        raise InputError(f"`measure = \"{path}\"`: that is no number")
+        raise InputError(f'`measure = "{path}"`: that is no number')
     return found
 
 
-def _inputs(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple) -> list[Cell | list[Cell]]:
+def _inputs(
+    result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple
+) -> list[Cell | list[Cell]]:
     """The cells a formula works on: one, or a list for a whole column."""
     found: list[Cell | list[Cell]] = []
     for reference in column.of:
@@ -212,6 +214,11 @@ def _derived(cell: Cell, inputs: list[Cell | list[Cell]]) -> None:
     settings = [c.settings for c in flat if c.ours is not None]
     if settings and all(s == settings[0] for s in settings):
         cell.settings = settings[0]
-    cell.provenance = {"kind": "derived", "formula": column.formula, "of": list(column.of), "constants": dict(column.constants)}
+    cell.provenance = {
+        "kind": "derived",
+        "formula": column.formula,
+        "of": list(column.of),
+        "constants": dict(column.constants),
+    }
     if stand_ins:
         cell.provenance["quoted"] = sorted({c.column.label for c in stand_ins})

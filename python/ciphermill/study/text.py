@@ -88,7 +88,10 @@ def grids(result: Result, table: Table) -> list[tuple[list[str], list[list[str]]
         heads = ["", *(f"{column.label}, {column.unit}" for column in table.columns[start:end])]
         names = [[""] + [lines[0] for lines in chosen]]
         last = ["geometric mean"] if means else []
-        rows = [[name, *(lines[i + 1] for lines in chosen)] for i, name in enumerate([*(r.label for r in table.rows), *last])]
+        rows = [
+            [name, *(lines[i + 1] for lines in chosen)]
+            for i, name in enumerate([*(r.label for r in table.rows), *last])
+        ]
         rows = [row for row in rows if any(cell.strip() for cell in row[1:])]
         out.append((heads, names + rows))
         start = end

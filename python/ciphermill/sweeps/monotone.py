@@ -79,7 +79,9 @@ class Verdict:
         return f"{said} The worst: {self.violations[0]}." if self.violations else said
 
 
-def monotone(table: Any, along: Iterable[str], cycles: str = "cycles_per_block", bound: str = "bounds.lower") -> Verdict:
+def monotone(
+    table: Any, along: Iterable[str], cycles: str = "cycles_per_block", bound: str = "bounds.lower"
+) -> Verdict:
     """Compare the points of a table along some of its settings.
 
     ``table`` is a polars DataFrame or a sequence of rows, as a sweep makes them:

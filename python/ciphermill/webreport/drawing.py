@@ -35,7 +35,14 @@ def config(ink: str, line: str) -> dict[str, Any]:
         "axis": axis,
         # Numbers at the ends are moved inwards, and would stand on their neighbours.
         "axisX": {"labelOverlap": "greedy", "labelSeparation": 3},
-        "legend": {"labelColor": ink, "titleColor": ink, "orient": "top", "labelFontSize": 12, "labelLimit": 260, "columns": 3},
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            "orient": "top",
+            "labelFontSize": 12,
+            "labelLimit": 260,
+            "columns": 3,
+        },
         "text": {"color": ink},
         "title": {"color": ink},
     }

@@ -97,9 +97,16 @@ def strip() -> str:
         x=alt.X("min(value):Q", title=""), x2="max(value):Q", color=alt.value("#888888")
     )
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
-        color=alt.Color("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])),
+        color=alt.Color(
+            "who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])
+        ),
         shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=["diamond", "circle"])),
-        tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("ratio:Q", title="ours/paper")],
+        tooltip=[
+            alt.Tooltip("row:N", title=" "),
+            "who:N",
+            alt.Tooltip("value:Q", format=".4~g"),
+            alt.Tooltip("ratio:Q", title="ours/paper"),
+        ],
     )
     return json.dumps((line + points).properties(width=WIDTH).to_dict(validate=False))
 
@@ -132,12 +139,22 @@ def ratios(result: Result, table: Table) -> Figure | None:
     series = list(dict.fromkeys(f"{c.column.label}, {c.column.unit}" for c in shown))
     rows = [{"row": c.row.label, "series": f"{c.column.label}, {c.column.unit}", "ratio": c.ratio} for c in shown]
     scale = alt.Scale(type="log", nice=True)
-    points = alt.Chart(data(rows)).mark_point(filled=True, size=70, opacity=0.9).encode(
-        y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
-        x=alt.X("ratio:Q", scale=scale, title="ours / paper (logarithmic)", axis=alt.Axis(format=".2~f", tickCount=6)),
-        color=alt.Color("series:N", sort=series, title=None, scale=alt.Scale(domain=series, range=palette(series))),
-        shape=alt.Shape("series:N", sort=series, title=None, scale=alt.Scale(domain=series)),
-        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("series:N", title=" "), alt.Tooltip("ratio:Q", format=".3f", title="ours/paper")],
+    points = (
+        alt.Chart(data(rows))
+        .mark_point(filled=True, size=70, opacity=0.9)
+        .encode(
+            y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
+            x=alt.X(
+                "ratio:Q", scale=scale, title="ours / paper (logarithmic)", axis=alt.Axis(format=".2~f", tickCount=6)
+            ),
+            color=alt.Color("series:N", sort=series, title=None, scale=alt.Scale(domain=series, range=palette(series))),
+            shape=alt.Shape("series:N", sort=series, title=None, scale=alt.Scale(domain=series)),
+            tooltip=[
+                alt.Tooltip("row:N", title=" "),
+                alt.Tooltip("series:N", title=" "),
+                alt.Tooltip("ratio:Q", format=".3f", title="ours/paper"),
+            ],
+        )
     )
     rule = alt.Chart(data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3], color="#888888").encode(x="ratio:Q")
     text = f"ours divided by paper for the rows of {table.title}, between {min(c.ratio or 1 for c in shown):.2f} and {max(c.ratio or 1 for c in shown):.2f}."
@@ -199,7 +216,11 @@ def roof(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     kinds = sorted({r["limited by"] for r in rows})
     low, high = min(r["bound"] for r in rows) * 0.8, max(r["achieved"] for r in rows) * 1.25
     axis = {"type": "log", "domain": [low, high], "nice": False}
-    line = alt.Chart(data([{"a": low}, {"a": high}])).mark_line(color="#888888", strokeDash=[4, 3]).encode(x="a:Q", y="a:Q")
+    line = (
+        alt.Chart(data([{"a": low}, {"a": high}]))
+        .mark_line(color="#888888", strokeDash=[4, 3])
+        .encode(x="a:Q", y="a:Q")
+    )
     marks = alt.Chart(data(rows)).mark_point(filled=True, size=60, opacity=0.85).encode(
         x=alt.X("bound:Q", title="lower bound, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
         y=alt.Y("achieved:Q", title="achieved, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
@@ -230,7 +251,11 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     shares: list[tuple[str, Any, dict[str, float]]] = []
     weight: dict[str, float] = {}
     for label, m in points[:MOST]:
-        parts = {CAUSES.get(name, name.replace("_", " ")): n for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items() if n}
+        parts = {
+            CAUSES.get(name, name.replace("_", " ")): n
+            for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items()
+            if n
+        }
         total = sum(parts.values())
         if total > 0:
             shares.append((label, m, {cause: n / total for cause, n in parts.items()}))
@@ -248,7 +273,9 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
             alone = parts.get(cause, 0.0)
             share = alone if cause != OTHERS else sum(n for other, n in parts.items() if other not in causes)
             if share:
-                rows.append({"what": label, "cause": cause, "cycles": m.cycles_per_byte * share, "share": share, "place": place})
+                rows.append(
+                    {"what": label, "cause": cause, "cycles": m.cycles_per_byte * share, "share": share, "place": place}
+                )
     order = list(dict.fromkeys(r["what"] for r in rows))
     bars = alt.Chart(data(rows)).mark_bar(stroke="#888888", strokeWidth=0.5).encode(
         y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=230)),
@@ -258,7 +285,9 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
         tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("cause:N", title=" "), alt.Tooltip("cycles:Q", format=".2f"),
                  alt.Tooltip("share:Q", format=".0%")],
     )  # fmt: skip
-    some = f"{len(order)} measurements" if len(points) <= MOST else f"the first {len(order)} of {len(points)} measurements"
+    some = (
+        f"{len(order)} measurements" if len(points) <= MOST else f"the first {len(order)} of {len(points)} measurements"
+    )
     text = f"Stacked bars for {some}; most of the time goes to {causes[0]}."
     title = "Where the cycles go" if len(points) <= MOST else f"Where the cycles go, {some}"
     return figure(key, title, text, bars.properties(width=WIDTH, height=STEP * len(order)))
@@ -305,7 +334,15 @@ def curves(result: Result, asked: Curves, number: int) -> Figure | None:
             for place, key in enumerate(asked.columns):
                 cell = result.cells.get((name, row.key, key))
                 if cell is not None and cell.ours is not None:
-                    rows.append({"row": row.label, "line": label, "at": heads[key].rsplit(" ", 1)[-1], "value": cell.ours, "place": place})
+                    rows.append(
+                        {
+                            "row": row.label,
+                            "line": label,
+                            "at": heads[key].rsplit(" ", 1)[-1],
+                            "value": cell.ours,
+                            "place": place,
+                        }
+                    )
     if not rows:
         return None
     order = list(dict.fromkeys(r["row"] for r in rows))
@@ -351,9 +388,16 @@ def pareto(key: str, title: str, points: Sequence[dict[str, Any]], x: str, y: st
         x=alt.X("x:Q", title=x, scale=alt.Scale(zero=True)), y=alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
     )
     marks = base.mark_point(filled=True, size=80).encode(
-        color=alt.Color("front:N", title=None, scale=alt.Scale(domain=kinds, range=[colours.CATEGORIES[0], colours.CATEGORIES[1]])),
+        color=alt.Color(
+            "front:N", title=None, scale=alt.Scale(domain=kinds, range=[colours.CATEGORIES[0], colours.CATEGORIES[1]])
+        ),
         shape=alt.Shape("front:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])),
-        tooltip=[alt.Tooltip("label:N", title=" "), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y), alt.Tooltip("front:N", title=" ")],
+        tooltip=[
+            alt.Tooltip("label:N", title=" "),
+            alt.Tooltip("x:Q", title=x),
+            alt.Tooltip("y:Q", title=y),
+            alt.Tooltip("front:N", title=" "),
+        ],
     )
     names = base.mark_text(align="left", dx=8, dy=-6, fontSize=10).encode(text="label:N")
     text = f"{len(points)} points of {x} and {y}; {len(front)} on the Pareto front: {', '.join(p['label'] for p in front)}."

@@ -45,7 +45,9 @@ class Content:
 def render(content: Content) -> str:
     """The whole page as one HTML document."""
     loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
     book, cells = Book(content.fresh), []
     start = overview(content.survey, book) if content.survey else None
@@ -66,7 +68,9 @@ def render(content: Content) -> str:
         script_json=script_json,
         data=script_json(data),
         vega=drawing.vega() if start or studies else "",
-        themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),
+        themes=script_json(
+            {"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}
+        ),
     )
 
 
@@ -77,7 +81,9 @@ def about(counted: Sequence[tuple[bool, int | None]], papers: bool, records: boo
     wrong = sum(not verified for verified, _ in counted)
     right = [vectors or 0 for verified, vectors in counted if verified]
     if of:
-        equal = "a simulated run whose output and memory equalled those of an independent interpreter of the same module"
+        equal = (
+            "a simulated run whose output and memory equalled those of an independent interpreter of the same module"
+        )
         if not wrong:
             said.append(f"Each cycle count is from {equal}.")
         elif right:
@@ -89,11 +95,15 @@ def about(counted: Sequence[tuple[bool, int | None]], papers: bool, records: boo
         if without == len(right):
             said.append("No official test vectors were there to judge the module by.")
         elif without:
-            said.append(f"{len(right) - without} of these {len(right)} modules pass official test vectors; for the others there were none.")
+            said.append(
+                f"{len(right) - without} of these {len(right)} modules pass official test vectors; for the others there were none."
+            )
         else:
             said.append("Each of these modules passes official test vectors of its cipher.")
     if papers:
-        said.append("Where ours differs from a paper's, both stand here with their ratio; none of ours was scaled to fit.")
+        said.append(
+            "Where ours differs from a paper's, both stand here with their ratio; none of ours was scaled to fit."
+        )
     if records:
         said.append("Choose any number for the command that measures it again.")
     return said
@@ -165,7 +175,10 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
     link(result, cells, places)
     measured = figures.labelled(result)
     shown: list[Figure | None] = [*figures.chosen(result, comment)]
-    shown += [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
+    shown += [
+        figures.roof(f"{result.study.name}-roof", measured),
+        figures.stacks(f"{result.study.name}-stacks", measured),
+    ]
     for front in comment.pareto:
         x, y = (front.place(axis) for axis in (front.x, front.y))
         by_name = {t.name: t for t in result.study.tables}
@@ -192,7 +205,9 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
 def marked(text: str) -> str:
     """A text in which what stands between backquotes is code, as markup."""
     parts = text.split("`")
-    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts)
+    )
 
 
 def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict) -> dict[str, Any]:
@@ -256,7 +271,11 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
         if cell.column.times != 1:
             found["times"] = cell.column.times
     elif cell.column.formula:
-        found["formula"] = {"name": cell.column.formula, "constants": dict(cell.column.constants), "quoted": cell.provenance.get("quoted", [])}
+        found["formula"] = {
+            "name": cell.column.formula,
+            "constants": dict(cell.column.constants),
+            "quoted": cell.provenance.get("quoted", []),
+        }
     elif cell.provenance:
         found["provenance"] = cell.provenance
         found["settings"] = dict(cell.asked or cell.settings)
@@ -270,7 +289,9 @@ def link(result: Result, cells: list[dict[str, Any]], places: Mapping[tuple[str,
         for row, column in t.cells():
             if column.formula:
                 inputs = [place for reference in column.of for place in cells_of(result.study, t, row, reference)]
-                cells[places[t.name, row.key, column.key]]["formula"]["of"] = [places[a.name, b.key, c.key] for a, b, c in inputs]
+                cells[places[t.name, row.key, column.key]]["formula"]["of"] = [
+                    places[a.name, b.key, c.key] for a, b, c in inputs
+                ]
 
 
 def drawn(shown: Sequence[Figure | None]) -> list[dict[str, Any]]:
