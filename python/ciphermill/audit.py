@@ -38,7 +38,10 @@ def run(
     key_bits: int | None = None,
     limit: int | None = None,
 ) -> dict[str, Any]:
-    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
+    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has.
+
+    Each run has at most `limit` operations.
+    """
     check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
@@ -96,7 +99,8 @@ def contradiction(cipher: Cipher, variant: str | None, where: str = "") -> str:
 def findings(audit: dict[str, Any]) -> list[dict[str, Any]]:
     """The findings of an audit as rows; those of machine code say whose."""
     if audit["scope"] == "module":
-        return audit["findings"]
+        found: list[dict[str, Any]] = audit["findings"]
+        return found
     where = ("machine", "direction", "blocks", "key_bits")
     return [{**{key: one[key] for key in where}, **finding} for one in audit["audits"] for finding in one["findings"]]
 
@@ -118,7 +122,7 @@ def _finding(finding: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, 
 
 def _merged(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One entry for each kind, function and line, however many instructions it has."""
-    merged: dict[tuple, dict[str, Any]] = {}
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     texts: dict[str, list[str]] = {}
     for finding in (_finding(one, texts) for one in found):
         name = finding.pop("instruction", None)

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from . import _core, engine, library, paths, report, rtl, scratch, synthesis, tables, yosys
 from ._core import InputError
+from .progress import Progress
 
 #: The name of what is found, as extension and as instruction.
 NAME = "found"
@@ -55,7 +56,7 @@ def discover(
     on: str,
     options: engine.Options,
     limits: Limits,
-    progress: Callable[[Iterable, int], Iterable] = lambda items, total: items,
+    progress: Progress = lambda items, total: items,
 ) -> dict[str, Any]:
     """The document that ``--json`` prints. Raises InputError, or InternalError
     when we are at fault."""

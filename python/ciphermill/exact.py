@@ -53,7 +53,7 @@ def answers(core: Core, seconds: float = SECONDS) -> dict[str, Any]:
     # Where a better division is known, the core writes the loop out for it.
     second = core({"form": first["form"], "answers": found}) if any("division" in a for a in found) else first
     with ThreadPoolExecutor() as pool:
-        done = pool.map(lambda both: from_above(*both, seconds), zip(second["loops"], found, strict=True))
+        done = pool.map(lambda both: from_above(both[0], both[1], seconds), zip(second["loops"], found, strict=True))
         return {"form": first["form"], "answers": list(done)}
 
 

@@ -51,7 +51,8 @@ def measurements(several: Sequence[Measured]) -> str:
             (
                 f"{m.cipher}/{m.variant}", m.direction, str(m.key_bits),
                 m.machine + "".join(f"+{name}" for name in m["with"]), f"{m.cycles_per_block:.1f}",
-                "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}", f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
+                "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}",
+                f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
             ),
             RED if not m.verified else "",
         )

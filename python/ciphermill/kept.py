@@ -38,7 +38,7 @@ def explanation(module: engine.Module, machine: str, options: engine.Options) ->
 
 
 def _kept(
-    kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict]
+    kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict[str, Any]]
 ) -> dict[str, Any]:
     # These two the core is not told of in the request; --repeat asks for the work.
     extra = f"{options.optimal} {options.exact}"
@@ -47,7 +47,7 @@ def _kept(
     digest = hashlib.sha256(f"{engine.identity()}\0{hashes}\0{extra}\0{request}".encode()).hexdigest()[:40]
     path = cached.place(kind, f"{digest}.json")
     known = None if options.repeat else cached.read(path)
-    found = None if known is None else json.loads(known)
+    found: dict[str, Any] | None = None if known is None else json.loads(known)
     if found is None:
         try:
             found = make()

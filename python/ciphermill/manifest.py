@@ -163,7 +163,7 @@ class _Reader:
     def fail(self, key: str, problem: str) -> InputError:
         return InputError(f"{paths.shown(self.path)}: {_line(key)}: {_line(problem)}")
 
-    def take(self, table: dict, key: str, kind: type, prefix: str = "", **default: Any) -> Any:
+    def take(self, table: dict[str, Any], key: str, kind: type, prefix: str = "", **default: Any) -> Any:
         if key not in table:
             if "default" in default:
                 return default["default"]
@@ -174,7 +174,7 @@ class _Reader:
             raise self.fail(prefix + key, f"is {_a(type(value))}, must be {_a(kind)}")
         return value
 
-    def finish(self, table: dict, known: tuple[str, ...], prefix: str = "") -> None:
+    def finish(self, table: dict[str, Any], known: tuple[str, ...], prefix: str = "") -> None:
         for key in table:
             raise self.fail(
                 prefix + key, f"unknown key{did_you_mean(key, known)}; the keys here are {', '.join(known)}"
@@ -255,7 +255,7 @@ class _Reader:
             note=note,
         )
 
-    def variants(self, tables: dict) -> dict[str, Variant]:
+    def variants(self, tables: dict[str, Any]) -> dict[str, Variant]:
         if not tables:
             raise self.fail("variants", "is empty; add a table such as [variants.plain] with sources")
         result = {}
@@ -290,8 +290,8 @@ class _Reader:
             self.finish(table, ("sources", "flags", "trades", "constant_time", "exports"), prefix)
         return result
 
-    def strings(self, table: dict, key: str, prefix: str, **default: Any) -> list[str]:
-        values = self.take(table, key, list, prefix, **default)
+    def strings(self, table: dict[str, Any], key: str, prefix: str, **default: Any) -> list[str]:
+        values: list[str] = self.take(table, key, list, prefix, **default)
         for value in values:
             if not isinstance(value, str):
                 raise self.fail(prefix + key, f"has {_value(value)}; every entry is a string")

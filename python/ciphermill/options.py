@@ -9,9 +9,9 @@ page that shows how to get its numbers again (`Options.asked`).
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, get_type_hints
 
 from ._core import InputError
 
@@ -43,6 +43,13 @@ class Said:
     names: str | None = None
     #: Several values may stand in one, with commas between.
     commas: bool = False
+
+
+class Traced(TypedDict):
+    """Instructions of a trace: the ``first``, counted from 0 (None: from the middle), and how many."""
+
+    first: int | None
+    count: int
 
 
 @dataclass(frozen=True)
@@ -102,9 +109,9 @@ class Options:
     #: Schedules are searched for, not taken from those that are kept.
     fresh: Annotated[bool, Said("Search for schedules anew; take none that `tune` has kept.", spelt="--fresh")] = False
     patience: Annotated[int, Said("Search for good schedules with so many times the usual budget.", metavar="N")] = 1
-    #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
-    #: No option of most commands: `trace` has two of its own for it.
-    trace: Mapping[str, int | None] | None = None
+    #: Instructions whose way through the pipeline is wanted. No option of most commands:
+    #: `trace` has two of its own for it.
+    trace: Traced | None = None
     cc: Annotated[str, Said("zig (the clang that comes along), system, or the path of a clang.", metavar="CC")] = "zig"
 
     def __post_init__(self) -> None:

@@ -104,7 +104,8 @@ def brought(texts: dict[str, Any], extensions: list[str]) -> list[str]:
 
 def hardware(texts: dict[str, Any], names: list[str], options: Options) -> list[dict[str, Any]]:
     asked = {"machine": texts, "instructions": names, "plain_tables": options.plain_tables}
-    return json.loads(_core.hardware(json.dumps(asked)))
+    units: list[dict[str, Any]] = json.loads(_core.hardware(json.dumps(asked)))
+    return units
 
 
 def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -> dict[str, Any]:
@@ -149,7 +150,8 @@ def hand_written(module: str) -> dict[str, str]:
 
 def units() -> list[dict[str, Any]]:
     """All hand-written units, as ``rtl/units.toml`` has them."""
-    return tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
+    found: list[dict[str, Any]] = tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
+    return found
 
 
 def entry(name: str) -> dict[str, Any]:

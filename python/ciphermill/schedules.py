@@ -56,7 +56,7 @@ def _parsed(path: Path, _changed: int, _size: int) -> list[dict[str, Any]]:
     mend = "write it anew with `ciphermill tune`, or remove it"
     try:
         document = json.loads(library.read(path)["text"])
-        entries = document["schedules"]
+        entries: list[dict[str, Any]] = document["schedules"]
         for entry in entries:
             check(entry)
     except (ValueError, TypeError, KeyError) as error:

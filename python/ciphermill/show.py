@@ -120,7 +120,8 @@ def timing_class(name: str, members: list[dict[str, Any]]) -> str:
 
 
 def assembly(instruction: dict[str, Any]) -> str:
-    return instruction["asm"].replace("{name}", instruction["name"]).replace("{", "").replace("}", "")
+    form: str = instruction["asm"]
+    return form.replace("{name}", instruction["name"]).replace("{", "").replace("}", "")
 
 
 def instruction(entry: dict[str, Any], width: int) -> str:

@@ -21,10 +21,14 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import paths
 from ._core import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as PandasFrame
+    from polars import DataFrame as PolarsFrame
 
 Rows = Sequence[Sequence[str]]
 
@@ -186,18 +190,20 @@ def _plain(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def polars(records: Iterable[Mapping[str, Any]]):
+def polars(records: Iterable[Mapping[str, Any]]) -> PolarsFrame:
     """Records as a polars DataFrame, one flat column for each value."""
     frames = needed("polars")
     names, rows = flattened(records)
-    return frames.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
+    table: PolarsFrame = frames.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
+    return table
 
 
-def pandas(records: Iterable[Mapping[str, Any]]):
+def pandas(records: Iterable[Mapping[str, Any]]) -> PandasFrame:
     """Records as a pandas DataFrame, one flat column for each value."""
     frames = needed("pandas")
     names, rows = flattened(records)
-    return frames.DataFrame(rows, columns=names)
+    table: PandasFrame = frames.DataFrame(rows, columns=names)
+    return table
 
 
 def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
@@ -212,7 +218,7 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
         raise InputError(f"--parquet {path}: {error.strerror or error}") from None
 
 
-def needed(package: str, extra: str = "tables"):
+def needed(package: str, extra: str = "tables") -> Any:
     """An optional package, or an error that says how to get it: alone, or with the extra that has it."""
     try:
         return import_module(package)

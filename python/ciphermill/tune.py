@@ -63,7 +63,8 @@ def search(
 ) -> list[dict[str, Any]]:
     """The schedules of the measured function's longest loops, from a search of so many times as long as a run's."""
     asked = engine.request(module, machine, options, judged=False, search={"times": times, "round": which})
-    return json.loads(_core.records(module.wasm, asked))
+    found: list[dict[str, Any]] = json.loads(_core.records(module.wasm, asked))
+    return found
 
 
 #: How a choice about loops is named where it was made.

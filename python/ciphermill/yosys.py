@@ -96,7 +96,8 @@ def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int =
     kept = cached.place("yosys", f"{key}.json")
     with ASKING[key]:
         if (known := cached.read(kept)) is not None:
-            return json.loads(known)
+            before: dict[str, str] = json.loads(known)
+            return before
         answer = asked(script, files, wanted, seconds)
         cached.write(kept, json.dumps(answer).encode())
         return answer
@@ -303,7 +304,8 @@ def checked(answer: dict[str, str]) -> dict[str, str]:
 
 
 def design(answer: dict[str, str], name: str = "area.json") -> dict[str, Any]:
-    return json.loads(answer[name])["design"]
+    figures: dict[str, Any] = json.loads(answer[name])["design"]
+    return figures
 
 
 def depth(answer: dict[str, str]) -> int:

@@ -67,7 +67,7 @@ def list_(
     parts = [f"{there}; {'reproduce with ciphermill study NAME' if what == 'studies' else MEASURE}."]
     for kind, entries in found.items():
         if kind == "ciphers":
-            rows = [
+            rows: list[tuple[str, ...]] = [
                 (c["name"], c["title"], ", ".join(map(str, c["key_bits"])), ", ".join(v["name"] for v in c["variants"]))
                 for c in entries
             ]

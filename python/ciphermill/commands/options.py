@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import GenericAlias
 from typing import Annotated, Any, get_args
 
 import typer
@@ -65,7 +66,7 @@ def option(name: str, help: str | None = None) -> Any:
     """The annotation of one option of a measurement, with another `help` where it means something else."""
     kind, said = SAID[name]
     if isinstance(USUAL[name], list):
-        kind = list[get_args(kind)]
+        kind = GenericAlias(list, get_args(kind))
     spelt = () if said.spelt is None else (said.spelt,)
     complete = None if said.names is None else getattr(completion, said.names)
     return Annotated[kind, typer.Option(*spelt, metavar=said.metavar, help=help or said.help, autocompletion=complete)]
@@ -120,8 +121,11 @@ def taking(
 
 def made(given: Mapping[str, Any]) -> Options:
     """`Options` from what the command line gave."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return Options(**{name: tuple(split(value)) if SAID[name][1].commas else value for name, value in values.items()})
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = tuple(value) if isinstance(value, list) else value
+        values[name] = tuple(split(plain)) if SAID[name][1].commas else plain
+    return Options(**values)
 
 
 def machines_of(on: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from typing import Any
 from .. import _core, engine, library, manifest, scratch
 from .._core import InputError
 from ..compile import ONE_WAY
+from ..progress import Progress
 from . import callgrind, events, processor, toolchain
 from .vectors import Wrong
 
@@ -72,7 +73,7 @@ class Options:
 
 
 def run(
-    name: str, variant: str | None, options: Options, progress: Callable = lambda items, total: items
+    name: str, variant: str | None, options: Options, progress: Progress = lambda items, total: items
 ) -> dict[str, Any]:
     """Everything there is to say, as ``--json`` prints it."""
     options.check()
@@ -189,7 +190,7 @@ class Work:
             why = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
             said = done.stderr.strip().splitlines()
             raise Wrong(f"the native code ended with {why}{': ' + said[-1] if said else ''}")
-        answer = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
         if "wrong" in answer:
             raise Wrong(answer["wrong"])
         return answer

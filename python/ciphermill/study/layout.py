@@ -23,7 +23,8 @@ from . import formulas
 #: or a unit of ``rtl/units.toml`` that is synthesised instead.
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool, "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
+    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool,
+    "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
 }  # fmt: skip
 
 
@@ -180,7 +181,7 @@ def row(content: Any, place: str, where: str) -> Row:
 
 
 def settings(content: Mapping[str, Any], place: str, where: str) -> dict[str, Any]:
-    found = content.get("settings", {})
+    found: dict[str, Any] = content.get("settings", {})
     take(found, place, f"{where}, settings", SETTINGS, set())
     return found
 
@@ -197,9 +198,9 @@ def check(study: Study, place: str, figures: str) -> None:
                 f"{place}: two {what.replace(' ', 's ', 1) if ' ' in what else what + 's'} are called {twice!r}; rename one"
             )
     for t in study.tables:
-        keys = {c.key for c in t.columns}
+        there = {c.key for c in t.columns}
         for r in t.rows:
-            if r.columns is not None and (odd := set(r.columns) - keys):
+            if r.columns is not None and (odd := set(r.columns) - there):
                 raise InputError(
                     f"{place}: table {t.name!r}, row {r.key!r}: no column {sorted(odd)[0]!r} in this table"
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +17,7 @@ from typing import Any
 from .. import engine, kept, library, manifest, paths, rtl, synthesis
 from .._core import InputError, InternalError
 from ..measurement import Measurement
+from ..progress import Progress
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Missing:
     fault: bool = False
 
 
-Answers = Mapping[str, Measurement | Missing]
+Answers = dict[str, Measurement | Missing]
 
 
 def key(asked: Mapping[str, Any]) -> str:
@@ -35,7 +36,7 @@ def key(asked: Mapping[str, Any]) -> str:
     return json.dumps(asked, sort_keys=True)
 
 
-def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], Iterable]) -> Answers:
+def measure_all(work: list[dict[str, Any]], progress: Progress) -> Answers:
     """Measure every setting of the list; the answers by `key`."""
     distinct = {key(asked): asked for asked in work}
     there = Shelf()

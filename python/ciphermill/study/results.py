@@ -9,7 +9,7 @@ elsewhere stands in for ours as long as we cannot measure it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ from ..measurement import Measurement
 from . import formulas
 from .layout import Column, Row, Study, Table, cells_of
 from .measure import Answers, Missing, key
+
+#: The names of a table, a row and a column.
+Place = tuple[str, str, str]
 
 #: What of a measurement says how ours came to be.
 SETTINGS = ("cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
@@ -73,7 +76,7 @@ class Result:
     """A study with its cells filled in, by (table, row, column)."""
 
     study: Study
-    cells: dict[tuple[str, str, str], Cell]
+    cells: dict[Place, Cell]
 
     def of(self, table: Table) -> list[Cell]:
         return [self.cells[table.name, row.key, column.key] for row, column in table.cells()]
@@ -82,8 +85,8 @@ class Result:
         """The geometric mean of ours/paper of each column that has one."""
         means = {}
         for column in (c for c in table.columns if c.summary):
-            ratios = [cell.ratio for cell in self.of(table) if cell.column is column]
-            if ratios and all(ratio is not None and ratio > 0 for ratio in ratios):
+            ratios = [cell.ratio or 0 for cell in self.of(table) if cell.column is column]
+            if ratios and all(ratio > 0 for ratio in ratios):
                 means[column.key] = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
         return means
 
@@ -119,7 +122,7 @@ def solve(study: Study, answers: Answers) -> Result:
     return result
 
 
-def _cell(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple) -> Cell:
+def _cell(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple[Place, ...]) -> Cell:
     place = (table.name, row.key, column.key)
     if place in above:
         raise InputError(f"study {result.study.name}: the cell {'/'.join(place)} is derived from itself")
@@ -177,7 +180,7 @@ def pick(measurement: Mapping[str, Any], path: str) -> float | None:
 
 
 def _inputs(
-    result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple
+    result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple[Place, ...]
 ) -> list[Cell | list[Cell]]:
     """The cells a formula works on: one, or a list for a whole column."""
     found: list[Cell | list[Cell]] = []
@@ -193,7 +196,7 @@ def _derived(cell: Cell, inputs: list[Cell | list[Cell]]) -> None:
     column = cell.column
     function = formulas.ALL[column.formula or ""].function
 
-    def apply(value) -> float | None:
+    def apply(value: Callable[[Cell], float | None]) -> float | None:
         values = [[value(c) for c in group] if isinstance(group, list) else value(group) for group in inputs]
         if any(v is None for group in values for v in (group if isinstance(group, list) else [group])):
             return None

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..tables import columns, room
 from .layout import Column, Row, Table
 from .results import Cell, Result
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+#: A paragraph, or a table: its heads and its rows.
+Piece = str | tuple[list[str], list[list[str]]]
 
 WIDTH = 80
 
@@ -39,10 +47,10 @@ def text(result: Result) -> str:
     return "\n\n".join(plain(*p) if isinstance(p, tuple) else p for p in pieces(result))
 
 
-def pieces(result: Result) -> list:
+def pieces(result: Result) -> list[Piece]:
     """Paragraphs (str) and tables (heads, rows) in the order of printing."""
     study = result.study
-    out: list = [wrapped(sentence(result)), f"{study.title}\n{wrapped(study.paper)}"]
+    out: list[Piece] = [wrapped(sentence(result)), f"{study.title}\n{wrapped(study.paper)}"]
     if study.note:
         out.append(wrapped(study.note))
     for table in study.tables:
@@ -98,11 +106,13 @@ def grids(result: Result, table: Table) -> list[tuple[list[str], list[list[str]]
     return out
 
 
-def group(column: Column, rows: tuple[Row, ...], cells: dict, means: dict[str, float]) -> list[str]:
+def group(
+    column: Column, rows: tuple[Row, ...], cells: Mapping[tuple[str, str], Cell], means: dict[str, float]
+) -> list[str]:
     """The head and the cells of a column, all of one width."""
     triples = [("paper", "ours", "o/p")]
     for row in rows:
-        cell: Cell | None = cells.get((row.key, column.key))
+        cell = cells.get((row.key, column.key))
         triples.append(("", "", "") if cell is None else (
             number(cell.paper, "-"), number(cell.ours, "?"), "" if cell.ratio is None else f"{cell.ratio:.2f}"
         ))  # fmt: skip
@@ -124,7 +134,7 @@ def remarks(result: Result, table: Table) -> list[str]:
             if cell.column.label not in labels:
                 labels.append(cell.column.label)
     out += [wrapped(f"? {', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
-    jammed = {}
+    jammed: dict[str, None] = {}
     for cell in result.of(table):
         if (jam := cell.settings.get("jam", 1)) != 1 and cell.column.formula is None:
             jammed.setdefault(f"{cell.row.label} {jam}", None)
@@ -153,7 +163,7 @@ def plain(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def drawn(heads: list[str], rows: list[list[str]]):
+def drawn(heads: list[str], rows: list[list[str]]) -> Grid:
     """The same for a terminal."""
     from rich import box
     from rich.table import Table as Grid

@@ -98,7 +98,7 @@ def monotone(
     rows = [row for row in rows if row.get(cycles) is not None]
     compared, found = 0, []
     for axis in along:
-        lines: dict[tuple, list[Mapping[str, Any]]] = {}
+        lines: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         for row in rows:
             if row.get(axis) is not None:
                 lines.setdefault(tuple(row.get(name) for name in settings if name != axis), []).append(row)

@@ -114,4 +114,5 @@ class Store:
         )
 
     def __len__(self) -> int:
-        return self.db.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        count: int = self.db.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        return count

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ from typing import Any
 from .. import paths
 from .._core import InputError
 from ..measurement import Measurement
+from ..progress import Progress
 from ..study import layout, results
 from ..study import measure as measuring
 from . import commentary, drawing, evidence, kernels, pipelines, survey
@@ -56,9 +57,7 @@ class Written:
         return {"schema": 1, **asdict(self), "path": str(self.path)}
 
 
-def write(
-    out: Path, studies: list[layout.Study], progress: Callable[[Iterable, int], Iterable] = lambda items, total: items
-) -> Written:
+def write(out: Path, studies: list[layout.Study], progress: Progress = lambda items, total: items) -> Written:
     """Measure what is not kept yet, and write the page.
 
     ``progress(results, total)`` passes the measurements on as they are made.

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import engine, kept, manifest, tracing
 from .._core import InputError
+from ..options import Traced
 from ..study.measure import options
 from . import drawing, evidence, kernels
 
@@ -33,7 +34,7 @@ COUNT = 40
 def trace(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The measurement with its ``pipeline`` for a study's settings; ``missing`` with the reason when there is none."""
     settings = {name: value for name, value in asked.items() if name not in ("first", "count")}
-    wanted = {"first": asked.get("first"), "count": asked.get("count", COUNT)}
+    wanted = Traced(first=asked.get("first"), count=asked.get("count", COUNT))
     try:
         module = engine.module(manifest.find(asked["cipher"]), asked.get("variant"))
         return kept.measurement(module, asked["on"], replace(options(settings), trace=wanted)).to_dict()

@@ -48,7 +48,7 @@ def said(text: str, result: Result, where: str) -> str:
     return " ".join(filled.split())
 
 
-def asking(result: Result) -> dict[str, Callable]:
+def asking(result: Result) -> dict[str, Callable[..., Any]]:
     """What a text may ask for."""
 
     def cells(*patterns: str) -> list[Cell]:
