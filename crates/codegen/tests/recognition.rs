@@ -253,7 +253,7 @@ fn bytes_of_two_words_are_halves_of_a_product() {
         t.replace(&format!("(local.get {i})"), &format!("(local.get {})", i + 4))
             .replace(&format!("(local.set {i} "), &format!("(local.set {} ", i + 4))
     });
-    let body = format!("(local.set 4 {}) {mixed}", text);
+    let body = format!("(local.set 4 {text}) {mixed}");
     let uses = [("sbox4s", 2), ("mixcol4s", 1), ("ldub", 0), ("and", 0), ("sll_imm", 0)];
     check("leon2", &["sbox4s", "mixcol4s"], &table("aes_sbox"), 4, &body, &uses);
     // Without the S-boxes it is the matrix of one word, given twice.
