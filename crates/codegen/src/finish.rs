@@ -424,7 +424,7 @@ fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
 /// move values, in front of the loop: a turn then ends in one branch, which is
 /// taken, instead of one that is not and a jump. Whoever fell into the loop
 /// jumps over that block, once for all turns.
-fn rotate(order: &mut Vec<u32>, blocks: &[PBlock]) {
+fn rotate(order: &mut [u32], blocks: &[PBlock]) {
     let mut preds = vec![0u32; blocks.len()];
     for &b in order.iter() {
         match &blocks[b as usize].end {

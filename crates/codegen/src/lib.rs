@@ -17,6 +17,8 @@
 //! `ciphermill-verify` (called from `ciphermill-schedule`) for every schedule of a block or a loop, `regalloc2`'s own for the
 //! allocation, and `ciphermill-regalloc`'s for the second one of long blocks.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod compile;
 mod context;
 mod encodings;

@@ -247,6 +247,6 @@ mod tests {
         assert!(crowded(&full));
         // Registers to spare; a schedule that cannot be shorter.
         assert!(!crowded(&PipelinedLoop { held: 60, ..full.clone() }));
-        assert!(!crowded(&PipelinedLoop { least: 120, ..full.clone() }));
+        assert!(!crowded(&PipelinedLoop { least: 120, ..full }));
     }
 }

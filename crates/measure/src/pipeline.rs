@@ -218,7 +218,6 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         buffer_bytes: form.map(context).into_iter().collect(),
         no_buffer_at_zero: form.is_some(),
         unroll,
-        ..plain
     }
 }
 

@@ -23,6 +23,8 @@
 //! Journal 1966; Braun and Hack, *Register spilling and live-range splitting for SSA-form
 //! programs*, CC 2009.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod allocate;
 pub mod apart;
 pub mod best;

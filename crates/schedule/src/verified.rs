@@ -129,6 +129,7 @@ pub fn scratch(machine: &Machine) -> Vec<Storage> {
 
 /// What was checked, for whoever wants to see it refused when it is bent.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few are kept, and most are loops")]
 pub enum Checked {
     Straight(verify::Straight, verify::Block),
     Loop(verify::Turns, verify::Pipeline),

@@ -1,7 +1,7 @@
 //! Blocks of a few instructions, allocated by hand beside.
 
 use super::check::Checker;
-use super::code::{Code, Node, Operand, Places, Role, Set, Value};
+use super::code::{Code, Node, Operand, Places, Role, Value};
 use super::furthest::{State, Taste};
 use super::wishes::Wishes;
 use ciphermill_vcode::{Place, Step};
@@ -223,7 +223,7 @@ fn the_checker_refuses_what_does_not() {
 
 #[test]
 fn a_set_has_its_members_in_order() {
-    let all: Vec<usize> = super::code::members(0b1010_0001 as Set).collect();
+    let all: Vec<usize> = super::code::members(0b1010_0001).collect();
     assert_eq!(all, [0, 5, 7]);
     assert_eq!(super::code::members(0).count(), 0);
 }
