@@ -185,7 +185,7 @@ def results(index: int, op: Op) -> list[tuple[int, str]]:
     found = [] if op.modifies is None else [(op.modifies, f"y{index}")]
     if op.form.latency == 1:
         parts = [f"v{index}"] if len(op.writes) == 1 else [f"v{index} & M32", f"v{index} >> 32"]
-        found += zip(op.writes, parts, strict=True)
+        found += zip(op.writes, parts, strict=False)
     return found
 
 
