@@ -191,7 +191,7 @@ def test_names_are_in_the_files_beside_them(crate):
 
 
 def test_a_misplaced_name_is_found():
-    assert misplaced("`VFunc`, `Loops` (`vcode/src/code.rs`) and `liveness::pressure` (`vcode/src/liveness.rs`)") == ["Loops in `vcode/src/code.rs`"]
+    assert misplaced("`VFunc`, `Loops` (`vcode/src/code.rs`) and `liveness::max_live` (`vcode/src/liveness.rs`)") == ["Loops in `vcode/src/code.rs`"]
 
 
 # The glossary.

@@ -69,7 +69,7 @@ def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
         "It is software-pipelined: an iteration begins every 14 cycles (II), in 2 stages" in text and "(RecMII)" in text
     )
     assert "RecMII goes through memory: accesses that cannot be told apart keep their order" in text
-    assert "what goes round it, through memory too, needs" in text
+    assert "its recurrence circuits, through memory too, need" in text
     assert "Seen to meet in memory" in text and "rc4.c:17" in text
     assert "Kept in order because they cannot be told apart" in text
     assert max(map(len, answer.out.splitlines())) <= 100

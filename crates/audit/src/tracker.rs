@@ -76,7 +76,7 @@ struct Known {
 impl Known {
     fn of(machine: &Machine, inst: &Inst) -> Known {
         let instr = &machine.instrs[usize::from(inst.instr.0)];
-        let mut known = Known { reads: inst.guard.into_iter().collect(), writes: SmallVec::new(), plain: true };
+        let mut known = Known { reads: inst.predicate.into_iter().collect(), writes: SmallVec::new(), plain: true };
         for stmt in &instr.semantics {
             uses::statement_reads(inst, stmt, &mut |r| known.reads.push(r));
             match stmt {
@@ -266,9 +266,9 @@ impl<'p> Tracker<'p> {
             at.copied().unwrap_or(0).into()
         };
         let here = Here { machine, registers: &self.registers, memory: &self.memory, state, big: self.big };
-        let guard = inst.guard.map(|p| truth(here.register(p)));
-        let open = guard.is_some_and(|g| g.is_secret());
-        let done = guard.is_none_or(|g| g.bits != 0);
+        let predicate = inst.predicate.map(|p| truth(here.register(p)));
+        let open = predicate.is_some_and(|g| g.is_secret());
+        let done = predicate.is_none_or(|g| g.bits != 0);
         let register = |dest: &Dest| match dest {
             Dest::Fixed(r) => Some(*r),
             Dest::Operand(i) => match inst.operands.get(*i) {
@@ -366,9 +366,9 @@ impl<'p> Tracker<'p> {
     fn turn(&mut self, window: i8) {
         let Some(w) = &self.program.machine.abi.windows else { return };
         let index = |r: &Reg| usize::from(r.0);
-        let kept: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
+        let windowed: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
         if window == 1 {
-            self.saved.push(kept.iter().map(|&r| self.registers[r]).collect());
+            self.saved.push(windowed.iter().map(|&r| self.registers[r]).collect());
             for (i, o) in w.ins.iter().zip(&w.outs) {
                 self.registers[index(i)] = self.registers[index(o)];
             }
@@ -379,7 +379,7 @@ impl<'p> Tracker<'p> {
             for (i, o) in w.ins.iter().zip(&w.outs) {
                 self.registers[index(o)] = self.registers[index(i)];
             }
-            for (r, mask) in kept.into_iter().zip(self.saved.pop().unwrap_or_default()) {
+            for (r, mask) in windowed.into_iter().zip(self.saved.pop().unwrap_or_default()) {
                 self.registers[r] = mask;
             }
         }
@@ -417,7 +417,7 @@ impl Watch for Tracker<'_> {
         let mut pc = u64::from(self.map.bundles[n as usize].addr);
         for ((slot, inst), known) in bundle.insts.iter().enumerate().zip(&known) {
             if known.plain && known.reads.iter().all(|r| self.registers[usize::from(r.0)] == 0) {
-                let done = inst.guard.is_none_or(|p| state.pool.values[usize::from(p.0)] != 0);
+                let done = inst.predicate.is_none_or(|p| state.pool.values[usize::from(p.0)] != 0);
                 let secret = |r: &Reg| if done { 0 } else { self.registers[usize::from(r.0)] };
                 self.writes.extend(known.writes.iter().map(|r| Written { bits: None, secret: secret(r) }));
                 self.passed = if inst.loc != 0 { inst.loc } else { self.passed };

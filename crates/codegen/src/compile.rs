@@ -1,6 +1,6 @@
 //! The way through: a module, function by function, to a program.
 
-use crate::context::Finish;
+use crate::context::Emitter;
 use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;
@@ -12,11 +12,11 @@ use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
-use ciphermill_regalloc::best::{Asked, Effort};
+use ciphermill_regalloc::best::{AllocationLevel, AllocationRequest};
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
-use ciphermill_select::select::{Memory, select};
+use ciphermill_select::select::{MemoryFacts, select};
 use ciphermill_vcode::CompileError;
 use cranelift_entity::EntityRef;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 /// As [`compile`]'s.
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
-    let mut records = Records { known: &options.records, new: options.search.map(|_| Vec::new()) };
-    let Tables { machine, facts, encodings, memory_forms, .. } = tables;
+    let mut records = Records { known: &options.kept_schedules, new: options.search.map(|_| Vec::new()) };
+    let Tables { machine, facts, encodings, folds, .. } = tables;
     let m = &**machine;
     let front = Front::new(module, tables, options);
     let (module, pinned) = (&front.module, &front.pinned);
@@ -51,7 +51,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
         let func = front.func(id)?;
-        let memory = Memory {
+        let memory = MemoryFacts {
             buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
             readonly: &readonly,
             banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
@@ -80,26 +80,26 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         } else {
             Default::default()
         };
-        let memory = memory_forms.as_ref().filter(|_| options.level > 0);
-        let asked = Asked { machine: m, facts, registers: &registers, memory };
+        let used = folds.as_ref().filter(|_| options.level > 0);
+        let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used };
         // A core that orders for itself is given code that keeps few values alive.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
-            vfunc = asked.best_order(vfunc)?;
+            vfunc = request.best_order(vfunc)?;
         }
-        let allocated = asked.allocated(&vfunc, Effort::Checked)?;
-        let kept: usize = kernels.iter().map(|k| k.words).sum();
+        let allocated = request.allocated(&vfunc, AllocationLevel::Checked)?;
+        let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let frame = Frame::new(m, front.matcher, windowed, saves_return, kept as u32, &allocated);
-        let memory = memory_forms.as_ref();
+        let frame = Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, &allocated);
+        let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let finish = Finish { memory, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
-        let (mut done, places) = finish.func(&vfunc, &allocated)?;
-        let place = |b: &u32| places.blocks.get(b).copied();
+        let emitter = Emitter { folds, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
+        let (mut done, emitted) = emitter.func(&vfunc, &allocated)?;
+        let place = |b: &u32| emitted.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
             func: funcs.len() as u32,
             blocks: l.blocks.iter().filter_map(place).collect(),
@@ -112,12 +112,12 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             res_mii: k.res_mii as u32,
             rec_mii: k.rec_mii as u32,
             stages: k.schedule.stages as u32,
-            least: k.least as u32,
-            held: k.held,
-            recorded: k.recorded,
+            lower_bound: k.least as u32,
+            register_use: k.held,
+            kept_schedule: k.recorded,
             asked: k.asked.clone(),
-            block: places.kernels.get(&number).copied().unwrap_or(u32::MAX),
-            round: k.round.clone(),
+            block: emitted.kernels.get(&number).copied().unwrap_or(u32::MAX),
+            circuit: k.round.clone(),
         }));
         if let Some(exchange) = &mut exchange {
             let asked = kernels.iter().filter(|k| k.rotating.is_none()).count();
@@ -151,7 +151,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         plain_loops,
         searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
-        records: records.new.unwrap_or_default(),
+        kept_schedules: records.new.unwrap_or_default(),
     })
 }
 

@@ -1,15 +1,15 @@
-//! What finishing a function needs to know, and what several of its files do to an instruction.
+//! The emitter of a function, and what several of its files do to an instruction.
 
 use crate::encodings::Encodings;
 use crate::frame::Frame;
 use ciphermill_machine::Machine;
 use ciphermill_program::{Operand, Role};
-use ciphermill_regalloc::spills::Memory;
+use ciphermill_regalloc::fold::FoldTable;
 use ciphermill_schedule::verified;
 use ciphermill_vcode::{Facts, PInst, VKind};
 
-/// What finishing needs to know beside the function.
-pub struct Finish<'a> {
+/// Turns the allocated code of one function into blocks of the program.
+pub struct Emitter<'a> {
     pub machine: &'a Machine,
     pub facts: &'a Facts,
     /// For checking what is made.
@@ -17,8 +17,8 @@ pub struct Finish<'a> {
     pub frame: &'a Frame<'a>,
     /// Pipelined loops, by number.
     pub kernels: &'a [ciphermill_pipeline::Kernel],
-    /// Instructions that read a stack slot instead of a register, where there are any.
-    pub memory: Option<&'a Memory>,
+    /// Memory operands, on machines that have them.
+    pub folds: Option<&'a FoldTable>,
     pub encodings: &'a Encodings,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,

@@ -8,7 +8,7 @@
 //!   form that does.
 
 use ciphermill_vcode::PInst;
-use ciphermill_regalloc::spills::written;
+use ciphermill_regalloc::fold::semantics_text;
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
@@ -30,7 +30,7 @@ impl Encodings {
         let with_immediate = |i: &Instr| i.operands.iter().any(|o| matches!(o.kind, OperandKind::Imm { .. }));
         for (i, instr) in machine.instrs.iter().enumerate().filter(|(_, i)| compact && with_immediate(i)) {
             let names: Vec<&str> = instr.operands.iter().map(|o| o.name.as_str()).collect();
-            let key = format!("{names:?} {} {}", instr.asm, written(machine, instr, &|_| None));
+            let key = format!("{names:?} {} {}", instr.asm, semantics_text(machine, instr, &|_| None));
             alike.entry(key).or_default().push(i);
         }
         let mut shorter: HashMap<InstrId, Vec<InstrId>> = HashMap::new();

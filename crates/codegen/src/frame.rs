@@ -23,8 +23,8 @@ pub struct Frame<'a> {
     pub windowed: bool,
     saves_return: bool,
     saved: Vec<Reg>,
-    /// Words at the frame's beginning that pipelined loops keep values in.
-    kept: u32,
+    /// Words at the start of the frame for spills of pipelined loops.
+    loop_words: u32,
     slots: u32,
     pub bytes: u32,
 }
@@ -35,15 +35,15 @@ impl<'a> Frame<'a> {
         matcher: &'a Matcher,
         windowed: bool,
         saves_return: bool,
-        kept: u32,
+        loop_words: u32,
         a: &Allocated,
     ) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
         let save_return = saves_return && !windowed && abi.return_address.is_some();
-        let own = word * (kept + a.slots + a.saved.len() as u32 + u32::from(save_return));
+        let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
-        Frame { machine, matcher, windowed, saves_return, saved: a.saved.clone(), kept, slots: a.slots, bytes }
+        Frame { machine, matcher, windowed, saves_return, saved: a.saved.clone(), loop_words, slots: a.slots, bytes }
     }
 
     fn word(&self) -> u32 {
@@ -52,7 +52,7 @@ impl<'a> Frame<'a> {
 
     /// Of a spill slot, from the stack pointer.
     pub fn slot_offset(&self, slot: u32) -> i64 {
-        i64::from(self.machine.abi.frame_reserve + (self.kept + slot) * self.word())
+        i64::from(self.machine.abi.frame_reserve + (self.loop_words + slot) * self.word())
     }
 
     /// Registers saved by this frame, with the offsets of their places.
@@ -154,7 +154,7 @@ impl<'a> Frame<'a> {
                 _ => Operand::Imm(displacement),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
@@ -181,7 +181,7 @@ impl<'a> Frame<'a> {
                     _ => Operand::Reg(into),
                 })
                 .collect();
-            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
             out.push(PInst { inst, mem: None, kind: VKind::Normal });
         }
         Ok(())
@@ -202,7 +202,7 @@ impl<'a> Frame<'a> {
                 None => Operand::Imm(imm),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, guard: None, loc: 0 };
+        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
 }

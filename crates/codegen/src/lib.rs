@@ -2,7 +2,7 @@
 //! one machine.
 //!
 //! ```text
-//! recognise -> expand -> shape -> legalise -> select -> constants -> schedule -> allocate -> finish
+//! recognise -> expand -> shape -> legalise -> select -> constants -> schedule -> allocate -> emit
 //! `-------------- on SSA --------------'    `-- virtual registers --'   `-- physical registers --'
 //! ```
 //!
@@ -11,18 +11,19 @@
 //! from the rules file (`ciphermill-select`); what a frame looks like comes from the
 //! calling convention in the machine file (`frame`). Each stage is a crate of its own, which knows
 //! the data types of `ciphermill-vcode` and no later stage; here they are called one after the
-//! other ([`compile`](compile())), and the function is finished: frame, layout, delay slots, bundles.
+//! other ([`compile`](compile())), and then the function is emitted: frame, layout, delay slots,
+//! bundles.
 //!
 //! Three checkers stand beside the optimisers and share no code with them:
 //! `ciphermill-verify` (called from `ciphermill-schedule`) for every schedule of a block or a loop, `regalloc2`'s own for the
-//! allocation, and `ciphermill-regalloc`'s for the second one of long blocks.
+//! allocation, and `ciphermill-regalloc`'s for the final one.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod compile;
 mod context;
+mod emit;
 mod encodings;
-mod finish;
 mod frame;
 pub mod front;
 pub mod options;

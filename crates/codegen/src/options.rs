@@ -2,7 +2,7 @@
 
 use ciphermill_pipeline::Search;
 use ciphermill_program::exact::Answer;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule;
 use ciphermill_schedule::verified::Witness;
 
 /// How to generate code.
@@ -56,7 +56,7 @@ pub struct Options {
     /// here are its answers so far, in the order of those problems.
     pub exact: Option<Vec<Answer>>,
     /// Schedules of some loops that were found before: taken instead of a search.
-    pub records: Vec<Recorded>,
+    pub kept_schedules: Vec<KeptSchedule>,
     /// A longer search for schedules than usual, which are written down.
     pub search: Option<Search>,
     /// Every schedule that is checked is also put here.

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_loop_has_its_reason() {
-        // 1 to 3 go round, with 2 left out sometimes; 4 goes round by itself, both in 5's loop.
+        // Blocks 1 to 3 are a loop that may skip 2, block 4 is one by itself, both in 5's loop.
         let f = func(&[&[1], &[2, 3], &[3], &[1, 4], &[4, 5], &[1, 6], &[]], &[None, Some(0), Some(1), Some(1), Some(3), Some(4), Some(5)]);
         assert_eq!(loops(&f)[0], Loop { header: 1, blocks: vec![1, 2, 3, 4, 5] });
         assert_eq!(loops(&f)[1], Loop { header: 4, blocks: vec![4] });

@@ -13,7 +13,7 @@ use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, templates};
 use ciphermill_recognise::Recogniser;
-use ciphermill_regalloc::spills;
+use ciphermill_regalloc::fold::{self, FoldTable};
 use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Tables {
     /// For checking schedules.
     pub(crate) rules: ciphermill_verify::Rules,
     /// None where no instruction overwrites a source.
-    pub(crate) memory_forms: Option<spills::Memory>,
+    pub(crate) folds: Option<FoldTable>,
 }
 
 impl Tables {
@@ -43,7 +43,7 @@ impl Tables {
             facts: Facts::new(&machine),
             encodings: Encodings::new(&machine),
             rules: ciphermill_verify::Rules::new(machine.clone()),
-            memory_forms: spills::two_address(&machine).then(|| spills::Memory::new(&machine)),
+            folds: fold::two_address(&machine).then(|| FoldTable::new(&machine)),
             machine,
         })
     }

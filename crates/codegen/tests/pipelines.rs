@@ -85,7 +85,7 @@ fn both_shifts_of_a_rotate_start_at_once() {
         step.repeat(8)
     );
     let program = program("c6201", &body);
-    // Two shifts, their sum, one more: three cycles with the shifters of both sides, four with
+    // Two shifts, their sum, one more: three cycles with the shifters of both clusters, four with
     // one. A cycle beyond the 24 goes to the end of the loop.
     let ii: Vec<u32> = program.loops.iter().map(|l| l.ii).collect();
     assert!(matches!(ii[..], [24 | 25]), "{ii:?}: {}", ciphermill_program::asm::print(&program));

@@ -1,14 +1,14 @@
 //! Schedules as they are made pass the check; bent in any way that breaks a rule they do not.
 //!
 //! Each bend is made at every place of real schedules where it certainly breaks something: so the
-//! loops give nothing back (what the last turn alone would make is wanted by nobody), their
-//! operations are bent in the kernel, where each is wanted by a turn that follows, and bends are
+//! loops give nothing back (what the last iteration alone would make is wanted by nobody), their
+//! operations are bent in the kernel, where each is wanted by an iteration that follows, and bends are
 //! asked for stores, or for operations whose results are read in the very cycle in which they land.
 
 use ciphermill_schedule::verified::{Checked, Witness};
 use ciphermill_codegen::{Options, compile};
 use ciphermill_machine::{InstrKind, Machine, OperandKind, Reg, load_from_dir};
-use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, Straight, Turns, pipelined, straight};
+use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, Straight, SourceLoop, pipelined, straight};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,14 +57,14 @@ fn case(name: &str, body: &str) -> Case {
     Case { rules: Rules::new(machine.clone()), machine, checked }
 }
 
-/// The pipelined loop of a machine, in which several turns overlap.
-fn pipeline(name: &str) -> (Case, Turns, Pipeline) {
+/// The pipelined loop of a machine, in which several iterations overlap.
+fn pipeline(name: &str) -> (Case, SourceLoop, Pipeline) {
     let case = case(name, LOOP);
     let found =
         case.checked.iter().find_map(|c| if let Checked::Loop(t, p) = c { Some((t.clone(), p.clone())) } else { None });
-    let (turns, pipeline) = found.unwrap_or_else(|| panic!("{name} pipelines the loop"));
-    pipelined(&case.rules, &turns, &pipeline).expect("the schedule as it was made passes");
-    (case, turns, pipeline)
+    let (source, pipeline) = found.unwrap_or_else(|| panic!("{name} pipelines the loop"));
+    pipelined(&case.rules, &source, &pipeline).expect("the schedule as it was made passes");
+    (case, source, pipeline)
 }
 
 const STATIC: [&str; 2] = ["c6201", "c64x"];
@@ -130,9 +130,9 @@ impl Case {
 }
 
 /// All bends of a pipeline are refused; what is said of them.
-fn all_refused(case: &Case, turns: &Turns, bends: Vec<Pipeline>, what: &str) -> Vec<String> {
+fn all_refused(case: &Case, source: &SourceLoop, bends: Vec<Pipeline>, what: &str) -> Vec<String> {
     assert!(!bends.is_empty(), "{}: nothing to bend: {what}", case.machine.name);
-    let said = |p: &Pipeline| match pipelined(&case.rules, turns, p) {
+    let said = |p: &Pipeline| match pipelined(&case.rules, source, p) {
         Ok(()) => panic!("{}: {what}: taken for right\n{p:?}", case.machine.name),
         Err(e) => e.0,
     };
@@ -148,17 +148,17 @@ fn bent(p: &Pipeline, bend: impl FnOnce(&mut Pipeline)) -> Pipeline {
 #[test]
 fn a_store_left_out_or_made_twice_is_missed() {
     for name in STATIC.into_iter().chain(ROTATING) {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let stores = case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Store);
         let out = stores.iter().map(|&(b, n, k)| bent(&p, |p| drop(p.blocks[b].bundles[n].remove(k)))).collect();
-        all_refused(&case, &turns, out, "a store left out");
+        all_refused(&case, &source, out, "a store left out");
         let twice = |&(b, n, k): &(usize, usize, usize)| {
             bent(&p, |p| {
                 let again = p.blocks[b].bundles[n][k].clone();
                 p.blocks[b].bundles.insert(n + 1, vec![again]);
             })
         };
-        all_refused(&case, &turns, stores.iter().map(twice).collect(), "a store made twice");
+        all_refused(&case, &source, stores.iter().map(twice).collect(), "a store made twice");
     }
 }
 
@@ -191,42 +191,42 @@ fn shift(p: &mut Pipeline, kernel: usize, from: (usize, usize), to: usize) {
 #[test]
 fn a_reader_moved_before_the_result_and_a_result_moved_behind_its_reader() {
     for name in STATIC.into_iter().chain(ROTATING) {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let kernel = case.kernel(&p);
         let pairs = pairs(&case, &p.blocks[kernel]);
         // The branch's place is asked elsewhere.
         let moves = |at: (usize, usize)| case.kind(&p.blocks[kernel].bundles[at.0][at.1]) != InstrKind::Branch;
         let early =
             pairs.iter().filter(|x| moves(x.1)).map(|x| bent(&p, |p| shift(p, kernel, x.1, x.1.0 - 1))).collect();
-        let mut said = all_refused(&case, &turns, early, "a reader one cycle early");
+        let mut said = all_refused(&case, &source, early, "a reader one cycle early");
         let late = pairs
             .iter()
             .map(|x| bent(&p, |p| shift(p, kernel, x.0, if case.machine.issue.interlock { x.1.0 } else { x.0.0 + 1 })))
             .collect();
-        said.extend(all_refused(&case, &turns, late, "a result one cycle late"));
+        said.extend(all_refused(&case, &source, late, "a result one cycle late"));
         // Not for want of a unit alone.
-        assert!(said.iter().any(|s| s.contains(", cycle ") || s.contains("turns")), "{name}: {said:?}");
+        assert!(said.iter().any(|s| s.contains(", cycle ") || s.contains("iterations")), "{name}: {said:?}");
     }
 }
 
 #[test]
 fn a_schedule_for_shorter_latencies_is_refused() {
     for name in STATIC {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let mut slower = machine(name);
         // Later than any reader waits: one cycle more may be slack.
         slower.instrs.iter_mut().filter(|i| i.kind == InstrKind::Load).for_each(|i| i.latency += 100);
-        pipelined(&Rules::new(Arc::new(slower)), &turns, &p).expect_err("loads land behind their readers");
+        pipelined(&Rules::new(Arc::new(slower)), &source, &p).expect_err("loads land behind their readers");
         let mut faster = (*case.machine).clone();
         faster.instrs.iter_mut().filter(|i| i.delay_slots > 0).for_each(|i| i.delay_slots -= 1);
-        pipelined(&Rules::new(Arc::new(faster)), &turns, &p).expect_err("branches are taken a cycle earlier");
+        pipelined(&Rules::new(Arc::new(faster)), &source, &p).expect_err("branches are taken a cycle earlier");
     }
 }
 
 #[test]
 fn too_much_in_one_cycle_is_refused() {
     for name in STATIC.into_iter().chain(ROTATING) {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let stores = case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Store);
         let crowd = |&(b, n, k): &(usize, usize, usize)| {
             bent(&p, |p| {
@@ -234,7 +234,7 @@ fn too_much_in_one_cycle_is_refused() {
                 p.blocks[b].bundles[n].extend(std::iter::repeat_n(again, usize::from(case.machine.issue.width)));
             })
         };
-        let said = all_refused(&case, &turns, stores.iter().map(crowd).collect(), "more than the issue width");
+        let said = all_refused(&case, &source, stores.iter().map(crowd).collect(), "more than the issue width");
         assert!(said.iter().all(|s| s.contains("slots")), "{name}: {said:?}");
         // One on the unit of another that has one unit alone.
         let single = |i: &Inst| match case.machine.instrs[usize::from(i.instr.0)].units[..] {
@@ -250,17 +250,17 @@ fn too_much_in_one_cycle_is_refused() {
         };
         let places = case.places(&p.blocks, &single);
         if STATIC.contains(&name) {
-            let said = all_refused(&case, &turns, places.iter().map(twice).collect(), "two on one unit");
+            let said = all_refused(&case, &source, places.iter().map(twice).collect(), "two on one unit");
             assert!(said.iter().any(|s| s.contains("no unit is free")), "{name}: {said:?}");
         }
     }
 }
 
 #[test]
-fn paths_ports_and_sides_are_the_machines() {
+fn paths_ports_and_clusters_are_the_machines() {
     for name in STATIC {
-        let (case, turns, p) = pipeline(name);
-        // The other side's variant has none of these registers.
+        let (case, source, p) = pipeline(name);
+        // The other cluster's variant has none of these registers.
         let mut swapped = Vec::new();
         for (b, n, k) in case.places(&p.blocks, &|i| !case.registers(i, true).is_empty()) {
             let i = &p.blocks[b].bundles[n][k];
@@ -272,7 +272,7 @@ fn paths_ports_and_sides_are_the_machines() {
                 .find(|v| cluster(**v) != cluster(i.instr) && case.machine.instrs[usize::from(v.0)].only.is_empty());
             swapped.extend(other.map(|&v| bent(&p, |p| p.blocks[b].bundles[n][k].instr = v)));
         }
-        let said = all_refused(&case, &turns, swapped, "a variant of the other side");
+        let said = all_refused(&case, &source, swapped, "a variant of the other cluster");
         assert!(said.iter().any(|s| s.contains("cannot be the register")), "{name}: {said:?}");
         // Paths that carry nothing, and registers that are read once in a cycle.
         let mut narrow = (*case.machine).clone();
@@ -280,12 +280,12 @@ fn paths_ports_and_sides_are_the_machines() {
         paths.iter().for_each(|&u| (narrow.units[u].count, narrow.units[u].shared) = (0, 0));
         let crossed = case.places(&p.blocks, &|i| !case.machine.instrs[usize::from(i.instr.0)].paths.is_empty());
         assert!(!crossed.is_empty(), "{name}: something crosses");
-        let said = pipelined(&Rules::new(Arc::new(narrow)), &turns, &p).expect_err("no path");
+        let said = pipelined(&Rules::new(Arc::new(narrow)), &source, &p).expect_err("no path");
         assert!(said.0.contains("path"), "{said}");
         let mut narrow = (*case.machine).clone();
         narrow.issue.register_reads = 1;
         narrow.instrs.iter_mut().for_each(|i| i.ports.iter_mut().for_each(|p| p.1 = 2));
-        let said = pipelined(&Rules::new(Arc::new(narrow)), &turns, &p).expect_err("no port");
+        let said = pipelined(&Rules::new(Arc::new(narrow)), &source, &p).expect_err("no port");
         assert!(said.0.contains("is read"), "{said}");
     }
 }
@@ -293,7 +293,7 @@ fn paths_ports_and_sides_are_the_machines() {
 #[test]
 fn a_result_in_another_register_and_a_value_from_another() {
     for name in STATIC.into_iter().chain(ROTATING) {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let kernel = case.kernel(&p);
         let mut other = Vec::new();
         for (b, n, k) in
@@ -304,19 +304,19 @@ fn a_result_in_another_register_and_a_value_from_another() {
                 other.push(bent(&p, |p| p.blocks[b].bundles[n][k].args[o] = Arg::Reg(case.neighbour(r))));
             }
         }
-        all_refused(&case, &turns, other, "a result in another register");
+        all_refused(&case, &source, other, "a result in another register");
         let mut read = Vec::new();
         for (b, n, k) in case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Store) {
             for (o, r) in case.registers(&p.blocks[b].bundles[n][k], false) {
                 read.push(bent(&p, |p| p.blocks[b].bundles[n][k].args[o] = Arg::Reg(case.neighbour(r))));
             }
         }
-        all_refused(&case, &turns, read, "a store of another register, or of the ring's next");
+        all_refused(&case, &source, read, "a store of another register, or of the ring's next");
         // What is given and not the loop's to write.
         let lost = (0..p.given.len()).map(|g| bent(&p, |q| q.given.retain(|x| *x != p.given[g]))).collect();
-        all_refused(&case, &turns, lost, "a value that is not given");
+        all_refused(&case, &source, lost, "a value that is not given");
         let kept: Vec<Pipeline> = vec![bent(&p, |p| p.destroyed.clear())];
-        let said = all_refused(&case, &turns, kept, "registers that are not the loop's");
+        let said = all_refused(&case, &source, kept, "registers that are not the loop's");
         assert!(said[0].contains("not the loop's"), "{said:?}");
     }
 }
@@ -324,22 +324,22 @@ fn a_result_in_another_register_and_a_value_from_another() {
 #[test]
 fn predicates_and_rotation_are_run_as_they_stand() {
     for name in ROTATING {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let rotation = case.machine.abi.rotation.clone().expect("it rotates");
         let predicates: Vec<u32> = rotation.predicates.iter().map(|r: &Reg| u32::from(r.0)).collect();
         let stores = case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Store);
         let (mut dropped, mut moved) = (Vec::new(), Vec::new());
         for &(b, n, k) in &stores {
-            let guard = p.blocks[b].bundles[n][k].guard.expect("it has a stage");
-            let stage = predicates.iter().position(|&g| g == guard).expect("a stage");
+            let predicate = p.blocks[b].bundles[n][k].predicate.expect("it has a stage");
+            let stage = predicates.iter().position(|&g| g == predicate).expect("a stage");
             if stage > 0 {
-                dropped.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = None));
-                moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = Some(predicates[stage - 1])));
+                dropped.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = None));
+                moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = Some(predicates[stage - 1])));
             }
-            moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].guard = Some(predicates[stage + 1])));
+            moved.push(bent(&p, |p| p.blocks[b].bundles[n][k].predicate = Some(predicates[stage + 1])));
         }
-        all_refused(&case, &turns, dropped, "a store without its predicate");
-        all_refused(&case, &turns, moved, "a store in another stage");
+        all_refused(&case, &source, dropped, "a store without its predicate");
+        all_refused(&case, &source, moved, "a store in another stage");
         let enter = case.places(&p.blocks, &|i| i.instr == rotation.enter);
         let mut stages = Vec::new();
         for &(b, n, k) in &enter {
@@ -355,14 +355,14 @@ fn predicates_and_rotation_are_run_as_they_stand() {
         }
         // One stage more runs the loop once more with nothing in it: right, if longer.
         let fewer = stages.into_iter().step_by(2).collect();
-        all_refused(&case, &turns, fewer, "a stage too few");
+        all_refused(&case, &source, fewer, "a stage too few");
         let still = |i: &Inst| i.instr == rotation.back || i.instr == rotation.back_zero;
         let (b, n, k) = case.places(&p.blocks, &still)[0];
         let opposite =
             if p.blocks[b].bundles[n][k].instr == rotation.back { rotation.back_zero } else { rotation.back };
         all_refused(
             &case,
-            &turns,
+            &source,
             vec![bent(&p, |p| p.blocks[b].bundles[n][k].instr = opposite)],
             "the opposite branch",
         );
@@ -372,16 +372,16 @@ fn predicates_and_rotation_are_run_as_they_stand() {
 #[test]
 fn the_branch_decides_in_its_place_and_its_slots_end_the_block() {
     for name in STATIC {
-        let (case, turns, p) = pipeline(name);
+        let (case, source, p) = pipeline(name);
         let branches = case.places(&p.blocks, &|i| case.kind(i) == InstrKind::Branch);
-        assert!(branches.len() > 1, "{name}: turns overlap");
+        assert!(branches.len() > 1, "{name}: iterations overlap");
         let kernel = case.kernel(&p);
         let (back, past): (Vec<_>, Vec<_>) = branches.into_iter().partition(|x| x.0 == kernel);
         let at = |p: &Pipeline, x: (usize, usize, usize)| p.blocks[x.0].bundles[x.1][x.2].clone();
         let mut bends = Vec::new();
         for &x in &past {
             let (skip, again) = (at(&p, x).instr, at(&p, back[0]).instr);
-            // A turn too many, or too few.
+            // An iteration too many, or too few.
             bends.push(bent(&p, |p| p.blocks[kernel].bundles[back[0].1][back[0].2].instr = skip));
             bends.push(bent(&p, |p| p.blocks[x.0].bundles[x.1][x.2].instr = again));
             bends.push(bent(&p, |p| drop(p.blocks[x.0].bundles[x.1].remove(x.2))));
@@ -392,7 +392,7 @@ fn the_branch_decides_in_its_place_and_its_slots_end_the_block() {
         }
         bends.push(bent(&p, |p| p.labels.retain(|l| l.1 != Some(kernel))));
         bends.push(bent(&p, |p| p.blocks[kernel].bundles[back[0].1].retain(|i| case.kind(i) != InstrKind::Branch)));
-        all_refused(&case, &turns, bends, "branches");
+        all_refused(&case, &source, bends, "branches");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The scheduler and its checker, on nodes written by hand.
 
 use ciphermill_schedule::verified::order as check;
-use ciphermill_schedule::list::{Pressure, order, order_with};
+use ciphermill_schedule::list::{PressureLimit, order, order_with};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::MemRef;
 use ciphermill_ir::Space;
@@ -59,9 +59,9 @@ fn pressure_holds_loads_back() {
     let nodes: Vec<Node> =
         (0..4).flat_map(|i| [access(false, 4 * i64::from(i), &[], &[(i, 2)]), node(&[i], &[])]).collect();
     let dead = |_| false;
-    let plenty = order(&nodes, Some(&Pressure { registers: 8, values: 0, live_out: &dead, live_through: 0 }));
+    let plenty = order(&nodes, Some(&PressureLimit { registers: 8, values: 0, live_out: &dead, live_through: 0 }));
     assert_ne!(plenty[1], 1);
-    let one = order(&nodes, Some(&Pressure { registers: 1, values: 0, live_out: &dead, live_through: 0 }));
+    let one = order(&nodes, Some(&PressureLimit { registers: 1, values: 0, live_out: &dead, live_through: 0 }));
     assert_eq!(one, (0..8).collect::<Vec<_>>());
 }
 

@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Everything at once. No run says how often loops turn; a guess does as well
+/// Everything at once. No run says how often loops iterate; a guess does as well
 /// for a version that may never run.
 fn unroll(module: &Module) -> ciphermill_opt::Unroll {
     let guess = |site: ciphermill_opt::LoopSite| {

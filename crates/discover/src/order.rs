@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, HashMap};
 const MOST_TIES: usize = 4;
 
 /// Operations whose operands are exchanged when they are written.
-pub struct Order {
+pub struct OperandOrder {
     turned: BTreeSet<Value>,
 }
 
-impl Order {
+impl OperandOrder {
     /// The orders to be tried.
-    pub fn all(func: &Func, nodes: &BTreeSet<Value>, uses: &HashMap<Value, usize>) -> impl Iterator<Item = Order> {
+    pub fn all(func: &Func, nodes: &BTreeSet<Value>, uses: &HashMap<Value, usize>) -> impl Iterator<Item = OperandOrder> {
         let mut shapes = Shapes { func, nodes, known: HashMap::new() };
         let (mut always, mut ties) = (BTreeSet::new(), Vec::new());
         for &v in nodes {
@@ -41,7 +41,7 @@ impl Order {
         }
         (0..1u32 << ties.len()).map(move |choice| {
             let some = ties.iter().enumerate().filter(|(n, _)| choice >> n & 1 != 0).map(|(_, &v)| v);
-            Order { turned: always.iter().copied().chain(some).collect() }
+            OperandOrder { turned: always.iter().copied().chain(some).collect() }
         })
     }
 

@@ -125,7 +125,7 @@ impl<'a> Graph<'a> {
         let mut pairs: BTreeSet<(Value, Value)> = BTreeSet::new();
         for list in near.values() {
             for (i, &a) in list.iter().enumerate() {
-                pairs.extend(list[i + 1..].iter().map(|&b| (a, b)).filter(|&(a, b)| self.apart(a, b)));
+                pairs.extend(list[i + 1..].iter().map(|&b| (a, b)).filter(|&(a, b)| self.independent(a, b)));
             }
         }
         let mut all: Vec<BTreeSet<Value>> = Vec::new();
@@ -140,7 +140,7 @@ impl<'a> Graph<'a> {
             }
             let wider = last.iter().flat_map(|set| {
                 let next = pairs.iter().filter(|p| set.contains(&p.0) && set.iter().all(|&v| v < p.1));
-                let next = next.filter(|p| set.iter().all(|&v| self.apart(v, p.1)));
+                let next = next.filter(|p| set.iter().all(|&v| self.independent(v, p.1)));
                 next.map(|p| set.iter().copied().chain([p.1]).collect())
             });
             let wider: BTreeSet<BTreeSet<Value>> = wider.take(MOST_STARTS).collect();
@@ -151,7 +151,7 @@ impl<'a> Graph<'a> {
     }
 
     /// Does neither of two operations need the other?
-    fn apart(&self, a: Value, b: Value) -> bool {
+    fn independent(&self, a: Value, b: Value) -> bool {
         a != b && !self.leads_to(a, &BTreeSet::from([b])) && !self.leads_to(b, &BTreeSet::from([a]))
     }
 

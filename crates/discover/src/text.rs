@@ -1,6 +1,6 @@
 //! Subgraphs as text in the language of semantics.
 
-use crate::order::Order;
+use crate::order::OperandOrder;
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::{BTreeSet, HashMap};
 
@@ -111,7 +111,7 @@ pub fn write(func: &Func, outputs: &[Value], nodes: &BTreeSet<Value>, narrow: bo
             *uses.entry(func.resolve(a)).or_default() += 1;
         }
     }
-    Order::all(func, nodes, &uses)
+    OperandOrder::all(func, nodes, &uses)
         .filter_map(|order| written_out(func, outputs, nodes, &rotates, &uses, order, narrow))
         .min_by(|a, b| (&a.skeleton, &a.constants).cmp(&(&b.skeleton, &b.constants)))
 }
@@ -122,7 +122,7 @@ fn written_out(
     nodes: &BTreeSet<Value>,
     rotates: &HashMap<Value, Rotate>,
     uses: &HashMap<Value, usize>,
-    order: Order,
+    order: OperandOrder,
     narrow: bool,
 ) -> Option<Written> {
     let mut out = Writer {
@@ -202,7 +202,7 @@ struct Writer<'a> {
     nodes: &'a BTreeSet<Value>,
     rotates: &'a HashMap<Value, Rotate>,
     uses: &'a HashMap<Value, usize>,
-    order: Order,
+    order: OperandOrder,
     inputs: Vec<Value>,
     lets: Vec<(String, String)>,
     names: HashMap<Value, String>,

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Entries of 256 or 16 words, and what is done with one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct LookupKind {
     entries: Vec<u64>,
     then: Then,
     /// Another register is added.
@@ -42,7 +42,7 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
     let mut module = module.clone();
     words(&mut module, machine.computes_narrow(), machine.word_bits);
     let narrow = machine.computes_narrow();
-    let mut found: BTreeMap<Found, Uses> = BTreeMap::new();
+    let mut found: BTreeMap<LookupKind, Uses> = BTreeMap::new();
     for (id, func) in &module.funcs {
         let masks = Masks::new(func);
         let values = Values::new(func, &masks, &module.data);
@@ -57,7 +57,7 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
                 uses.1 += 1;
                 uses.2 += runs * (LOOKUP - 1);
                 if limits.inputs > 1 && sums.contains(&load) {
-                    let uses = found.entry(Found { added: true, ..kind }).or_default();
+                    let uses = found.entry(LookupKind { added: true, ..kind }).or_default();
                     uses.0.insert(position);
                     uses.1 += 1;
                     uses.2 += runs * LOOKUP;
@@ -66,7 +66,7 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
         }
     }
     // A rotation that is always by the same is none.
-    let of_use = |(kind, uses): &(Found, Uses)| kind.then == Then::Nothing || uses.0.len() > 1;
+    let of_use = |(kind, uses): &(LookupKind, Uses)| kind.then == Then::Nothing || uses.0.len() > 1;
     found.into_iter().filter(of_use).map(|(kind, uses)| candidate(&kind, uses, narrow)).collect()
 }
 
@@ -79,14 +79,14 @@ fn summed(func: &Func) -> HashSet<Value> {
 }
 
 /// What a table looked up with a byte may be, and the byte or nibble it is looked up with.
-fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(Found, u8)> {
+fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(LookupKind, u8)> {
     let Ok(whole) = <&[u64; 256]>::try_from(table) else { return Vec::new() };
     if nibbles::is_of_one(whole) {
         let first = nibbles::first(whole);
         let entries = (0..16).map(|x| table[x << first]).collect();
-        return vec![(Found { entries, then: Then::Nothing, added: false }, 2 * byte + (first / 4) as u8)];
+        return vec![(LookupKind { entries, then: Then::Nothing, added: false }, 2 * byte + (first / 4) as u8)];
     }
-    let mut all = vec![(Found { entries: table.to_vec(), then: Then::Nothing, added: false }, byte)];
+    let mut all = vec![(LookupKind { entries: table.to_vec(), then: Then::Nothing, added: false }, byte)];
     let by = 8 * u32::from(byte);
     if table.iter().any(|x| x >> 8 != 0) {
         let words = table.iter().all(|&x| is_short(x, narrow)) && byte < 4;
@@ -94,7 +94,7 @@ fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(Found, u8)> {
             true => (32, table.iter().map(|&x| u64::from((x as u32).rotate_right(by))).collect()),
             false => (64, table.iter().map(|x| x.rotate_right(by)).collect()),
         };
-        all.push((Found { entries: back, then: Then::Turned(bits), added: false }, byte));
+        all.push((LookupKind { entries: back, then: Then::Turned(bits), added: false }, byte));
     }
     all
 }
@@ -104,7 +104,7 @@ fn is_short(word: u64, narrow: bool) -> bool {
     if narrow { word >> 32 == 0 } else { sext(word, 32) as u64 == word }
 }
 
-fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Candidate {
+fn candidate(kind: &LookupKind, (positions, places, saves): Uses, narrow: bool) -> Candidate {
     let (width, name) = if kind.entries.len() == 16 { (4u32, "nb") } else { (8, "bs") };
     let immediate = positions.iter().any(|&p| p > 0);
     let log = width.ilog2();
@@ -119,8 +119,8 @@ fn candidate(kind: &Found, (positions, places, saves): Uses, narrow: bool) -> Ca
         .map(|&x| u32::try_from(x).ok())
         .collect::<Option<Vec<u32>>>()
         .and_then(|words| words.try_into().ok());
-    let apart = short.as_ref().filter(|_| kind.then == Then::Turned(32)).and_then(factored);
-    let (value, constants) = match apart {
+    let factors = short.as_ref().filter(|_| kind.then == Then::Turned(32)).and_then(factored);
+    let (value, constants) = match factors {
         Some((table, matrix)) => {
             let entries = table.map(u64::from);
             (format!("linear(spread, lookup[{index}])"), listed("lookup", 8, &entries) + &maps::spread(&matrix))

@@ -212,7 +212,7 @@ mod tests {
         func.append1(block, Op::Load(access), &[addr], Type::I32, 0)
     }
 
-    /// Two bytes go round a loop, exchanged and mixed; a third value is shifted.
+    /// Two bytes are loop-carried, exchanged and mixed; a third value is shifted.
     #[test]
     fn masks_go_round_loops() {
         let mut func = Func::new("f", Signature { params: vec![Type::I32; 2], results: vec![Type::I32] });

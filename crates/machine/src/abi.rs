@@ -44,10 +44,10 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         // Where there are clusters, what an instruction of one cannot reach comes to it by a scratch register.
         let clustered = b.files.iter().any(|f| f.cluster != 0);
         let mut left = most - abi.allocatable.len();
-        let (mut first, mut sides) = (true, BTreeSet::new());
+        let (mut first, mut clusters) = (true, BTreeSet::new());
         abi.scratch.retain(|r| {
-            let side = b.files[b.regs[usize::from(r.0)].file].cluster;
-            if std::mem::take(&mut first) || (clustered && sides.insert(side)) {
+            let cluster = b.files[b.regs[usize::from(r.0)].file].cluster;
+            if std::mem::take(&mut first) || (clustered && clusters.insert(cluster)) {
                 return true;
             }
             let more = left > 0;
@@ -77,14 +77,14 @@ const SPAN: u16 = 64;
 fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError> {
     let place = || b.last_stated([t.get("allocatable"), t.get("registers")]).unwrap_or(&whole.place);
     let file = |r: Reg| &b.files[b.regs[usize::from(r.0)].file];
-    let sides: BTreeSet<u8> = match &b.clusters {
+    let clusters: BTreeSet<u8> = match &b.clusters {
         Some(c) => c.files.iter().map(|&f| b.files[f].cluster).collect(),
         None => abi.allocatable.iter().map(|r| file(*r).cluster).chain([0]).take(1).collect(),
     };
-    for side in &sides {
-        let count = abi.allocatable.iter().filter(|r| file(**r).cluster == *side).count();
+    for cluster in &clusters {
+        let count = abi.allocatable.iter().filter(|r| file(**r).cluster == *cluster).count();
         if count < FEWEST {
-            let there = if sides.len() > 1 { format!(" of cluster {side}") } else { String::new() };
+            let there = if clusters.len() > 1 { format!(" of cluster {cluster}") } else { String::new() };
             let error = place().error(format!("{count} registers{there} for values, where programs need {FEWEST} at least"));
             return Err(error.mend("list more in `allocatable`, or allow more with `registers`, which takes them from its front"));
         }
@@ -92,8 +92,8 @@ fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileErro
     // An operand that only certain registers fit has to find one of them.
     for (name, (_, regs)) in &b.classes {
         let same = |r: &Reg| abi.allocatable.iter().any(|a| file(*a).first == file(*r).first);
-        for side in &sides {
-            let mine: Vec<&Reg> = regs.iter().filter(|r| file(**r).cluster == *side && same(r)).collect();
+        for cluster in &clusters {
+            let mine: Vec<&Reg> = regs.iter().filter(|r| file(**r).cluster == *cluster && same(r)).collect();
             if !mine.is_empty() && !mine.iter().any(|r| abi.allocatable.contains(r)) {
                 let names = mine.iter().map(|r| b.regs[usize::from(r.0)].name.as_str());
                 let error = place().error(format!("no register for values is of the class `{name}`, which some operands have to be of"));

@@ -141,24 +141,24 @@ impl Builder<'_> {
         let memory = matches!(instr.kind, InstrKind::Load | InstrKind::Store);
         let data = clusters.data.as_ref().filter(|_| memory).and_then(index).filter(|i| own.contains(i));
         let mut out = Vec::new();
-        for side in 0..clusters.files.len() {
+        for cluster in 0..clusters.files.len() {
             for &(family, units) in &each {
                 let at_home = |i: &mut Instr| {
                     for &o in own {
-                        set_file(i, o, clusters.files[side]);
+                        set_file(i, o, clusters.files[cluster]);
                     }
-                    i.units = vec![units[side]];
-                    i.cluster = side as u8 + 1;
+                    i.units = vec![units[cluster]];
+                    i.cluster = cluster as u8 + 1;
                 };
-                for data_side in 0..clusters.files.len() {
-                    if data.is_none() && data_side != side {
+                for data_cluster in 0..clusters.files.len() {
+                    if data.is_none() && data_cluster != cluster {
                         continue;
                     }
                     let mut v = instr.clone();
                     at_home(&mut v);
-                    let mut mark = self.units[units[side]].name.clone();
-                    if let (Some(d), Some(&path)) = (data, clusters.data_paths.get(data_side)) {
-                        set_file(&mut v, d, clusters.files[data_side]);
+                    let mut mark = self.units[units[cluster]].name.clone();
+                    if let (Some(d), Some(&path)) = (data, clusters.data_paths.get(data_cluster)) {
+                        set_file(&mut v, d, clusters.files[data_cluster]);
                         v.paths.push((path, d));
                         if instr.unaligned {
                             v.paths.extend(clusters.data_paths.iter().filter(|p| **p != path).map(|&p| (p, d)));
@@ -176,8 +176,8 @@ impl Builder<'_> {
                 let turned: Vec<_> = turned.filter(|(o, with)| own.contains(o) && !straight.clone().any(|s| s.0 == *o) && *with != Some(*o)).collect();
                 for (o, with) in straight.chain(turned) {
                     let reads = matches!(instr.operands[o].kind, OperandKind::Reg { used: true, def: false, .. });
-                    let Some(&path) = clusters.cross_paths.get(side).filter(|_| reads) else { continue };
-                    for from in (0..clusters.files.len()).filter(|&from| from != side) {
+                    let Some(&path) = clusters.cross_paths.get(cluster).filter(|_| reads) else { continue };
+                    for from in (0..clusters.files.len()).filter(|&from| from != cluster) {
                         let mut v = instr.clone();
                         at_home(&mut v);
                         set_file(&mut v, o, clusters.files[from]);
@@ -185,7 +185,7 @@ impl Builder<'_> {
                         if let Some(with) = with {
                             swap(&mut v, o, with);
                         }
-                        let mark = format!("{}x", self.units[units[side]].name);
+                        let mark = format!("{}x", self.units[units[cluster]].name);
                         finish(&mut v, &mark);
                         out.push(v);
                     }

@@ -39,9 +39,8 @@ pub struct Machine {
     pub regs: Vec<RegInfo>,
     pub units: Vec<Unit>,
     pub instrs: Vec<Instr>,
-    /// For each instruction, those of the same meaning on the units and sides
-    /// of a clustered machine, itself first. On an unclustered machine, and
-    /// for an instruction that is itself such a variant: only itself.
+    /// For each instruction of a clustered machine, its variants on all units and clusters, itself
+    /// first. On another machine, and for an instruction that is such a variant: only itself.
     pub variants: Vec<Vec<InstrId>>,
     pub compounds: Vec<Compound>,
     pub rules: Vec<Rule>,

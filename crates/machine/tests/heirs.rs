@@ -228,7 +228,7 @@ fn too_few_registers_are_refused_however_they_are_said() {
     assert!(e.file == "--set" && e.message.contains("1 registers of cluster 1 for values"), "{e}");
     set("c6201", "9").unwrap();
     assert!(set("rv32", "1").unwrap_err().message.contains("1 registers for values"));
-    // `b_nz` looks at a register of the class `pred`, on the side of its unit.
+    // `b_nz` looks at a register of the class `pred`, in the cluster of its unit.
     let all = "[abi]\nallocatable = [\"b4..b6\", \"a3..a5\"]\n";
     says(heir("c6201", all), 2, "no register for values is of the class `pred`", "one of a1, a2 must be");
     let other = "[registers.y]\nnames = [\"y0..y7\"]\nbits = 32\nsource = \"test\"\n[abi]\nallocatable = [\"a0..a7\", \"y0..y7\"]\n";

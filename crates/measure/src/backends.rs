@@ -8,7 +8,7 @@ use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
 use ciphermill_audit::tracker::Tracker;
-use ciphermill_sim::circuits::Seen;
+use ciphermill_sim::circuits::ObservedLoop;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats, Stop};
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Simulated {
     }
 
     /// What one call shows of loops of one block.
-    pub fn circuits(&mut self, call: &Call, loops: &[(u32, u32)]) -> Result<Vec<Seen>, MeasureError> {
+    pub fn circuits(&mut self, call: &Call, loops: &[(u32, u32)]) -> Result<Vec<ObservedLoop>, MeasureError> {
         let func = self.sim.program().export(call.export);
         let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.circuits(func, &call.args, loops).map_err(MeasureError::internal)

@@ -29,9 +29,9 @@ const FULL: u32 = 85;
 /// of all cycles on; below it "one a cycle" is as good as true.
 const HELD: f64 = 0.05;
 
-/// Do registers hold a pipelined loop up?
+/// Is a pipelined loop's II limited by registers?
 pub fn crowded(l: &PipelinedLoop) -> bool {
-    l.held >= FULL && l.ii > l.res_mii.max(l.rec_mii).max(l.least)
+    l.register_use >= FULL && l.ii > l.res_mii.max(l.rec_mii).max(l.lower_bound)
 }
 
 /// Blocks (or keys) processed by the run the counters are of, and what one is called; and
@@ -243,10 +243,10 @@ mod tests {
         let found = find(&rv32(), &wide, &resource, (10.0, "a block"), true);
         assert_eq!(found.word, "registers");
         assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
-        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, least: 0, held: 90, recorded: false, asked: vec![], block: 0, round: vec![] };
+        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, lower_bound: 0, register_use: 90, kept_schedule: false, asked: vec![], block: 0, circuit: vec![] };
         assert!(crowded(&full));
         // Registers to spare; a schedule that cannot be shorter.
-        assert!(!crowded(&PipelinedLoop { held: 60, ..full.clone() }));
-        assert!(!crowded(&PipelinedLoop { least: 120, ..full }));
+        assert!(!crowded(&PipelinedLoop { register_use: 60, ..full.clone() }));
+        assert!(!crowded(&PipelinedLoop { lower_bound: 120, ..full }));
     }
 }

@@ -18,7 +18,7 @@ use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Plan, Work, backstop};
+use crate::plan::{RunPlan, Work, backstop};
 use crate::request::Direction;
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
@@ -38,7 +38,7 @@ const SLOPE: (u32, u32) = (4, 8);
 /// The dataflow lengths of a program; `unit` is the size of a block in bytes.
 pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> Result<Heights, MeasureError> {
     let flow = |blocks: u32| -> Result<Dataflow, MeasureError> {
-        let plan = Plan::new(module, work, blocks * unit)?;
+        let plan = RunPlan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
         let mut machine = Simulated::new(program, pages.max(program.min_pages), backstop(plan.limit))?;
         let stopped = |stop: crate::target::Stopped| {
@@ -70,7 +70,7 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
 /// the chains of its micro-operations itself.
 fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Result<f64, MeasureError> {
     let longest = |blocks: u32| -> Result<f64, MeasureError> {
-        let plan = Plan::new(module, work, blocks * unit)?;
+        let plan = RunPlan::new(module, work, blocks * unit)?;
         let pages = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
         let mut machine = Simulated::new(program, pages.max(program.min_pages), backstop(plan.limit))?;
         prepare(&mut machine, &plan).map_err(stopped)?;
@@ -89,7 +89,7 @@ fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Resul
 /// What a call transforms and where the result goes: the block into another,
 /// the key into the context, the state in the context into keystream and the
 /// next state.
-fn ends(plan: &Plan, direction: Direction) -> Ends {
+fn ends(plan: &RunPlan, direction: Direction) -> Ends {
     let buffers = |names: &[&str]| {
         plan.buffers.iter().filter(|(name, _)| names.contains(name)).map(|(_, range)| range.clone()).collect()
     };

@@ -1,26 +1,25 @@
-//! Which form of a cipher's code is measured.
+//! Which unroll-and-jam variant is measured.
 //!
-//! A machine that schedules at compile time lives on operations side by side:
-//! the rounds of a block unrolled, several blocks carried through the loop
-//! together. How many pays is seen by trying. Each form is compiled and run on
-//! two short messages; the one with the fewest cycles a block wins, the first
-//! in the list where two are equal. What the user fixes is not tried. Where code is to
-//! be small, [`crate::smallest`] chooses instead; on a machine that finds its own schedule
-//! [`crate::fastest`] does, from other forms.
+//! A machine that schedules at compile time needs independent operations: the cipher's rounds
+//! unrolled, and the loop over blocks unrolled and jammed, so that one iteration processes several
+//! blocks. Each variant is compiled and run on two short messages. The one with the fewest cycles a
+//! block is taken, the first in the list where two are equal. What the user fixes is not tried. For
+//! small code [`crate::smallest`] chooses instead, and on a machine that schedules at run time
+//! [`crate::fastest`], among other variants.
 
 use crate::chosen::{Chosen, Tried, least, together};
 use crate::context;
 use crate::error::MeasureError;
-use crate::fastest::{self, Way};
+use crate::fastest::{self, CodeVariant};
 use crate::hints;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Compiled, Effort, Form, How, Lean};
+use crate::pipeline::{self, Compiled, SearchEffort, UnrolledDriver, How, Lean};
 use crate::plan::{self, Work};
-use crate::request::{Blocks, Direction, FormOf, Goal, Request};
+use crate::request::{Blocks, Direction, Unrolling, Goal, Request};
 use crate::shared;
 use crate::smallest;
 use crate::steady::{Trial, Wanted};
-use crate::trips::seen;
+use crate::trips::profiled;
 use ciphermill_ir::Module;
 use ciphermill_machine::Machine;
 use ciphermill_program::PipelinedLoop;
@@ -29,18 +28,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Blocks that are tried together when the user does not say how many.
 const JAMS: [u32; 2] = [1, 2];
-/// Forms that take so many times as long as another where neither was searched for long may be
-/// the better one in the end.
+/// After a quick search a variant that takes up to so many times as long as another may still become
+/// the better one.
 const CLOSE: f64 = 1.5;
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
-const PLAIN: FormOf = FormOf { unrolled: false, jam: 1, throughput: false };
+const PLAIN: Unrolling = Unrolling { unrolled: false, jam: 1, throughput: false };
 
 /// Choose and compile.
 ///
 /// # Errors
-/// As [`crate::measure`]; and [`MeasureError::Internal`] when a form gives
+/// As [`crate::measure`]; and [`MeasureError::Internal`] when a variant gives
 /// another output than the reference.
 pub fn choose(
     wasm: &[u8],
@@ -66,10 +65,10 @@ pub fn choose(
     let origin = mended.as_ref().map_or(origin, |m| shared::key(&[&origin, m.key.as_bytes()]));
     let misaligned = mended.as_ref().map(|m| &m.wrong);
     let how = How::of(request);
-    let plainly = |lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
+    let plainly = |lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        Ok(Chosen { cut: program.searches_cut > 0, program, jam: 1, unroll: 1, form: PLAIN, context_at, misaligned: misaligned.cloned() })
+        Ok(Chosen { cut: program.searches_cut > 0, program, jam: 1, unroll: 1, unrolling: PLAIN, context_at, misaligned: misaligned.cloned() })
     };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let small = request.optimise == Goal::Size;
@@ -78,61 +77,60 @@ pub fn choose(
     let cycles = |chosen: &Chosen| trial(wasm, chosen, interface, request, work, unit);
     let plainest = plain(request.unroll.unwrap_or(false));
     if small && plainest {
-        return smallest::choose(machine, driver, |lean| plainly(lean, Effort::Full), cycles);
+        return smallest::choose(machine, driver, |lean| plainly(lean, SearchEffort::Full), cycles);
     }
     let tries = !machine.issue.explicit && request.level > 1 && request.exact.is_none();
-    let first = if !statically && plainest { Some(plainly(None, Effort::Full)?) } else { None };
+    let first = if !statically && plainest { Some(plainly(None, SearchEffort::Full)?) } else { None };
     let first = match first {
         Some(first) if !tries || fastest::long(wasm, &first, driver, interface, (work, unit))? => return Ok(first),
         first => first,
     };
     let turns = shared::key(&[&origin, format!("{work:?} {unit}").as_bytes()]);
-    let seen = shared::SEEN.get(turns, || seen(module, interface, work, unit))?;
-    let rounds = seen.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
+    let profile = shared::PROFILES.get(turns, || profiled(module, interface, work, unit))?;
+    let rounds = profile.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let ctx_bytes = interface.ctx_bytes;
-    let unrolled = |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: Effort| -> Result<Chosen, MeasureError> {
-        let form = Form { driver, jam, ctx_bytes, throughput, seen: &seen };
-        let how = How { form: Some(&form), lean, effort, ..how };
+    let unrolled = |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
+        let unrolled = UnrolledDriver { driver, jam, ctx_bytes, throughput, profile: &profile };
+        let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        let form = FormOf { unrolled: true, jam, throughput };
-        Ok(Chosen { cut: program.searches_cut > 0, program, jam, unroll: rounds, form, context_at, misaligned: misaligned.cloned() })
+        let unrolling = Unrolling { unrolled: true, jam, throughput };
+        Ok(Chosen { cut: program.searches_cut > 0, program, jam, unroll: rounds, unrolling, context_at, misaligned: misaligned.cloned() })
     };
     if let Some(first) = first {
-        let make = |way: Way| match way {
-            Way::Lean(lean) => plainly(Some(lean), Effort::Full),
-            Way::Unrolled(jam) => unrolled((jam, false), None, Effort::Full),
+        let make = |way: CodeVariant| match way {
+            CodeVariant::Lean(lean) => plainly(Some(lean), SearchEffort::Full),
+            CodeVariant::Unrolled(jam) => unrolled((jam, false), None, SearchEffort::Full),
         };
         let rounds = request.unroll.is_none() && work.direction != Direction::Keysetup;
         let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block && request.jam.is_none();
         return fastest::choose(machine, first, driver, (rounds, several), make, cycles);
     }
     if small {
-        let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, Effort::Full);
+        let lean = |lean| unrolled((request.jam.unwrap_or(1), false), lean, SearchEffort::Full);
         return smallest::choose(machine, driver, lean, cycles);
     }
-    let make = |form: Option<(u32, bool)>, effort: Effort| {
-        form.map_or_else(|| plainly(None, effort), |form| unrolled(form, None, effort))
+    let make = |variant: Option<(u32, bool)>, effort: SearchEffort| {
+        variant.map_or_else(|| plainly(None, effort), |variant| unrolled(variant, None, effort))
     };
-    if let Some(of) = request.exact.as_ref().and_then(|e| e.form) {
-        return make(of.unrolled.then_some((of.jam, of.throughput)), Effort::Full);
+    if let Some(of) = request.exact.as_ref().and_then(|e| e.unrolling) {
+        return make(of.unrolled.then_some((of.jam, of.throughput)), SearchEffort::Full);
     }
-    // Where work is to be divided between clusters, a search for how takes longer
-    // than everything else: forms of one block at a time are compared without one.
-    // Several blocks gain too much by it for that, and straight blocks too much more than loops
-    // over rounds: these are compared by what a search finds at once, and by how far that is
-    // from the bound. Only the last form is made with all effort.
+    // Searching for a cluster assignment takes longer than everything else, so variants of one block
+    // are compared without a search. Variants of several blocks gain more by it, and unrolled code
+    // more than loops: these are compared after a short search, by its result and its distance from
+    // the lower bound. Only the last variant gets a full search.
     let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
     let cut = AtomicBool::new(false);
-    let attempt = |form: Option<(u32, bool)>, effort: Effort| -> Result<Tried, MeasureError> {
-        let chosen = make(form, effort)?;
+    let attempt = |variant: Option<(u32, bool)>, effort: SearchEffort| -> Result<Tried, MeasureError> {
+        let chosen = make(variant, effort)?;
         cut.fetch_or(chosen.cut, Ordering::Relaxed);
         let cycles = cycles(&chosen)?;
-        Ok((if effort == Effort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
+        Ok((if effort == SearchEffort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
-    let first = if divided { Effort::Quick } else { Effort::Full };
-    let mut forms = Vec::new();
+    let first = if divided { SearchEffort::Quick } else { SearchEffort::Full };
+    let mut variants = Vec::new();
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
-        forms.push(None);
+        variants.push(None);
     }
     let mut others = Vec::new();
     let mut throughput = false;
@@ -143,43 +141,43 @@ pub fn choose(
             None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
         };
         others = jams.split_off(1);
-        forms.push(Some((jams[0], false)));
+        variants.push(Some((jams[0], false)));
         throughput = several;
-        forms.extend(several.then_some(Some((jams[0], true))));
+        variants.extend(several.then_some(Some((jams[0], true))));
     }
     let (plain, straight): (Vec<Tried>, Vec<Tried>) =
-        together(&forms, first, attempt)?.into_iter().partition(|t| !t.1.form.unrolled);
+        together(&variants, first, attempt)?.into_iter().partition(|t| !t.1.unrolling.unrolled);
     let straight = least(straight);
-    // What pays for the first number of blocks is kept for the others.
-    throughput &= straight.as_ref().is_some_and(|b| b.1.form.throughput);
+    // Selection for throughput is decided with the first number of blocks, for the others as well.
+    throughput &= straight.as_ref().is_some_and(|b| b.1.unrolling.throughput);
     let others = others.into_iter().map(|jam| Some((jam, throughput)));
     let mut best: Vec<Tried> = plain.into_iter().chain(straight).collect();
     if divided {
         // A loop over rounds and a straight block come to within a factor of each other by chance.
         let shortest = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
         best.retain(|b| b.0 <= CLOSE * shortest);
-        let form_of = |tried: Tried| Some(tried.1.form).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
-        let mut forms: Vec<_> = best.into_iter().map(form_of).chain(others).collect();
-        if forms.len() > 1 {
-            forms = least(together(&forms, Effort::Unrefined, attempt)?).map(form_of).into_iter().collect();
+        let unrolling_of = |tried: Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+        let mut variants: Vec<_> = best.into_iter().map(unrolling_of).chain(others).collect();
+        if variants.len() > 1 {
+            variants = least(together(&variants, SearchEffort::Unrefined, attempt)?).map(unrolling_of).into_iter().collect();
         }
-        best = forms.into_iter().map(|form| attempt(form, Effort::Full)).collect::<Result<_, _>>()?;
+        best = variants.into_iter().map(|variant| attempt(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
     } else {
-        let forms: Vec<_> = others.collect();
-        best.extend(together(&forms, Effort::Full, attempt)?);
+        let variants: Vec<_> = others.collect();
+        best.extend(together(&variants, SearchEffort::Full, attempt)?);
     }
     let best = least(best).map(|b| Chosen { cut: cut.load(Ordering::Relaxed), ..b.1 });
-    best.ok_or_else(|| MeasureError::internal("no form of the code was tried"))
+    best.ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
 }
 
-/// Cycles a block that are expected of a form with all effort, which was made hastily: shorter by
-/// half the way to the bound of the driver's longest loop, and by less where several blocks make
-/// that longer.
-fn expected(cycles: f64, form: &Chosen, driver: &str) -> f64 {
+/// Cycles a block that a variant is expected to take after a full search, given those after a short
+/// one: shorter by half the distance to the lower bound of the driver's longest loop, divided by the
+/// number of blocks.
+fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
     let left = |l: &PipelinedLoop| f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
-    let driver = form.program.export(driver);
-    let longest = form.program.loops.iter().filter(|l| Some(l.func) == driver).max_by_key(|l| l.ii);
-    longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * form.jam * l.ii)))
+    let driver = chosen.program.export(driver);
+    let longest = chosen.program.loops.iter().filter(|l| Some(l.func) == driver).max_by_key(|l| l.ii);
+    longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
 }
 
 fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
@@ -208,21 +206,21 @@ fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
     Ok(())
 }
 
-/// Steady-state cycles of a form on short messages.
+/// Steady-state cycles of a variant on short messages.
 fn trial(
     wasm: &[u8],
-    form: &Chosen,
+    chosen: &Chosen,
     interface: &Interface,
     request: &Request,
     work: Work,
     unit: u32,
 ) -> Result<f64, MeasureError> {
-    let interface = &interface.at(form.context_at);
-    let wanted = Wanted { wasm, program: &form.program, interface, work, unit, turn: unit * form.jam };
+    let interface = &interface.at(chosen.context_at);
+    let wanted = Wanted { wasm, program: &chosen.program, interface, work, unit, turn: unit * chosen.jam };
     wanted.trial().map_err(|e| match e {
         Trial::Differs(failure) => MeasureError::internal(format!(
-            "{} with {} blocks carried together and {} turns unrolled: {failure}",
-            request.cipher, form.jam, form.unroll
+            "{} with {} blocks jammed and {} iterations unrolled: {failure}",
+            request.cipher, chosen.jam, chosen.unroll
         )),
         Trial::Failed(e) => e,
     })

@@ -8,7 +8,7 @@ use crate::backends::{Simulated, reference};
 use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::margins::Margins;
-use crate::plan::{Call, Plan, backstop};
+use crate::plan::{Call, RunPlan, backstop};
 use crate::shared::{self, Judged};
 use crate::sparse::Sparse;
 use crate::target::{Stopped, Target, prepare, run};
@@ -39,7 +39,7 @@ pub struct Outcome {
 /// # Errors
 /// When the module itself traps (the request is at fault), or the simulated
 /// machine stops where the reference does not (we are).
-pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outcome, MeasureError> {
+pub fn side_by_side(wasm: &[u8], program: &Program, plan: &RunPlan) -> Result<Outcome, MeasureError> {
     sampled(wasm, program, plan, None)
 }
 
@@ -50,7 +50,7 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &Plan) -> Result<Outco
 ///
 /// # Errors
 /// As [`side_by_side`].
-pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sampling>) -> Result<Outcome, MeasureError> {
+pub fn sampled(wasm: &[u8], program: &Program, plan: &RunPlan, sampling: Option<Sampling>) -> Result<Outcome, MeasureError> {
     let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
     let judged = judge(wasm, plan, compared)?;
 
@@ -91,7 +91,7 @@ pub fn sampled(wasm: &[u8], program: &Program, plan: &Plan, sampling: Option<Sam
 
 /// What the reference interpreter makes of a plan's first `calls` measured
 /// calls, now or the last time.
-pub(crate) fn judge(wasm: &[u8], plan: &Plan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
+pub(crate) fn judge(wasm: &[u8], plan: &RunPlan, calls: usize) -> Result<Arc<Judged>, MeasureError> {
     let made = || {
         let mut judge = reference(wasm, plan.limit)?;
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;

@@ -6,7 +6,7 @@
 
 use crate::error::MeasureError;
 use crate::pipeline::{self, How};
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use crate::probe::open;
 use crate::request::Request;
 use crate::trips::edges;
@@ -41,7 +41,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     let (unit, _) = message(&interface, request, work)?;
     let mut module = module;
     pipeline::optimise(&mut module, machine, &How::of(request))?;
-    let plan = Plan::new(&interface, work, BLOCKS * unit)?;
+    let plan = RunPlan::new(&interface, work, BLOCKS * unit)?;
     let edges = edges(&module, &plan)
         .ok_or_else(|| MeasureError::input("the cipher stops before its end when it is interpreted; `run` says why"))?;
     let mut counts = Counts::new();

@@ -1,9 +1,9 @@
 //! Where the cycles go, cycle by cycle: the hottest stretches of a program.
 //!
-//! The request's message is run and every block counted; from the hottest block
-//! the way most often taken is followed until it comes back (a loop) or cools
-//! down. [`crate::kernel`] then says what each instruction of the stretch
-//! waited for; here that becomes names and numbers, and one sentence.
+//! The request's message is run and every block counted. From the hottest block the most frequent
+//! path is followed until it comes back (a loop) or its count drops by half. [`crate::kernel`] then
+//! says what each instruction of the stretch waited for; here that becomes names and numbers, and
+//! one sentence.
 
 use crate::backends::Simulated;
 use crate::choose::choose;
@@ -14,10 +14,10 @@ use crate::hints;
 use crate::kernel::{Edge, Kernel, Step as Timed, Wait};
 use crate::pipeline::{self, How};
 use crate::pipelining::{self, Step};
-use crate::plan::{Plan, backstop};
+use crate::plan::{RunPlan, backstop};
 use crate::probe::open;
 use crate::request::Request;
-use crate::rounds::{self, Meeting};
+use crate::circuits::{self, MemoryDependence};
 use crate::target::{prepare, run};
 use crate::view::{self, Passage};
 use crate::work::{message, work};
@@ -27,7 +27,7 @@ use ciphermill_recognise::report::findings;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
 use ciphermill_program::{Operand, Program, Role};
-use ciphermill_sim::circuits::{self, Seen};
+use ciphermill_sim::circuits::{ObservedLoop, loops};
 use ciphermill_sim::hazard::branch_costs;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -45,7 +45,7 @@ pub struct Explanation {
     /// Instructions of extensions that the program does not use, and why.
     pub unused: Vec<Unused>,
     /// On machines that schedule at run time, where no cycle belongs to one
-    /// instruction, instead of stretches: micro-operations on their way.
+    /// instruction, instead of stretches: micro-operations in the pipeline.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub passages: Vec<Passage>,
 }
@@ -67,15 +67,17 @@ pub struct Stretch {
     pub passes: u64,
     /// Cycles of one pass.
     pub cycles: u64,
-    /// The least cycles of a pass for what goes round the loop, in registers and, as far as this
-    /// run has shown it, in memory.
+    /// Lower bound on the cycles of a pass by recurrence circuits: through registers and, as far as
+    /// this run has shown dependences there, through memory.
     pub recurrence: u64,
-    /// One chain of instructions that says so.
+    /// The instructions of the longest circuit.
     pub chain: Vec<String>,
-    /// Its steps from a store to the load that finds what was stored.
-    pub meetings: Vec<Meeting>,
-    /// What RecMII is made of, where the loop is pipelined and units need less.
-    pub round: Vec<Step>,
+    /// Its dependences from a store to a load of the same byte.
+    #[serde(rename = "meetings")]
+    pub memory_dependences: Vec<MemoryDependence>,
+    /// The circuit that RecMII comes from, where the loop is pipelined and RecMII exceeds ResMII.
+    #[serde(rename = "round")]
+    pub circuit: Vec<Step>,
     /// Cycles of a pass in which each unit and each path is taken; empty where
     /// the hardware chooses the unit.
     pub units: Vec<Taken>,
@@ -165,7 +167,7 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
-    let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
+    let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;
     let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
     let mut simulated = Simulated::new(&program, pages, backstop(plan.limit))?;
@@ -182,7 +184,7 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
         return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps, unused });
     }
     let counts = simulated.bundle_counts();
-    let shown = rounds::seen(&program, &plan, &circuits::loops(&program))?;
+    let observed = circuits::observed(&program, &plan, &loops(&program))?;
     let total = stats.cycles;
     let mut seen = BTreeSet::new();
     let mut stretches = Vec::new();
@@ -190,10 +192,10 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
         if seen.contains(&(f, b)) {
             continue;
         }
-        let way = follow(&program, &counts[f], f, b);
-        seen.extend(way.blocks.iter().map(|&b| (f, b)));
+        let path = follow(&program, &counts[f], f, b);
+        seen.extend(path.blocks.iter().map(|&b| (f, b)));
         let passes = |b: usize| times(&counts[f], b);
-        let stretch = describe(&program, f, &way, passes, total, &shown).map_err(MeasureError::internal)?;
+        let stretch = describe(&program, f, &path, passes, total, &observed).map_err(MeasureError::internal)?;
         if stretch.share >= LEAST {
             stretches.push(stretch);
         }
@@ -220,8 +222,8 @@ fn hottest(program: &Program, counts: &[Vec<Vec<u64>>]) -> Vec<(usize, usize)> {
     all
 }
 
-/// Blocks in the order they run, from a hot one on.
-struct Way {
+/// The most frequent path from a hot block on.
+struct HotPath {
     blocks: Vec<usize>,
     looped: bool,
     passes: u64,
@@ -232,26 +234,26 @@ fn times(counts: &[Vec<u64>], b: usize) -> u64 {
     counts.get(b).and_then(|c| c.first().copied()).unwrap_or(0)
 }
 
-fn follow(program: &Program, counts: &[Vec<u64>], f: usize, start: usize) -> Way {
+fn follow(program: &Program, counts: &[Vec<u64>], f: usize, start: usize) -> HotPath {
     let passes = |b: usize| times(counts, b);
-    let mut way = Way { blocks: vec![start], looped: false, passes: passes(start) };
+    let mut path = HotPath { blocks: vec![start], looped: false, passes: passes(start) };
     let mut at = start;
-    // An empty block has no count of its own: the way ends there.
+    // An empty block has no count of its own: the path ends there.
     while let Some(next) = successors(program, f, at).into_iter().max_by_key(|&b| passes(b)) {
         if next == start {
-            way.looped = true;
+            path.looped = true;
             break;
         }
-        if way.blocks.contains(&next) || passes(next) * 2 < way.passes {
+        if path.blocks.contains(&next) || passes(next) * 2 < path.passes {
             break;
         }
-        way.blocks.push(next);
+        path.blocks.push(next);
         at = next;
     }
-    if !way.looped {
-        way.blocks.truncate(1);
+    if !path.looped {
+        path.blocks.truncate(1);
     }
-    way
+    path
 }
 
 fn successors(program: &Program, f: usize, b: usize) -> Vec<usize> {
@@ -269,17 +271,17 @@ fn successors(program: &Program, f: usize, b: usize) -> Vec<usize> {
 fn describe(
     program: &Program,
     f: usize,
-    way: &Way,
+    path: &HotPath,
     passes: impl Fn(usize) -> u64,
     total: u64,
-    seen: &[Seen],
+    seen: &[ObservedLoop],
 ) -> Result<Stretch, String> {
     let machine = &program.machine;
     let mut steps = Vec::new();
     let mut runs = Vec::new();
     let mut texts = Vec::new();
-    for (i, &b) in way.blocks.iter().enumerate() {
-        let next = way.blocks.get(i + 1).or(if way.looped { way.blocks.first() } else { None });
+    for (i, &b) in path.blocks.iter().enumerate() {
+        let next = path.blocks.get(i + 1).or(if path.looped { path.blocks.first() } else { None });
         for bundle in &program.funcs[f].blocks[b].bundles {
             let lost = bundle.insts.iter().map(|inst| {
                 let instr = &machine.instrs[usize::from(inst.instr.0)];
@@ -301,20 +303,20 @@ fn describe(
             });
             steps.push(Timed { bundle, lost: lost.sum() });
             // Some passes leave before they come here.
-            runs.push(passes(b).min(way.passes));
+            runs.push(passes(b).min(path.passes));
         }
         texts.extend(ciphermill_program::asm::block(program, f, b).into_iter().flatten());
     }
-    let mut kernel = Kernel::new(machine, &steps, way.looped)?;
-    let alone = |s: &&Seen| way.blocks[..] == [s.block as usize] && s.func as usize == f;
+    let mut kernel = Kernel::new(machine, &steps, path.looped)?;
+    let alone = |s: &&ObservedLoop| path.blocks[..] == [s.block as usize] && s.func as usize == f;
     let seen = seen.iter().find(alone);
     seen.iter().for_each(|s| kernel.remember(&s.dependences));
     let (recurrence, chain) = kernel.recurrence();
-    let meetings = seen.zip(kernel.circuit()).map_or(Vec::new(), |(s, c)| rounds::words(program, s, &c).1);
-    let pipelined = pipelining::pipelined(program, f, &way.blocks);
-    let pipelining = match (pipelined, pipelining::plain(program, f, &way.blocks)) {
+    let memory_dependences = seen.zip(kernel.circuit()).map_or(Vec::new(), |(s, c)| circuits::chain(program, s, &c).1);
+    let pipelined = pipelining::pipelined(program, f, &path.blocks);
+    let pipelining = match (pipelined, pipelining::plain(program, f, &path.blocks)) {
         (Some(l), _) => pipelining::how(machine, l, recurrence),
-        (None, Some(l)) if way.looped => pipelining::why_not(l),
+        (None, Some(l)) if path.looped => pipelining::why_not(l),
         _ => String::new(),
     };
     let spent: u64 = kernel.spans.iter().zip(&runs).map(|(cycles, times)| cycles * times).sum();
@@ -337,15 +339,15 @@ fn describe(
         why: String::new(),
         pipelining,
         function: program.funcs[f].name.clone(),
-        blocks: way.blocks.iter().map(|&b| b as u32).collect(),
-        looped: way.looped,
+        blocks: path.blocks.iter().map(|&b| b as u32).collect(),
+        looped: path.looped,
         share,
-        passes: way.passes,
+        passes: path.passes,
         cycles: kernel.cycles,
         recurrence,
         chain: chain.iter().map(|&n| texts[n].clone()).collect(),
-        meetings,
-        round: pipelined.filter(|l| pipelining::binds(l)).map_or(Vec::new(), |l| pipelining::steps(machine, &l.round)),
+        memory_dependences,
+        circuit: pipelined.filter(|l| pipelining::binds(l)).map_or(Vec::new(), |l| pipelining::steps(machine, &l.circuit)),
         units,
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
@@ -427,14 +429,15 @@ fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
     let width = u64::from(machine.issue.width);
     let issued = s.instructions.len() as u64;
     let slots = format!("its {issued} instructions take {} % of the issue slots", percent(issued, width * s.cycles));
-    let round = match (s.recurrence, s.meetings.is_empty()) {
-        (0, _) => "nothing goes round it".to_owned(),
-        (least, true) => format!("values that go round it need {} ({} %)", cycles(least), percent(least, s.cycles)),
+    let circuits = match (s.recurrence, s.memory_dependences.is_empty()) {
+        (0, _) => "it has no recurrence circuit".to_owned(),
+        (least, true) => format!("its recurrence circuits need {} ({} %)", cycles(least), percent(least, s.cycles)),
         (least, false) => {
-            format!("what goes round it, through memory too, needs {} ({} %)", cycles(least), percent(least, s.cycles))
+            let share = percent(least, s.cycles);
+            format!("its recurrence circuits, through memory too, need {} ({share} %)", cycles(least))
         }
     };
-    let held = crowded.map(|r| format!("{} of {} registers {} hold values at once", r.alive, r.of, r.file));
+    let in_use = crowded.map(|r| format!("{} of {} registers {} hold values at once", r.alive, r.of, r.file));
     let full = |n: u64, of: u64| n as f64 >= FULL * of as f64;
     let stalled: u64 = s.instructions.iter().map(|i| i.stalled).sum();
     if machine.issue.interlock && machine.issue.width == 1 {
@@ -460,15 +463,15 @@ fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
     let limits = [
         (full(issued, width * s.cycles), Some(slots)),
         (fullest.is_some_and(|u| full(u.cycles, there(u))), unit.clone()),
-        (s.looped && full(s.recurrence, s.cycles), Some(round.clone())),
-        (crowded.is_some_and(|r| full(r.alive, r.of)), held.clone()),
+        (s.looped && full(s.recurrence, s.cycles), Some(circuits.clone())),
+        (crowded.is_some_and(|r| full(r.alive, r.of)), in_use.clone()),
     ];
     let said: Vec<String> = limits.into_iter().filter(|l| l.0).filter_map(|l| l.1).collect();
     if !said.is_empty() {
         return format!("{begin}: {}.", said.join("; "));
     }
-    let round = s.looped.then_some(round);
-    let rest: Vec<String> = [unit, round, held].into_iter().flatten().collect();
+    let circuits = s.looped.then_some(circuits);
+    let rest: Vec<String> = [unit, circuits, in_use].into_iter().flatten().collect();
     format!("{begin}, and nothing of the machine is used up: {}.", rest.join("; "))
 }
 

@@ -1,47 +1,44 @@
-//! Which code is the fastest on a machine that finds its own schedule.
+//! Which variant is the fastest on a machine with interlocks.
 //!
-//! Where hardware waits for operands by itself, no form of the code is best by
-//! construction. Rounds unrolled save counters and address arithmetic, and cost fetches and
-//! registers; a value worked out before a loop saves an instruction, and costs a spill where registers are
-//! few; so does a function that is inlined. All forms that small code is chosen
-//! from ([`crate::smallest`]) are tried, and the rounds unrolled, each on two short
-//! messages. The plain form is taken unless another one is faster: so code for speed is not
-//! slower than code for size, but for what short messages do not tell apart.
+//! There no variant is best by construction. Unrolling the cipher's rounds saves counters and address
+//! arithmetic, and costs fetches and register pressure. Hoisting and inlining save instructions, and
+//! may cost spills. All variants that small code is chosen from ([`crate::smallest`]) are tried, and
+//! the rounds unrolled, each on two short messages. The plain variant is taken unless another one is
+//! faster. So code for speed is not slower than code for size, as far as short messages show it.
 //!
-//! A core that schedules at run time may gain from two blocks carried together, as one that is scheduled at
-//! compile time does; that is tried where one block's code is short. A long block fills the
-//! window by itself, and its code twice over takes long to make.
+//! A core that schedules at run time may gain from two blocks jammed together, too. That is tried
+//! where the code of a block is short: a long block fills the reorder buffer by itself, and takes long
+//! to compile twice over.
 //!
-//! A cipher whose block takes very long is not tried in several forms: that would
-//! take many times as long as the measurement of a block. Nor is one whose code is very long:
-//! forms differ in the counters and addresses of loops, which are little of it, and
-//! allocating registers takes a time that grows faster than the code.
+//! Only the plain variant is made of a cipher whose block takes very long: trying several would take
+//! many times as long as the measurement. The same goes for very long code, in which the counters and
+//! addresses of loops are a small part, and register allocation takes more than linear time.
 
 use crate::backends::Simulated;
 use crate::chosen::{Chosen, Tried, least, together};
 use crate::compare::{judge, stopped};
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::pipeline::{Effort, Lean};
-use crate::plan::{Plan, Work, backstop};
+use crate::pipeline::{SearchEffort, Lean};
+use crate::plan::{RunPlan, Work, backstop};
 use crate::sizes;
 use crate::smallest::ways;
 use crate::target::{prepare, run};
 use ciphermill_machine::Machine;
 
-/// Instructions of a block, or of a key set-up, with which forms are tried.
+/// Instructions of a block, or of a key set-up, with which variants are tried.
 const TRIED: u64 = 50_000;
 
-/// Bytes of code, with all that it calls, beyond which forms are not tried. Without it 8,000
+/// Bytes of code, with all that it calls, beyond which variants are not tried. Without it 8,000
 /// operations take 28 s on `core2`, with it 4.
 const LONG: u64 = 8192;
 
 /// Bytes of code of one block unrolled with which two are tried.
 const SHORT: u64 = 2048;
 
-/// A form other than the plain one.
+/// A variant other than the plain one.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub enum CodeVariant {
     /// With less done than for the plain one.
     Lean(Lean),
     /// The rounds unrolled, of so many blocks together.
@@ -59,31 +56,31 @@ pub fn choose(
     plain: Chosen,
     driver: &str,
     (unrolled, several): (bool, bool),
-    make: impl Fn(Way) -> Result<Chosen, MeasureError> + Sync,
+    make: impl Fn(CodeVariant) -> Result<Chosen, MeasureError> + Sync,
     cycles: impl Fn(&Chosen) -> Result<f64, MeasureError> + Sync,
 ) -> Result<Chosen, MeasureError> {
     let plain: Tried = (cycles(&plain)?, plain);
-    let mut others: Vec<Way> = ways(machine).into_iter().map(Way::Lean).collect();
-    others.extend(unrolled.then_some(Way::Unrolled(1)));
-    let attempt = |way: Way, _: Effort| {
+    let mut others: Vec<CodeVariant> = ways(machine).into_iter().map(CodeVariant::Lean).collect();
+    others.extend(unrolled.then_some(CodeVariant::Unrolled(1)));
+    let attempt = |way: CodeVariant, _: SearchEffort| {
         let chosen = make(way)?;
         Ok((cycles(&chosen)?, chosen))
     };
-    let others = together(&others, Effort::Full, attempt)?;
-    let short = others.iter().any(|t| t.1.form.unrolled && bytes(&t.1, driver) <= SHORT);
+    let others = together(&others, SearchEffort::Full, attempt)?;
+    let short = others.iter().any(|t| t.1.unrolling.unrolled && bytes(&t.1, driver) <= SHORT);
     let two = several && short && machine.core.is_some();
-    let two = if two { Some(attempt(Way::Unrolled(2), Effort::Full)?) } else { None };
+    let two = if two { Some(attempt(CodeVariant::Unrolled(2), SearchEffort::Full)?) } else { None };
     least([plain].into_iter().chain(others).chain(two))
         .map(|t| t.1)
-        .ok_or_else(|| MeasureError::internal("no form of the code was tried"))
+        .ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
 }
 
 /// Code of an export with all that it calls.
-fn bytes(form: &Chosen, driver: &str) -> u64 {
-    form.program.export(driver).map_or(u64::MAX, |f| sizes::code_bytes(&form.program, f))
+fn bytes(chosen: &Chosen, driver: &str) -> u64 {
+    chosen.program.export(driver).map_or(u64::MAX, |f| sizes::code_bytes(&chosen.program, f))
 }
 
-/// Does a block of it, or a key set-up, take so long, or so much code, that forms are not tried?
+/// Does a block of it, or a key set-up, take so long, or so much code, that variants are not tried?
 /// `driver` is the export that is measured.
 ///
 /// # Errors
@@ -96,7 +93,7 @@ pub fn long(
     interface: &Interface,
     (work, unit): (Work, u32),
 ) -> Result<bool, MeasureError> {
-    let plan = Plan::new(&interface.at(chosen.context_at), work, unit)?;
+    let plan = RunPlan::new(&interface.at(chosen.context_at), work, unit)?;
     let judged = judge(wasm, &plan, plan.measured.len())?;
     let mut machine = Simulated::new(&chosen.program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, &plan).map_err(stopped)?;

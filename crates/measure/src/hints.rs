@@ -10,7 +10,7 @@
 
 use crate::error::{MeasureError, Place};
 use crate::interface::Interface;
-use crate::plan::{Plan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::request::Request;
 use crate::shared;
 use crate::trips;
@@ -83,7 +83,7 @@ fn state(module: &mut Module, func: FuncId, inst: Inst, align: u8) {
 /// Accesses of a run on three blocks that are less aligned than they state. One that stops
 /// before its end says nothing of the rest.
 fn found(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Misaligned, MeasureError> {
-    let plan = Plan { limit: trips::LONGEST, ..Plan::new(interface, work, 3 * unit)? };
+    let plan = RunPlan { limit: trips::LONGEST, ..RunPlan::new(interface, work, 3 * unit)? };
     Ok(trips::misaligned(module, &plan))
 }
 

@@ -45,17 +45,17 @@ pub fn discover(wasm: &[u8], request: &str, inputs: usize, outputs: usize, most:
 }
 
 /// The pipelined loops of a [`crate::Request`] as problems for an exact
-/// scheduler, with the form of the code.
+/// scheduler, with the unroll-and-jam variant of the code.
 ///
 /// # Errors
 /// As [`crate::measure`]; and for a request that is not one.
 pub fn problems(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
-    let (form, loops) = crate::measure::problems(wasm, &parse(request)?)?;
-    text(&json!({"form": form, "loops": loops}))
+    let (unrolling, loops) = crate::measure::problems(wasm, &parse(request)?)?;
+    text(&json!({"form": unrolling, "loops": loops}))
 }
 
 /// The schedules of a [`crate::Request`]'s loops, to be kept; a list of
-/// [`ciphermill_program::recorded::Recorded`].
+/// [`ciphermill_program::kept_schedules::KeptSchedule`].
 ///
 /// # Errors
 /// As [`crate::measure`]; and for a request that is not one.

@@ -1,6 +1,6 @@
 //! A stretch of machine code under the magnifying glass: when each instruction
 //! issues, what it waited for, which units and registers are how full, and the
-//! chain of dependences that goes round a loop.
+//! recurrence circuit of a loop.
 //!
 //! All of it is worked out from the program and its machine alone. A loop is
 //! looked at in its steady state: time is counted modulo one pass, and a value
@@ -217,23 +217,22 @@ impl<'a> Kernel<'a> {
         alive.iter().enumerate().map(|(f, a)| a.iter().max().copied().unwrap_or(0) + constant(f)).collect()
     }
 
-    /// Take dependences through memory to be there, as a run has shown them.
+    /// Adds dependences through memory that a run has shown.
     pub fn remember(&mut self, seen: &[Dependence]) {
         self.memory = seen.iter().filter(|d| d.memory && d.from.max(d.to) < self.nodes.len()).copied().collect();
     }
 
-    /// The way round the loop that takes longest for its passes; none where nothing goes round.
+    /// The recurrence circuit with the most cycles a pass; None if there is none.
     pub fn circuit(&self) -> Option<Circuit> {
         let value = |e: &Edge| Dependence { from: e.from, to: e.to, cycles: e.latency, passes: e.distance, memory: false };
         let all: Vec<Dependence> = self.edges.iter().map(value).chain(self.memory.iter().copied()).collect();
         if self.looped { cycle::longest(self.nodes.len(), &all) } else { None }
     }
 
-    /// The least cycles a pass can take for the dependences that go round the
-    /// loop, and one chain of instructions that says so.
+    /// Lower bound on the cycles of a pass by recurrence circuits, and the instructions of the longest.
     pub fn recurrence(&self) -> (u64, Vec<usize>) {
-        let round = |c: Circuit| (c.cycles.div_ceil(c.passes), c.way.iter().map(|d| d.from).collect());
-        self.circuit().map_or((0, Vec::new()), round)
+        let bound = |c: Circuit| (c.cycles.div_ceil(c.passes), c.dependences.iter().map(|d| d.from).collect());
+        self.circuit().map_or((0, Vec::new()), bound)
     }
 }
 
@@ -309,12 +308,12 @@ mod tests {
             space: Space::Linear,
             trap: None,
             role: Default::default(),
-            guard: None,
+            predicate: None,
             loc: 0,
         }
     }
 
-    /// Operands from the other side.
+    /// Operands from the other cluster.
     fn crosses(m: &Machine, i: &Instr) -> usize {
         let cluster = m.units[i.units[0]].cluster;
         let away = |p: &&(UnitId, usize)| m.units[p.0].cluster != cluster || m.units[p.0].name.starts_with('x');
@@ -369,7 +368,7 @@ mod tests {
         let busy: Vec<(&str, u64)> = k.busy().iter().map(|&(u, n)| (m.units[u].name.as_str(), n)).collect();
         let expected = [("l1", 1), ("s1", 1), ("d1", 4), ("l2", 1), ("d2", 2), ("t1", 3), ("t2", 2)];
         assert_eq!(busy, expected);
-        // Round the loop: a load of 5 and an xor of 1.
+        // The circuit: a load of 5 and an xor of 1.
         let (least, chain) = k.recurrence();
         assert_eq!(least, 6);
         assert_eq!(chain.iter().collect::<std::collections::BTreeSet<_>>(), [0, 7].iter().collect());
@@ -395,7 +394,7 @@ mod tests {
         assert_eq!(k.cycles, 10);
         assert_eq!((k.wait(1), k.wait(2)), (Wait::Operand(reg(&m, "t0"), 0), Wait::Order));
         assert_eq!(k.wait(3), Wait::Operand(reg(&m, "t2"), 2));
-        // Nothing goes round it.
+        // No circuit.
         assert_eq!(k.recurrence(), (0, vec![]));
     }
 }

@@ -18,7 +18,7 @@ use crate::error::MeasureError;
 use crate::inputs;
 use crate::interface::{Interface, Kind as Cipher};
 use crate::measurement::Leaks;
-use crate::plan::{Call, Plan, Work};
+use crate::plan::{Call, RunPlan, Work};
 use crate::request::{Direction, Request};
 use crate::target::Target;
 use crate::work;
@@ -131,7 +131,7 @@ pub(crate) fn brief(
 }
 
 /// Messages that begin, end and go on inside and at the edges of blocks and of
-/// turns of the loop over blocks, and the one that is measured; in bytes.
+/// iterations of the loop over blocks, and the one that is measured; in bytes.
 fn lengths(interface: &Interface, work: Work, unit: u32, jam: u32, bytes: u32) -> Vec<u32> {
     let mut lengths = match (work.direction, interface.kind) {
         (Direction::Keysetup, _) => return vec![2 * unit],
@@ -184,9 +184,9 @@ impl Follow<'_> {
     }
 
     /// A measurement's plan with other secrets, and calls for several messages.
-    fn plan(&self, lengths: &[u32], secrets: u32) -> Result<Plan, MeasureError> {
+    fn plan(&self, lengths: &[u32], secrets: u32) -> Result<RunPlan, MeasureError> {
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let mut plan = Plan::new(&self.interface.at(self.chosen.context_at), self.work, longest)?;
+        let mut plan = RunPlan::new(&self.interface.at(self.chosen.context_at), self.work, longest)?;
         if secrets > 0 {
             for (at, bytes) in &mut plan.writes {
                 let name = plan.buffers.iter().find(|b| b.1.start == *at).map_or("", |b| b.0);

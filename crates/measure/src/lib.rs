@@ -5,7 +5,7 @@
 //! [`Measurement`]. How, in order:
 //!
 //! 1. [`pipeline`]: the module is loaded, the machine built from its texts, the
-//!    module optimised and compiled for it, in the form [`choose`] finds best
+//!    module optimised and compiled for it, in the unroll-and-jam variant that [`choose`] finds best
 //!    with the trip counts of [`trips`].
 //! 2. [`probe`] asks the module for its sizes ([`interface`]), [`plan`] lays out buffers and
 //!    says what to call, with the bytes of [`inputs`].
@@ -56,8 +56,8 @@ mod plan;
 mod probe;
 mod request;
 mod resource;
-mod rounds;
-mod seen;
+mod circuits;
+mod profile;
 mod shared;
 mod sheet;
 mod sizes;

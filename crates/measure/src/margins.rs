@@ -6,7 +6,7 @@
 //! what was measured then is not the cipher.
 
 use crate::error::MeasureError;
-use crate::plan::Plan;
+use crate::plan::RunPlan;
 use std::ops::Range;
 
 /// As far behind the last buffer as is looked.
@@ -14,14 +14,14 @@ const BEHIND: u32 = 64;
 
 /// The bytes between the buffers, as they were before the first call.
 pub struct Margins<'a> {
-    plan: &'a Plan,
+    plan: &'a RunPlan,
     /// A buffer's number, and what lies behind it.
     behind: Vec<(usize, Range<usize>, Vec<u8>)>,
 }
 
 impl<'a> Margins<'a> {
     /// Remember what stands in memory.
-    pub fn new(plan: &'a Plan, memory: &[u8]) -> Margins<'a> {
+    pub fn new(plan: &'a RunPlan, memory: &[u8]) -> Margins<'a> {
         let starts = plan.buffers.iter().skip(1).map(|(_, next)| next.start).chain([u32::MAX]);
         let behind = plan.buffers.iter().zip(starts).enumerate().filter_map(|(n, ((_, own), next))| {
             let range = own.end as usize..next.min(own.end.saturating_add(BEHIND)) as usize;
@@ -56,8 +56,8 @@ impl<'a> Margins<'a> {
 mod tests {
     use super::*;
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> RunPlan {
+        RunPlan {
             writes: vec![],
             passes: Vec::new(),
             setup: vec![],

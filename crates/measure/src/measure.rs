@@ -12,11 +12,11 @@ use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
 use crate::pipeline;
 use crate::pipelining;
-use crate::plan::{self, Plan, Work};
+use crate::plan::{self, RunPlan, Work};
 use crate::probe::open;
-use crate::request::{Blocks, Direction, FormOf, Goal, Request};
+use crate::request::{Blocks, Direction, Unrolling, Goal, Request};
 use crate::resource;
-use crate::rounds;
+use crate::circuits;
 use crate::sizes;
 use crate::slope::Slope;
 use crate::stated;
@@ -27,7 +27,7 @@ use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
 use ciphermill_ooo::Sampling;
 use ciphermill_program::exact::LoopProblem;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
@@ -68,7 +68,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let wanted = Wanted { wasm, program, interface: &at, work, unit, turn: unit * chosen.jam };
     let first = wanted.first(bytes);
     let both = first == bytes && sampling.is_none();
-    let plan = if both { wanted.plan(bytes, 1)? } else { Plan::new(&at, work, bytes)? };
+    let plan = if both { wanted.plan(bytes, 1)? } else { RunPlan::new(&at, work, bytes)? };
     let Outcome { stats: whole, failure, passes, idle, compared, ran } = sampled(wasm, program, &plan, sampling)?;
     let whole = &whole;
     // The ragged end of a message costs a whole block of keystream.
@@ -87,13 +87,13 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         None => resource::bound(&machine, &counts),
     };
     let heights = bounds::heights(program, &at, work, unit)?;
-    let rounds = rounds::rounds(&wanted, &steady)?;
-    let recurrence = heights.recurrence.max(rounds.recurrence);
+    let circuits = circuits::recurrence_circuits(&wanted, &steady)?;
+    let recurrence = heights.recurrence.max(circuits.recurrence);
     let bound = resource.cycles.max(recurrence);
     let bounds = Bounds {
         resource: resource.cycles,
         recurrence,
-        rounds: rounds.through_memory,
+        circuits: circuits.through_memory,
         critical_path: heights.critical_path,
         lower: match &dynamic {
             Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
@@ -128,7 +128,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let counted = whole.core.as_ref();
     let pipeline = match &request.trace {
         Some(trace) => {
-            let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
+            let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
             let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
             let exact = sampling.is_none().then_some(whole.cycles);
             Some(view::trace(program, &plan, pages, trace, (whole.instructions, exact))?)
@@ -250,13 +250,13 @@ fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
         res_mii: l.res_mii,
         rec_mii: l.rec_mii,
         stages: l.stages,
-        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.least),
-        least: l.least.max(l.res_mii).max(l.rec_mii),
-        recorded: l.recorded,
+        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.lower_bound),
+        lower_bound: l.lower_bound.max(l.res_mii).max(l.rec_mii),
+        kept_schedule: l.kept_schedule,
         asked: l.asked.clone(),
         function: program.funcs[l.func as usize].name.clone(),
         block: l.block,
-        round: pipelining::steps(&program.machine, &l.round),
+        circuit: pipelining::steps(&program.machine, &l.circuit),
     };
     ran_most(program, stats).into_iter().map(one).collect()
 }
@@ -325,29 +325,29 @@ pub fn program(wasm: &[u8], request: &Request) -> Result<Program, MeasureError> 
 }
 
 /// The pipelined loops of a request as problems for an exact scheduler, and the
-/// form of the code that they stand in.
+/// unroll-and-jam variant that they are in.
 ///
 /// # Errors
 /// As [`measure`]; and for a request that asks no exact scheduler.
-pub fn problems(wasm: &[u8], request: &Request) -> Result<(FormOf, Vec<LoopProblem>), MeasureError> {
+pub fn problems(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<LoopProblem>), MeasureError> {
     if request.exact.is_none() {
         return Err(MeasureError::internal("a request for problems says nothing of an exact scheduler"));
     }
     let (_, interface, _) = open(wasm)?;
     let work = work(&interface, request)?;
-    let Chosen { mut program, form, .. } = chosen(wasm, request)?;
+    let Chosen { mut program, unrolling, .. } = chosen(wasm, request)?;
     let mut problems = std::mem::take(&mut program.problems);
     if let Some(measured) = program.export(plan::driver(work.direction, work.blocks)) {
         let reached = program.reached(measured);
         problems.iter_mut().for_each(|p| p.runs = reached.contains(&p.func));
     }
-    Ok((form, problems))
+    Ok((unrolling, problems))
 }
 
 /// The schedules of a request's loops, from a search as long as it asks for, to be kept.
 ///
 /// # Errors
 /// As [`measure`].
-pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<Recorded>, MeasureError> {
-    Ok(chosen(wasm, request)?.program.records)
+pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<KeptSchedule>, MeasureError> {
+    Ok(chosen(wasm, request)?.program.kept_schedules)
 }

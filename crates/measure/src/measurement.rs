@@ -9,7 +9,7 @@ use crate::hints::Wrong;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
-use crate::rounds::Round;
+use crate::circuits::LoopCircuit;
 use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;
@@ -93,7 +93,7 @@ pub struct Measurement {
     pub loops: Vec<Loop>,
     /// Their other loops, and why these are not.
     pub loops_not_pipelined: Vec<NotPipelined>,
-    /// How long good forms and schedules were searched for.
+    /// How long variants and schedules were searched for.
     pub search: Searched,
     /// The micro-operations that the request's `trace` named, in program order.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -200,9 +200,10 @@ pub struct Bounds {
     pub critical_path: f64,
     /// The larger of `resource` and `recurrence`.
     pub lower: f64,
-    /// Loops of one block whose longest way round goes through memory: what each adds to
+    /// Loops of one block whose longest recurrence circuit goes through memory: what each adds to
     /// `recurrence` where that is made of them, with the accesses.
-    pub rounds: Vec<Round>,
+    #[serde(rename = "rounds")]
+    pub circuits: Vec<LoopCircuit>,
     /// What the resource bound was chosen from: for each set of units that
     /// instructions choose from, their cycles per block.
     pub classes: Vec<Class>,
@@ -243,19 +244,21 @@ pub struct Loop {
     pub rec_mii: u32,
     pub stages: u32,
     pub proved_optimal: bool,
-    /// No schedule is known to be possible below this II: the larger of the two
-    /// bounds, or what ways round and units need together, or what an exact
-    /// scheduler proved. The gap to `ii` is open.
-    pub least: u32,
-    /// The schedule was found by an earlier, longer search and taken from a record.
-    pub recorded: bool,
+    /// No schedule of a smaller II is possible: the larger of ResMII and RecMII, or what recurrence
+    /// circuits and units need together, or what an exact scheduler proved. The gap to `ii` is open.
+    #[serde(rename = "least")]
+    pub lower_bound: u32,
+    /// It has a kept schedule, which an earlier, longer search has found.
+    #[serde(rename = "recorded")]
+    pub kept_schedule: bool,
     /// What an exact scheduler was asked, and its word.
     pub asked: Vec<Question>,
     pub function: String,
     /// Number of the block in its function that the iterations run in.
     pub block: u32,
-    /// A way round that takes `rec_mii` cycles an iteration.
-    pub round: Vec<Step>,
+    /// A recurrence circuit that takes `rec_mii` cycles an iteration.
+    #[serde(rename = "round")]
+    pub circuit: Vec<Step>,
 }
 
 /// A loop that is not software-pipelined.

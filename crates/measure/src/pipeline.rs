@@ -6,12 +6,12 @@ use crate::shared;
 use ciphermill_ir::Module;
 use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
-use crate::seen::Seen;
+use crate::profile::Profile;
 use ciphermill_codegen::Search;
 use ciphermill_opt::Unroll;
 use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule;
 use std::sync::Arc;
 
 /// Name of the file of identities, which stands among the machines.
@@ -61,19 +61,18 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
     ciphermill_machine::load::load(&request).map_err(MeasureError::input)
 }
 
-/// How the loops of the function that is measured are to be written.
+/// The measured function, and how its loops are unrolled and jammed.
 #[derive(Clone, Copy, Debug)]
-pub struct Form<'a> {
-    /// The function.
+pub struct UnrolledDriver<'a> {
+    /// Name of the export.
     pub driver: &'static str,
-    /// Blocks carried through it together.
+    /// Blocks that one iteration processes together.
     pub jam: u32,
     /// Size of the context.
     pub ctx_bytes: u32,
-    /// Instructions are chosen for few slots, not for short chains.
+    /// Instructions are selected for throughput (few issue slots) and not for latency.
     pub throughput: bool,
-    /// What a run showed of its loops and conditions.
-    pub seen: &'a Seen,
+    pub profile: &'a Profile,
 }
 
 /// Instructions that an unrolled loop may come to.
@@ -83,18 +82,18 @@ const UNROLL_BUDGET: u32 = 4000;
 const INLINE_BUDGET: u32 = 12_000;
 /// Instructions of a branch that become selections.
 const IF_CONVERT: u32 = 24;
-/// The same where registers rotate: a loop without branches gets a pipeline of as many
-/// stages as its chain needs, which is worth more than the side not taken.
+/// The same with rotating registers: a loop without branches can be pipelined in as many stages as its
+/// critical path needs, which is worth more than the arm not taken costs.
 const IF_CONVERT_ROTATING: u32 = 32;
 
-/// How hard the code generator tries.
+/// How long schedules are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Effort {
-    /// For comparing forms of a program.
+pub enum SearchEffort {
+    /// No search: for comparing variants.
     Quick,
-    /// The same where forms differ in what a search for the division of work gains them.
+    /// A short search: for comparing variants that gain differently from a cluster assignment.
     Unrefined,
-    /// For the form that is measured.
+    /// For the variant that is measured.
     Full,
 }
 
@@ -113,30 +112,29 @@ pub struct How<'a> {
     /// Words are read and written where the buffers' alignment allows it, whatever
     /// the C source says.
     pub aligned: bool,
-    /// One function's loops unrolled; None: all as they stand.
-    pub form: Option<&'a Form<'a>>,
+    /// One function with its loops unrolled; None: no loop is.
+    pub unrolled: Option<&'a UnrolledDriver<'a>>,
     /// What an exact scheduler has answered so far, if one is asked.
     pub exact: Option<&'a [Answer]>,
     /// Schedules that were found before.
-    pub records: &'a [Recorded],
-    /// A longer search for others, to be written down.
+    pub kept_schedules: &'a [KeptSchedule],
+    /// A longer search for others, to be kept.
     pub search: Option<Search>,
-    /// So many times the usual budget of a search.
+    /// Budget of a search, as a multiple of the usual one.
     pub patience: u32,
     /// What is left undone for the sake of small code; None: nothing.
     pub lean: Option<Lean>,
-    /// How long is searched for good schedules.
-    pub effort: Effort,
+    pub effort: SearchEffort,
     /// No selection becomes a branch.
     pub straight_selects: bool,
 }
 
 impl How<'_> {
-    /// As a request has it, in the plainest form.
+    /// As a request has it, with no loop unrolled.
     pub fn of(request: &Request) -> How<'_> {
-        let Request { level, aligned, search, patience, schedules: records, constant_time: straight_selects, .. } = request;
+        let Request { level, aligned, search, patience, schedules, constant_time: straight_selects, .. } = request;
         let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
-        How { level: *level, aligned: *aligned, form: None, exact, records, search: search.map(|s| s.into()), patience: *patience, lean: None, effort: Effort::Full, straight_selects: *straight_selects }
+        How { level: *level, aligned: *aligned, unrolled: None, exact, kept_schedules: schedules, search: search.map(|s| s.into()), patience: *patience, lean: None, effort: SearchEffort::Full, straight_selects: *straight_selects }
     }
 }
 
@@ -161,7 +159,7 @@ pub fn compile(
     machine: Arc<Machine>,
     how: &How<'_>,
 ) -> Result<Compiled, MeasureError> {
-    let form = how.form;
+    let unrolled = how.unrolled;
     let options = optimising(&machine, how);
     let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
     let module = shared::OPTIMISED.get(made, || {
@@ -169,10 +167,10 @@ pub fn compile(
         ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
         Ok(module)
     })?;
-    let context_at = form.and_then(|form| context_at(&module, &machine, form.driver));
+    let context_at = unrolled.and_then(|unrolled| context_at(&module, &machine, unrolled.driver));
     let mut options = generation(&machine, how);
     options.placed_params =
-        form.iter().zip(context_at).map(|(form, at)| (form.driver.to_owned(), 0, at.0, at.1)).collect();
+        unrolled.iter().zip(context_at).map(|(unrolled, at)| (unrolled.driver.to_owned(), 0, at.0, at.1)).collect();
     let program = ciphermill_codegen::compile(&module, machine, &options).map_err(refused)?;
     Ok(Compiled { program, context_at })
 }
@@ -184,24 +182,24 @@ pub fn optimise(module: &mut Module, machine: &Machine, how: &How<'_>) -> Result
 
 /// How a module is optimised for a machine.
 fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
-    let form = how.form;
+    let unrolled = how.unrolled;
     let plain = ciphermill_opt::Options::default();
-    let unroll = form.map_or(Unroll::default(), |form| Unroll {
+    let unroll = unrolled.map_or(Unroll::default(), |unrolled| Unroll {
         full_budget: UNROLL_BUDGET,
-        jam: form.jam,
+        jam: unrolled.jam,
         inline_budget: INLINE_BUDGET,
-        profile: form.seen.trips.clone(),
-        steady: form.seen.steady.clone(),
-        varied: form.seen.varied.clone(),
+        profile: unrolled.profile.trips.clone(),
+        steady: unrolled.profile.steady.clone(),
+        varied: unrolled.profile.varied.clone(),
         keep_loads: true,
         promote: true,
         if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },
-        only: vec![form.driver.to_owned()],
+        only: vec![unrolled.driver.to_owned()],
     });
     // The context, what is read and what is written never overlap, and stand behind the module's
     // own memory.
-    let apart = |form: &Form<'_>| (form.driver.to_owned(), vec![0, 1, 2]);
-    let context = |form: &Form<'_>| (form.driver.to_owned(), 0, form.ctx_bytes);
+    let apart = |unrolled: &UnrolledDriver<'_>| (unrolled.driver.to_owned(), vec![0, 1, 2]);
+    let context = |unrolled: &UnrolledDriver<'_>| (unrolled.driver.to_owned(), 0, unrolled.ctx_bytes);
     ciphermill_opt::Options {
         level: how.level,
         strict_traps: false,
@@ -214,21 +212,21 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         } else {
             ciphermill_opt::IndexForm::ShiftThenMask
         },
-        disjoint_params: form.map(apart).into_iter().collect(),
-        buffer_bytes: form.map(context).into_iter().collect(),
-        no_buffer_at_zero: form.is_some(),
+        disjoint_params: unrolled.map(apart).into_iter().collect(),
+        buffer_bytes: unrolled.map(context).into_iter().collect(),
+        no_buffer_at_zero: unrolled.is_some(),
         unroll,
     }
 }
 
 /// How code is generated: the second half.
 pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Options {
-    let How { form, lean, .. } = *how;
+    let How { unrolled, lean, .. } = *how;
     // Where code is to be small, no function is worth the effort, nor copies of its
     // tables.
     let focus = match lean {
         Some(_) => Some(String::new()),
-        None => form.map(|form| form.driver.to_owned()),
+        None => unrolled.map(|unrolled| unrolled.driver.to_owned()),
     };
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
@@ -238,17 +236,17 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         strict_traps: false,
         aligned_params: aligned_params(),
         word_buffers: how.aligned || machine.issue.explicit,
-        throughput: form.is_some_and(|form| form.throughput),
+        throughput: unrolled.is_some_and(|unrolled| unrolled.throughput),
         straight_selects: how.straight_selects,
         plain_loops: lean.is_some_and(|lean| !lean.pipelined),
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,
-        quick: how.effort == Effort::Quick,
-        longest: form.is_some_and(|form| form.jam > 1),
-        unrefined: how.effort == Effort::Unrefined,
+        quick: how.effort == SearchEffort::Quick,
+        longest: unrolled.is_some_and(|unrolled| unrolled.jam > 1),
+        unrefined: how.effort == SearchEffort::Unrefined,
         buffers: buffers(),
         exact: how.exact.map(<[Answer]>::to_vec),
-        records: how.records.to_vec(),
+        kept_schedules: how.kept_schedules.to_vec(),
         search: how.search,
         witness: None,
         patience: how.patience,

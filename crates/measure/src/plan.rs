@@ -36,7 +36,7 @@ pub struct Call {
 
 /// What is run.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct RunPlan {
     /// Bytes written to memory first, by address.
     pub writes: Vec<(u32, Vec<u8>)>,
     /// Calls whose cycles do not count.
@@ -63,7 +63,7 @@ pub struct Work {
     pub blocks: Blocks,
     pub key_bytes: u32,
     pub iv_bytes: u32,
-    /// See [`Plan::limit`]; None: what [`limit`] says.
+    /// See [`RunPlan::limit`]; None: what [`limit`] says.
     pub limit: Option<u64>,
 }
 
@@ -119,10 +119,10 @@ pub fn context(module: &Interface) -> u32 {
 /// Linear memory ends below the addresses where code and system area stand.
 const MEMORY_LIMIT: u64 = 0x8000_0000;
 
-impl Plan {
+impl RunPlan {
     /// The plan for a message of `bytes` bytes (for [`Direction::Keysetup`]:
     /// for that many keys' bytes, a whole number of them).
-    pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<Plan, MeasureError> {
+    pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<RunPlan, MeasureError> {
         let mut space = Space::new(module.heap_base);
         if let Some((modulus, residue)) = module.context_at {
             space.skip(modulus, residue);
@@ -167,7 +167,7 @@ impl Plan {
                 left -= now;
             }
         }
-        Ok(Plan {
+        Ok(RunPlan {
             writes,
             setup,
             measured,
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn buffers_are_aligned_and_apart() {
-        let plan = Plan::new(&module(Kind::Block), work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
+        let plan = RunPlan::new(&module(Kind::Block), work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
         let mut end = 0x11003;
         for (_, range) in &plan.buffers {
             assert_eq!(range.start % 64, 0);
@@ -296,13 +296,13 @@ mod tests {
     #[test]
     fn the_context_stands_where_it_is_said_to_stand() {
         let module = module(Kind::Block);
-        let plan = Plan::new(&module, work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
+        let plan = RunPlan::new(&module, work(Direction::Encrypt, Blocks::Multi), 4096).unwrap();
         assert_eq!(plan.buffers[0].1.start, context(&module));
     }
 
     #[test]
     fn feedback_needs_one_block_of_memory() {
-        let plan = Plan::new(&module(Kind::Block), work(Direction::Decrypt, Blocks::Single), 1 << 20).unwrap();
+        let plan = RunPlan::new(&module(Kind::Block), work(Direction::Decrypt, Blocks::Single), 1 << 20).unwrap();
         assert_eq!(plan.buffers[2].1.len(), 16);
         assert_eq!(plan.setup[0].export, "cm_keysetup_decrypt");
         assert_eq!((plan.measured[0].export, plan.measured[0].args[3]), ("cm_decrypt_feedback", 65536));
@@ -310,14 +310,14 @@ mod tests {
 
     #[test]
     fn a_stream_counts_bytes_and_takes_an_iv() {
-        let plan = Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
+        let plan = RunPlan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
         assert_eq!(plan.setup.iter().map(|c| c.export).collect::<Vec<_>>(), ["cm_keysetup", "cm_ivsetup"]);
         assert_eq!(plan.measured[0].args[3], 100);
     }
 
     #[test]
     fn a_long_message_comes_in_pieces() {
-        let plan = |bytes| Plan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), bytes).unwrap();
+        let plan = |bytes| RunPlan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), bytes).unwrap();
         assert_eq!(plan(1 << 26).measured.len(), 1);
         let long = plan(2_400_000_001);
         let counts: Vec<u64> = long.measured.iter().map(|c| c.args[3]).collect();

@@ -2,7 +2,7 @@
 //! named as the command line names it.
 
 use ciphermill_program::exact::Answer;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule;
 use serde::{Deserialize, Serialize};
 
 /// What the cipher does in the measured run.
@@ -135,11 +135,11 @@ pub struct Request {
     pub exact: Option<Exact>,
     /// Schedules of loops that were found before, for any program on this machine.
     #[serde(default)]
-    pub schedules: Vec<Recorded>,
+    pub schedules: Vec<KeptSchedule>,
     /// A longer search for schedules than usual, which are written down.
     #[serde(default)]
     pub search: Option<Search>,
-    /// Good forms and schedules are searched for with so many times the usual budget.
+    /// The budget of searches for variants and schedules, as a multiple of the usual one.
     #[serde(default = "once")]
     pub patience: u32,
     /// Micro-operations wanted one by one, where the core schedules at run time.
@@ -191,25 +191,25 @@ pub struct Trace {
     pub count: u32,
 }
 
-/// How the measured function's loops are written.
+/// An unroll-and-jam variant: how the measured function's loops are transformed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FormOf {
-    /// Rounds unrolled; otherwise they are loops, and the rest does not count.
+pub struct Unrolling {
+    /// The cipher's rounds are unrolled. Otherwise they are loops, and the rest does not count.
     pub unrolled: bool,
-    /// Blocks carried through it together.
+    /// Blocks that one iteration processes together.
     pub jam: u32,
-    /// Instructions are chosen for few slots, not for short chains.
+    /// Instructions are selected for throughput (few issue slots) and not for latency.
     pub throughput: bool,
 }
 
-/// Answers hold for the loops of one form of the program.
+/// Answers hold for the loops of one unroll-and-jam variant of the program.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exact {
-    /// The form that the problems were written for; None: choose one.
-    #[serde(default)]
-    pub form: Option<FormOf>,
+    /// The variant that the problems were written for; None: choose one.
+    #[serde(default, rename = "form")]
+    pub unrolling: Option<Unrolling>,
     #[serde(default)]
     pub answers: Vec<Answer>,
 }

@@ -9,7 +9,7 @@
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
 use crate::sparse::Sparse;
-use crate::seen::Seen;
+use crate::profile::Profile;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,14 +28,14 @@ pub fn key(parts: &[&[u8]]) -> Key {
 }
 
 /// The latest values of a kind.
-pub struct Kept<V> {
+pub struct Memo<V> {
     values: Mutex<VecDeque<(Key, Arc<V>)>>,
     most: usize,
 }
 
-impl<V> Kept<V> {
-    const fn new(most: usize) -> Kept<V> {
-        Kept { values: Mutex::new(VecDeque::new()), most }
+impl<V> Memo<V> {
+    const fn new(most: usize) -> Memo<V> {
+        Memo { values: Mutex::new(VecDeque::new()), most }
     }
 
     /// The value of a key, made if it is not there. Two threads may make the same.
@@ -81,10 +81,10 @@ pub struct Judged {
     pub passes: Option<(Vec<Vec<u64>>, Sparse)>,
 }
 
-pub static OPTIMISED: Kept<Module> = Kept::new(24);
-pub static SEEN: Kept<Seen> = Kept::new(64);
-pub static MISALIGNED: Kept<Misaligned> = Kept::new(64);
-pub static JUDGED: Kept<Judged> = Kept::new(48);
+pub static OPTIMISED: Memo<Module> = Memo::new(24);
+pub static PROFILES: Memo<Profile> = Memo::new(64);
+pub static MISALIGNED: Memo<Misaligned> = Memo::new(64);
+pub static JUDGED: Memo<Judged> = Memo::new(48);
 
 /// Larger memories are not kept.
 pub const LARGEST: usize = 1 << 20;
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_kept_and_errors_are_not() {
-        let kept: Kept<u32> = Kept::new(2);
+        let kept: Memo<u32> = Memo::new(2);
         let get = |k: &[u8], v: u32| *kept.get::<()>(key(&[k]), || Ok(v)).unwrap();
         assert_eq!((get(b"a", 1), get(b"b", 2), get(b"a", 9)), (1, 2, 1));
         assert_eq!(get(b"c", 3), 3);

@@ -2,7 +2,7 @@
 //! figures. What the figures should be is no concern of this module.
 //!
 //! A loop is a text ([`ciphermill_program::lines`]) in which `{turns}` stands for
-//! how often it turns. It is run twice, and what is counted is the difference
+//! how often it iterates. It is run twice, and what is counted is the difference
 //! of the two: what comes before and after the loop is in neither.
 
 use crate::error::MeasureError;
@@ -62,7 +62,7 @@ pub struct Chase {
     pub ascending: bool,
 }
 
-/// What a turn came to, on average.
+/// What an iteration came to, on average.
 #[derive(Clone, Debug, Serialize)]
 pub struct Turn {
     pub name: String,

@@ -56,7 +56,7 @@ pub fn choose(
             best = Some((cycles, chosen));
         }
     }
-    best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no small form of the code was tried"))
+    best.map(|b| b.1).ok_or_else(|| MeasureError::internal("no small variant of the code was tried"))
 }
 
 /// Every way that is compiled.

@@ -15,7 +15,7 @@ use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::hints;
 use crate::pipeline;
-use crate::plan::{Plan, backstop};
+use crate::plan::{RunPlan, backstop};
 use crate::probe::open;
 use crate::request::Request;
 use crate::target::{prepare, run};
@@ -51,7 +51,7 @@ fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureErro
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
-    let plan = Plan::new(&interface.at(chosen.context_at), work, bytes)?;
+    let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;
     let needed = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;
     let pages = program.min_pages.max(needed);

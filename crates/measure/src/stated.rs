@@ -11,7 +11,7 @@
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind};
 use crate::margins::Margins;
-use crate::plan::{Plan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::request::{Blocks, Direction, Request};
 use crate::target::{Stopped, Target, prepare, run};
 
@@ -46,7 +46,7 @@ pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result
     }
     let size = module.block_bytes;
     // The feedback driver copies the whole block itself, whatever the cipher writes.
-    let plan = Plan::new(module, Work { blocks: Blocks::Multi, ..work }, size)?;
+    let plan = RunPlan::new(module, Work { blocks: Blocks::Multi, ..work }, size)?;
     let Some((_, output)) = plan.buffers.iter().find(|(name, _)| *name == "output") else { return Ok(()) };
     if !plan.measured.iter().all(|call| module.has(call.export)) || target.reserve(plan.memory_bytes).is_err() {
         return Ok(());

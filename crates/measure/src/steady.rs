@@ -21,7 +21,7 @@
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::{Interface, Kind};
-use crate::plan::{Plan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::request::Direction;
 use crate::slope::Slope;
 use ciphermill_machine::Machine;
@@ -92,7 +92,7 @@ pub struct Wanted<'a> {
     pub work: Work,
     /// Bytes of a block, or of a key.
     pub unit: u32,
-    /// Bytes that the loop over blocks takes a turn: whole blocks.
+    /// Bytes that the loop over blocks takes an iteration: whole blocks.
     pub turn: u32,
 }
 
@@ -118,9 +118,9 @@ impl Wanted<'_> {
     /// `times` as often again as it must be.
     ///
     /// # Errors
-    /// As [`Plan::new`].
-    pub fn plan(&self, bytes: u32, times: u32) -> Result<Plan, MeasureError> {
-        let mut plan = Plan::new(self.interface, self.work, bytes)?;
+    /// As [`RunPlan::new`].
+    pub fn plan(&self, bytes: u32, times: u32) -> Result<RunPlan, MeasureError> {
+        let mut plan = RunPlan::new(self.interface, self.work, bytes)?;
         let call = plan.measured[0].clone();
         let of = |bytes: u32| {
             let mut call = call.clone();
@@ -181,11 +181,11 @@ impl Wanted<'_> {
     /// key set-up has one.
     ///
     /// # Errors
-    /// As [`Plan::new`].
-    pub fn compared(&self, lengths: &Lengths) -> Result<(Option<Plan>, Plan), MeasureError> {
+    /// As [`RunPlan::new`].
+    pub fn compared(&self, lengths: &Lengths) -> Result<(Option<RunPlan>, RunPlan), MeasureError> {
         let plan = self.plan(lengths.longer, 1)?;
         let calls = [&plan.measured[..], &plan.passes].concat();
-        let until = |n: usize| Plan { measured: calls[..n].to_vec(), passes: Vec::new(), ..plan.clone() };
+        let until = |n: usize| RunPlan { measured: calls[..n].to_vec(), passes: Vec::new(), ..plan.clone() };
         Ok(match (self.keysetup(), lengths.calls_before) {
             (true, _) => (None, until(calls.len())),
             (false, 0) => (Some(until(calls.len())), until(plan.measured.len())),
@@ -207,7 +207,7 @@ impl Wanted<'_> {
     /// Steady-state cycles of a block on short messages, to compare programs by. Where nothing
     /// is kept of what has passed, the first pass is as good as any other.
     pub fn trial(&self) -> Result<f64, Trial> {
-        // Where blocks overlap, and guesses fail, few turns are too few.
+        // Where blocks overlap, and guesses fail, few iterations are too few.
         let turns = if self.program.machine.core.is_some() { 8 } else { 4 };
         let (shorter, longer) = (turns * self.turn, 2 * turns * self.turn);
         let bytes = if self.keysetup() { self.unit } else { longer };
@@ -267,7 +267,7 @@ pub enum Trial {
     Failed(MeasureError),
 }
 
-/// A quarter, half and all of a message, in whole turns.
+/// A quarter, half and all of a message, in whole iterations.
 fn parts(bytes: u32, turn: u32) -> [u32; 3] {
     let half = bytes / 2 / turn * turn;
     [half / 2 / turn * turn, half, bytes]

@@ -2,7 +2,7 @@
 //! interpreter or the simulated machine.
 
 use crate::error::MeasureError;
-use crate::plan::{Call, Plan};
+use crate::plan::{Call, RunPlan};
 use ciphermill_reference::TrapCode;
 
 /// Runs exported functions.
@@ -69,7 +69,7 @@ impl Stopped {
 }
 
 /// Write a plan's inputs and make its uncounted calls.
-pub fn prepare(target: &mut dyn Target, plan: &Plan) -> Result<(), Stopped> {
+pub fn prepare(target: &mut dyn Target, plan: &RunPlan) -> Result<(), Stopped> {
     for (addr, bytes) in &plan.writes {
         target.write(*addr, bytes);
     }

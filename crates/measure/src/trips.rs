@@ -1,15 +1,14 @@
-//! How often the loops of a cipher turn, found by running it.
+//! Trip counts of a cipher's loops, by profiling.
 //!
-//! A loop over rounds turns as often for every block; the loop over blocks
-//! does not. A loop counts as one of rounds when each entry into it, in a run
-//! over one block and in one over three, was followed by the same number of
-//! turns on average, a whole number. That is a guess which the optimiser makes
-//! no use of without a test in the code.
+//! A loop over the cipher's rounds has the same trip count for every block; the loop over blocks
+//! has not. A loop counts as one over rounds when its mean trip count is a whole number, and the same
+//! in a run over one block and in one over three. That is a guess: the optimiser puts a test in front
+//! of code that relies on it.
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Call, Plan, Work};
-use crate::seen::Seen;
+use crate::plan::{Call, RunPlan, Work};
+use crate::profile::Profile;
 use ciphermill_interp::{Edges, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
@@ -19,19 +18,19 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// time, and its loops are left as they are.
 pub const LONGEST: u64 = 60_000_000;
 
-/// Loops of rounds and their trip counts, and steady conditions, by a run on messages of one
-/// block and of three. Empty when the module stops before its end, or takes longer than
-/// [`LONGEST`]: whoever runs it next finds out why.
+/// Loops over rounds with their trip counts, and steady conditions, from runs on messages of one block
+/// and of three. Empty when the module stops before its end, or takes longer than [`LONGEST`]; the
+/// measurement finds out why.
 ///
 /// # Errors
 /// When the plan cannot be made.
-pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Seen, MeasureError> {
+pub fn profiled(module: &Module, interface: &Interface, work: Work, unit: u32) -> Result<Profile, MeasureError> {
     let mut runs = Vec::new();
     for blocks in [1, 3] {
-        let plan = Plan { limit: LONGEST, ..Plan::new(interface, work, blocks * unit)? };
+        let plan = RunPlan { limit: LONGEST, ..RunPlan::new(interface, work, blocks * unit)? };
         match edges(module, &plan) {
             Some(edges) => runs.push(edges),
-            None => return Ok(Seen::default()),
+            None => return Ok(Profile::default()),
         }
     }
     let of = |site: &LoopSite| -> Option<LoopTrips> {
@@ -43,7 +42,7 @@ pub fn seen(module: &Module, interface: &Interface, work: Work, unit: u32) -> Re
     let trips = loop_sites(module).iter().filter_map(of).collect();
     let known = known(module, &runs);
     let varied = known.iter().filter(|(_, values)| values.len() == 2).map(|(&loc, _)| loc).collect();
-    Ok(Seen { trips, steady: steady(&known), varied })
+    Ok(Profile { trips, steady: steady(&known), varied })
 }
 
 /// What conditions of branches and switches were seen to be, by where they are computed: none of
@@ -100,7 +99,7 @@ fn asked(func: &Func, mut cond: Value, mut truth: [bool; 2], seen: &mut Known) {
 }
 
 /// Run a plan's calls, the measured ones with their edges counted.
-pub fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
+pub fn edges(module: &Module, plan: &RunPlan) -> Option<Edges> {
     let mut interp = ready(module, plan)?;
     calls(&mut interp, module, &plan.setup)?;
     interp.count_edges();
@@ -109,7 +108,7 @@ pub fn edges(module: &Module, plan: &Plan) -> Option<Edges> {
 }
 
 /// Accesses of a plan's calls that are less aligned than they state, as far as these come.
-pub fn misaligned(module: &Module, plan: &Plan) -> Misaligned {
+pub fn misaligned(module: &Module, plan: &RunPlan) -> Misaligned {
     let Some(mut interp) = ready(module, plan) else { return Misaligned::new() };
     interp.note_alignment();
     let _ = calls(&mut interp, module, &plan.setup).and_then(|()| calls(&mut interp, module, &plan.measured));
@@ -117,7 +116,7 @@ pub fn misaligned(module: &Module, plan: &Plan) -> Misaligned {
 }
 
 /// A module with a plan's bytes in its memory.
-fn ready<'m>(module: &'m Module, plan: &Plan) -> Option<Interp<'m>> {
+fn ready<'m>(module: &'m Module, plan: &RunPlan) -> Option<Interp<'m>> {
     let mut interp = Interp::new(module, plan.limit);
     interp.start().ok()?;
     interp.reserve(plan.memory_bytes);
@@ -187,7 +186,7 @@ mod tests {
         .unwrap();
         let (module, interface, _) = open(&wasm).unwrap();
         let work = Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
-        let found = seen(&module, &interface, work, 4).unwrap();
+        let found = profiled(&module, &interface, work, 4).unwrap();
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
         // Their number was never zero: what is loaded was true, its comparison false.
         assert_eq!(found.steady.iter().map(|s| s.value).collect::<Vec<_>>(), [1, 0]);

@@ -5,7 +5,7 @@
 use crate::backends::Simulated;
 use crate::compare::stopped;
 use crate::error::MeasureError;
-use crate::plan::{Plan, backstop};
+use crate::plan::{RunPlan, backstop};
 use crate::request::Trace;
 use crate::target::{prepare, run};
 use ciphermill_machine::Machine;
@@ -68,7 +68,7 @@ const SHOWN: usize = 48;
 ///
 /// # Errors
 /// When the simulated machine stops.
-pub fn passages(program: &Program, plan: &Plan, pages: u32, instructions: u64) -> Result<Vec<Passage>, MeasureError> {
+pub fn passages(program: &Program, plan: &RunPlan, pages: u32, instructions: u64) -> Result<Vec<Passage>, MeasureError> {
     let (log, _) = watched(program, plan, pages, Log::new(instructions / 2, SHOWN as u64))?;
     let mut texts = Texts::new(program)?;
     let rows: Vec<&Row> = log.rows.iter().filter(|r| r.started).take(SHOWN).collect();
@@ -93,7 +93,7 @@ pub fn passages(program: &Program, plan: &Plan, pages: u32, instructions: u64) -
 /// schedules at run time.
 pub fn trace(
     program: &Program,
-    plan: &Plan,
+    plan: &RunPlan,
     pages: u32,
     trace: &Trace,
     (instructions, cycles): (u64, Option<u64>),
@@ -155,7 +155,7 @@ pub fn core(machine: &Machine) -> Result<&ciphermill_machine::core::Core, Measur
 
 /// A run with a log: it, with cycles from the start of the measured calls, and
 /// the cycles of these.
-fn watched(program: &Program, plan: &Plan, pages: u32, log: Log) -> Result<(Log, u64), MeasureError> {
+fn watched(program: &Program, plan: &RunPlan, pages: u32, log: Log) -> Result<(Log, u64), MeasureError> {
     let mut simulated = Simulated::new(program, pages, backstop(plan.limit))?;
     prepare(&mut simulated, plan).map_err(stopped)?;
     simulated.reset();

@@ -149,8 +149,8 @@ impl Pass<'_> {
         }
         if let Some((y, to)) = self.share(func, block, addr, offset, access.space) {
             (addr, offset) = (y, to);
-        } else if let Some((x, c, apart)) = self.lowest(func, addr, access.space)
-            && let Some(to) = offset.checked_add(apart)
+        } else if let Some((x, c, distance)) = self.lowest(func, addr, access.space)
+            && let Some(to) = offset.checked_add(distance)
         {
             addr = self.emit_const(func, inst, BinOp::Add, x, u64::from(c));
             offset = to;
@@ -219,8 +219,8 @@ impl Pass<'_> {
     fn lowest(&self, func: &Func, addr: Value, space: Space) -> Option<(Value, u32, u32)> {
         let (base, c) = add_const(func, addr)?;
         let below = |&(x, low): &(Value, u32)| (x == base).then(|| c.wrapping_sub(low)).filter(|&d| d < NEAR);
-        let apart = self.ahead.iter().filter_map(below).max()?;
-        (apart > 0 && space == Space::Linear).then(|| (base, c.wrapping_sub(apart), apart))
+        let distance = self.ahead.iter().filter_map(below).max()?;
+        (distance > 0 && space == Space::Linear).then(|| (base, c.wrapping_sub(distance), distance))
     }
 
     /// The address as an offset from a sum that has been one before.
@@ -230,13 +230,13 @@ impl Pass<'_> {
             return None;
         }
         self.sums[base].iter().find_map(|sum| {
-            let apart = c.wrapping_sub(sum.c);
-            let to = if u64::from(apart) < SMALL {
-                offset.checked_add(apart)?
+            let distance = c.wrapping_sub(sum.c);
+            let to = if u64::from(distance) < SMALL {
+                offset.checked_add(distance)?
             } else if self.strict {
                 return None;
             } else {
-                offset.checked_sub(apart.wrapping_neg())?
+                offset.checked_sub(distance.wrapping_neg())?
             };
             let usable = sum.value != addr && to < NEAR && self.doms.dominates(sum.block, block);
             usable.then_some((sum.value, to))

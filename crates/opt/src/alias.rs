@@ -138,8 +138,8 @@ impl Aliases {
         let ((base_a, ca), (base_b, cb)) = (split(func, a.addr), split(func, b.addr));
         if base_a == base_b {
             let at = |c: u32, p: Place| c.wrapping_add(p.access.offset);
-            let apart = u64::from(at(cb, b).wrapping_sub(at(ca, a)));
-            return apart < a.bytes() || (1u64 << 32) - apart < b.bytes();
+            let distance = u64::from(at(cb, b).wrapping_sub(at(ca, a)));
+            return distance < a.bytes() || (1u64 << 32) - distance < b.bytes();
         }
         if a.access.space == Space::Linear && self.bases.disjoint(func.resolve(a.addr), func.resolve(b.addr)) {
             return false;

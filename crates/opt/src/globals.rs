@@ -141,7 +141,7 @@ struct Tracker<'a> {
 }
 
 /// What each tracked global holds; none for unknown.
-type Held = Vec<Option<Value>>;
+type GlobalValues = Vec<Option<Value>>;
 
 impl Tracker<'_> {
     fn slot(&self, global: GlobalId) -> Option<usize> {
@@ -149,22 +149,22 @@ impl Tracker<'_> {
     }
 
     /// The effect of one instruction on what is known.
-    fn step(&self, func: &Func, inst: Inst, held: &mut Held) {
+    fn step(&self, func: &Func, inst: Inst, values: &mut GlobalValues) {
         let data = &func.insts[inst];
         match data.op {
             Op::GlobalGet(global) => {
                 if let Some(slot) = self.slot(global)
-                    && held[slot].is_none()
+                    && values[slot].is_none()
                 {
-                    held[slot] = Some(func.result(inst));
+                    values[slot] = Some(func.result(inst));
                 }
             }
             Op::GlobalSet(global) => {
                 if let Some(slot) = self.slot(global) {
-                    held[slot] = Some(func.resolve(data.args[0]));
+                    values[slot] = Some(func.resolve(data.args[0]));
                 }
             }
-            op if self.facts.call(op, &self.facts.sets) => held.fill(None),
+            op if self.facts.call(op, &self.facts.sets) => values.fill(None),
             _ => {}
         }
     }
@@ -174,10 +174,10 @@ impl Tracker<'_> {
         let Some(entry_states) = self.solve(func, &cfg) else { return false };
         let mut changed = false;
         for &block in &cfg.rpo {
-            let mut held = entry_states[block].clone().unwrap_or_else(|| vec![None; self.tracked.len()]);
+            let mut values = entry_states[block].clone().unwrap_or_else(|| vec![None; self.tracked.len()]);
             let mut insts = std::mem::take(&mut func.blocks[block].insts);
             insts.retain(|&inst| {
-                let known = |g| self.slot(g).and_then(|s| held[s]).map(|v| func.resolve(v));
+                let known = |g| self.slot(g).and_then(|s| values[s]).map(|v| func.resolve(v));
                 let keep = match func.insts[inst].op {
                     Op::GlobalGet(g) => match known(g) {
                         Some(v) => {
@@ -190,7 +190,7 @@ impl Tracker<'_> {
                     _ => true,
                 };
                 if keep {
-                    self.step(func, inst, &mut held);
+                    self.step(func, inst, &mut values);
                 }
                 changed |= !keep;
                 keep
@@ -201,25 +201,25 @@ impl Tracker<'_> {
         changed
     }
 
-    /// What is held at the start of each block, or nothing when the equations
+    /// Known values of globals at the start of each block, or nothing when the equations
     /// do not settle.
-    fn solve(&self, func: &Func, cfg: &Cfg) -> Option<SecondaryMap<Block, Option<Held>>> {
-        let mut at_entry: SecondaryMap<Block, Option<Held>> = SecondaryMap::new();
-        let mut at_exit: SecondaryMap<Block, Option<Held>> = SecondaryMap::new();
+    fn solve(&self, func: &Func, cfg: &Cfg) -> Option<SecondaryMap<Block, Option<GlobalValues>>> {
+        let mut at_entry: SecondaryMap<Block, Option<GlobalValues>> = SecondaryMap::new();
+        let mut at_exit: SecondaryMap<Block, Option<GlobalValues>> = SecondaryMap::new();
         for _ in 0..MAX_SWEEPS {
             let mut stable = true;
             for &block in &cfg.rpo {
-                let mut held: Option<Held> = None;
+                let mut values: Option<GlobalValues> = None;
                 if block == func.entry {
-                    held = Some(vec![None; self.tracked.len()]);
+                    values = Some(vec![None; self.tracked.len()]);
                 }
                 for edge in cfg.preds(block) {
                     // A predecessor not visited yet agrees with everything.
                     let Some(from) = &at_exit[edge.from] else { continue };
-                    match &mut held {
-                        None => held = Some(from.clone()),
-                        Some(held) => {
-                            for (h, f) in held.iter_mut().zip(from) {
+                    match &mut values {
+                        None => values = Some(from.clone()),
+                        Some(values) => {
+                            for (h, f) in values.iter_mut().zip(from) {
                                 if h != f {
                                     *h = None;
                                 }
@@ -227,14 +227,14 @@ impl Tracker<'_> {
                         }
                     }
                 }
-                if at_entry[block] != held || at_exit[block].is_none() {
+                if at_entry[block] != values || at_exit[block].is_none() {
                     stable = false;
-                    at_entry[block].clone_from(&held);
-                    let mut held = held.unwrap_or_else(|| vec![None; self.tracked.len()]);
+                    at_entry[block].clone_from(&values);
+                    let mut values = values.unwrap_or_else(|| vec![None; self.tracked.len()]);
                     for &inst in &func.blocks[block].insts {
-                        self.step(func, inst, &mut held);
+                        self.step(func, inst, &mut values);
                     }
-                    at_exit[block] = Some(held);
+                    at_exit[block] = Some(values);
                 }
             }
             if stable {

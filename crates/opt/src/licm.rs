@@ -1,10 +1,10 @@
-//! Loop-invariant code motion: what gives the same in every turn is computed
+//! Loop-invariant code motion: what gives the same in every iteration is computed
 //! once, in front of the loop.
 //!
 //! Loops are taken innermost first; what leaves one may leave the next. An
 //! instruction is moved when its operands come from outside the loop and
 //!
-//! * it is pure, and its block runs in every turn, so that no turn pays for
+//! * it is pure, and its block runs in every iteration, so that no iteration pays for
 //!   what it does not use. Constants stay: the code generator places those;
 //! * or it is a load that nothing in the loop can change: no call, no store
 //!   that may touch it, no store to the system area (which may be the size of

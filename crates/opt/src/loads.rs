@@ -36,7 +36,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 /// Places remembered at once; the oldest is forgotten first. Keeps the work
 /// linear.
 const MAX_KNOWN: usize = 64;
-/// The same where loops are unrolled, so that the copies of one turn share
+/// The same where loops are unrolled, so that the copies of one iteration share
 /// what they load.
 const MAX_KNOWN_UNROLLED: usize = 1024;
 

@@ -1,8 +1,8 @@
-//! Memory kept in values while a loop runs.
+//! Scalar promotion: memory kept in values while a loop runs.
 //!
-//! A feedback mode stores a block and loads it again in the next turn, from
+//! A feedback mode stores a block and loads it again in the next iteration, from
 //! the same place. In a loop of one block such a place can be a value carried
-//! from turn to turn: loaded once in front of the loop, if the loop reads it
+//! from iteration to iteration: loaded once in front of the loop, if the loop reads it
 //! before it writes it, and stored once behind it.
 //!
 //! A place is an address that does not change in the loop, with an offset and
@@ -10,7 +10,7 @@
 //! that may touch any of its bytes is an access to exactly that place, of the
 //! same type and the full width of it. Nothing in the loop may call, or write
 //! to the system area. The loop's block runs from its start to its end in
-//! every turn and at least once, so the load in front and the store behind are
+//! every iteration and at least once, so the load in front and the store behind are
 //! accesses the program would have made; what memory holds meanwhile nobody
 //! sees, unless a trap shows it: not under strict traps.
 
@@ -55,7 +55,7 @@ fn single(func: &Func, graph: &Graph, id: LoopId) -> Option<(Block, Edge)> {
 }
 
 /// A place that is written, with its accesses in order.
-struct Kept {
+struct Promoted {
     place: Place,
     ty: Type,
     accesses: Vec<Inst>,
@@ -78,7 +78,7 @@ fn same(func: &Func, a: Place, b: Place) -> bool {
         && a.access.bytes == b.access.bytes
 }
 
-fn places(aliases: &Aliases, func: &Func, graph: &Graph, id: LoopId, block: Block) -> Vec<Kept> {
+fn places(aliases: &Aliases, func: &Func, graph: &Graph, id: LoopId, block: Block) -> Vec<Promoted> {
     let insts = &func.blocks[block].insts;
     let quiet = insts.iter().all(|&i| match func.insts[i].op {
         Op::Call(_) | Op::CallPtr(_) => false,
@@ -88,7 +88,7 @@ fn places(aliases: &Aliases, func: &Func, graph: &Graph, id: LoopId, block: Bloc
     if !quiet {
         return Vec::new();
     }
-    let mut kept: Vec<Kept> = Vec::new();
+    let mut promoted: Vec<Promoted> = Vec::new();
     for &inst in insts {
         let Some((place, ty, true)) = access(func, inst) else { continue };
         let fixed = match split(func, place.addr).0 {
@@ -96,11 +96,11 @@ fn places(aliases: &Aliases, func: &Func, graph: &Graph, id: LoopId, block: Bloc
             Some(base) => graph.invariant(id, base),
         };
         let full = u32::from(place.access.bytes) * 8 == ty.bits();
-        if fixed && full && !kept.iter().any(|k| same(func, k.place, place)) {
-            kept.push(Kept { place, ty, accesses: Vec::new() });
+        if fixed && full && !promoted.iter().any(|k| same(func, k.place, place)) {
+            promoted.push(Promoted { place, ty, accesses: Vec::new() });
         }
     }
-    kept.retain_mut(|k| {
+    promoted.retain_mut(|k| {
         insts.iter().all(|&inst| {
             let Some((place, ty, stores)) = access(func, inst) else { return true };
             if same(func, k.place, place) && ty == k.ty {
@@ -113,10 +113,10 @@ fn places(aliases: &Aliases, func: &Func, graph: &Graph, id: LoopId, block: Bloc
             }
         })
     });
-    kept
+    promoted
 }
 
-fn write(func: &mut Func, graph: &Graph, id: LoopId, exit: Edge, kept: &[Kept]) {
+fn write(func: &mut Func, graph: &Graph, id: LoopId, exit: Edge, promoted: &[Promoted]) {
     let block = exit.from;
     let front = func.add_block();
     let behind = func.add_block();
@@ -128,7 +128,7 @@ fn write(func: &mut Func, graph: &Graph, id: LoopId, exit: Edge, kept: &[Kept]) 
     let mut args: Vec<Value> = types.into_iter().map(|ty| func.add_param(front, ty)).collect();
     let mut again: Vec<Value> = Vec::new();
     let mut gone: Vec<Inst> = Vec::new();
-    for k in kept {
+    for k in promoted {
         let reads = matches!(func.insts[k.accesses[0]].op, Op::Load(_));
         let mut now = None;
         if reads {

@@ -1,7 +1,7 @@
 //! Loops of every form a compiler writes, unrolled, against the same loops
 //! left alone: all comparisons, both directions, steps of one and more, tests
 //! before and after the body and on the counter before and after its step, and
-//! counts from none to more than two turns of the unrolled loop, at both ends
+//! counts from none to more than two iterations of the unrolled loop, at both ends
 //! of the number circle.
 
 mod support;

@@ -240,7 +240,7 @@ fn an_expected_count_is_of_the_branch_that_a_run_left_by() {
     let data = f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| &f.insts[i]);
     let asked: Vec<u32> = data.filter(|i| matches!(i.op, Op::Cmp(CmpOp::Eq))).map(|i| i.loc).collect();
     let [_, first, second] = asked[..] else { panic!("{f}") };
-    // Eight times: in the fourth turn, by the second of the two.
+    // Eight times: in the fourth iteration, by the second of the two.
     let run = |steady: u32, varied: u32| {
         let (steady, profile) = (vec![Steady { loc: steady, value: 0 }], rounds_seen(&before, "f", &[4]));
         let after = optimised(
@@ -417,7 +417,7 @@ fn a_switch_that_always_went_the_same_way_is_asked_before_the_loop() {
     }
 }
 
-/// Five turns, six, five; between them something is done, and all lead to one header.
+/// Five iterations, six, five; between them something is done, and all lead to one header.
 const ONE_HEADER: &str = "(module
   (func (export \"f\") (param $x i32) (result i32)
     (local $i i32) (local $n i32)

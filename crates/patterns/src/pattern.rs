@@ -111,7 +111,7 @@ fn spelt(dest: usize, p: Pat, word: u8) -> Vec<Action> {
 
 /// Templates of the instructions that give several results: for each of these and for
 /// every result, its spellings. [`crate::several`] uses them. Not those of clustered
-/// machines, where both results would have to be on the side of the unit.
+/// machines, where both results would have to be in the unit's cluster.
 pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
     let group = |(id, instr): (usize, &ciphermill_machine::Instr)| {
         if !instr.selectable || instr.kind != InstrKind::Compute || machine.variants[id].len() > 1 {

@@ -250,7 +250,7 @@ fn bare(i: &VInst) -> ciphermill_program::Inst {
         space: ciphermill_ir::Space::Linear,
         trap: None,
         role: i.role,
-        guard: None,
+        predicate: None,
         loc: i.loc,
     }
 }

@@ -148,7 +148,7 @@ fn inst(k: &Kernel, i: usize) -> Result<Inst, CompileError> {
         space: op.inst.mem.map_or(Space::Linear, |m| m.space),
         trap: None,
         role: op.inst.role,
-        guard: None,
+        predicate: None,
         loc: op.inst.loc,
     })
 }

@@ -15,7 +15,7 @@ use super::squeeze::Finished;
 use super::{DIVIDED, Found, Kernel, Loops, order, partition, recorded};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::VReg;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -35,14 +35,14 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
     let forms = parted(body).flat_map(|form| ordered(form, sides));
     let mut forms: Vec<String> = forms.map(|form| recorded::digest(&form, sides)).collect();
     forms.retain(|other| *other != record.digest);
-    Some(Recorded { forms, ..record })
+    Some(Recorded { equivalent: forms, ..record })
 }
 
 impl Loops<'_> {
     /// The shortest kernel of a body that there is a record of, in whatever form.
     pub(super) fn shortest_known(&self, body: &Body) -> Option<Found> {
         // Two letters for each node.
-        let fits = |form: &Body| self.records.iter().any(|r| r.divided.len() == 2 * form.nodes.len());
+        let fits = |form: &Body| self.records.iter().any(|r| r.assignment.len() == 2 * form.nodes.len());
         let forms = parted(body).filter(fits).flat_map(|form| ordered(form, self.sides));
         let known = forms.filter_map(|form| self.known(&form, &[]));
         known.min_by_key(|f| f.kernel.schedule.ii)
@@ -123,7 +123,7 @@ mod tests {
     use crate::relieve::Neighbours;
     use crate::{color, partition};
     use ciphermill_machine::{InstrId, Machine, Reg};
-    use ciphermill_program::recorded::Recorded;
+    use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
     use std::cell::Cell;
 
     /// Two rings of four additions through the iterations, to which one value is added, and the branch.
@@ -180,7 +180,7 @@ mod tests {
                 let new = super::write(&known.kernel, &known.body, body, sides).unwrap();
                 let [short, long] = if whole < apart { [0, 1] } else { [1, 0] }.map(|k: usize| &records[k].digest);
                 assert_eq!(&new.digest, short);
-                assert!(new.forms.contains(long) && !new.forms.contains(short));
+                assert!(new.equivalent.contains(long) && !new.equivalent.contains(short));
             }
         });
     }

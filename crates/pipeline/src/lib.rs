@@ -61,9 +61,9 @@ use ciphermill_schedule::verified::{self, Replaced};
 use ciphermill_vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
-use ciphermill_program::RoundStep;
+use ciphermill_program::CircuitStep;
 use ciphermill_program::exact::Question;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use exact::Exchange;
 pub use memo::Memo;
 use memo::Starts;
@@ -194,7 +194,7 @@ pub struct Kernel {
     /// What an exact scheduler was asked about it.
     pub asked: Vec<Question>,
     /// A way round that takes as long as RecMII says.
-    pub round: Vec<RoundStep>,
+    pub round: Vec<CircuitStep>,
     /// The loop that it stands for, for checking its code.
     pub replaced: Option<Box<Replaced>>,
 }
@@ -325,14 +325,14 @@ pub fn pipeline(
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }
-        let turns = verified::turns(func, machine, c.header, c.back)?;
+        let source = verified::source_loop(func, machine, c.header, c.back)?;
         let were = verified::outside(func, c.header, c.back);
         replace::replace(func, &c, &own, &kernel, kernels.len(), registers, machine);
         let header = c.header - u32::from(c.back.is_some_and(|b| b < c.header));
         let are = verified::outside(func, header, None);
         let words = kept(&kernels)..kept(&kernels) + kernel.words;
         let pipeline = verified::replaced(func, machine, facts, header, (&were, &are), &free, words)?;
-        kernel.replaced = Some(Box::new(Replaced { turns, pipeline }));
+        kernel.replaced = Some(Box::new(Replaced { source, pipeline }));
         kernels.push(kernel);
     }
 }

@@ -11,7 +11,7 @@ use super::narrower::Room;
 use super::place::Sides;
 use ciphermill_vcode::Registers;
 use ciphermill_machine::Machine;
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};

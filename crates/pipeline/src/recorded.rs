@@ -19,7 +19,7 @@ use super::table::Table;
 use super::{Kernel, color, stages};
 use ciphermill_vcode::{VOp, VReg};
 use ciphermill_machine::{InstrId, Reg};
-use ciphermill_program::recorded::Recorded;
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -82,11 +82,11 @@ pub fn write(kernel: &Kernel, body: &Body, sides: &Sides<'_>) -> Option<Recorded
     Some(Recorded {
         digest: digest(body, sides),
         ii: schedule.ii as u32,
-        divided: letters(ops.settled.iter().copied()),
-        sides: letters(ops.ops.iter().map(|op| op.at)),
+        assignment: letters(ops.settled.iter().copied()),
+        clusters: letters(ops.ops.iter().map(|op| op.at)),
         time: schedule.time.clone(),
         variant: ops.ops.iter().zip(&schedule.variant).map(variant).collect::<Option<_>>()?,
-        forms: Vec::new(),
+        equivalent: Vec::new(),
     })
 }
 
@@ -102,10 +102,10 @@ pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, allocatable: &[Re
 
 /// The operations of a record: those that its division leads to, some on other sides since.
 fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> {
-    let divided = places(&record.divided, sides).filter(|at| at.len() == body.nodes.len())?;
+    let divided = places(&record.assignment, sides).filter(|at| at.len() == body.nodes.len())?;
     let mut ops = settle(body, sides, &divided).ok()?;
     let n = ops.ops.len();
-    let at = places(&record.sides, sides).filter(|at| at.len() == n)?;
+    let at = places(&record.clusters, sides).filter(|at| at.len() == n)?;
     let moved: Vec<bool> = ops.ops.iter().zip(&at).map(|(op, at)| op.at != *at).collect();
     // Where the machine waits for what crosses, which operand does so was settled with the sides.
     if ops.cross_stall > 0 && moved.contains(&true) {
@@ -210,10 +210,10 @@ mod tests {
             // Another loop's: an operation more or less, sides and instructions that are not there.
             assert!(!taken(&|r| _ = r.time.pop()));
             assert!(!taken(&|r| _ = r.variant.pop()));
-            assert!(!taken(&|r| r.divided.truncate(2)));
-            assert!(!taken(&|r| r.divided = r.divided.replacen('A', "C", 1)));
-            assert!(!taken(&|r| r.sides.push('A')));
-            assert!(!taken(&|r| r.sides = r.sides.replacen('A', "?", 1)));
+            assert!(!taken(&|r| r.assignment.truncate(2)));
+            assert!(!taken(&|r| r.assignment = r.assignment.replacen('A', "C", 1)));
+            assert!(!taken(&|r| r.clusters.push('A')));
+            assert!(!taken(&|r| r.clusters = r.clusters.replacen('A', "?", 1)));
             assert!(!taken(&|r| r.variant[0] = 99));
         });
     }

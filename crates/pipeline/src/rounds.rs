@@ -6,7 +6,7 @@
 use super::body::From;
 use super::graph::latency;
 use super::place::Ops;
-use ciphermill_program::RoundStep;
+use ciphermill_program::CircuitStep;
 use std::cell::Cell;
 
 /// `t[second] + distance * II >= t[first] + cycles`.
@@ -92,7 +92,7 @@ impl Orders {
 
 /// A way round of one iteration's operations that is not shorter than `rec_mii` intervals of one
 /// cycle less would allow; empty where there is none.
-pub fn longest(ops: &Ops, rec_mii: i64) -> Vec<RoundStep> {
+pub fn longest(ops: &Ops, rec_mii: i64) -> Vec<CircuitStep> {
     let orders = Orders::new(ops);
     let n = orders.preds.len();
     let mut depth = vec![0i64; n];
@@ -117,7 +117,7 @@ pub fn longest(ops: &Ops, rec_mii: i64) -> Vec<RoundStep> {
         let inst = &ops.ops[e.first].inst;
         let memory = ops.memory.contains(&(e.first, e.second, e.cycles as u32, e.distance as u32));
         let (cycles, distance) = (e.cycles as u32, e.distance as u32);
-        way.push(RoundStep { instr: inst.instr, loc: inst.loc, cycles, distance, memory });
+        way.push(CircuitStep { instr: inst.instr, loc: inst.loc, cycles, distance, memory });
         at = e.first;
         if at == start {
             break;

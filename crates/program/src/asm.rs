@@ -56,7 +56,7 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
         return format!("<instruction {}>", inst.instr.0);
     };
     let mut out = String::new();
-    if let Some(p) = inst.guard {
+    if let Some(p) = inst.predicate {
         out.push_str(&program.machine.asm.guard.replace("{p}", &register(program, p, None)));
     }
     let mut rest = instr.asm.as_str();
@@ -293,7 +293,7 @@ mod tests {
                 space: Space::Linear,
                 trap: None,
                 role: Default::default(),
-                guard: None,
+                predicate: None,
                 loc: 0,
             }],
         };
@@ -330,7 +330,7 @@ mod tests {
             plain_loops: vec![],
             searches_cut: 0,
             problems: vec![],
-            records: vec![],
+            kept_schedules: vec![],
         }
     }
 

@@ -37,7 +37,7 @@ pub struct Inst {
     pub trap: Option<TrapCode>,
     pub role: Role,
     /// A predicate register without which (it is 0) the instruction does nothing.
-    pub guard: Option<Reg>,
+    pub predicate: Option<Reg>,
     /// Offset in the WebAssembly module; 0 for none.
     pub loc: u32,
 }

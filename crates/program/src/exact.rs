@@ -66,7 +66,7 @@ pub struct LoopProblem {
     pub runs: bool,
     /// The initiation interval that was found without a solver.
     pub ii: u32,
-    /// No schedule is shorter: units, values carried round, the branch.
+    /// Lower bound on the II: units, recurrence circuits, the branch.
     pub first: u32,
     /// Work divided between the clusters as it now is: an answer is a schedule.
     pub divided: Problem,

@@ -13,8 +13,8 @@ pub mod layout;
 pub mod lines;
 pub mod loops;
 pub mod program;
-pub mod recorded;
+pub mod kept_schedules;
 
 pub use code::{Block, Bundle, Func, Inst, Operand, Role};
-pub use loops::{PipelinedLoop, PlainLoop, RoundStep};
+pub use loops::{PipelinedLoop, PlainLoop, CircuitStep};
 pub use program::{Program, Segment};

@@ -5,7 +5,7 @@
 //! `@function`. Instructions of one bundle are parted by `||`. `name:` starts a block,
 //! `func name params results` a function; `#` begins a comment. A final
 //! `!stack` or `!system` names the memory; linear is the default. `(register)`
-//! before an instruction is its guard. What a vendor's
+//! before an instruction is its predicate. What a vendor's
 //! assembler would accept does not matter here ([`crate::asm`] writes that).
 
 use crate::{Block, Bundle, Func, Inst, Operand, Program};
@@ -32,7 +32,7 @@ pub fn empty(machine: Arc<Machine>) -> Program {
         plain_loops: vec![],
         searches_cut: 0,
         problems: vec![],
-        records: vec![],
+        kept_schedules: vec![],
     }
 }
 
@@ -83,7 +83,7 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Resul
         Some((t, "system")) => (t.trim(), Space::System),
         _ => (text, Space::Linear),
     };
-    let (guard, text) = match text.strip_prefix('(').and_then(|t| t.split_once(')')) {
+    let (predicate, text) = match text.strip_prefix('(').and_then(|t| t.split_once(')')) {
         Some((name, rest)) => {
             let known = machine.regs.iter().position(|r| r.name == name);
             (Some(Reg(known.ok_or_else(|| format!("`{text}`: no register `{name}`"))? as u16)), rest.trim())
@@ -115,7 +115,7 @@ fn inst(machine: &Machine, text: &str, labels: &[&str], names: &[&str]) -> Resul
         space,
         trap: (instr.kind == InstrKind::Trap).then_some(TrapCode::Unreachable),
         role: Default::default(),
-        guard,
+        predicate,
         loc: 7,
     };
     match inst.operands.len() == instr.operands.len() {

@@ -10,39 +10,39 @@ pub struct PipelinedLoop {
     pub func: u32,
     /// Initiation interval: an iteration begins every so many cycles.
     pub ii: u32,
-    /// The least that units and that values carried round allow. A loop whose
+    /// ResMII and RecMII: lower bounds on the II by units and by recurrence circuits. A loop whose
     /// `ii` is the larger of the two cannot be scheduled better.
     pub res_mii: u32,
     pub rec_mii: u32,
     /// Iterations under way at once.
     pub stages: u32,
-    /// There is no schedule below this II, because of what ways round and units
-    /// need together or by an exact scheduler's proof; 0 when neither was asked.
-    pub least: u32,
-    /// Hundredths of the registers that have values, the mean of all cycles, in the register
-    /// file where they are most; 0 where nobody counted.
-    pub held: u32,
-    /// Its schedule was not searched for but taken from a record ([`crate::recorded`]).
-    pub recorded: bool,
+    /// No schedule has a smaller II, because of what recurrence circuits and units need together or by
+    /// an exact scheduler's proof; 0 when neither was asked.
+    pub lower_bound: u32,
+    /// Registers in use in the fullest register file, in percent, mean over the cycles of the kernel;
+    /// 0 where not counted.
+    pub register_use: u32,
+    /// It has a kept schedule ([`crate::kept_schedules`]).
+    pub kept_schedule: bool,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<exact::Question>,
     /// The block that its iterations run in, an index into the function's.
     pub block: u32,
-    /// A way round that takes `rec_mii` cycles an iteration; empty where none was found.
-    pub round: Vec<RoundStep>,
+    /// A recurrence circuit that takes `rec_mii` cycles an iteration; empty where none was found.
+    pub circuit: Vec<CircuitStep>,
 }
 
-/// An instruction of a way round a loop, and what the next one waits for.
+/// An instruction of a recurrence circuit, with its dependence to the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RoundStep {
+pub struct CircuitStep {
     pub instr: InstrId,
     /// Offset in the WebAssembly module; 0 for none.
     pub loc: u32,
-    /// Cycles until the next instruction of the way may start, and iterations later that it is meant.
+    /// Latency of the dependence in cycles, and its distance in iterations.
     pub cycles: u32,
     pub distance: u32,
-    /// The two are accesses to memory of which the code generator cannot tell that they never
-    /// touch the same byte; otherwise the next reads what this one makes.
+    /// It is a dependence through memory that the code generator cannot rule out; otherwise the next
+    /// instruction reads this one's result.
     pub memory: bool,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::code::{Func, Operand};
 use crate::loops::{PipelinedLoop, PlainLoop};
-use crate::{exact, recorded};
+use crate::{exact, kept_schedules::KeptSchedule};
 use ciphermill_ir::FuncRef;
 use ciphermill_machine::{InstrKind, Machine, Reg};
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub struct Program {
     /// The same loops as problems for an exact scheduler, where that was asked.
     pub problems: Vec<exact::LoopProblem>,
     /// And their schedules to be kept, where a longer search than usual was asked.
-    pub records: Vec<recorded::Recorded>,
+    pub kept_schedules: Vec<KeptSchedule>,
 }
 
 impl Program {

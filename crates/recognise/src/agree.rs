@@ -1,7 +1,7 @@
 //! Steps that differ only in what does not matter are made the same.
 
 use super::cover::Step;
-use super::plan::Plan;
+use super::replacement::Replacement;
 use super::units::Unit;
 use ciphermill_ir::{Func, Value};
 use std::collections::{HashMap, HashSet};
@@ -9,18 +9,18 @@ use std::collections::{HashMap, HashSet};
 /// Steps of a block of which nothing wanted comes from one source are given that of a
 /// step that otherwise does the same: the two are then one instruction. The source has
 /// to be there when the block begins, so that both can have it.
-pub fn agree(func: &Func, units: &[Unit], plans: &mut HashMap<Value, Plan>) {
+pub fn agree(func: &Func, units: &[Unit], replacements: &mut HashMap<Value, Replacement>) {
     for &block in &func.layout {
         let insts = &func.blocks[block].insts;
         let here: HashSet<Value> = insts.iter().flat_map(|&i| func.insts[i].results.iter().copied()).collect();
         let roots: Vec<Value> = insts
             .iter()
             .filter_map(|&i| func.insts[i].results.first().copied())
-            .filter(|r| matches!(plans.get(r), Some(Plan::Tables { .. })))
+            .filter(|r| matches!(replacements.get(r), Some(Replacement::Tables { .. })))
             .collect();
-        let steps: Vec<Step> = roots.iter().flat_map(|r| steps_of(&plans[r]).to_vec()).collect();
+        let steps: Vec<Step> = roots.iter().flat_map(|r| steps_of(&replacements[r]).to_vec()).collect();
         for root in roots {
-            let Some(Plan::Tables { steps: own, .. }) = plans.get_mut(&root) else { continue };
+            let Some(Replacement::Tables { steps: own, .. }) = replacements.get_mut(&root) else { continue };
             for step in own.iter_mut() {
                 let free = step.free(units);
                 let fixed = |s: usize| !free.contains(&s);
@@ -49,6 +49,6 @@ pub fn agree(func: &Func, units: &[Unit], plans: &mut HashMap<Value, Plan>) {
     }
 }
 
-fn steps_of(plan: &Plan) -> &[Step] {
-    if let Plan::Tables { steps, .. } = plan { steps } else { &[] }
+fn steps_of(replacement: &Replacement) -> &[Step] {
+    if let Replacement::Tables { steps, .. } = replacement { steps } else { &[] }
 }

@@ -1,4 +1,4 @@
-//! A multiplier whose matrix is held in registers, or the polynomial of whose field is: which,
+//! A multiplier whose matrix is in registers, or the polynomial of whose field is: which,
 //! and where it is loaded.
 //!
 //! A function works with one matrix, the one that saves it most. It is loaded
@@ -9,7 +9,7 @@
 
 use super::units::{Rows, Turned};
 use super::linear;
-use super::recogniser::{Held, Recogniser};
+use super::recogniser::{LoadedMatrix, Recogniser};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::{Machine, Reg};
@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Loops in loops beyond so many count no more.
 const MOST_NESTING: u32 = 3;
-/// How often a loop is assumed to turn.
+/// How often a loop is assumed to iterate.
 const TURNS: usize = 8;
 /// Operations that must be saved for each register that is loaded: a wide constant and a move.
 const LEAST_SAVED: usize = 3;
@@ -26,7 +26,7 @@ const LEAST_SAVED: usize = 3;
 #[derive(Default)]
 pub struct Configured {
     /// The matrix in each function that has one.
-    pub matrices: HashMap<FuncId, Held>,
+    pub matrices: HashMap<FuncId, LoadedMatrix>,
     /// The rows' registers, as globals.
     pub rows: Vec<(GlobalId, Reg)>,
 }
@@ -38,15 +38,15 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
         return Configured::default();
     }
     let often = calls_of(module);
-    let own: BTreeMap<FuncId, Held> = module
+    let own: BTreeMap<FuncId, LoadedMatrix> = module
         .funcs
         .iter()
         .filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser, often[&id])?)))
         .filter(|(_, (_, saved))| *saved > LEAST_SAVED * count)
-        .map(|(id, (held, _))| (id, held))
+        .map(|(id, (loaded, _))| (id, loaded))
         .collect();
-    let held = held(module, own);
-    if held.is_empty() {
+    let loaded = loaded(module, own);
+    if loaded.is_empty() {
         return Configured::default();
     }
     let row = |i: usize| {
@@ -57,17 +57,17 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
         )
     };
     let rows: Vec<(GlobalId, Reg)> = (0..count).map(row).collect();
-    let mut matrices: HashMap<FuncId, Held> = held.iter().map(|(&id, m)| (id, m.clone())).collect();
+    let mut matrices: HashMap<FuncId, LoadedMatrix> = loaded.iter().map(|(&id, m)| (id, m.clone())).collect();
     let mut entered: BTreeSet<FuncId> = module.exports.iter().map(|e| e.1).chain(module.start).collect();
     entered.extend(module.system.func_refs.iter().map(|r| r.func));
     let callers: Vec<FuncId> = module.funcs.keys().collect();
-    for &caller in callers.iter().filter(|c| !held.contains_key(c)) {
+    for &caller in callers.iter().filter(|c| !loaded.contains_key(c)) {
         entered.extend(calls(&module.funcs[caller]).into_iter().map(|(_, callee)| callee));
     }
-    for (&id, matrix) in held.iter().filter(|(id, _)| entered.contains(id)) {
+    for (&id, matrix) in loaded.iter().filter(|(id, _)| entered.contains(id)) {
         let inside: Vec<(FuncId, Inst)> = callers
             .iter()
-            .filter(|c| held.contains_key(c))
+            .filter(|c| loaded.contains_key(c))
             .flat_map(|&c| calls(&module.funcs[c]).into_iter().filter(|&(_, f)| f == id).map(move |(i, _)| (c, i)))
             .collect();
         if !inside.is_empty() {
@@ -80,7 +80,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
             }
         }
     }
-    for (id, matrix) in held.into_iter().filter(|(id, _)| entered.contains(id)) {
+    for (id, matrix) in loaded.into_iter().filter(|(id, _)| entered.contains(id)) {
         load(&mut module.funcs[id], &rows, &matrix);
     }
     Configured { matrices, rows }
@@ -108,14 +108,14 @@ fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
 }
 
 /// What saves a function most operations if the registers hold it, and how many in so many calls.
-fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<(Held, usize)> {
+fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<(LoadedMatrix, usize)> {
     let masks = Masks::new(func);
     let sums = super::sums::Sums::new(func, &masks);
     let any = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(m.any(rows)?.1),
         None => Some(vec![Turned { function: Some(0), ..Turned::default() }]),
     };
-    let held = |rows: &Rows| match &recogniser.multiplier {
+    let loaded = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(vec![m.any(rows)?.0]),
         None => Some(rows.to_vec()),
     };
@@ -123,12 +123,12 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usi
     let found = linear::find_any_with(func, &masks, &sums, &bytes, recogniser.rotate_cost, &any);
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
-    let mut saved: BTreeMap<Held, usize> = BTreeMap::new();
+    let mut saved: BTreeMap<LoadedMatrix, usize> = BTreeMap::new();
     for &block in &func.layout {
         let weight = often * TURNS.pow(loops.depth(block).min(MOST_NESTING));
         for result in func.blocks[block].insts.iter().flat_map(|&i| &func.insts[i].results) {
-            if let Some((m, held)) = found.get(result).and_then(|m| Some((m, held(&m.rows)?))) {
-                *saved.entry(held).or_default() += m.saves * weight;
+            if let Some((m, loaded)) = found.get(result).and_then(|m| Some((m, loaded(&m.rows)?))) {
+                *saved.entry(loaded).or_default() += m.saves * weight;
             }
         }
     }
@@ -136,27 +136,27 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usi
 }
 
 /// The matrix of each function while it runs: its own, or that of all it calls.
-fn held(module: &Module, own: BTreeMap<FuncId, Held>) -> BTreeMap<FuncId, Held> {
-    let mut held = own;
+fn loaded(module: &Module, own: BTreeMap<FuncId, LoadedMatrix>) -> BTreeMap<FuncId, LoadedMatrix> {
+    let mut loaded = own;
     // A function that calls others takes theirs; until nothing changes any more.
     let mut refused: BTreeSet<FuncId> = BTreeSet::new();
     loop {
         let mut changed = false;
         for (id, func) in module.funcs.iter().filter(|(_, f)| !calls(f).is_empty() || blind(f)) {
-            let below: BTreeSet<Held> = calls(func).iter().filter_map(|(_, c)| held.get(c)).cloned().collect();
+            let below: BTreeSet<LoadedMatrix> = calls(func).iter().filter_map(|(_, c)| loaded.get(c)).cloned().collect();
             let below_refused = calls(func).iter().any(|(_, c)| refused.contains(c));
-            let all: BTreeSet<Held> = below.into_iter().chain(held.get(&id).cloned()).collect();
+            let all: BTreeSet<LoadedMatrix> = below.into_iter().chain(loaded.get(&id).cloned()).collect();
             if (all.len() > 1 || below_refused || blind(func)) && refused.insert(id) {
-                held.remove(&id);
+                loaded.remove(&id);
                 changed = true;
             }
-            if !refused.contains(&id) && all.len() == 1 && !held.contains_key(&id) {
-                held.extend(all.into_iter().map(|m| (id, m)));
+            if !refused.contains(&id) && all.len() == 1 && !loaded.contains_key(&id) {
+                loaded.extend(all.into_iter().map(|m| (id, m)));
                 changed = true;
             }
         }
         if !changed {
-            return held;
+            return loaded;
         }
     }
 }

@@ -86,8 +86,8 @@ impl Multiplier {
     }
 
     /// The matrix that it multiplies a word by, with constants and what the register holds.
-    fn times(&self, held: u32, constants: u32) -> Option<Rows> {
-        let (_, form) = self.fixed().result(&mut With { constants, register: (self.register, held) })?;
+    fn times(&self, loaded: u32, constants: u32) -> Option<Rows> {
+        let (_, form) = self.fixed().result(&mut With { constants, register: (self.register, loaded) })?;
         (form.constant == 0).then(|| form.rows.map(|row| row as u32))
     }
 
@@ -98,7 +98,7 @@ impl Multiplier {
     }
 
     /// Products that add up to a matrix times a word, with what the register holds.
-    pub fn products(&self, rows: &Rows, held: u32) -> Option<Vec<Turned>> {
+    pub fn products(&self, rows: &Rows, loaded: u32) -> Option<Vec<Turned>> {
         let mut out = Vec::new();
         for turn in 0..BYTES {
             // Byte i of the word, rotated to the left by so many bytes, is its byte i - turn.
@@ -112,7 +112,7 @@ impl Multiplier {
             let (function, by) = if whole == identity() {
                 (None, None)
             } else {
-                if self.times(held, constants)? != whole {
+                if self.times(loaded, constants)? != whole {
                     return None;
                 }
                 (Some(self.function), Some(constants))
@@ -259,8 +259,8 @@ mod tests {
         let m = gmpy4();
         // FIPS 197, 5.1.3, the first row in the lowest byte.
         let mix = matrix([[2, 3, 1, 1], [1, 2, 3, 1], [1, 1, 2, 3], [3, 1, 1, 2]], 0x1b);
-        let (held, products) = m.any(&mix).unwrap();
-        assert_eq!(held, 0x0700_001b);
+        let (loaded, products) = m.any(&mix).unwrap();
+        assert_eq!(loaded, 0x0700_001b);
         // Byte i of the word rotated by 24 is its byte i + 1.
         assert_eq!(made(&products), [(0, Some(0x0202_0202)), (24, Some(0x0303_0303)), (8, None), (16, None)]);
         let inverse = matrix([[14, 11, 13, 9], [9, 14, 11, 13], [13, 9, 14, 11], [11, 13, 9, 14]], 0x1b);
@@ -273,9 +273,9 @@ mod tests {
         let m = gmpy4();
         // The MDS matrix of Twofish, modulo 0x169.
         let mds = matrix([[0x01, 0xef, 0x5b, 0x5b], [0x5b, 0xef, 0xef, 0x01], [0xef, 0x5b, 0x01, 0xef], [0xef, 0x01, 0xef, 0x5b]], 0x69);
-        let (held, products) = m.any(&mds).unwrap();
-        assert_eq!((held, products.len()), (0x0700_0069, 4));
-        // Of another field than is held it is none.
+        let (loaded, products) = m.any(&mds).unwrap();
+        assert_eq!((loaded, products.len()), (0x0700_0069, 4));
+        // Of another field than the loaded one it is none.
         assert!(m.products(&mds, 0x0700_001b).is_none());
         // One byte doubled, the others gone.
         let one = matrix([[0, 0, 0, 0], [0, 2, 0, 0], [0; 4], [0; 4]], 0x1b);

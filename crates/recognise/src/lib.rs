@@ -45,7 +45,7 @@ pub mod linear;
 pub mod nibbles;
 pub mod pairs;
 pub mod recogniser;
-mod plan;
+mod replacement;
 pub mod report;
 pub mod rewrite;
 pub mod semantics;

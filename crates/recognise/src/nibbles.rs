@@ -2,7 +2,7 @@
 //!
 //! S-boxes of four bits are looked up with nibbles. What they give is held as a
 //! function of the byte that the nibble is half of, like any other table; here such a
-//! function is taken apart again, so that an instruction for nibbles is found where
+//! function is separated again, so that an instruction for nibbles is found where
 //! the program wants one of a byte's two, or has a table for both at once.
 
 /// A function of one byte, as all its values.
@@ -15,11 +15,11 @@ const HIGH: usize = 0xf0;
 ///
 /// What a result has for a byte of zero goes, bit by bit, to the function that the bit
 /// depends on, to the lower one if that is both or none: so equal functions are taken
-/// apart into equal ones. None where the nibbles do more together.
+/// separated into equal ones. None where the nibbles do more together.
 pub fn split(table: &ByteTable) -> Option<[ByteTable; 2]> {
     let zero = table[0];
-    let apart = |x: usize| table[x & LOW] ^ table[x & HIGH] ^ zero;
-    if !(0..256).all(|x| table[x] == apart(x)) {
+    let separated = |x: usize| table[x & LOW] ^ table[x & HIGH] ^ zero;
+    if !(0..256).all(|x| table[x] == separated(x)) {
         return None;
     }
     let depends = |nibble: usize| (0..256).fold(0, |m, x| m | (table[x & nibble] ^ zero));

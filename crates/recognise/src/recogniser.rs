@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const ROTATE_BY_SHIFTS: usize = 3;
 
 /// What the registers hold: rows of a matrix, one for each bit of the result, or a polynomial.
-pub type Held = Vec<u32>;
+pub type LoadedMatrix = Vec<u32>;
 
 /// What to look for in the programs for one machine.
 pub struct Recogniser {
@@ -60,13 +60,13 @@ impl Recogniser {
     }
 
     /// Replace what the machine's table and matrix instructions compute.
-    /// `data` is what memory holds when the module starts, `held` what the
+    /// `data` is what memory holds when the module starts, `loaded` what the
     /// registers of a multiplier hold.
-    pub fn run(&self, func: &mut Func, data: &[DataSegment], held: Option<&Held>) {
+    pub fn run(&self, func: &mut Func, data: &[DataSegment], loaded: Option<&LoadedMatrix>) {
         if !self.wide.is_empty() {
             wide::rewrite(func, data, &self.wide);
         }
-        let rows = held.and_then(|held| units::Rows::try_from(&held[..]).ok());
+        let rows = loaded.and_then(|loaded| units::Rows::try_from(&loaded[..]).ok());
         if let Some((unit, rows)) = self.configurable.as_ref().zip(rows) {
             let meaning = units::Meaning::Matrix(vec![rows]);
             let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
@@ -74,10 +74,10 @@ impl Recogniser {
             let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
             return self.rewrite(func, data, &units, &inverses, Some(&|rows| Some(vec![*matrices.get(rows)?])));
         }
-        let field = self.multiplier.as_ref().zip(held.and_then(|held| held.first()));
+        let field = self.multiplier.as_ref().zip(loaded.and_then(|loaded| loaded.first()));
         let accept = |rows: &units::Rows| match self.matrices.get(rows) {
             Some(turned) => Some(vec![*turned]),
-            None => field.and_then(|(m, &held)| m.products(rows, held)),
+            None => field.and_then(|(m, &loaded)| m.products(rows, loaded)),
         };
         let any = !self.matrices.is_empty() || field.is_some();
         self.rewrite(func, data, &self.units, &self.inverses, any.then_some(&accept));
@@ -101,8 +101,8 @@ impl Recogniser {
         let linear = accept.map(find).unwrap_or_default();
         let pairs = pairs::pairs(units);
         let words = words::matches(func, &masks, &bytes, units);
-        let found =
-            rewrite::Found { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
-        rewrite::rewrite(func, &found);
+        let matches =
+            rewrite::Matches { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
+        rewrite::rewrite(func, &matches);
     }
 }

@@ -11,7 +11,7 @@ use super::cover::{Step, cover, halves};
 use super::emit::Emitter;
 use super::linear::Match;
 use super::pairs::Pair;
-use super::plan::Plan;
+use super::replacement::Replacement;
 use super::sums::Sums;
 use super::units::{Inverse, Turned, Unit};
 use super::words;
@@ -20,8 +20,8 @@ use ciphermill_ir::{BinOp, Func, Op, Type, Value};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// All that was found in a function.
-pub struct Found<'a> {
+/// All matches in a function.
+pub struct Matches<'a> {
     pub units: &'a [Unit],
     pub inverses: &'a [Inverse],
     pub pairs: &'a [Pair],
@@ -31,38 +31,38 @@ pub struct Found<'a> {
     pub bytes: &'a ByteSums,
 }
 
-/// Rewrite a function by what was found in it.
-pub fn rewrite(func: &mut Func, found: &Found<'_>) {
-    let (mut plans, needed) = plan(func, found);
-    if plans.is_empty() {
+/// Rewrite a function by the matches in it.
+pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
+    let (mut replacements, needed) = replacement(func, matches);
+    if replacements.is_empty() {
         return;
     }
-    own_last(func, &mut plans);
-    agree(func, found.units, &mut plans);
+    own_last(func, &mut replacements);
+    agree(func, matches.units, &mut replacements);
     for block in func.layout.clone() {
         let mut made_here = HashMap::new();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
-            let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| found.bytes.loads.contains(r));
-            let plan = results.first().and_then(|r| plans.get(r));
-            if let Some(plan) = plan {
+            let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| matches.bytes.loads.contains(r));
+            let replacement = results.first().and_then(|r| replacements.get(r));
+            if let Some(replacement) = replacement {
                 let loc = func.insts[inst].loc;
-                let mut out = Emitter { func, units: found.units, insts: Vec::new(), loc, made: &mut made_here };
-                let value = match plan {
-                    Plan::Linear(m) => out.linear(m),
-                    Plan::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
-                    Plan::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
-                    Plan::Tables { steps, turn, matrix: None, rest } => {
+                let mut out = Emitter { func, units: matches.units, insts: Vec::new(), loc, made: &mut made_here };
+                let value = match replacement {
+                    Replacement::Linear(m) => out.linear(m),
+                    Replacement::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
+                    Replacement::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
+                    Replacement::Tables { steps, turn, matrix: None, rest } => {
                         let word = out.tables(steps, &[]);
                         let word = out.rotated(word, *turn);
                         let terms: Vec<Value> = rest.iter().copied().chain([word]).collect();
                         out.sum(&terms).unwrap_or(word)
                     }
-                    Plan::Tables { steps, matrix: Some(function), rest, .. } => {
+                    Replacement::Tables { steps, matrix: Some(function), rest, .. } => {
                         let word = out.tables(steps, &[]);
                         out.product(*function, &[word, word], rest)
                     }
-                    Plan::Halves { steps, inside, matrix, rest } => {
+                    Replacement::Halves { steps, inside, matrix, rest } => {
                         let inside = out.sum(inside);
                         let words = steps.each_ref().map(|step| {
                             let word = out.apply(step, None);
@@ -82,13 +82,13 @@ pub fn rewrite(func: &mut Func, found: &Found<'_>) {
     func.resolve_all();
 }
 
-/// Where a sum of tables is what a loop carries round, the table of the value it
-/// replaces is added last: the old value's register is free for it then.
-fn own_last(func: &Func, plans: &mut HashMap<Value, Plan>) {
+/// Where a sum of tables is a loop-carried value, the table of the old value is added last: the old
+/// value's register is free for it then.
+fn own_last(func: &Func, replacements: &mut HashMap<Value, Replacement>) {
     for &block in &func.layout {
         for target in func.blocks[block].term.targets() {
             for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
-                if let Some(Plan::Tables { steps, .. }) = plans.get_mut(&func.resolve(arg)) {
+                if let Some(Replacement::Tables { steps, .. }) = replacements.get_mut(&func.resolve(arg)) {
                     steps.sort_by_key(|s| s.sources.contains(&Some(param)));
                 }
             }
@@ -113,43 +113,43 @@ pub fn roots(func: &Func, lookups: &HashSet<Value>) -> Vec<Value> {
     out
 }
 
-/// The plans of the values that have one, and all values that are needed.
-fn plan(func: &Func, found: &Found<'_>) -> (HashMap<Value, Plan>, HashSet<Value>) {
+/// The replacements of the values that have one, and all values that are needed.
+fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacement>, HashSet<Value>) {
     let uses = use_counts(func);
-    let mut todo = roots(func, &found.bytes.loads);
-    let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
+    let mut todo = roots(func, &matches.bytes.loads);
+    let (mut replacements, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
         let Some(inst) = func.def_inst(v).filter(|_| needed.insert(v)) else { continue };
-        match choose(func, found, &uses, v) {
-            Some(plan) => {
-                match &plan {
-                    Plan::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
-                    Plan::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
-                    Plan::Tables { steps, rest, .. } => {
+        match choose(func, matches, &uses, v) {
+            Some(replacement) => {
+                match &replacement {
+                    Replacement::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
+                    Replacement::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
+                    Replacement::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
                     }
-                    Plan::Halves { steps, inside, rest, .. } => {
+                    Replacement::Halves { steps, inside, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(inside).chain(rest));
                     }
                 }
-                plans.insert(v, plan);
+                replacements.insert(v, replacement);
             }
             None => todo.extend(&func.insts[inst].args),
         }
     }
-    (plans, needed)
+    (replacements, needed)
 }
 
-fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Plan> {
+fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
     if func.ty(v) != Type::I32 {
         return None;
     }
     // All tables of a sum together: a compiler mixes the terms of a matrix with
     // those of a key.
     let alone = |t: Value| t == v || uses.get(&t) == Some(&1);
-    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
-    let terms = found.sums.flatten(v, &mut |_| false);
+    let of = |t: &Value| matches.bytes.of(*t).unwrap_or_default();
+    let terms = matches.sums.flatten(v, &mut |_| false);
     let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
     let lookups = added(tables.iter().flat_map(of));
     // What others need too is better computed once.
@@ -159,56 +159,56 @@ fn choose(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, v: Value) 
         let table = |l: &Lookup| Arc::new(l.table.map(|x| inverse.apply(x)));
         lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect()
     };
-    for inverse in found.inverses.iter().filter(|i| i.splits() && replaced > 1) {
-        if let Some(steps) = halves(found.units, &inverse.masks, &before(inverse)) {
-            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
+    for inverse in matches.inverses.iter().filter(|i| i.splits() && replaced > 1) {
+        if let Some(steps) = halves(matches.units, &inverse.masks, &before(inverse)) {
+            return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
         }
     }
-    for pair in found.pairs.iter().filter(|_| replaced > 2) {
-        if let Some(steps) = pair.steps(found.units, &lookups) {
-            return Some(Plan::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
+    for pair in matches.pairs.iter().filter(|_| replaced > 2) {
+        if let Some(steps) = pair.steps(matches.units, &lookups) {
+            return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
     }
-    if let Some(m) = found.words.get(&v) {
-        return Some(Plan::Words { matrix: m.function, sources: m.sources, rest: m.rest.clone() });
+    if let Some(m) = matches.words.get(&v) {
+        return Some(Replacement::Words { matrix: m.function, sources: m.sources, rest: m.rest.clone() });
     }
-    if let Some(m) = found.linear.get(&v) {
-        return Some(within(func, found, m).unwrap_or_else(|| Plan::Linear(m.clone())));
+    if let Some(m) = matches.linear.get(&v) {
+        return Some(within(func, matches, m).unwrap_or_else(|| Replacement::Linear(m.clone())));
     }
-    if tables.iter().any(|&t| cut_from_word(func, found, uses, t)) {
+    if tables.iter().any(|&t| cut_from_word(func, matches, uses, t)) {
         return None;
     }
-    if let Some(steps) = cover(found.units, &lookups).filter(pays) {
-        return Some(Plan::Tables { steps, turn: 0, matrix: None, rest });
+    if let Some(steps) = cover(matches.units, &lookups).filter(pays) {
+        return Some(Replacement::Tables { steps, turn: 0, matrix: None, rest });
     }
     for turn in [8, 16, 24] {
         let table = |l: &Lookup| Arc::new(l.table.map(|x| x.rotate_right(turn)));
         let turned: Vec<Lookup> = lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect();
-        if let Some(steps) = cover(found.units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
-            return Some(Plan::Tables { steps, turn, matrix: None, rest });
+        if let Some(steps) = cover(matches.units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Replacement::Tables { steps, turn, matrix: None, rest });
         }
     }
-    for inverse in found.inverses {
+    for inverse in matches.inverses {
         let lookups = before(inverse);
-        if let Some(steps) = cover(found.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
-            return Some(Plan::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
+        if let Some(steps) = cover(matches.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
+            return Some(Replacement::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
         }
     }
     // Else those terms that are tables of the machine by themselves.
     let mut whole = |t: Value| {
-        let single = |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(found.units, l).is_some_and(|s| !s.is_empty());
-        found.bytes.of(t).is_some_and(single)
+        let single = |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(matches.units, l).is_some_and(|s| !s.is_empty());
+        matches.bytes.of(t).is_some_and(single)
     };
-    let terms = found.sums.flatten(v, &mut whole);
+    let terms = matches.sums.flatten(v, &mut whole);
     let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
     let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
-    let steps = cover(found.units, &lookups).filter(|s| !s.is_empty())?;
-    Some(Plan::Tables { steps, turn: 0, matrix: None, rest })
+    let steps = cover(matches.units, &lookups).filter(|s| !s.is_empty())?;
+    Some(Replacement::Tables { steps, turn: 0, matrix: None, rest })
 }
 
 /// Is it part of a word that one instruction makes, and that others need too? It
 /// is then better cut from that word.
-fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, term: Value) -> bool {
+fn cut_from_word(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, term: Value) -> bool {
     let (mut v, mut cut) = (func.resolve(term), false);
     while let Some(inst) = func.def_inst(v) {
         let data = &func.insts[inst];
@@ -218,23 +218,23 @@ fn cut_from_word(func: &Func, found: &Found<'_>, uses: &HashMap<Value, u32>, ter
         }
         (v, cut) = (func.resolve(data.args[0]), true);
     }
-    let Some(lookups) = found.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else { return false };
+    let Some(lookups) = matches.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else { return false };
     let whole = |steps: &Vec<Step>| matches!(&steps[..], [step] if step.turn == 0 && step.mask == u32::MAX);
-    cover(found.units, lookups).is_some_and(|steps| whole(&steps))
+    cover(matches.units, lookups).is_some_and(|steps| whole(&steps))
 }
 
 /// A matrix that takes halves of two words, times a sum in which there are
 /// tables: the rest of the sum is added to each of the words.
-fn within(func: &Func, found: &Found<'_>, m: &Match) -> Option<Plan> {
+fn within(func: &Func, matches: &Matches<'_>, m: &Match) -> Option<Replacement> {
     let Turned { function: Some(matrix), before: 0, behind: 0, by: None } = m.turned else { return None };
     if !m.more.is_empty() {
         return None;
     }
-    let inverse = found.inverses.iter().find(|i| i.function == matrix && i.splits())?;
-    let of = |t: &Value| found.bytes.of(*t).unwrap_or_default();
-    let terms = found.sums.flatten(func.resolve(m.source), &mut |_| false);
+    let inverse = matches.inverses.iter().find(|i| i.function == matrix && i.splits())?;
+    let of = |t: &Value| matches.bytes.of(*t).unwrap_or_default();
+    let terms = matches.sums.flatten(func.resolve(m.source), &mut |_| false);
     let (tables, inside): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
     let lookups = added(tables.iter().flat_map(of));
-    let steps = halves(found.units, &inverse.masks, &lookups)?;
-    Some(Plan::Halves { steps, inside, matrix, rest: m.rest.clone() })
+    let steps = halves(matches.units, &inverse.masks, &lookups)?;
+    Some(Replacement::Halves { steps, inside, matrix, rest: m.rest.clone() })
 }

@@ -108,7 +108,7 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
         return (units, templates);
     }
     for instr in fixed(machine) {
-        let Some(Found { meaning, dest, nibbles }) = found(machine, &instr) else { continue };
+        let Some(UnitMeaning { meaning, dest, nibbles }) = found(machine, &instr) else { continue };
         let mut number = |sources: &[usize], any_old| {
             let n = templates.len() as u16;
             templates.push(instr.template(machine, dest, sources, n, any_old));
@@ -128,13 +128,13 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
     (units, templates)
 }
 
-struct Found {
+struct UnitMeaning {
     meaning: Meaning,
     dest: usize,
     nibbles: Vec<Part>,
 }
 
-fn found(machine: &Machine, instr: &Fixed) -> Option<Found> {
+fn found(machine: &Machine, instr: &Fixed) -> Option<UnitMeaning> {
     let sources = &instr.sources;
     if sources.len() > 2 {
         return None;
@@ -150,7 +150,7 @@ fn found(machine: &Machine, instr: &Fixed) -> Option<Found> {
         Meaning::Tables { parts, .. } if forms.atoms.iter().any(|a| a.width == 4) => halves(parts).unwrap_or_default(),
         _ => Vec::new(),
     };
-    Some(Found { meaning, dest, nibbles })
+    Some(UnitMeaning { meaning, dest, nibbles })
 }
 
 fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {

@@ -62,7 +62,7 @@ impl Map {
     }
 
     /// Without the sources that are only added as they are: those, and the rest.
-    pub fn apart(&self, masks: &impl Fn(Value) -> u32) -> (Vec<Value>, Map) {
+    pub fn separated(&self, masks: &impl Fn(Value) -> u32) -> (Vec<Value>, Map) {
         let plain = |n: &usize| {
             let possible = masks(self.sources[*n]);
             self.matrix(*n) == std::array::from_fn(|i| possible & 1 << i)
@@ -195,7 +195,7 @@ pub fn packed(func: &Func, masks: &Masks, bytes: &ByteSums) -> Vec<Packed> {
     let mut values: Vec<Value> = maps.of.keys().copied().collect();
     values.sort();
     for value in values {
-        let (rest, map) = maps.of[&value].apart(&possible);
+        let (rest, map) = maps.of[&value].separated(&possible);
         let narrow = |v: &Value| possible(*v) & !0xff == 0;
         if map.sources.len() != WORD / 8 || map.form.constant != 0 || !map.sources.iter().all(narrow) {
             continue;
@@ -242,7 +242,7 @@ pub fn matches(func: &Func, masks: &Masks, bytes: &ByteSums, units: &[Unit]) -> 
     let possible = |v: Value| masks.possible(func, v) as u32;
     let maps = Maps::new(func, masks, bytes);
     let found = |(v, map): (&Value, &Map)| {
-        let (rest, map) = map.apart(&possible);
+        let (rest, map) = map.separated(&possible);
         let turned = map.over(&map.sources.iter().rev().copied().collect::<Vec<_>>())?;
         let (unit, map) = pairs
             .iter()
@@ -282,7 +282,7 @@ pub fn together(func: &Func, masks: &Masks, maps: &Maps) -> Vec<Together> {
     let mut found: Vec<Value> = maps.of.keys().copied().filter(|v| !inner.contains(v)).collect();
     found.sort();
     for v in found {
-        let (_, mut map) = maps.of[&v].apart(&possible);
+        let (_, mut map) = maps.of[&v].separated(&possible);
         map.form.constant = 0;
         if map.sources.len() > 1 {
             groups.entry(map.sources.clone()).or_default().push((v, map));

@@ -5,13 +5,13 @@
 //! physical registers and stack slots. The allocator's own checker, which
 //! replays its answer symbolically, runs on every function when asked for.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::{Allocated, Place, Registers, Step, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Place, Registers, Step, VFunc, VInst, VKind, VOp, VReg};
 use regalloc2::{
-    Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, OperandConstraint, OperandKind, OperandPos,
-    PReg, PRegSet, RegAllocError, RegClass, RegallocOptions,
+    Allocation, Block, Edit, Inst, InstOrEdit, InstRange, MachineEnv, Operand, OperandConstraint, OperandKind,
+    OperandPos, PReg, PRegSet, RegAllocError, RegClass, RegallocOptions,
 };
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ struct View<'a> {
     clobbers: PRegSet,
     all: PRegSet,
     results: Vec<PRegSet>,
-    /// What each instruction's semantics write beside its operands.
+    /// Registers that each instruction's semantics clobber.
     destroyed: Vec<PRegSet>,
 }
 
@@ -41,8 +41,8 @@ fn vreg(v: VReg) -> regalloc2::VReg {
 /// own operands in order (a tied pair gives two), then fixed uses, then fixed
 /// definitions.
 ///
-/// An operand that only certain registers can be is asked for in them where
-/// they are the first of all, and else in the first of them that may be used.
+/// The allocator can limit an operand to its first registers. An operand with another constraint is
+/// fixed to the first of its registers that may be used.
 fn operands(inst: &VInst, machine: &Machine, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> Vec<Operand> {
     let mut out = Vec::new();
     let only = &machine.instrs[usize::from(inst.instr.0)].only;
@@ -145,7 +145,12 @@ impl View<'_> {
 /// # Errors
 /// [`CompileError::Internal`] when the allocator refuses the function or its
 /// checker finds the answer wrong.
-pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: bool) -> Result<Allocated, CompileError> {
+pub fn allocate(
+    func: &VFunc,
+    machine: &Machine,
+    registers: &Registers,
+    check: bool,
+) -> Result<Allocated, CompileError> {
     // The allocator numbers registers from 0 to 63: here from the first that
     // may be used, whatever its file.
     let first = registers.allocatable.iter().map(|r| r.0).min().unwrap_or(0);
@@ -170,7 +175,7 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
         // What an instruction reads and writes at once has to be in registers.
         RegAllocError::TooManyLiveRegs => CompileError::Unsupported(format!(
             "`{}` needs more registers at once than the {} that the machine file's `abi.allocatable` gives it; \
-             list more there, on each side where the machine has clusters, or raise `abi.registers`",
+             list more there, for each cluster where there are clusters, or raise `abi.registers`",
             func.name,
             allocatable.len()
         )),
@@ -209,14 +214,14 @@ pub fn allocate(func: &VFunc, machine: &Machine, registers: &Registers, check: b
         }
         blocks.push(steps);
     }
-    // A pipelined loop uses what it likes.
+    // A pipelined loop may use any register.
     let pipelined = func.blocks.iter().flat_map(|b| &b.insts).any(|i| i.kind == VKind::Kernel);
     let saved =
         registers.callee_saved.iter().copied().filter(|&r| pipelined || used.contains(&Place::Reg(r))).collect();
     Ok(Allocated { blocks, slots: output.num_spillslots as u32, saved })
 }
 
-/// Allocatable registers that an instruction writes without having them as operands.
+/// Allocatable registers that an instruction clobbers.
 fn destroyed(instr: &Instr, allocatable: &[Reg], preg: &dyn Fn(Reg) -> PReg) -> PRegSet {
     let fixed = instr.semantics.iter().filter_map(|s| match s {
         Stmt::Assign { dest: Dest::Fixed(r), .. } => Some(*r),

@@ -1,21 +1,26 @@
-//! Register allocation, and everything that makes it better.
+//! Register allocation, with what is tried before it and improved after it.
 //!
 //! # Phases
 //!
-//! [`best`] drives: a function is put in several orders that need fewer registers ([`order`]), with
-//! live ranges split before they are long ([`cut`], [`apart`]); each is allocated by `regalloc2`
-//! ([`allocate`]), the moves that two-address instructions leave are gone over ([`spills`]), and long
-//! blocks are allocated a second time by Belady's rule ([`respill`]). The cheapest is taken.
+//! [`best`] drives the crate:
+//!
+//! 1. Candidates: the function in several instruction orders of lower register pressure ([`order`]),
+//!    and with live ranges split ([`split_pressure`], [`split_fixed`]).
+//! 2. `regalloc2` allocates each of them ([`allocate`]).
+//! 3. On two-address machines spills, reloads and copies that are not needed go ([`cleanup`]); a
+//!    reload may become a memory operand ([`fold`]).
+//! 4. Long blocks are allocated again, each by itself, by furthest next use ([`local`]).
+//!
+//! The cheapest allocation is taken.
 //!
 //! # Invariants
 //!
-//! `regalloc2`'s checker replays the allocation that is used, and [`respill`]'s own one what has
-//! become of it.
+//! `regalloc2`'s checker replays its own allocation. The checker in [`local`] replays the final one.
 //!
 //! # What it does not do
 //!
-//! Loops that are pipelined have their registers from the pipeliner; to the allocator
-//! such a loop is one instruction that destroys all it does not define.
+//! Pipelined loops get their registers from the pipeliner. To the allocator such a loop is one
+//! instruction that clobbers every register it does not define.
 //!
 //! # Literature
 //!
@@ -25,10 +30,11 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-pub mod allocate;
-pub mod apart;
+mod allocate;
 pub mod best;
-pub mod cut;
-pub mod order;
-pub mod respill;
-pub mod spills;
+mod cleanup;
+pub mod fold;
+mod local;
+mod order;
+mod split_fixed;
+mod split_pressure;

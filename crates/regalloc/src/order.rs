@@ -1,66 +1,64 @@
-//! The order in which code is handed to a core that finds its own.
+//! Instruction orders of lower register pressure, for cores that reorder at run time.
 //!
-//! Such a core does not mind in which order independent work stands, but the
-//! allocator does: four quarter rounds told in turns need all their words at
-//! once, told one after the other they need those of one. WebAssembly brings
-//! whatever order its compiler's stack machine liked. So where more values live
-//! than there are registers, orders are tried that go on with what is in
-//! registers; which of them the allocator makes most of is seen when it has run.
+//! Such a core finds its own order of independent instructions, but the allocator does not: four
+//! interleaved quarter rounds keep all their words alive, one after the other only a quarter of
+//! them. Where MaxLive exceeds the number of registers, greedy list schedules are tried that prefer
+//! operands in registers and uses that end a live range. Each has other weights; the allocator's
+//! cost decides between them.
 //!
-//! Flags are written by nearly every instruction and read by few: from an
-//! instruction that sets flags to the last one that reads them code stays as it
-//! is, as one *unit*; everywhere else flags are nobody's.
+//! Nearly every instruction writes flags and few read them. From an instruction that sets flags to
+//! the last one that reads them, code stays as it is and is one *group*. Everywhere else flags make
+//! no dependences.
 
-use ciphermill_vcode::CompileError;
+use ciphermill_machine::Machine;
 use ciphermill_schedule::verified::order_live;
+use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Facts;
-use ciphermill_vcode::liveness::{Set, live_out, pressure};
+use ciphermill_vcode::liveness::{Set, live_out, max_live};
 use ciphermill_vcode::{Node, Resource};
 use ciphermill_vcode::{VFunc, VInst, VOp, VReg};
-use ciphermill_machine::Machine;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
-/// Preferences between units that can come next.
+/// Weights that choose among ready groups.
 #[derive(Clone, Copy)]
-struct Taste {
-    /// What a value costs that has to be fetched.
+struct Priority {
+    /// Cost of an operand that is not in a register.
     fetch: i64,
-    /// What one is worth that dies.
+    /// Gain of a live range that ends.
     dying: i64,
-    /// What a value costs that nothing here uses.
+    /// Cost of a result without a use in the block.
     unused: i64,
-    /// Among equals, 0: the one whose values were used last; else any, as these
-    /// dice fall.
-    dice: u64,
-    /// What overwrites a value waits for all who read it.
+    /// How ties break: with 0 the group whose operands were used last, else at random from this seed.
+    tie_seed: u64,
+    /// A tied source waits for all its other readers.
     waits: bool,
 }
 
-const fn taste(fetch: i64, dying: i64, unused: i64, dice: u64) -> Taste {
-    Taste { fetch, dying, unused, dice, waits: false }
+const fn priority(fetch: i64, dying: i64, unused: i64, tie_seed: u64) -> Priority {
+    Priority { fetch, dying, unused, tie_seed, waits: false }
 }
 
-const fn waiting(fetch: i64, dying: i64, unused: i64, dice: u64) -> Taste {
-    Taste { waits: true, ..taste(fetch, dying, unused, dice) }
+const fn waiting(fetch: i64, dying: i64, unused: i64, tie_seed: u64) -> Priority {
+    Priority { waits: true, ..priority(fetch, dying, unused, tie_seed) }
 }
 
-/// No one of them is best for all code.
-const TASTES: [Taste; 22] = [
-    taste(2, 1, 0, 0),
-    taste(4, 1, 0, 0),
-    taste(2, 1, 2, 0),
-    taste(1, 1, 0, 0),
-    taste(1, 2, 0, 0),
-    taste(3, 2, 0, 0),
-    taste(2, 1, 0, 1),
-    taste(2, 1, 0, 2),
-    taste(2, 1, 0, 3),
-    taste(2, 1, 0, 4),
-    taste(4, 1, 0, 1),
-    taste(4, 1, 0, 2),
-    taste(1, 1, 0, 1),
-    taste(1, 1, 0, 2),
+/// No priority is best for all code.
+const PRIORITIES: [Priority; 22] = [
+    priority(2, 1, 0, 0),
+    priority(4, 1, 0, 0),
+    priority(2, 1, 2, 0),
+    priority(1, 1, 0, 0),
+    priority(1, 2, 0, 0),
+    priority(3, 2, 0, 0),
+    priority(2, 1, 0, 1),
+    priority(2, 1, 0, 2),
+    priority(2, 1, 0, 3),
+    priority(2, 1, 0, 4),
+    priority(4, 1, 0, 1),
+    priority(4, 1, 0, 2),
+    priority(1, 1, 0, 1),
+    priority(1, 1, 0, 2),
     waiting(2, 1, 0, 0),
     waiting(4, 1, 0, 0),
     waiting(2, 1, 2, 0),
@@ -71,25 +69,30 @@ const TASTES: [Taste; 22] = [
     waiting(2, 1, 0, 2),
 ];
 
-/// A number for unit `u` that is the same every time (Steele, Lea and Flood,
-/// Fast splittable pseudorandom number generators, OOPSLA 2014: its mixing).
-fn thrown(dice: u64, u: usize) -> u64 {
-    let mut x = (dice << 32 | u as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// A random number for group `u`, the same every time: the mixing function of Steele, Lea and Flood,
+/// *Fast splittable pseudorandom number generators*, OOPSLA 2014.
+fn tie_break(tie_seed: u64, u: usize) -> u64 {
+    let mut x = (tie_seed << 32 | u as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ x >> 31
 }
 
-/// The function in other orders; none where `registers` are enough for it.
+/// The function in other orders; none where no block's MaxLive exceeds `registers`.
 ///
 /// # Errors
 /// [`CompileError::Internal`] when the checker refuses an order.
-pub fn others(func: &VFunc, machine: &Machine, facts: &Facts, registers: usize) -> Result<Vec<VFunc>, CompileError> {
+pub fn reorderings(
+    func: &VFunc,
+    machine: &Machine,
+    facts: &Facts,
+    registers: usize,
+) -> Result<Vec<VFunc>, CompileError> {
     let outs = live_out(func);
-    let tight: Vec<usize> = (0..outs.len()).filter(|&b| pressure(func, b, &outs[b]) > registers).collect();
-    let made = TASTES.iter().filter(|_| !tight.is_empty()).map(|&taste| {
+    let tight: Vec<usize> = (0..outs.len()).filter(|&b| max_live(func, b, &outs[b]) > registers).collect();
+    let made = PRIORITIES.iter().filter(|_| !tight.is_empty()).map(|&priority| {
         let mut other = func.clone();
-        reorder(&mut other, &outs, &tight, machine, facts, registers, taste)?;
+        reorder(&mut other, &outs, &tight, machine, facts, registers, priority)?;
         Ok(other)
     });
     made.collect()
@@ -102,7 +105,7 @@ fn reorder(
     machine: &Machine,
     facts: &Facts,
     registers: usize,
-    taste: Taste,
+    priority: Priority,
 ) -> Result<(), CompileError> {
     for &b in tight {
         let out = &outs[b];
@@ -115,8 +118,8 @@ fn reorder(
             .filter(|&r| r != sp)
             .map(|r| u32::from(r.0))
             .collect();
-        let Some(units) = units(&nodes, &flags) else { continue };
-        let order = reordered(insts, &nodes, &units, &flags, out, registers, taste);
+        let Some(groups) = groups(&nodes, &flags) else { continue };
+        let order = reordered(insts, &nodes, &groups, &flags, out, registers, priority);
         order_live(&nodes, &order, &|r| !flags.contains(&r))
             .map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
         let block = &mut func.blocks[b];
@@ -126,8 +129,8 @@ fn reorder(
     Ok(())
 }
 
-/// Ranges that stay together. None where flags come from elsewhere.
-fn units(nodes: &[Node], flags: &BTreeSet<Resource>) -> Option<Vec<Range<usize>>> {
+/// Instructions that stay together. None where flags are live into the block.
+fn groups(nodes: &[Node], flags: &BTreeSet<Resource>) -> Option<Vec<Range<usize>>> {
     let mut together = vec![false; nodes.len()];
     let mut writer: HashMap<Resource, usize> = HashMap::new();
     for (i, n) in nodes.iter().enumerate() {
@@ -151,29 +154,29 @@ fn units(nodes: &[Node], flags: &BTreeSet<Resource>) -> Option<Vec<Range<usize>>
 fn reordered(
     insts: &[VInst],
     nodes: &[Node],
-    units: &[Range<usize>],
+    groups: &[Range<usize>],
     flags: &BTreeSet<Resource>,
     out: &Set,
     registers: usize,
-    taste: Taste,
+    priority: Priority,
 ) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let fixed = |u: &Range<usize>| nodes[u.clone()].iter().any(|n| n.barrier);
     let mut at = 0;
-    while at < units.len() {
-        let end = units[at..].iter().position(fixed).map_or(units.len(), |n| at + n);
-        let segment = &units[at..end];
+    while at < groups.len() {
+        let end = groups[at..].iter().position(fixed).map_or(groups.len(), |n| at + n);
+        let segment = &groups[at..end];
         if let Some(last) = segment.last() {
             let after: HashSet<VReg> = insts[last.end..].iter().flat_map(VInst::uses).collect();
             let later = |v: VReg| out.contains(v) || after.contains(&v);
             let mut graph = Graph::new(nodes, segment, flags);
-            if taste.waits {
+            if priority.waits {
                 graph.wait(insts, segment);
             }
-            let chosen = graph.follow(insts, segment, &later, registers, taste);
+            let chosen = graph.follow(insts, segment, &later, registers, priority);
             order.extend(chosen.into_iter().flat_map(|u| segment[u].clone()));
         }
-        if let Some(u) = units.get(end) {
+        if let Some(u) = groups.get(end) {
             order.extend(u.clone());
         }
         at = end + 1;
@@ -181,16 +184,16 @@ fn reordered(
     order
 }
 
-/// What a unit makes, and what it uses of others' with the number of times.
-struct About {
+/// Results of a group, and what it uses of other groups' results, with the number of uses.
+struct GroupUses {
     made: i64,
     uses: Vec<(VReg, usize)>,
-    /// What it makes.
+    /// Its results.
     ends: Vec<VReg>,
 }
 
-impl About {
-    fn new(code: &[VInst]) -> About {
+impl GroupUses {
+    fn new(code: &[VInst]) -> GroupUses {
         let made: HashSet<VReg> = code.iter().flat_map(VInst::defs).collect();
         let mut uses: Vec<(VReg, usize)> = Vec::new();
         for v in code.iter().flat_map(VInst::uses).filter(|v| !made.contains(v)) {
@@ -199,11 +202,11 @@ impl About {
                 None => uses.push((v, 1)),
             }
         }
-        About { made: made.len() as i64, uses, ends: made.into_iter().collect() }
+        GroupUses { made: made.len() as i64, uses, ends: made.into_iter().collect() }
     }
 }
 
-/// Which units wait for which.
+/// Dependences between groups.
 struct Graph {
     succs: Vec<Vec<usize>>,
     preds: Vec<usize>,
@@ -239,8 +242,8 @@ impl Graph {
         g
     }
 
-    /// What overwrites a value comes behind all who read it, where they do not wait for it: the
-    /// value would have to be copied for them.
+    /// Adds an edge from each reader of a tied source to the group that overwrites it, unless that
+    /// closes a cycle. In another order the source would have to be copied.
     fn wait(&mut self, insts: &[VInst], segment: &[Range<usize>]) {
         let mut readers: HashMap<VReg, BTreeSet<usize>> = HashMap::new();
         for (u, range) in segment.iter().enumerate() {
@@ -261,7 +264,7 @@ impl Graph {
         }
     }
 
-    /// Does one unit wait for another, perhaps by way of others?
+    /// Is there a path of dependences from one group to another?
     fn leads(&self, from: usize, to: usize) -> bool {
         let (mut seen, mut todo) = (vec![false; self.succs.len()], vec![from]);
         while let Some(u) = todo.pop() {
@@ -275,33 +278,40 @@ impl Graph {
         false
     }
 
-    /// Go on, at each step, with the unit that has least to fetch and lets most
-    /// values die; among equals with the one whose values were used last.
+    /// List scheduling: at each step the ready group of the least cost by `priority`.
     fn follow(
         &self,
         insts: &[VInst],
         segment: &[Range<usize>],
         later: &dyn Fn(VReg) -> bool,
         registers: usize,
-        taste: Taste,
+        priority: Priority,
     ) -> Vec<usize> {
         let mut left: HashMap<VReg, usize> = HashMap::new();
-        segment.iter().flat_map(|u| &insts[u.clone()]).flat_map(VInst::uses).for_each(|v| *left.entry(v).or_default() += 1);
-        let about: Vec<About> = segment.iter().map(|u| About::new(&insts[u.clone()])).collect();
+        segment
+            .iter()
+            .flat_map(|u| &insts[u.clone()])
+            .flat_map(VInst::uses)
+            .for_each(|v| *left.entry(v).or_default() += 1);
+        let group_uses: Vec<GroupUses> = segment.iter().map(|u| GroupUses::new(&insts[u.clone()])).collect();
         let mut preds = self.preds.clone();
         let mut ready: BTreeSet<usize> = (0..segment.len()).filter(|&u| preds[u] == 0).collect();
-        // What is in registers, and when it was used last.
-        let mut held: HashMap<VReg, usize> = HashMap::new();
+        // Values in registers, with the time of their last use.
+        let mut resident: HashMap<VReg, usize> = HashMap::new();
         let mut out = Vec::with_capacity(segment.len());
         while let Some(&oldest) = ready.first() {
             let score = |u: usize| {
-                let About { made, uses, ends } = &about[u];
-                let missing = uses.iter().filter(|(v, _)| !held.contains_key(v)).count() as i64;
+                let GroupUses { made, uses, ends } = &group_uses[u];
+                let missing = uses.iter().filter(|(v, _)| !resident.contains_key(v)).count() as i64;
                 let gone = uses.iter().filter(|(v, here)| left.get(v) == Some(here) && !later(*v)).count() as i64;
-                let recent = uses.iter().filter_map(|(v, _)| held.get(v)).max().copied().unwrap_or(0);
-                let idle = if *made > 0 && ends.iter().all(|v| left.get(v).is_none_or(|&n| n == 0)) { taste.unused } else { 0 };
-                let worth = taste.fetch * missing + taste.dying * (made - gone) + idle;
-                let any = if taste.dice == 0 { 0 } else { thrown(taste.dice, u) };
+                let recent = uses.iter().filter_map(|(v, _)| resident.get(v)).max().copied().unwrap_or(0);
+                let idle = if *made > 0 && ends.iter().all(|v| left.get(v).is_none_or(|&n| n == 0)) {
+                    priority.unused
+                } else {
+                    0
+                };
+                let worth = priority.fetch * missing + priority.dying * (made - gone) + idle;
+                let any = if priority.tie_seed == 0 { 0 } else { tie_break(priority.tie_seed, u) };
                 (worth, any, std::cmp::Reverse(recent), u)
             };
             let u = ready.iter().copied().min_by_key(|&u| score(u)).unwrap_or(oldest);
@@ -309,19 +319,19 @@ impl Graph {
             out.push(u);
             for inst in &insts[segment[u].clone()] {
                 for v in inst.uses() {
-                    held.insert(v, out.len());
+                    resident.insert(v, out.len());
                     if let Some(n) = left.get_mut(&v) {
                         *n = n.saturating_sub(1);
                     }
                 }
                 inst.defs().for_each(|v| {
-                    held.insert(v, out.len());
+                    resident.insert(v, out.len());
                 });
             }
-            held.retain(|v, _| left.get(v).is_some_and(|&n| n > 0) || later(*v));
-            while held.len() > registers {
-                let Some(&v) = held.iter().min_by_key(|(v, at)| (**at, **v)).map(|(v, _)| v) else { break };
-                held.remove(&v);
+            resident.retain(|v, _| left.get(v).is_some_and(|&n| n > 0) || later(*v));
+            while resident.len() > registers {
+                let Some(&v) = resident.iter().min_by_key(|(v, at)| (**at, **v)).map(|(v, _)| v) else { break };
+                resident.remove(&v);
             }
             for &s in &self.succs[u] {
                 preds[s] -= 1;

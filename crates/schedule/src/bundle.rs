@@ -1,8 +1,7 @@
-//! Straight code in bundles: a list scheduler, cycle by cycle, longest path first.
+//! List scheduling of bundles, cycle by cycle, critical path first.
 //!
-//! A result may be read from the cycle in which it lands; until then its register holds the old
-//! value, which instructions in between may still read. Two results for one register land in the
-//! order in which they were meant.
+//! The pipeline is exposed: until a result lands, its register has the old value, which instructions
+//! in between may read. Two results for one register land in program order.
 
 use ciphermill_machine::{Instr, InstrId, Machine, Reg, UnitId};
 use ciphermill_program::{Bundle, Inst, Operand};
@@ -12,14 +11,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 
-/// An instruction that can issue: what it is, and the variants that fit.
+/// An instruction with the variants that it may be scheduled as.
 #[derive(Clone, Debug)]
-pub struct Sided {
+pub struct Schedulable {
     pub inst: PInst,
     pub variants: Vec<InstrId>,
 }
 
-/// What one cycle's instructions occupy.
+/// One row of the reservation table: what one cycle's instructions occupy.
 #[derive(Clone, Default)]
 pub struct Row {
     pub insts: Vec<Inst>,
@@ -32,7 +31,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Does a variant with these operands find its unit and paths free?
+    /// Are the unit and the paths of a variant free? Gives the unit.
     fn fits(&self, machine: &Machine, variant: InstrId, operands: &[Operand]) -> Option<Option<UnitId>> {
         if self.insts.len() >= usize::from(machine.issue.width) {
             return None;
@@ -62,13 +61,13 @@ impl Row {
         Some(unit)
     }
 
-    /// Place an instruction here, if one of its variants fits.
-    pub fn place(&mut self, machine: &Machine, sided: &Sided) -> bool {
-        let (inst, banks) = (&sided.inst.inst, sided.inst.mem.map_or(0, |m| m.banks));
+    /// Places an instruction in the row, if one of its variants fits.
+    pub fn place(&mut self, machine: &Machine, candidate: &Schedulable) -> bool {
+        let (inst, banks) = (&candidate.inst.inst, candidate.inst.mem.map_or(0, |m| m.banks));
         if self.banks.iter().any(|&b| meet(b, banks)) {
             return false;
         }
-        for &variant in &sided.variants {
+        for &variant in &candidate.variants {
             let Some(unit) = self.fits(machine, variant, &inst.operands) else { continue };
             if let Some(u) = unit {
                 match self.units.iter_mut().find(|x| x.0 == u) {
@@ -99,7 +98,7 @@ fn ported(instr: &Instr, operands: &[Operand]) -> Vec<(Reg, u16)> {
     instr.ports.iter().filter_map(register).collect()
 }
 
-/// Cycles between two instructions: the second issues at least so many later.
+/// A dependence: the successor, and by how many cycles at least it issues later.
 pub type Edge = (usize, u32);
 
 /// Dependences on an exposed pipeline.
@@ -149,7 +148,7 @@ pub fn edges(nodes: &[Node]) -> Vec<Vec<Edge>> {
 }
 
 /// One instruction a cycle, in the order given.
-pub fn in_order(machine: &Machine, insts: &[Sided], succs: &[Vec<Edge>], last: Option<usize>) -> (Vec<Row>, Vec<u32>) {
+pub fn in_order(machine: &Machine, insts: &[Schedulable], succs: &[Vec<Edge>], last: Option<usize>) -> (Vec<Row>, Vec<u32>) {
     let mut earliest = vec![0u32; insts.len()];
     let (mut rows, mut issue, mut next): (Vec<Row>, _, u32) = (Vec::new(), vec![0u32; insts.len()], 0);
     for i in (0..insts.len()).filter(|&i| Some(i) != last) {
@@ -165,12 +164,12 @@ pub fn in_order(machine: &Machine, insts: &[Sided], succs: &[Vec<Edge>], last: O
     (rows, issue)
 }
 
-/// As many instructions a cycle as fit, those with the longest way to the end
-/// first; of those, no more than `at_once` unless it is 0.
+/// As many instructions a cycle as fit, those with the longest path to the block's end first. At most
+/// `at_once` of them a cycle, unless that is 0.
 pub fn list(
     machine: &Machine,
     at_once: usize,
-    insts: &[Sided],
+    insts: &[Schedulable],
     nodes: &[Node],
     succs: &[Vec<Edge>],
     last: Option<usize>,
@@ -187,7 +186,7 @@ pub fn list(
     }
     let mut earliest = vec![0u32; n];
     let mut issue = vec![0u32; n];
-    // Those that nothing holds back but their cycle, and those that could issue now.
+    // Instructions whose predecessors have issued: waiting for their cycle, and ready now.
     let key = |i: usize| (Reverse(height[i]), i);
     let mut later: BinaryHeap<Reverse<(u32, usize)>> =
         (0..n).filter(|&i| preds[i] == 0 && Some(i) != last).map(|i| Reverse((0, i))).collect();
@@ -206,9 +205,9 @@ pub fn list(
             later.pop();
             ready.insert(key(i));
         }
-        // What does not fit into a row will not when more stands in it: nobody is asked twice,
-        // but for those behind one that has only now become ready: zero-cycle edges let a
-        // successor follow in the same cycle.
+        // An instruction that did not fit in the row will not fit when it is fuller, so each is tried
+        // once. An edge of zero cycles may make another one ready within the cycle; the search then
+        // goes on from that one.
         let mut from = Included((Reverse(u32::MAX), 0));
         while row.insts.len() < most {
             let mut rest = ready.range((from, Unbounded));
@@ -241,8 +240,8 @@ pub fn list(
     (rows, issue)
 }
 
-/// Rows as bundles. Empty ones become no-operations of several cycles, or
-/// nothing where the machine waits by itself.
+/// Rows as bundles. Empty rows become no-operations of several cycles, or nothing on a machine with
+/// interlocks.
 pub fn bundles(machine: &Machine, rows: Vec<Row>) -> Result<Vec<Bundle>, CompileError> {
     let mut nops: Vec<(u32, InstrId)> = machine
         .instrs
@@ -265,7 +264,7 @@ pub fn bundles(machine: &Machine, rows: Vec<Row>) -> Result<Vec<Bundle>, Compile
                 space: ciphermill_ir::Space::Linear,
                 trap: None,
                 role: ciphermill_program::Role::Overhead,
-                guard: None,
+                predicate: None,
                 loc: 0,
             };
             out.push(Bundle { insts: [nop].into_iter().collect() });

@@ -1,45 +1,43 @@
-//! Values that a loop carries round, and the order of its body.
+//! Loop-carried values and the order of a loop's body.
 //!
-//! The new value can take the old one's register if it is made when nothing
-//! needs the old one any more; else each round costs a move. So the loop's body
-//! is ordered twice, as it comes and with every new value behind the last use of
-//! the old one, and what takes fewer cycles with the moves counted is kept.
+//! The new value can be coalesced with the old one if it is made after the old one's last use. Else
+//! each iteration costs a move. So the body is scheduled twice: as it is, and with soft edges that put
+//! each new value after the last use of the old one. The order that takes fewer cycles, moves counted,
+//! is taken.
 //!
-//! A parameter that a loop with calls carries round is best copied once: it
-//! comes in a register that calls destroy, and the allocator would go back to
-//! that one in every turn.
+//! In a loop with calls, a loop-carried parameter of the function is copied once at its start. The
+//! parameter arrives in a register that calls clobber, and the allocator would return to that register
+//! in every iteration.
 
 use ciphermill_vcode::liveness::Set;
-use crate::list::{Pressure, order_with};
+use crate::list::{PressureLimit, order_with};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::Registers;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use std::collections::HashMap;
 
-/// A value carried round: the instructions of the body that use the old one,
-/// and the one that makes the new one.
+/// A loop-carried value: the instructions that use the old one, and the one that makes the new one.
 struct Carried {
     uses: Vec<usize>,
     made: usize,
 }
 
-/// The order of block `b`, whose nodes are `nodes`; `out` are the values that
-/// live behind it.
-pub fn order(func: &VFunc, b: usize, nodes: &[Node], limit: &Pressure<'_>, out: &Set) -> Vec<usize> {
+/// The order of block `b` with these nodes; `out` are its live-out values.
+pub fn order(func: &VFunc, b: usize, nodes: &[Node], limit: &PressureLimit<'_>, out: &Set) -> Vec<usize> {
     let (plain, cycles) = order_with(nodes, Some(limit), &[]);
     let carried = carried(func, b, out);
     let moves = moves(&carried, &plain);
     if moves == 0 {
         return plain;
     }
-    let wishes: Vec<(usize, usize)> =
+    let soft_edges: Vec<(usize, usize)> =
         carried.iter().flat_map(|c| c.uses.iter().map(|&u| (u, c.made))).collect();
-    let (other, other_cycles) = order_with(nodes, Some(limit), &wishes);
+    let (other, other_cycles) = order_with(nodes, Some(limit), &soft_edges);
     let other_moves = self::moves(&carried, &other);
     if other_cycles + other_moves < cycles + moves { other } else { plain }
 }
 
-/// Copy every parameter that becomes a block's parameter.
+/// Copies every parameter of the function that is an argument of an edge.
 pub fn free_parameters(func: &mut VFunc, registers: &Registers) {
     let entry = &func.blocks[0].insts;
     let Some(at) = entry.iter().position(|i| i.kind == VKind::Params) else { return };
@@ -57,11 +55,10 @@ pub fn free_parameters(func: &mut VFunc, registers: &Registers) {
     }
 }
 
-/// The values that block `b` carries round to itself, but for those whose old
-/// value is needed behind it.
+/// Loop-carried values of block `b`, except those whose old value is live out.
 fn carried(func: &VFunc, b: usize, out: &Set) -> Vec<Carried> {
     let block = &func.blocks[b];
-    // The edge back may have a block of its own, which only jumps.
+    // The back edge may have a block of its own that only jumps.
     let back = |(to, args): &(u32, Vec<VReg>)| {
         let through = &func.blocks[*to as usize];
         match &through.succs[..] {
@@ -84,7 +81,7 @@ fn carried(func: &VFunc, b: usize, out: &Set) -> Vec<Carried> {
     found.collect()
 }
 
-/// The moves that an order leaves to be made.
+/// How many loop-carried values need a move in an order.
 fn moves(carried: &[Carried], order: &[usize]) -> u64 {
     let mut place = vec![0; order.len()];
     order.iter().enumerate().for_each(|(at, &i)| place[i] = at);

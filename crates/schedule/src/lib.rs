@@ -1,9 +1,9 @@
-//! Straight code in an order, or in bundles, and the check of every schedule.
+//! List scheduling of straight code, and the check of every schedule.
 //!
 //! # Phases
 //!
-//! * [`straight`]: the blocks of a function before allocation, on virtual registers; what is
-//!   carried round a loop is ordered so that it needs no move ([`carried`]).
+//! * [`straight`]: the blocks of a function before allocation, on virtual registers. Loop-carried
+//!   values are ordered so that they need no move ([`carried`]).
 //! * [`list`]: the list scheduler of machines that run one instruction after the other, before
 //!   allocation (with a limit on register pressure) and after it.
 //! * [`bundle`]: the list scheduler of machines that issue bundles, after allocation.
@@ -16,7 +16,7 @@
 //! # What it does not do
 //!
 //! Loops are pipelined in `ciphermill-pipeline`; moves between clusters are put in by the code
-//! generator's `vliw::sides`.
+//! generator's `vliw::clusters`.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

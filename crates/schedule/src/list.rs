@@ -1,28 +1,25 @@
 //! List scheduling of straight code for an in-order machine.
 //!
-//! The same scheduler runs before register allocation, on virtual registers,
-//! and after it, on physical ones; it sees only [`Node`]s: what is read, what
-//! is written and how long that takes, which memory is touched.
+//! The same scheduler runs before register allocation, on virtual registers, and after it, on
+//! physical ones. It sees only [`Node`]s: reads, writes with latencies, and memory accesses.
 //!
-//! The order the compiler came with keeps few values alive, so it is kept as
-//! far as no cycle is lost: at each step the oldest instruction that can issue
-//! now is taken, looking ahead a limited distance. Before allocation an
-//! instruction that would raise the number of live values above the machine's
-//! registers is not drawn forward. The caller may wish for more: that some
-//! instructions come only after others ([`order_with`]).
+//! The order of the source program has low register pressure, so it changes only where that saves
+//! cycles: at each step the first instruction in program order that can issue now is taken, from a
+//! limited window. Before allocation an instruction that would raise the number of live values above
+//! the number of registers waits. The caller may add soft edges ([`order_with`]).
 
 use ciphermill_vcode::{Node, Resource};
 use std::collections::HashMap;
 
-/// Limits for the scheduler before allocation.
-pub struct Pressure<'a> {
+/// A limit on register pressure, for the scheduler before allocation.
+pub struct PressureLimit<'a> {
     /// Values that may live at once.
     pub registers: usize,
-    /// Values are numbered from here on; below are registers that are no choice.
+    /// Virtual registers are numbered from here on, physical ones below.
     pub values: Resource,
-    /// Live behind the last node?
+    /// Is it live out of the block?
     pub live_out: &'a dyn Fn(Resource) -> bool,
-    /// Number of values live behind the last node or through the block.
+    /// Number of values live out of the block or through it.
     pub live_through: usize,
 }
 
@@ -41,7 +38,7 @@ fn edges(nodes: &[Node]) -> Edges {
     let mut writer: HashMap<Resource, (usize, u32)> = HashMap::new();
     let mut readers: HashMap<Resource, Vec<usize>> = HashMap::new();
     let mut memory: Vec<usize> = Vec::new();
-    let mut fence: Option<usize> = None;
+    let mut last_barrier: Option<usize> = None;
     for (i, n) in nodes.iter().enumerate() {
         let mut add = |from: usize, cycles: u32| {
             if from != i {
@@ -70,9 +67,9 @@ fn edges(nodes: &[Node]) -> Edges {
             }
         }
         if n.barrier {
-            // What stands before the last one waits for that already.
-            (fence.unwrap_or(0)..i).for_each(|from| add(from, 0));
-        } else if let Some(f) = fence {
+            // Nodes before the last barrier are ordered by that one.
+            (last_barrier.unwrap_or(0)..i).for_each(|from| add(from, 0));
+        } else if let Some(f) = last_barrier {
             add(f, 0);
         }
         for r in &n.reads {
@@ -83,7 +80,7 @@ fn edges(nodes: &[Node]) -> Edges {
             readers.remove(&r);
         }
         if n.barrier {
-            fence = Some(i);
+            last_barrier = Some(i);
             memory.clear();
         } else if n.mem.is_some() {
             memory.push(i);
@@ -109,16 +106,15 @@ impl Edges {
 }
 
 /// An order of the nodes that respects every dependence and avoids stalls.
-pub fn order(nodes: &[Node], pressure: Option<&Pressure<'_>>) -> Vec<usize> {
-    order_with(nodes, pressure, &[]).0
+pub fn order(nodes: &[Node], limit: Option<&PressureLimit<'_>>) -> Vec<usize> {
+    order_with(nodes, limit, &[]).0
 }
 
-/// The same, with `(earlier, later)`: nodes that should come in this order as
-/// well. What contradicts a dependence, or a wish before it, is not granted.
-/// With it the cycles that the order takes.
-pub fn order_with(nodes: &[Node], pressure: Option<&Pressure<'_>>, wishes: &[(usize, usize)]) -> (Vec<usize>, u64) {
+/// The same with soft edges `(earlier, later)`. One that would close a cycle with dependences or with
+/// the soft edges before it is left out. Also gives the cycles that the order takes.
+pub fn order_with(nodes: &[Node], limit: Option<&PressureLimit<'_>>, soft_edges: &[(usize, usize)]) -> (Vec<usize>, u64) {
     let mut e = edges(nodes);
-    for &(earlier, later) in wishes {
+    for &(earlier, later) in soft_edges {
         if earlier != later && !e.leads(later, earlier) {
             e.succs[earlier].push((later, 0));
             e.preds[later] += 1;
@@ -130,7 +126,7 @@ pub fn order_with(nodes: &[Node], pressure: Option<&Pressure<'_>>, wishes: &[(us
     let mut oldest = 0;
     let mut cycle = 0u64;
     let mut out = Vec::with_capacity(nodes.len());
-    let mut live = pressure.map(|p| Live::new(nodes, p));
+    let mut live = limit.map(|p| Live::new(nodes, p));
     while out.len() < nodes.len() {
         while done[oldest] {
             oldest += 1;
@@ -142,8 +138,7 @@ pub fn order_with(nodes: &[Node], pressure: Option<&Pressure<'_>>, wishes: &[(us
         let i = match pick {
             Some(i) => i,
             None => {
-                // Nothing can issue: wait for the first that will, the oldest
-                // among equals.
+                // Nothing can issue now: take the one that can soonest.
                 let next = (oldest..end)
                     .filter(|&i| !done[i] && preds[i] == 0 && fits(i))
                     .min_by_key(|&i| (earliest[i], i))
@@ -170,11 +165,11 @@ pub fn order_with(nodes: &[Node], pressure: Option<&Pressure<'_>>, wishes: &[(us
 struct Live<'a> {
     uses_left: HashMap<Resource, u32>,
     count: usize,
-    limit: &'a Pressure<'a>,
+    limit: &'a PressureLimit<'a>,
 }
 
 impl<'a> Live<'a> {
-    fn new(nodes: &[Node], limit: &'a Pressure<'a>) -> Live<'a> {
+    fn new(nodes: &[Node], limit: &'a PressureLimit<'a>) -> Live<'a> {
         let mut uses_left = HashMap::new();
         let mut defined: HashMap<Resource, ()> = HashMap::new();
         let mut incoming = 0;

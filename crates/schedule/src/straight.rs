@@ -1,11 +1,11 @@
 //! The straight code of a function before registers are allocated.
 
-use crate::list::Pressure;
+use crate::list::PressureLimit;
 use crate::{carried, verified};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::{CompileError, Facts, VFunc, VReg, liveness};
 
-/// Order the blocks of a function for a machine that runs them as they stand.
+/// Schedules the blocks of a function for a machine that issues in order.
 ///
 /// # Errors
 /// [`CompileError::Internal`] when the checker refuses an order.
@@ -18,7 +18,7 @@ pub fn schedule(func: &mut VFunc, machine: &Machine, facts: &Facts, registers: u
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
         debug_assert!(nodes[last].barrier);
         let live_out = |r: u32| r >= base && out.contains(VReg(r - base));
-        let limit = Pressure { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
+        let limit = PressureLimit { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
         let order = carried::order(func, b, &nodes, &limit, out);
         verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
         let mut insts: Vec<_> = std::mem::take(&mut func.blocks[b].insts).into_iter().map(Some).collect();

@@ -1,8 +1,8 @@
-//! What is scheduled, as `ciphermill-verify` wants to know it: the one place where the code
-//! generator's types become the checker's.
+//! Translation validation of schedules: turns the code generator's types into those of
+//! `ciphermill-verify`, and calls it.
 //!
-//! It is asked right before a schedule is used, whoever made it: [`order`] for orders of a block,
-//! [`Checker`] for what a block or a pipelined loop has become.
+//! Every schedule is checked right before it is used, whoever made it: [`order`] for the order of a
+//! block, [`Checker`] for the emitted code of a block or a pipelined loop.
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Facts;
@@ -63,7 +63,7 @@ fn physical(r: Reg) -> Storage {
     Storage::from(r.0)
 }
 
-/// Virtual registers are numbered behind the physical ones.
+/// Virtual registers are numbered after the physical ones.
 fn named(machine: &Machine, v: VReg) -> Storage {
     machine.regs.len() as Storage + v.0
 }
@@ -78,7 +78,7 @@ fn inst(i: &Inst, mem: Option<&MemRef>) -> verify::Inst {
     verify::Inst {
         instr: i.instr,
         args: i.operands.iter().map(arg).collect(),
-        guard: i.guard.map(physical),
+        predicate: i.predicate.map(physical),
         space: i.space,
         access: mem.map(access),
         traps: i.trap.is_some(),
@@ -98,7 +98,7 @@ fn virtual_inst(machine: &Machine, i: &VInst) -> verify::Inst {
     verify::Inst {
         instr: i.instr,
         args: i.ops.iter().map(arg).collect(),
-        guard: None,
+        predicate: None,
         space: i.mem.map_or(Space::Linear, |m| m.space),
         access: i.mem.as_ref().map(access),
         traps: i.trap.is_some(),
@@ -109,8 +109,7 @@ fn code(block: &Block) -> verify::Block {
     verify::Block { bundles: block.bundles.iter().map(|b| b.insts.iter().map(|i| inst(i, None)).collect()).collect() }
 }
 
-/// A block before it is scheduled: its instructions, the one that ends it, and what must stand
-/// in the delay slots of that.
+/// A block before scheduling: its instructions, the one that ends it, and those for its delay slots.
 pub fn before(body: &[PInst], end: Option<&PInst>, slots: &[PInst]) -> verify::Straight {
     let one = |p: &PInst| inst(&p.inst, p.mem.as_ref());
     verify::Straight {
@@ -122,20 +121,20 @@ pub fn before(body: &[PInst], end: Option<&PInst>, slots: &[PInst]) -> verify::S
     }
 }
 
-/// Registers that hold nothing between blocks, as the checker numbers them.
+/// Registers that are dead between blocks, as the checker numbers them.
 pub fn scratch(machine: &Machine) -> Vec<Storage> {
     machine.abi.scratch.iter().copied().map(physical).collect()
 }
 
-/// What was checked, for whoever wants to see it refused when it is bent.
+/// What was checked, for tests that mutate it.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "few are kept, and most are loops")]
 pub enum Checked {
     Straight(verify::Straight, verify::Block),
-    Loop(verify::Turns, verify::Pipeline),
+    Loop(verify::SourceLoop, verify::Pipeline),
 }
 
-/// Where what is checked is also written down.
+/// Records what is checked.
 pub type Witness = Arc<Mutex<Vec<Checked>>>;
 
 /// Checks schedules for one machine.
@@ -152,7 +151,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Check what a block has become.
+    /// Checks the emitted code of a block.
     ///
     /// # Errors
     /// [`CompileError::Internal`] with the rule that is broken.
@@ -163,14 +162,14 @@ impl Checker<'_> {
             .map_err(|e| CompileError::Internal(format!("schedule of block {place}: {e}")))
     }
 
-    /// Check the code of a pipelined loop that stands for another: the blocks of `out` from `from` on, and those put aside
-    /// from `aside` on.
+    /// Checks the emitted code of a pipelined loop: the blocks of `out` from `from` on, and those in
+    /// `aside` from `aside` on.
     ///
     /// # Errors
     /// [`CompileError::Internal`] with the rule that is broken.
     pub fn kernel(&self, replaced: Option<&Replaced>, out: &Laid, from: usize, aside: usize) -> Result<(), CompileError> {
         let told = |e: String| CompileError::Internal(format!("pipelined loop at block {from}: {e}"));
-        let Some(Replaced { turns, pipeline }) = replaced else {
+        let Some(Replaced { source, pipeline }) = replaced else {
             return Err(told("nothing is known of the loop that it stands for".into()));
         };
         let mut pipeline = pipeline.clone();
@@ -181,16 +180,16 @@ impl Checker<'_> {
         let through = pipeline.through;
         pipeline.labels = inside.map(|(l, at)| (l, Some(at).filter(|&at| at < through))).collect();
         pipeline.labels.extend(out.aside[aside..].iter().enumerate().map(|(k, a)| (a.0, Some(through + k))));
-        self.write_down(|| Checked::Loop(turns.clone(), pipeline.clone()));
-        verify::pipelined(self.rules, turns, &pipeline).map_err(|e| told(e.to_string()))
+        self.write_down(|| Checked::Loop(source.clone(), pipeline.clone()));
+        verify::pipelined(self.rules, source, &pipeline).map_err(|e| told(e.to_string()))
     }
 }
 
-/// A loop before it is pipelined: the block at its `header`, and the one that jumps back where that is another.
+/// A loop before it is pipelined: the block at its `header`, and the latch where that is another block.
 ///
 /// # Errors
 /// When it is no loop of one block.
-pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) -> Result<verify::Turns, CompileError> {
+pub fn source_loop(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) -> Result<verify::SourceLoop, CompileError> {
     let block = &func.blocks[header as usize];
     let again = back.unwrap_or(header);
     let one = |i: &VInst| virtual_inst(machine, i);
@@ -200,7 +199,7 @@ pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) ->
     let (Some((branch, body)), Some(handed)) = (block.insts.split_last(), handed) else {
         return Err(CompileError::Internal("a pipelined loop does not come back".into()));
     };
-    Ok(verify::Turns {
+    Ok(verify::SourceLoop {
         body: body.iter().map(one).collect(),
         branch: Some(one(branch)),
         again_when_taken: block.succs[0].0 == again,
@@ -210,7 +209,7 @@ pub fn turns(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) ->
     })
 }
 
-/// Everything that blocks outside of a loop read, in their order, and what they are given.
+/// Everything that blocks outside of a loop read, arguments of edges included, in program order.
 pub fn outside(func: &VFunc, header: u32, back: Option<u32>) -> Vec<VReg> {
     let mut out = Vec::new();
     for (b, block) in func.blocks.iter().enumerate() {
@@ -233,14 +232,13 @@ pub fn outside(func: &VFunc, header: u32, back: Option<u32>) -> Vec<VReg> {
 /// A loop that has been replaced, for the check when its code is written out.
 #[derive(Clone, Debug)]
 pub struct Replaced {
-    pub turns: verify::Turns,
-    /// What stands for it, but for its code.
+    pub source: verify::SourceLoop,
+    /// What replaces it, without the code.
     pub pipeline: verify::Pipeline,
 }
 
-/// What stands for a loop in a function now, where it was replaced in a block. `were` and `are` are
-/// what other blocks read before and after; `free` are the registers that it may use, and
-/// `words` of the frame, from the given one on, are its own.
+/// What replaces a loop in a function. `were` and `are` are what other blocks read before and after;
+/// `free` are the registers that it may use, and `words` are its words of the frame.
 pub fn replaced(
     func: &VFunc,
     machine: &Machine,

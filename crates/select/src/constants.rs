@@ -10,7 +10,7 @@
 //! and a block that is not short of registers makes a constant once.
 
 use ciphermill_vcode::CompileError;
-use ciphermill_vcode::liveness::{live_out, pressure};
+use ciphermill_vcode::liveness::{live_out, max_live};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, solve};
@@ -196,7 +196,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     let mut free: HashMap<u32, usize> = HashMap::new();
     for (b, block) in func.blocks.iter().enumerate() {
         if let Some(pre) = block.preheader {
-            let left = registers.saturating_sub(pressure(func, b, &outs[b]) + 1);
+            let left = registers.saturating_sub(max_live(func, b, &outs[b]) + 1);
             free.entry(pre).and_modify(|f| *f = (*f).min(left)).or_insert(left);
         }
     }
@@ -220,7 +220,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
         .map(|b| hoisted.iter().filter(|((pre, _), _)| func.dominates(*pre, b)).map(|(&(_, c), &v)| (c, v)).collect())
         .collect();
     let spare: Vec<usize> =
-        outs.iter().enumerate().map(|(b, out)| registers.saturating_sub(pressure(func, b, out) + 1)).collect();
+        outs.iter().enumerate().map(|(b, out)| registers.saturating_sub(max_live(func, b, out) + 1)).collect();
     let mut maker = Maker { machine, recipes: &recipes, vregs: func.vregs };
     for ((block, known), spare) in func.blocks.iter_mut().zip(reuse).zip(spare) {
         // In a loop the spare registers went to the constants made before it.

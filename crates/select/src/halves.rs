@@ -1,6 +1,6 @@
 //! Sums with rotates, where few units shift.
 //!
-//! A rotate that a machine lacks is two shifts and a sum. Where a side has one unit
+//! A rotate that a machine lacks is two shifts and a sum. Where a cluster has one unit
 //! that shifts, the second shift waits for it, and what the rotate is added to could
 //! be added to the first one meanwhile:
 //!

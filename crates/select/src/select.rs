@@ -38,8 +38,8 @@ const CONSTANT_COST: u32 = 4;
 /// Cost of keeping a value that a two-address instruction overwrites.
 const COPY_COST: u32 = 12;
 
-/// What is promised about memory.
-pub struct Memory<'a> {
+/// What is known about memory: promises of the caller, and the machine's banks.
+pub struct MemoryFacts<'a> {
     /// So many of the function's first parameters point to buffers that do not
     /// overlap.
     pub buffers: usize,
@@ -55,7 +55,7 @@ pub fn select(
     machine: &Machine,
     matcher: &Matcher,
     pinned: &[(GlobalId, Reg)],
-    memory: &Memory<'_>,
+    memory: &MemoryFacts<'_>,
 ) -> Result<VFunc, CompileError> {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(func, &cfg);

@@ -3,7 +3,7 @@
 //! Arguments go to the machine's argument registers and, beyond those, to the
 //! words of the overflow area; results come back the same way. Every register
 //! that a call does not define holds a pattern. After the return the
-//! registers a callee must preserve are compared with what they held.
+//! registers a callee must preserve are compared with what they expected.
 
 use crate::engine::{Halt, RETURN_TO};
 use crate::memory::Fault;
@@ -83,8 +83,8 @@ impl Simulator {
         let machine = &self.program.machine;
         let abi = &machine.abi;
         for (r, info) in machine.regs.iter().enumerate() {
-            let kept = self.program.global_regs.iter().any(|(g, _)| usize::from(g.0) == r);
-            if !info.zero && !kept && !machine.files[info.file].state {
+            let pinned = self.program.global_regs.iter().any(|(g, _)| usize::from(g.0) == r);
+            if !info.zero && !pinned && !machine.files[info.file].state {
                 self.state.pool.values[r] = POISON & mask(u32::from(machine.files[info.file].bits));
             }
         }
@@ -129,12 +129,12 @@ impl Simulator {
             return Err(Stop::Internal(format!("{} returned with the stack pointer at {sp:#x}, not {top:#x}", f.name)));
         }
         for &r in abi.callee_saved.iter().chain(&abi.call_preserved) {
-            let kept = self.program.global_regs.iter().any(|&(g, _)| g == r);
+            let pinned = self.program.global_regs.iter().any(|&(g, _)| g == r);
             let info = &machine.regs[usize::from(r.0)];
-            let special = r == abi.stack_pointer || Some(r) == abi.return_address || info.zero || kept;
+            let special = r == abi.stack_pointer || Some(r) == abi.return_address || info.zero || pinned;
             // A register may both bring an argument and be the caller's.
-            let held = abi.args.iter().position(|&a| a == r).and_then(|i| args.get(i)).copied().unwrap_or(POISON);
-            if !special && value(r) != held & mask(u32::from(machine.files[info.file].bits)) {
+            let expected = abi.args.iter().position(|&a| a == r).and_then(|i| args.get(i)).copied().unwrap_or(POISON);
+            if !special && value(r) != expected & mask(u32::from(machine.files[info.file].bits)) {
                 return Err(Stop::Internal(format!("{} did not preserve register {}", f.name, info.name)));
             }
         }

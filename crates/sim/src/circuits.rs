@@ -4,14 +4,14 @@
 //! reads a register that an instruction of the loop wrote, or loads a byte that one of its stores
 //! put there, the two have been seen to depend on each other, so many passes apart. A schedule is
 //! made before the program runs and is the same in every pass: it has to keep this order and the
-//! cycles between in all passes, although the addresses may meet in a few only. So for any way
-//! round of such dependences a pass takes no less than its cycles divided by its passes
-//! ([`crate::cycle`]), whatever else the schedule does (Rau's RecMII, MICRO 1994, with the
-//! dependences that there are instead of those that cannot be ruled out).
+//! cycles between in all passes, although the addresses may meet in a few only. So for any recurrence
+//! circuit of such dependences a pass takes no less than its cycles divided by its passes
+//! ([`crate::cycle`]), whatever else the schedule does. This is RecMII (Rau, *Iterative modulo
+//! scheduling*, MICRO 1994), of observed dependences instead of those that cannot be ruled out.
 //!
 //! Cycles are counted as in [`crate::dataflow`]: registers by the machine's latencies, bytes of
 //! memory a cycle after their store. Nothing is concluded from what was not seen: a circuit less
-//! makes the bound lower, never wrong. An instruction whose guard was false did not depend on
+//! makes the bound lower, never wrong. An instruction whose predicate was false did not depend on
 //! anything, and left its register to the one before.
 
 use crate::code::CodeMap;
@@ -31,7 +31,7 @@ use std::ops::Range;
 
 /// What a run showed of one loop of one block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ObservedLoop {
     /// Its place: indices into the program's functions and that function's blocks.
     pub func: u32,
     pub block: u32,
@@ -44,14 +44,14 @@ pub struct Seen {
     pub ran: Vec<u64>,
 }
 
-impl Seen {
-    /// The way round that takes longest for its passes.
+impl ObservedLoop {
+    /// The recurrence circuit with the most cycles a pass.
     pub fn circuit(&self) -> Option<Circuit> {
         cycle::longest(self.ran.len(), &self.dependences)
     }
 }
 
-/// The loops of one block that load and store; in others nothing goes round through memory.
+/// The loops of one block that load and store; others have no circuit through memory.
 pub fn loops(program: &Program) -> Vec<(u32, u32)> {
     let kind = |i: &Inst| program.machine.instrs[usize::from(i.instr.0)].kind;
     let mut out = Vec::new();
@@ -84,7 +84,7 @@ struct Place {
     bundles: Range<u32>,
     /// Number of the first instruction of each bundle.
     first: Vec<u32>,
-    seen: Seen,
+    seen: ObservedLoop,
     found: HashSet<Dependence>,
 }
 
@@ -102,7 +102,7 @@ struct Tracker<'a> {
     memory: HashMap<u32, Made>,
     landing: VecDeque<Vec<Lands>>,
     first: u64,
-    /// Instructions of the bundle whose guards are false.
+    /// Instructions of the bundle whose predicates are false.
     off: Vec<bool>,
 }
 
@@ -110,7 +110,7 @@ struct Tracker<'a> {
 #[derive(Clone, Copy)]
 enum Lands {
     Value(Option<Made>),
-    /// The guard was false: it keeps what it has.
+    /// The predicate was false: it keeps what it has.
     Nothing,
 }
 
@@ -123,7 +123,7 @@ impl Tracker<'_> {
 impl Watch for Tracker<'_> {
     fn before(&mut self, n: u32, state: &State) {
         let bundle = self.map.bundle(self.program, n);
-        let off = |i: &Inst| i.guard.is_some_and(|p| state.pool.values.get(usize::from(p.0)) == Some(&0));
+        let off = |i: &Inst| i.predicate.is_some_and(|p| state.pool.values.get(usize::from(p.0)) == Some(&0));
         self.off = bundle.insts.iter().map(off).collect();
     }
 
@@ -159,7 +159,7 @@ impl Watch for Tracker<'_> {
             let instr = &self.program.machine.instrs[usize::from(inst.instr.0)];
             let zero = |r: Reg| self.program.machine.regs[usize::from(r.0)].zero;
             let mut read = |r: Reg| depends(self.registers[usize::from(r.0)].as_ref().filter(|_| !zero(r)), to, false);
-            inst.guard.iter().for_each(|&r| read(r));
+            inst.predicate.iter().for_each(|&r| read(r));
             instr.semantics.iter().for_each(|s| statement_reads(inst, s, &mut read));
             for a in accesses.iter().filter(|a| !a.store && usize::from(a.slot) == slot) {
                 (0..u32::from(a.bytes)).for_each(|b| depends(self.memory.get(&a.addr.wrapping_add(b)), to, true));
@@ -214,7 +214,7 @@ impl Simulator {
     ///
     /// # Errors
     /// When the program stops.
-    pub fn circuits(&mut self, func: u32, args: &[u64], loops: &[(u32, u32)]) -> Result<Vec<Seen>, Stop> {
+    pub fn circuits(&mut self, func: u32, args: &[u64], loops: &[(u32, u32)]) -> Result<Vec<ObservedLoop>, Stop> {
         self.start()?;
         let entry = self.prepare(func, args)?;
         let mut stepper = Stepper::new(&self.program, &self.map, false).map_err(Stop::Internal)?;
@@ -243,7 +243,7 @@ impl Simulator {
         let run = stepper.call(&self.program, &self.map, &mut self.state, entry, fuel, &mut tracker);
         let sorted = |p: Place| {
             let dependences = p.found.into_iter().collect::<BTreeSet<_>>();
-            Seen { dependences: dependences.into_iter().collect(), ..p.seen }
+            ObservedLoop { dependences: dependences.into_iter().collect(), ..p.seen }
         };
         let seen = tracker.loops.into_iter().map(sorted).collect();
         (self.state.windows.overflows, self.state.windows.underflows) = windows;
@@ -262,6 +262,6 @@ fn place(program: &Program, map: &CodeMap, func: u32, block: u32) -> Place {
         first.push(instructions as u32);
         instructions += bundle.insts.len();
     }
-    let seen = Seen { func, block, ran: vec![0; instructions], ..Seen::default() };
+    let seen = ObservedLoop { func, block, ran: vec![0; instructions], ..ObservedLoop::default() };
     Place { bundles: start..start + bundles.len() as u32, first, seen, found: HashSet::new() }
 }

@@ -1,11 +1,9 @@
-//! The circuit of a graph that takes longest for its passes.
+//! The recurrence circuit with the most cycles a pass: the maximum cycle ratio of a graph.
 //!
-//! Its ratio of cycles to passes is the maximum cycle ratio, which is found by asking again and
-//! again for a circuit that is above the best so far (Lawler, *Combinatorial Optimization*, 1976):
-//! each answer is a circuit of the graph, so the ratio is exact.
+//! It is found by looking for a circuit above the best so far until there is none (Lawler,
+//! *Combinatorial Optimization*, 1976). Each is a circuit of the graph, so the ratio is exact.
 
-/// An instruction that needs what another made, at the least so many cycles after that started,
-/// and so many passes later.
+/// A dependence: `to` issues at least `cycles` after `from`, `passes` later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dependence {
     pub from: usize,
@@ -16,44 +14,44 @@ pub struct Dependence {
     pub memory: bool,
 }
 
-/// A way round: each dependence begins where the one before ended.
+/// A recurrence circuit: each dependence begins where the one before ends, the first where the last does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circuit {
     pub cycles: u64,
     pub passes: u64,
-    pub way: Vec<Dependence>,
+    pub dependences: Vec<Dependence>,
 }
 
 impl Circuit {
-    /// The least cycles of a pass.
+    /// Lower bound on the cycles of a pass.
     pub fn ratio(&self) -> f64 {
         self.cycles as f64 / self.passes.max(1) as f64
     }
 
     /// Does it go through memory?
     pub fn memory(&self) -> bool {
-        self.way.iter().any(|d| d.memory)
+        self.dependences.iter().any(|d| d.memory)
     }
 }
 
-/// The circuit with the most cycles a pass; none where nothing goes round.
+/// The circuit with the most cycles a pass; None if there is none.
 pub fn longest(nodes: usize, dependences: &[Dependence]) -> Option<Circuit> {
     let mut best: Option<Circuit> = None;
-    // One that takes any time at all is above a ratio of 0.
-    while let Some(way) = above(nodes, dependences, best.as_ref().map_or((0, 1), |b| (b.cycles, b.passes))) {
-        let (cycles, passes) = way.iter().fold((0, 0), |(c, p), d| (c + d.cycles, p + d.passes));
-        // Time would stand still: nothing that ran does this.
+    // Any circuit of a positive length is above a ratio of 0.
+    while let Some(circuit) = above(nodes, dependences, best.as_ref().map_or((0, 1), |b| (b.cycles, b.passes))) {
+        let (cycles, passes) = circuit.iter().fold((0, 0), |(c, p), d| (c + d.cycles, p + d.passes));
+        // A circuit within one pass is a contradiction; no run shows one.
         if passes == 0 {
             return best;
         }
-        best = Some(Circuit { cycles, passes, way });
+        best = Some(Circuit { cycles, passes, dependences: circuit });
     }
     best
 }
 
-/// A circuit whose cycles are more than `ratio` times its passes. The longest paths are found as by
-/// Bellman and Ford. Where there is such a circuit, the last steps of these paths close one after a
-/// few rounds, so each round ends with a look for it (Tarjan, *Shortest paths*, 1981).
+/// A circuit with a ratio above `cycles / passes`: longest paths by Bellman and Ford. If there is such
+/// a circuit, the predecessor graph closes one after a few sweeps, so each sweep ends with a search for
+/// it (Tarjan, *Shortest paths*, 1981).
 fn above(nodes: usize, dependences: &[Dependence], (cycles, passes): (u64, u64)) -> Option<Vec<Dependence>> {
     let length = |d: &Dependence| d.cycles as i64 * passes as i64 - d.passes as i64 * cycles as i64;
     let mut far = vec![0i64; nodes];
@@ -61,9 +59,9 @@ fn above(nodes: usize, dependences: &[Dependence], (cycles, passes): (u64, u64))
     loop {
         let mut grown = false;
         for d in dependences {
-            let way = far[d.from] + length(d);
-            if way > far[d.to] {
-                (far[d.to], by[d.to], grown) = (way, Some(d), true);
+            let longer = far[d.from] + length(d);
+            if longer > far[d.to] {
+                (far[d.to], by[d.to], grown) = (longer, Some(d), true);
             }
         }
         if !grown {
@@ -75,7 +73,7 @@ fn above(nodes: usize, dependences: &[Dependence], (cycles, passes): (u64, u64))
     }
 }
 
-/// A circuit of last steps: `by` has for each node the one that leads to it.
+/// A circuit of the predecessor graph: `by` has for each node the dependence that leads to it.
 fn closed(by: &[Option<&Dependence>]) -> Option<Vec<Dependence>> {
     // From which node each was met first.
     let mut met: Vec<Option<usize>> = vec![None; by.len()];
@@ -89,14 +87,14 @@ fn closed(by: &[Option<&Dependence>]) -> Option<Vec<Dependence>> {
         if met[at] != Some(start) || by[at].is_none() {
             continue;
         }
-        let (first, mut way) = (at, Vec::new());
+        let (first, mut circuit) = (at, Vec::new());
         loop {
             let d = by[at]?;
-            way.push(*d);
+            circuit.push(*d);
             at = d.from;
             if at == first {
-                way.reverse();
-                return Some(way);
+                circuit.reverse();
+                return Some(circuit);
             }
         }
     }
@@ -152,9 +150,9 @@ mod tests {
             let ratio = |c: Option<(u64, u64)>| c.map(|(cycles, passes)| cycles as f64 / passes as f64);
             let found = longest(6, &edges);
             assert_eq!(found.as_ref().map(super::Circuit::ratio), ratio(slowly(6, &edges)));
-            // And it goes round.
-            let way = found.map(|c| c.way).unwrap_or_default();
-            assert!((0..way.len()).all(|i| way[i].to == way[(i + 1) % way.len()].from));
+            // And it is a circuit.
+            let circuit = found.map(|c| c.dependences).unwrap_or_default();
+            assert!((0..circuit.len()).all(|i| circuit[i].to == circuit[(i + 1) % circuit.len()].from));
         }
     }
 

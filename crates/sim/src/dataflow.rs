@@ -140,9 +140,9 @@ impl Tracker<'_> {
     fn turn(&mut self, window: i8) {
         let Some(w) = &self.program.machine.abi.windows else { return };
         let index = |r: &Reg| usize::from(r.0);
-        let kept: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
+        let windowed: Vec<usize> = w.locals.iter().chain(&w.ins).map(index).collect();
         if window == 1 {
-            self.saved.push(kept.iter().map(|&r| self.registers[r].clone()).collect());
+            self.saved.push(windowed.iter().map(|&r| self.registers[r].clone()).collect());
             for (i, o) in w.ins.iter().zip(&w.outs) {
                 self.registers[index(i)] = self.registers[index(o)].clone();
             }
@@ -154,7 +154,7 @@ impl Tracker<'_> {
                 self.registers[index(o)] = self.registers[index(i)].clone();
             }
             if let Some(times) = self.saved.pop() {
-                for (r, t) in kept.into_iter().zip(times) {
+                for (r, t) in windowed.into_iter().zip(times) {
                     self.registers[r] = t;
                 }
             }
@@ -168,7 +168,7 @@ impl Tracker<'_> {
             reads(inst, e, &mut |r: Reg| when.join(self.registers[usize::from(r.0)].when));
             when
         };
-        if let Some(p) = inst.guard {
+        if let Some(p) = inst.predicate {
             found.rest.join(self.registers[usize::from(p.0)].when);
         }
         for s in &instr.semantics {

@@ -121,7 +121,7 @@ struct PendingStore {
     a: Slot,
     b: Slot,
     slot: u16,
-    guard: Option<Slot>,
+    predicate: Option<Slot>,
 }
 
 type Res<T> = Result<T, String>;
@@ -161,13 +161,13 @@ impl<'a> Flattener<'a> {
             if self.deferred {
                 self.emit(Op::Mark, 0, n as u16, 0);
             }
-            let guard = match inst.guard {
-                Some(p) => Some(self.guard(bundle, p)?),
+            let predicate = match inst.predicate {
+                Some(p) => Some(self.predicate(bundle, p)?),
                 None => None,
             };
             // The old values, for a guarded instruction that writes nothing.
             let mut kept: Vec<Slot> = Vec::new();
-            if self.deferred && guard.is_some() {
+            if self.deferred && predicate.is_some() {
                 for stmt in &instr.semantics {
                     if let Stmt::Assign { dest, .. } = stmt {
                         let (t, reg) = (self.pool.temp()?, dest_of(inst, dest)?);
@@ -178,7 +178,7 @@ impl<'a> Flattener<'a> {
                 kept.reverse();
             }
             let skip = self.code.len();
-            if let Some(g) = guard {
+            if let Some(g) = predicate {
                 self.emit(Op::SkipIfZero, 0, g, 0);
             }
             let mut cx = Ctx { inst, pc, lets: vec![None; instr.temps] };
@@ -215,7 +215,7 @@ impl<'a> Flattener<'a> {
                             self.finish(start, v, d, value)?;
                         } else {
                             let value = self.fresh(v)?;
-                            moves.push((d, value, guard));
+                            moves.push((d, value, predicate));
                         }
                     }
                     Stmt::Store { bytes, addr, value } => {
@@ -223,7 +223,7 @@ impl<'a> Flattener<'a> {
                         let v = self.expr(&cx, value)?;
                         let value = self.slot(v)?;
                         let op = store_op(*bytes, inst.space, instr.unaligned).ok_or_else(|| format!("a store of {bytes} bytes"))?;
-                        stores.push(PendingStore { op, value, a, b, slot: n as u16, guard });
+                        stores.push(PendingStore { op, value, a, b, slot: n as u16, predicate });
                     }
                     Stmt::Goto { cond, target } => {
                         if flow.jump.is_some() {
@@ -255,7 +255,7 @@ impl<'a> Flattener<'a> {
                     Stmt::WindowRestore => windows.push(Op::WindowRestore),
                 }
             }
-            if guard.is_some() {
+            if predicate.is_some() {
                 if instr.semantics.iter().any(|s| !matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. })) {
                     return Err(format!("`{}` cannot be guarded by a predicate", instr.name));
                 }
@@ -267,7 +267,7 @@ impl<'a> Flattener<'a> {
             if self.deferred {
                 self.emit(Op::Mark, 0, s.slot, 0);
             }
-            if let Some(g) = s.guard {
+            if let Some(g) = s.predicate {
                 self.emit(Op::SkipIfZero, 0, g, 1);
             }
             self.emit(s.op, s.value, s.a, s.b);
@@ -275,8 +275,8 @@ impl<'a> Flattener<'a> {
         for w in windows {
             self.emit(w, 0, 0, 0);
         }
-        for (d, value, guard) in moves {
-            if let Some(g) = guard {
+        for (d, value, predicate) in moves {
+            if let Some(g) = predicate {
                 self.emit(Op::SkipIfZero, 0, g, 1);
             }
             self.emit(Op::Mov, d, value, 0);
@@ -290,8 +290,8 @@ impl<'a> Flattener<'a> {
         Ok(flow)
     }
 
-    /// A slot with the guard's value, which nothing in the bundle changes.
-    fn guard(&mut self, bundle: &Bundle, p: Reg) -> Res<Slot> {
+    /// A slot with the predicate's value, which nothing in the bundle changes.
+    fn predicate(&mut self, bundle: &Bundle, p: Reg) -> Res<Slot> {
         let slot = self.pool.register(p);
         let writes = |i: &Inst| {
             let assigned = |s: &Stmt| matches!(s, Stmt::Assign { dest, .. } if dest_of(i, dest).is_ok_and(|r| r == p));

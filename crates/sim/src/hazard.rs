@@ -69,7 +69,7 @@ impl BundleTiming {
         }
         for inst in &bundle.insts {
             let instr = machine.instrs.get(usize::from(inst.instr.0)).ok_or("an instruction number is out of range")?;
-            if let Some(p) = inst.guard
+            if let Some(p) = inst.predicate
                 && !t.reads.contains(&p)
             {
                 t.reads.push(p);

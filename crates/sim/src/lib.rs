@@ -23,7 +23,7 @@
 //!   same superblocks and tells crate `ooo` what ran.
 //! * [`dataflow`] runs the same program on an infinitely wide machine, for the
 //!   bounds that measurements are compared with; [`circuits`] sees which instructions of a
-//!   loop wait for which, through memory too, and [`cycle`] what goes round longest.
+//!   loop wait for which, through memory too, and [`cycle`] finds the longest recurrence circuit.
 //!
 //! # What is checked
 //!

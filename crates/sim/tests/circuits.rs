@@ -1,14 +1,14 @@
-//! What goes round a loop, through registers and through memory, as a run shows it.
+//! Recurrence circuits of a loop, through registers and through memory, as a run shows them.
 
 mod common;
 
-use ciphermill_sim::circuits::{Seen, loops};
+use ciphermill_sim::circuits::{ObservedLoop, loops};
 use ciphermill_sim::{SimOptions, Simulator};
 use common::{assemble, real, toy, tune};
 use std::sync::Arc;
 
 /// What a call of function 0 shows of its only loop, with these words in memory.
-fn seen(text: &str, interlock: bool, args: &[u64], words: &[(usize, u32)]) -> Seen {
+fn seen(text: &str, interlock: bool, args: &[u64], words: &[(usize, u32)]) -> ObservedLoop {
     let mut m = toy();
     m.issue.interlock = interlock;
     tune(&mut m, "ldw", |i| i.latency = 3);
@@ -26,7 +26,7 @@ fn seen(text: &str, interlock: bool, args: &[u64], words: &[(usize, u32)]) -> Se
 }
 
 /// Ten passes that square a word and store it so many bytes behind where it was.
-fn squares(behind: u32) -> Seen {
+fn squares(behind: u32) -> ObservedLoop {
     let text = format!(
         "
         func f 2 0
@@ -51,9 +51,9 @@ fn what_was_stored_is_loaded_some_passes_later() {
     assert_eq!((next.entries, next.passes, next.ran.clone()), (1, 10, vec![10; 6]));
     let circuit = next.circuit().unwrap();
     assert_eq!((circuit.cycles, circuit.passes, circuit.memory()), (8, 1, true));
-    let way: Vec<(usize, usize)> = circuit.way.iter().map(|d| (d.from, d.to)).collect();
-    assert_eq!(way.len(), 3);
-    assert!(way.contains(&(2, 0)), "{way:?}");
+    let dependences: Vec<(usize, usize)> = circuit.dependences.iter().map(|d| (d.from, d.to)).collect();
+    assert_eq!(dependences.len(), 3);
+    assert!(dependences.contains(&(2, 0)), "{dependences:?}");
     // Three passes later, and never: what is left is a counter.
     let third = squares(12).circuit().unwrap();
     assert_eq!((third.cycles, third.passes), (8, 3));
@@ -88,7 +88,7 @@ fn one_meeting_holds_every_pass() {
 
 #[test]
 fn entries_are_told_apart() {
-    // Two entries of one pass each: what the first stored, the second loads, and nothing goes round.
+    // Two entries of one pass each: what the first stored, the second loads, and there is no circuit.
     let text = "
         func f 2 0
             li r6, 2

@@ -72,7 +72,7 @@ fn a_register_that_crosses_in_the_cycle_after_it_was_written() {
     assert_eq!(body("add.l2 b4, b4, b4 \n mv.l1x b4, a4", &[0, 21]), (42, 3));
     // Two cycles after: no stall.
     assert_eq!(body("add.l2 b4, b4, b4 \n nop \n mv.l1x b4, a4", &[0, 21]), (42, 3));
-    // Both sides at once: one stall.
+    // Both clusters at once: one stall.
     let both = "add.l2 b4, b4, b4 || add a4, a4, a4 \n mv.l1x b4, a4 || mv.l2x a4, b4";
     assert_eq!(body(both, &[1, 21]), (42, 3));
     // The C6201 has no such stall.

@@ -281,7 +281,7 @@ const COUNT: &str = "
 
 #[test]
 fn a_wrong_guess_costs_the_front_end() {
-    // One turn: 0 addi, bne guessed taken. addi starts 3, bne 4 and is known in 5; the
+    // One iteration: 0 addi, bne guessed taken. addi starts 3, bne 4 and is known in 5; the
     // return is fetched then, starts in 8 and retires in 9.
     let (counts, rows) = run(dynamic(|_| ()), COUNT, &[1]);
     let ret = rows.iter().rfind(|r| !r.wrong).unwrap();
@@ -300,7 +300,7 @@ fn a_wrong_guess_costs_the_front_end() {
 
 #[test]
 fn a_log_of_some_instructions() {
-    // Three turns, then the return: instruction 5 is the bne that is guessed wrong, 6 the return.
+    // Three iterations, then the return: instruction 5 is the bne that is guessed wrong, 6 the return.
     let of = |first, count| {
         let mut s = Simulator::new(Arc::new(assemble(dynamic(|_| ()), COUNT)), SimOptions::default()).unwrap();
         s.pipeline().unwrap().log = Some(Log::new(first, count));
@@ -359,7 +359,7 @@ fn the_loop_counter_knows_sixty_four_turns() {
         (c.predictor.parts, c.predictor.direction) = (vec![bimodal, loops], 1);
     };
     let wrong = |turns: u64| run(dynamic(counter), nest, &[20, turns]).0.get("branches_mispredicted");
-    // Missed for certain: the first turn of both loops, the way out of the outer one.
+    // Missed for certain: the first iteration of both loops, the way out of the outer one.
     // Of 64 turns the way out is missed until it has been seen twice.
     assert_eq!(wrong(64), 3 + 2);
     // Of 65 turns it is missed all twenty times.
@@ -383,8 +383,8 @@ fn calls_and_returns_are_foreseen() {
 
 #[test]
 fn taken_branches_and_the_loop_stream() {
-    // Three instructions a turn: without branches' delays one turn a cycle, or
-    // with the chain of the counter: one cycle a turn.
+    // Three instructions an iteration: without branches' delays one iteration a cycle, or
+    // with the chain of the counter: one cycle an iteration.
     let turns = |c: &dyn Fn(&mut Core)| {
         let m = |n: u64| cycles(dynamic(c), COUNT, &[n]);
         m(60) - m(50)
@@ -406,7 +406,7 @@ fn compare_and_branch_fuse() {
     fuse(&mut m);
     let (counts, rows) = run(m, COUNT, &[10]);
     assert_eq!((counts.get("macro_fused"), counts.get("instructions"), counts.get("uops_retired")), (10, 21, 11));
-    // The addition is done where the branch is: a turn is one micro-operation.
+    // The addition is done where the branch is: an iteration is one micro-operation.
     assert_eq!(rows.iter().filter(|r| !r.wrong).count(), 11);
     assert_eq!(counts.get("uops_fused_pairs"), 10);
 }

@@ -45,9 +45,9 @@ pub struct Allocated {
 
 impl Allocated {
     /// What the allocation adds to the code: loads and stores, moves (`mov` is the program's own),
-    /// operands in memory, each as often as its loops turn, taken to be eight times.
+    /// operands in memory, each as often as its loops iterate, taken to be eight times.
     pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
-        let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.turns();
+        let block = |(steps, b): (&Vec<Step>, &VBlock)| Allocated::added(steps, b, mov) * b.frequency();
         self.blocks.iter().zip(&func.blocks).map(block).sum()
     }
 

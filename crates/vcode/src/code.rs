@@ -118,8 +118,8 @@ pub struct VBlock {
 }
 
 impl VBlock {
-    /// How often it is run for each run of the function: every loop is taken to turn eight times.
-    pub fn turns(&self) -> u64 {
+    /// Block frequency: executions for each call of the function, every loop taken to iterate eight times.
+    pub fn frequency(&self) -> u64 {
         8u64.pow(u32::from(self.loop_depth).min(6))
     }
 }

@@ -9,7 +9,7 @@
 //! * [`Registers`], [`Place`], [`Step`], [`Allocated`]: what allocation is given and what comes of it.
 //! * [`PInst`], [`Laid`]: code with physical registers, laid out block by block.
 //! * [`Facts`]: which registers an instruction's semantics name themselves.
-//! * [`liveness`]: what lives at the end of each block, and the register pressure within.
+//! * [`liveness`]: what lives at the end of each block, and MaxLive within.
 //!
 //! # Invariants
 //!

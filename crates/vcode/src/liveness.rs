@@ -1,4 +1,4 @@
-//! Live virtual registers of machine code, and how many at once.
+//! Liveness of virtual registers, and MaxLive.
 
 use crate::code::{VFunc, VReg};
 
@@ -85,8 +85,8 @@ pub fn live_out(func: &VFunc) -> Vec<Set> {
     }
 }
 
-/// Largest number of registers live at one point of a block.
-pub fn pressure(func: &VFunc, block: usize, out: &Set) -> usize {
+/// MaxLive of a block: the largest number of virtual registers live at one point.
+pub fn max_live(func: &VFunc, block: usize, out: &Set) -> usize {
     let mut live = out.clone();
     let mut most = live.len();
     for inst in func.blocks[block].insts.iter().rev() {

@@ -5,7 +5,7 @@ use ciphermill_machine::Reg;
 
 /// One bit for each register and each slot, in turns.
 #[derive(Clone, Default, Debug)]
-pub struct Places(Vec<u64>);
+pub struct PlaceSet(Vec<u64>);
 
 fn bit(place: Place) -> (usize, u64) {
     let n = match place {
@@ -15,7 +15,7 @@ fn bit(place: Place) -> (usize, u64) {
     (n / 64, 1 << (n % 64))
 }
 
-impl Places {
+impl PlaceSet {
     pub fn insert(&mut self, place: Place) {
         let (word, bit) = bit(place);
         if self.0.len() <= word {
@@ -37,7 +37,7 @@ impl Places {
     }
 
     /// Take in what `other` has and `without` has not; was any of it new?
-    pub fn join(&mut self, other: &Places, without: Option<&Places>) -> bool {
+    pub fn join(&mut self, other: &PlaceSet, without: Option<&PlaceSet>) -> bool {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
@@ -58,9 +58,9 @@ impl Places {
     }
 }
 
-impl FromIterator<Place> for Places {
-    fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> Places {
-        let mut set = Places::default();
+impl FromIterator<Place> for PlaceSet {
+    fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> PlaceSet {
+        let mut set = PlaceSet::default();
         places.into_iter().for_each(|p| set.insert(p));
         set
     }

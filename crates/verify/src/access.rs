@@ -24,7 +24,7 @@ pub enum Object {
 pub struct Access {
     pub space: Space,
     pub store: bool,
-    /// A value that is the same for all accesses of one turn that name it, plus an offset; without
+    /// A value that is the same for all accesses of one iteration that name it, plus an offset; without
     /// one the address is absolute, or relative to the stack pointer.
     pub base: Option<u32>,
     pub offset: i64,
@@ -45,7 +45,7 @@ impl Access {
         Access { space, store: false, base: None, offset: 0, bytes: 0, object, span: None, constant, banks: 0 }
     }
 
-    /// Can they touch the same byte at no time, in whatever turns of a loop?
+    /// Can they touch the same byte at no time, in whatever iterations of a loop?
     pub fn never_meets(&self, other: &Access) -> bool {
         let foreign = match (self.object, other.object) {
             (Object::Buffer(a), Object::Buffer(b)) => a != b,
@@ -59,14 +59,14 @@ impl Access {
         self.space != other.space || self.constant || other.constant || foreign || beside
     }
 
-    /// Could both touch one byte in the same turn?
+    /// Could both touch one byte in the same iteration?
     pub fn overlaps(&self, other: &Access) -> bool {
         let (a, b) = (self.offset, other.offset);
         !self.never_meets(other)
             && (self.base != other.base || a < b + i64::from(other.bytes) && b < a + i64::from(self.bytes))
     }
 
-    /// Does it matter which of two accesses of one turn comes first?
+    /// Does it matter which of two accesses of one iteration comes first?
     pub fn ordered(&self, other: &Access) -> bool {
         (self.store || other.store) && self.overlaps(other)
     }
@@ -82,11 +82,11 @@ pub fn share_a_bank(a: u64, b: u64) -> bool {
 /// Most bytes that an access touches.
 const WIDEST: i64 = 256;
 
-/// Stores of one turn that differ in their offsets alone.
+/// Stores of one iteration that differ in their offsets alone.
 #[derive(Clone, Debug)]
 struct Region {
     like: Access,
-    turn: u32,
+    iteration: u32,
     all: u128,
     at: BTreeMap<i64, Vec<(u8, u128)>>,
 }
@@ -100,11 +100,11 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The fingerprint of what an access in a turn follows.
-    pub fn before(&self, a: &Access, turn: u32) -> u128 {
+    /// The fingerprint of what an access in an iteration follows.
+    pub fn before(&self, a: &Access, iteration: u32) -> u128 {
         let mut sum = self.fences;
         for r in self.regions.iter().filter(|r| !r.like.never_meets(a)) {
-            if r.turn != turn || r.like.base != a.base {
+            if r.iteration != iteration || r.like.base != a.base {
                 sum = sum.wrapping_add(r.all);
                 continue;
             }
@@ -122,13 +122,13 @@ impl Stored {
     }
 
     /// A store with a number of its own.
-    pub fn store(&mut self, a: &Access, turn: u32, number: u32) {
+    pub fn store(&mut self, a: &Access, iteration: u32, number: u32) {
         let print = fingerprint(number);
         let like = Access { offset: 0, bytes: 0, banks: 0, store: true, ..*a };
-        let region = match self.regions.iter().position(|r| r.turn == turn && r.like == like) {
+        let region = match self.regions.iter().position(|r| r.iteration == iteration && r.like == like) {
             Some(k) => &mut self.regions[k],
             None => {
-                self.regions.push(Region { like, turn, all: 0, at: BTreeMap::new() });
+                self.regions.push(Region { like, iteration, all: 0, at: BTreeMap::new() });
                 let last = self.regions.len() - 1;
                 &mut self.regions[last]
             }

@@ -29,7 +29,7 @@ pub struct Inst {
     pub instr: InstrId,
     pub args: SmallVec<[Arg; 4]>,
     /// A register without which (it is 0) the instruction does nothing.
-    pub guard: Option<Storage>,
+    pub predicate: Option<Storage>,
     pub space: Space,
     /// What it touches. Said of code before scheduling only: of what is checked, an access is
     /// known by its address.

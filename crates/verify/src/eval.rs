@@ -9,17 +9,17 @@ use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::Reg;
 use ciphermill_machine::sem::Expr;
 
-/// What the loop's branch decides: for each comparison the turn behind which it is made, and
-/// what it gives where another turn follows.
+/// What the loop's branch decides: for each comparison the iteration behind which it is made, and
+/// what it gives where another iteration follows.
 #[derive(Default)]
 pub(crate) struct Decisions {
-    pub turns: Map<Term, (u32, bool)>,
+    pub followed: Map<Term, (u32, bool)>,
 }
 
 /// What a path of execution knows of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// So many turns were followed by another.
+    /// So many iterations were followed by another.
     pub followed: u32,
     /// The one behind these is the last.
     pub over: bool,
@@ -28,10 +28,10 @@ pub(crate) struct Known {
 impl Decisions {
     /// Is the comparison true, as far as the path knows?
     pub fn of(&self, t: Term, known: Known) -> Option<bool> {
-        let &(turn, again) = self.turns.get(&t)?;
-        if turn <= known.followed {
+        let &(iteration, again) = self.followed.get(&t)?;
+        if iteration <= known.followed {
             Some(again)
-        } else if known.over && turn == known.followed + 1 {
+        } else if known.over && iteration == known.followed + 1 {
             Some(!again)
         } else {
             None

@@ -47,7 +47,7 @@ pub(crate) struct Known {
     /// Accesses of the program are numbered through.
     pub number: usize,
     pub access: Access,
-    pub turn: u32,
+    pub iteration: u32,
     /// What it followed, as [`crate::access`] has it.
     pub follows: u128,
 }
@@ -89,9 +89,9 @@ impl<'a> Exec<'a> {
         if self.zero(r) { self.terms.constant(0) } else { state.read(&mut self.terms, r) }
     }
 
-    /// Run one instruction of the program as it was before scheduling, in some turn of a loop.
-    pub fn step(&mut self, state: &mut State, inst: &Inst, turn: u32) -> Result<Done, Fault> {
-        self.run(state, std::slice::from_ref(inst), Some(turn), false)
+    /// Run one instruction of the program as it was before scheduling, in some iteration of a loop.
+    pub fn step(&mut self, state: &mut State, inst: &Inst, iteration: u32) -> Result<Done, Fault> {
+        self.run(state, std::slice::from_ref(inst), Some(iteration), false)
     }
 
     /// Run one instruction of what is checked where one follows the other.
@@ -119,22 +119,22 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
-    /// Run a bundle: of the program in some turn, or of what is checked. Where it is `exposed`,
+    /// Run a bundle: of the program in some iteration, or of what is checked. Where it is `exposed`,
     /// results land when their latency is over.
-    fn run(&mut self, state: &mut State, insts: &[Inst], turn: Option<u32>, exposed: bool) -> Result<Done, Fault> {
+    fn run(&mut self, state: &mut State, insts: &[Inst], iteration: Option<u32>, exposed: bool) -> Result<Done, Fault> {
         let rules = self.rules;
         self.land(state)?;
         let mut done = Done::default();
         let mut writes: Vec<(Storage, Term, u32)> = Vec::new();
         let mut stores: Vec<(Access, u32, Term)> = Vec::new();
-        let mut kept: Vec<(i64, Term)> = Vec::new();
+        let mut stored: Vec<(i64, Term)> = Vec::new();
         let mut banks: Vec<u64> = Vec::new();
         let mut fence = None;
         let (mut cycles, mut rotates) = (1, false);
         for inst in insts {
             let (instr, effect) = (rules.instr(inst.instr), rules.effect(inst.instr));
             cycles = cycles.max(instr.issue_cycles);
-            let guard = match inst.guard {
+            let predicate = match inst.predicate {
                 None => None,
                 Some(g) => {
                     let g = self.read(state, g);
@@ -145,28 +145,28 @@ impl<'a> Exec<'a> {
                     }
                 }
             };
-            if guard.is_some() && (effect.stores || effect.control || effect.fence) {
+            if predicate.is_some() && (effect.stores || effect.control || effect.fence) {
                 return Err(self.fault(inst, "its predicate is neither true nor false"));
             }
             if let Some(offset) = self.framed(inst, effect) {
-                self.word(state, inst, offset, effect, &mut writes, &mut kept)?;
+                self.word(state, inst, offset, effect, &mut writes, &mut stored)?;
                 continue;
             }
             let touched =
-                if effect.loads || effect.stores { Some(self.touched(state, inst, effect, turn)?) } else { None };
+                if effect.loads || effect.stores { Some(self.touched(state, inst, effect, iteration)?) } else { None };
             let whole = self.whole(state, inst, effect, touched.as_ref())?;
             if let Some(t) = &touched {
-                if t.access.banks != 0 && self.banks_apart && turn.is_none() {
+                if t.access.banks != 0 && self.banks_apart && iteration.is_none() {
                     if banks.iter().any(|&b| share_a_bank(b, t.access.banks)) {
                         return Err(self.fault(inst, "it meets another access of its cycle in a bank of memory"));
                     }
                     banks.push(t.access.banks);
                 }
                 if effect.stores {
-                    stores.push((t.access, t.turn, whole));
+                    stores.push((t.access, t.iteration, whole));
                 }
             }
-            if instr.kind == InstrKind::Trap && turn.is_none() && insts.iter().any(|i| rules.effect(i.instr).stores) {
+            if instr.kind == InstrKind::Trap && iteration.is_none() && insts.iter().any(|i| rules.effect(i.instr).stores) {
                 return Err(self.fault(inst, "a store stands in the cycle of a trap, and never happens"));
             }
             if inst.traps || effect.stores || instr.kind == InstrKind::Trap {
@@ -193,7 +193,7 @@ impl<'a> Exec<'a> {
                     (Value::Const(c), None) => self.constant(*c, register),
                     (Value::Other, None) => self.part(whole, k, effect),
                 };
-                if let Some(g) = guard {
+                if let Some(g) = predicate {
                     let old = self.read(state, register);
                     value = self.terms.of(&[Kind::Guarded as u32, g, value, old]);
                 }
@@ -210,10 +210,10 @@ impl<'a> Exec<'a> {
                 fence = Some((whole, u32::from(instr.delay_slots)));
             }
         }
-        for (access, turn, term) in stores {
-            state.stored.store(&access, turn, term);
+        for (access, iteration, term) in stores {
+            state.stored.store(&access, iteration, term);
         }
-        state.words.extend(kept);
+        state.words.extend(stored);
         for (register, value, latency) in writes {
             if exposed {
                 state.pending.push(Pending { due: state.now + u64::from(latency.max(1)), register, value });
@@ -226,7 +226,7 @@ impl<'a> Exec<'a> {
         }
         state.now += if exposed { u64::from(cycles) } else { 1 };
         if let Some((whole, delay)) = fence {
-            if turn.is_some() || delay == 0 {
+            if iteration.is_some() || delay == 0 {
                 self.fence(state, whole);
             } else {
                 done.call = Some((whole, delay));
@@ -306,16 +306,16 @@ impl<'a> Exec<'a> {
     }
 
     /// What an access touches and which stores it follows.
-    fn touched(&mut self, state: &mut State, inst: &Inst, effect: &Effect, turn: Option<u32>) -> Result<Known, Fault> {
+    fn touched(&mut self, state: &mut State, inst: &Inst, effect: &Effect, iteration: Option<u32>) -> Result<Known, Fault> {
         let mut key: Key = smallvec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
         let place = self.terms.of(&key);
-        let known = match turn {
-            Some(turn) => {
+        let known = match iteration {
+            Some(iteration) => {
                 // An access of which nothing is said meets no other.
                 let alone = Access { constant: true, ..Access::anywhere(inst.space) };
                 let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
-                let known = Known { number: self.count, access, turn, follows: state.stored.before(&access, turn) };
+                let known = Known { number: self.count, access, iteration, follows: state.stored.before(&access, iteration) };
                 self.count += 1;
                 self.accesses.entry(place).or_default().push(known);
                 known
@@ -324,10 +324,10 @@ impl<'a> Exec<'a> {
                 let Some(list) = self.accesses.get(&place) else {
                     return Err(self.fault(inst, "the program has no access to memory with what it reads here"));
                 };
-                // Several turns may have an access with these operands: the first that followed the
+                // Several iterations may have an access with these operands: the first that followed the
                 // same stores and that nothing has stood for yet. What runs more often than in the
                 // program, as a load does that is not wanted any more, stands for one again.
-                let follows = |k: &Known| state.stored.before(&k.access, k.turn);
+                let follows = |k: &Known| state.stored.before(&k.access, k.iteration);
                 let fits = || list.iter().filter(|k| follows(k) == k.follows);
                 let fresh = fits().find(|k| !state.is_taken(k.number));
                 let mut known = *fresh.or_else(|| fits().next()).unwrap_or(&list[0]);
@@ -356,7 +356,7 @@ impl<'a> Exec<'a> {
         offset: i64,
         effect: &Effect,
         writes: &mut Vec<(Storage, Term, u32)>,
-        kept: &mut Vec<(i64, Term)>,
+        stored: &mut Vec<(i64, Term)>,
     ) -> Result<(), Fault> {
         let sp = self.frame.stack_pointer;
         if effect.loads {
@@ -375,11 +375,11 @@ impl<'a> Exec<'a> {
         let [value] = values.collect::<Vec<_>>()[..] else {
             return Err(self.fault(inst, "it stores no word of the frame"));
         };
-        if kept.iter().any(|k| k.0 == offset) {
+        if stored.iter().any(|k| k.0 == offset) {
             return Err(self.fault(inst, "two stores to one word of the frame stand in one cycle"));
         }
         let value = self.read(state, value);
-        kept.push((offset, value));
+        stored.push((offset, value));
         Ok(())
     }
 

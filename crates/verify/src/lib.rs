@@ -26,7 +26,7 @@
 //!   that changes places with such a store has another term, and so has all that follows from it;
 //!   and so has a store.
 //! * Of what is checked an access is known by what it reads: the program must have one with
-//!   the same operands, whose facts (which turn, which bytes, which buffer) count for both.
+//!   the same operands, whose facts (which iteration, which bytes, which buffer) count for both.
 //!
 //! # Phases
 //!
@@ -42,10 +42,10 @@
 //! results in one cycle; code behind a jump or missing in its slots.
 //!
 //! *Pipelined loops* ([`pipelined`]): the loop's block with its virtual registers, as it was
-//! before anything was hoisted, spilled, copied or given a side, is run turn by turn. What
+//! before anything was hoisted, spilled, copied or assigned a cluster, is run iteration by iteration. What
 //! stands for it (what is done before, prologue, kernel, epilogue, what is done behind, with
 //! rotation and predicates as the semantics have them) is run from its first bundle, and at each
-//! branch that decides over the next turn it goes both ways. So each number of turns is run
+//! branch that decides over the next iteration it goes both ways. So each number of iterations is run
 //! that leaves the loop in a way of its own, and two more, and behind each the values that are
 //! wanted, the effects and the registers that are not the loop's own are compared.
 //!
@@ -53,22 +53,22 @@
 //! clusters, reads of one register, and which registers an operand can be, for each bundle of
 //! all this.
 //!
-//! # Why a few turns are enough
+//! # Why a few iterations are enough
 //!
-//! With `S` turns under way at once, those up to `S - 1` leave by branches of the prologue, or with
+//! With `S` iterations under way at once, those up to `S - 1` leave by branches of the prologue, or with
 //! stages that never were full, each in code, or with predicates, of its own: all are run. From
 //! `S` on the kernel is passed with every stage full. A pass does the same operations on what it
-//! finds, whatever the turn. What it finds it can hardly have from long ago: where registers
+//! finds, whatever the iteration. What it finds it can hardly have from long ago: where registers
 //! stand still, each pass writes the registers that the one before it wrote; where they rotate, a
-//! value read too far back is missed in the first turns, whose ring holds nothing, and one
+//! value read too far back is missed in the first iterations, whose ring holds nothing, and one
 //! that another overwrites is overwritten within the `S` passes that it lives. So `S`, `S + 1` and
-//! `S + 2` turns compare what the first full pass makes of a state that still holds initial values,
+//! `S + 2` iterations compare what the first full pass makes of a state that still holds initial values,
 //! the second of one that holds none but those the loop never writes, and the third of one that
-//! is the second's, one turn on. Terms do not depend on values: where the step from one
+//! is the second's, one iteration on. Terms do not depend on values: where the step from one
 //! pass to the next gives the program's terms for a state that stands for any, it gives them for
 //! each that follows (the argument of Tristan and Leroy, whose validator compares the same
-//! three pieces). Where one branch leaves by the same code behind every turn, as in a loop whose stages
-//! have predicates, leaving behind the first and behind the last two is enough: a turn's operations are
+//! three pieces). Where one branch leaves by the same code behind every iteration, as in a loop whose stages
+//! have predicates, leaving behind the first and behind the last two is enough: an iteration's operations are
 //! the same whether others follow or not, and they have been run with all that follow. `S` is read off the code that is checked: a branch before the kernel, or a
 //! predicate in it, for each.
 //!
@@ -109,6 +109,6 @@ mod terms;
 
 pub use access::{Access, Object};
 pub use code::{Arg, Block, Bundle, Fault, Inst, Storage};
-pub use loops::{Pipeline, Turns, pipelined};
+pub use loops::{Pipeline, SourceLoop, pipelined};
 pub use rules::Rules;
 pub use straight::{Straight, straight};

@@ -1,4 +1,4 @@
-//! A software-pipelined loop: its body turn by turn, and what is run for it.
+//! A software-pipelined loop: its body iteration by iteration, and what is run for it.
 
 use crate::code::{Block, Fault, Inst, Storage};
 use crate::exec::{Exec, Frame};
@@ -8,17 +8,17 @@ use crate::straight::same_effects;
 use crate::terms::Term;
 use std::collections::BTreeSet;
 
-/// A loop before it was pipelined: one block, and what runs between one turn and the next.
+/// A loop before it was pipelined: one block, and what runs between one iteration and the next.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct SourceLoop {
     /// The block, the branch excepted.
     pub body: Vec<Inst>,
     pub branch: Option<Inst>,
-    /// Does another turn follow where the branch is taken?
+    /// Does another iteration follow where the branch is taken?
     pub again_when_taken: bool,
-    /// Runs before another turn.
+    /// Runs before another iteration.
     pub between: Vec<Inst>,
-    /// Registers that each turn begins with, and those whose values it hands on to the next.
+    /// Registers that each iteration begins with, and those whose values it hands on to the next.
     pub params: Vec<Storage>,
     pub handed: Vec<Storage>,
 }
@@ -51,97 +51,97 @@ pub struct Pipeline {
     pub banks_apart: bool,
 }
 
-/// What the program has when it leaves the loop behind some turn.
+/// What the program has when it leaves the loop behind some iteration.
 struct Leaving {
     values: Vec<Term>,
     effects: usize,
 }
 
-/// Turns beyond the overlapping ones that are run.
+/// Iterations beyond the overlapping ones that are run.
 const MORE: u32 = 2;
 
-/// Turns that overlap, as the code shows (one begins before each branch on the way to the kernel,
+/// Iterations that overlap, as the code shows (one begins before each branch on the way to the kernel,
 /// and one stage stands under each predicate of the kernel), and the blocks that branch.
 fn overlapping(rules: &Rules, pipeline: &Pipeline) -> (u32, usize) {
     let asks = |b: &Block| b.bundles.iter().flatten().any(|i| rules.effect(i.instr).conditional);
     let branches = pipeline.blocks.iter().take(pipeline.through).filter(|b| asks(b)).count();
-    let guards: BTreeSet<Storage> =
-        pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.guard).collect();
+    let predicates: BTreeSet<Storage> =
+        pipeline.blocks.iter().flat_map(|b| b.bundles.iter().flatten()).filter_map(|i| i.predicate).collect();
     // A stage may have no operation of its own.
-    let under = guards.first().zip(guards.last()).map_or(0, |(first, last)| last - first + 1);
+    let under = predicates.first().zip(predicates.last()).map_or(0, |(first, last)| last - first + 1);
     (under.max(branches as u32), branches)
 }
 
-/// Check that prologue, kernel and epilogue do what the loop does, for every number of turns
+/// Check that prologue, kernel and epilogue do what the loop does, for every number of iterations
 /// (the crate's essay says why few are enough), and that the machine can start each bundle in
 /// one cycle.
 ///
 /// # Errors
-/// The rule that is broken, with the instruction, its cycle and the number of turns.
-pub fn pipelined(rules: &Rules, turns: &Turns, pipeline: &Pipeline) -> Result<(), Fault> {
+/// The rule that is broken, with the instruction, its cycle and the number of iterations.
+pub fn pipelined(rules: &Rules, source: &SourceLoop, pipeline: &Pipeline) -> Result<(), Fault> {
     let frame = Frame { stack_pointer: pipeline.stack_pointer, words: pipeline.words.clone() };
     let mut exec = Exec::new(rules, frame, pipeline.banks_apart);
     let (stages, branches) = overlapping(rules, pipeline);
     let most = stages + MORE;
-    let (leaving, effects) = sequential(&mut exec, turns, pipeline, most)?;
+    let (leaving, effects) = sequential(&mut exec, source, pipeline, most)?;
     let most = leaving.len() as u32;
     for (n, block) in pipeline.blocks.iter().enumerate() {
         exec.fits(block, &name(n, pipeline))?;
     }
     let mut waiting = vec![(entered(&mut exec, pipeline)?, 0)];
     let mut left = BTreeSet::new();
-    // One branch leaves by the same code behind every turn: behind the first, and with all stages full.
+    // One branch leaves by the same code behind every iteration: behind the first, and with all stages full.
     let leaves = |n: u32| branches > 1 || n == 1 || n + 1 >= most;
     while let Some((state, block)) = waiting.pop() {
         let (count, end) = follow(&mut exec, pipeline, state, block, (most, stages), &leaves, &mut waiting)?;
-        let told = |f: Fault| Fault(format!("with {count} turns: {f}"));
+        let told = |f: Fault| Fault(format!("with {count} iterations: {f}"));
         let wanted = leaving.get(count as usize - 1).ok_or_else(|| told(Fault("the loop is not left".into())))?;
         finish(&mut exec, pipeline, end, wanted, &effects).map_err(told)?;
         left.insert(count);
     }
     match (1..=most).find(|n| leaves(*n) && !left.contains(n)) {
-        Some(n) => Err(Fault(format!("nothing leaves the loop after {n} turns"))),
+        Some(n) => Err(Fault(format!("nothing leaves the loop after {n} iterations"))),
         None => Ok(()),
     }
 }
 
-/// The program's turns: what it has behind each, were it the last.
+/// The program's iterations: what it has behind each, were it the last.
 fn sequential(
     exec: &mut Exec<'_>,
-    turns: &Turns,
+    source: &SourceLoop,
     pipeline: &Pipeline,
     most: u32,
 ) -> Result<(Vec<Leaving>, Vec<Term>), Fault> {
-    let Some(branch) = &turns.branch else { return Err(Fault("a loop has no branch".into())) };
+    let Some(branch) = &source.branch else { return Err(Fault("a loop has no branch".into())) };
     let mut state = exec.start();
     let mut leaving = Vec::new();
-    for turn in 1..=most {
-        for inst in &turns.body {
-            exec.step(&mut state, inst, turn)?;
+    for iteration in 1..=most {
+        for inst in &source.body {
+            exec.step(&mut state, inst, iteration)?;
         }
-        let jump = exec.step(&mut state, branch, turn)?.jump;
+        let jump = exec.step(&mut state, branch, iteration)?.jump;
         let Some(condition) = jump.and_then(|j| j.condition) else {
             return Err(Fault("a loop's branch has no condition".into()));
         };
         let (equal, when) = exec.terms.comparison(condition);
-        // A condition that does not change is met once: there is no second turn, or no last.
-        if exec.terms.number(equal).is_some() || exec.decisions.turns.contains_key(&equal) {
+        // A condition that does not change is met once: there is no second iteration, or no last.
+        if exec.terms.number(equal).is_some() || exec.decisions.followed.contains_key(&equal) {
             break;
         }
-        exec.decisions.turns.insert(equal, (turn, when == turns.again_when_taken));
+        exec.decisions.followed.insert(equal, (iteration, when == source.again_when_taken));
         let mut values = Vec::with_capacity(pipeline.wanted.len());
         for &(old, _) in &pipeline.wanted {
             values.push(exec.read(&state, old));
         }
         leaving.push(Leaving { values, effects: state.effects.len() });
-        for inst in &turns.between {
-            exec.step(&mut state, inst, turn)?;
+        for inst in &source.between {
+            exec.step(&mut state, inst, iteration)?;
         }
-        let mut next = Vec::with_capacity(turns.params.len());
-        for &h in &turns.handed {
+        let mut next = Vec::with_capacity(source.params.len());
+        for &h in &source.handed {
             next.push(exec.read(&state, h));
         }
-        turns.params.iter().zip(next).for_each(|(&p, value)| state.write(p, value));
+        source.params.iter().zip(next).for_each(|(&p, value)| state.write(p, value));
     }
     Ok((leaving, state.effects))
 }
@@ -170,7 +170,7 @@ fn name(block: usize, pipeline: &Pipeline) -> String {
     format!("{what} {block} of the pipeline")
 }
 
-/// Run from a block until the loop is left. Of each turn that may be the last, the path on
+/// Run from a block until the loop is left. Of each iteration that may be the last, the path on
 /// which it is waits to be run.
 fn follow(
     exec: &mut Exec<'_>,
@@ -181,7 +181,7 @@ fn follow(
     leaves: &dyn Fn(u32) -> bool,
     waiting: &mut Vec<(State, usize)>,
 ) -> Result<(u32, State), Fault> {
-    // Each turn passes the kernel once, and once for each stage that runs empty.
+    // Each iteration passes the kernel once, and once for each stage that runs empty.
     let bound = pipeline.blocks.len() + 2 * (most + stages) as usize + 8;
     for _ in 0..bound {
         let Some(code) = pipeline.blocks.get(block) else {
@@ -212,7 +212,7 @@ fn follow(
             Some(jump) => match jump.taken {
                 None => {
                     return Err(Fault(format!(
-                        "{what}: its branch hangs on something else than the loop's in that turn"
+                        "{what}: its branch hangs on something else than the loop's in that iteration"
                     )));
                 }
                 Some(true) => {
@@ -226,13 +226,13 @@ fn follow(
         let Some(to) = to else {
             let count = state.known.followed + 1;
             if !state.known.over {
-                return Err(Fault(format!("the loop is left after {count} turns though another follows")));
+                return Err(Fault(format!("the loop is left after {count} iterations though another follows")));
             }
             return Ok((count, state));
         };
         block = to;
     }
-    Err(Fault("the loop is not left when its last turn is over".into()))
+    Err(Fault("the loop is not left when its last iteration is over".into()))
 }
 
 /// What is there when the loop has been left.

@@ -29,7 +29,7 @@ pub enum Kind {
     Equal,
     /// The opposite.
     Differs,
-    /// One of two values, by a guard.
+    /// One of two values, by a predicate.
     Guarded,
     /// What nothing moves across, with all that it may read.
     Fence,

@@ -1,15 +1,12 @@
-//! Code for machines that issue several instructions a cycle by the
-//! compiler's leave: VLIWs, clustered and with an exposed pipeline.
+//! Code for VLIWs: explicit bundles, clusters, exposed pipelines.
 //!
-//! Up to register allocation everything is as elsewhere: one instruction of
-//! each meaning is chosen, whatever unit will run it. Behind it,
+//! Instruction selection takes one instruction for each meaning, whatever unit will run it. Then
 //!
 //! * [`kernel`] pipelines loops, before allocation;
-//! * [`sides`] finds, for registers in several files, the variants of an
-//!   instruction that can have them as operands, with moves between clusters
-//!   where there is none;
-//! * [`pack`] schedules straight code into bundles, by units, paths and exposed
-//!   latencies, and settles branches, calls and the no-operations between.
+//! * [`clusters`] assigns clusters after allocation: it finds the variants of an instruction that
+//!   fit its registers, and adds moves between clusters where none does;
+//! * [`pack`] schedules straight code into bundles, by units, cross paths and latencies, and emits
+//!   branches, calls and no-operations.
 
 pub mod pack;
-pub mod sides;
+pub mod clusters;

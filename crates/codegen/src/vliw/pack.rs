@@ -1,35 +1,28 @@
-//! Straight code into bundles.
+//! Straight code as bundles.
 //!
-//! A list scheduler, cycle by cycle, longest path first. A result may be read
-//! from the cycle in which it lands; until then its register holds the old
-//! value, which instructions in between may still read. Two results for one
-//! register land in the order in which they were meant. A block leaves nothing
-//! under way: control passes on when the last result has landed, and a
-//! branch is started early enough for its delay slots to end just then.
+//! [`ciphermill_schedule::bundle`] schedules a block. On an exposed pipeline all results have landed
+//! when a block ends. A branch is issued early enough for its delay slots to end in that cycle. A
+//! machine with interlocks (`issue.interlock`) gets the bundles without the empty cycles between
+//! them, and results may land in the next block.
 //!
-//! A machine that waits for operands by itself (`issue.interlock`) gets the same
-//! bundles without the empty cycles between them, and what is under way when a
-//! block ends may stay so.
-//!
-//! A call ends a block here: the return address is that of the next one. On an
-//! exposed pipeline it is put into its register by the two instructions of
-//! `[abi.link]`; elsewhere the call does so, and stands alone.
+//! A call ends a block, as the return address is that of the next one. On an exposed pipeline the two
+//! instructions of `[abi.link]` load it. Elsewhere the call does, and has a bundle of its own.
 
 use ciphermill_vcode::CompileError;
-use crate::context::{Finish, aimed, control};
+use crate::context::{Emitter, aimed, control};
 use ciphermill_vcode::{Laid, PInst};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::VKind;
 use ciphermill_schedule::verified;
 use ciphermill_pipeline as kernel;
-use crate::vliw::sides::settle;
-use ciphermill_schedule::bundle::{Row, Sided, bundles, edges, in_order, list};
+use crate::vliw::clusters::assign_clusters;
+use ciphermill_schedule::bundle::{Row, Schedulable, bundles, edges, in_order, list};
 use ciphermill_machine::InstrKind;
 use ciphermill_program::{Block, Bundle, Operand};
 
-/// Emit a block, and those that calls cut off it.
+/// Emits a block, split at its calls.
 pub fn emit(
-    finish: &Finish<'_>,
+    emitter: &Emitter<'_>,
     body: Vec<PInst>,
     end: Option<PInst>,
     loop_depth: u8,
@@ -39,36 +32,36 @@ pub fn emit(
     for p in body {
         if p.kind == VKind::Kernel {
             let number = p.inst.operands.iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n as usize) } else { None });
-            let Some((number, kernel)) = number.and_then(|n| Some((n, finish.kernels.get(n)?))) else {
+            let Some((number, kernel)) = number.and_then(|n| Some((n, emitter.kernels.get(n)?))) else {
                 return Err(CompileError::Internal("a pipelined loop is lost".into()));
             };
-            straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
+            straight(emitter, std::mem::take(&mut segment), None, loop_depth, out)?;
             let (from, aside) = (out.blocks.len(), out.aside.len());
-            let at = kernel::emit::emit(finish.machine, kernel, out)?;
+            let at = kernel::emit::emit(emitter.machine, kernel, out)?;
             out.kernels.insert(number, at);
-            finish.checker.kernel(kernel.replaced.as_deref(), out, from, aside)?;
+            emitter.checker.kernel(kernel.replaced.as_deref(), out, from, aside)?;
             continue;
         }
         if p.kind != VKind::Call {
             segment.push(p);
             continue;
         }
-        if finish.machine.issue.interlock {
-            straight(finish, std::mem::take(&mut segment), None, loop_depth, out)?;
+        if emitter.machine.issue.interlock {
+            straight(emitter, std::mem::take(&mut segment), None, loop_depth, out)?;
             out.blocks.push(Block { bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }], loop_depth });
             continue;
         }
         let back = out.fresh();
-        let jump = call(finish, p, back, &mut segment)?;
-        straight(finish, std::mem::take(&mut segment), Some(jump), loop_depth, out)?;
+        let jump = call(emitter, p, back, &mut segment)?;
+        straight(emitter, std::mem::take(&mut segment), Some(jump), loop_depth, out)?;
         out.label(back);
     }
-    straight(finish, segment, end, loop_depth, out)
+    straight(emitter, segment, end, loop_depth, out)
 }
 
 /// The two instructions that load the return address, and the jump.
-fn call(finish: &Finish<'_>, p: PInst, back: u32, segment: &mut Vec<PInst>) -> Result<PInst, CompileError> {
-    let machine = finish.machine;
+fn call(emitter: &Emitter<'_>, p: PInst, back: u32, segment: &mut Vec<PInst>) -> Result<PInst, CompileError> {
+    let machine = emitter.machine;
     let Some(link) = &machine.abi.link else {
         return Err(CompileError::Unsupported(format!(
             "calls on {} need [abi.link] in its machine file",
@@ -76,7 +69,7 @@ fn call(finish: &Finish<'_>, p: PInst, back: u32, segment: &mut Vec<PInst>) -> R
         )));
     };
     for instr in [link.low, link.high] {
-        segment.push(aimed(finish.frame.inst(instr, &[], 0), back));
+        segment.push(aimed(emitter.frame.inst(instr, &[], 0), back));
     }
     let direct = machine.instrs[usize::from(p.inst.instr.0)].kind == InstrKind::Call;
     let mut jump = p;
@@ -86,34 +79,34 @@ fn call(finish: &Finish<'_>, p: PInst, back: u32, segment: &mut Vec<PInst>) -> R
 
 /// Schedule straight code and the jump that ends it.
 fn straight(
-    finish: &Finish<'_>,
+    emitter: &Emitter<'_>,
     body: Vec<PInst>,
     end: Option<PInst>,
     loop_depth: u8,
     out: &mut Laid,
 ) -> Result<(), CompileError> {
-    let machine = finish.machine;
+    let machine = emitter.machine;
     let mut before = verified::before(&body, end.as_ref(), &[]);
     let given = body.len() + usize::from(end.is_some());
-    let mut insts: Vec<Sided> = Vec::new();
+    let mut insts: Vec<Schedulable> = Vec::new();
     for p in body {
-        settle(finish, p, &mut insts)?;
+        assign_clusters(emitter, p, &mut insts)?;
     }
     let has_end = end.is_some();
     if let Some(end) = end {
-        settle(finish, end, &mut insts)?;
+        assign_clusters(emitter, end, &mut insts)?;
     }
     let nodes: Vec<Node> =
-        insts.iter().map(|s| finish.facts.node(machine, &s.inst.inst, s.inst.kind, s.inst.mem)).collect();
+        insts.iter().map(|s| emitter.facts.node(machine, &s.inst.inst, s.inst.kind, s.inst.mem)).collect();
     let succs = edges(&nodes);
     let last = has_end.then(|| insts.len() - 1);
-    let (mut rows, issue) = if finish.schedule {
-        list(machine, finish.at_once, &insts, &nodes, &succs, last)
+    let (mut rows, issue) = if emitter.schedule {
+        list(machine, emitter.at_once, &insts, &nodes, &succs, last)
     } else {
         in_order(machine, &insts, &succs, last)
     };
 
-    // Nothing may be under way when control passes on.
+    // All results have landed when the block ends.
     let landed = |i: usize| {
         let latency = nodes[i].writes.iter().map(|w| w.1).max().unwrap_or(1).max(1);
         issue[i] + latency
@@ -132,7 +125,7 @@ fn straight(
                 }
             }
             let mut at = ready.max(quiet.max(rows.len()).saturating_sub(behind));
-            // What was stored before a trap is seen behind it, and a store in its cycle never happens.
+            // Stores before a trap happen, a store in the trap's own bundle does not.
             if jump.inst.kind == VKind::Trap {
                 at = at.max(rows.len());
             }
@@ -148,12 +141,12 @@ fn straight(
         }
     }
     let block = Block { bundles: bundles(machine, rows)?, loop_depth };
-    before.banks_apart = finish.schedule;
+    before.banks_apart = emitter.schedule;
     if insts.len() > given {
-        // Moves between clusters pass through them.
+        // Moves between clusters go through scratch registers.
         before.scratch = verified::scratch(machine);
     }
-    finish.checker.straight(&before, &block, out.blocks.len())?;
+    emitter.checker.straight(&before, &block, out.blocks.len())?;
     out.blocks.push(block);
     Ok(())
 }

@@ -228,8 +228,8 @@ pub enum PartKind {
     /// Counters by the branch's own history, of which there are as many as
     /// entries, each with counters of its own.
     Local { entries: u32, bits: u32, history: u32 },
-    /// Loops that turn the same number of times, up to `trips`; `sure` equal
-    /// turns in a row are needed. Others are left to `otherwise`.
+    /// Loops that iterate the same number of times, up to `trips`; `sure` equal
+    /// iterations in a row are needed. Others are left to `otherwise`.
     Loop { entries: u32, trips: u32, sure: u32, otherwise: usize },
     /// Counters by address choose between two parts.
     Chooser { entries: u32, bits: u32, parts: [usize; 2] },

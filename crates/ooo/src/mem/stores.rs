@@ -16,7 +16,7 @@ pub struct Store {
 
 /// What a load finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum Forwarding {
     /// No store has any of its bytes.
     Nothing,
     /// One has all of them: its data's start, its address's time.
@@ -36,7 +36,7 @@ pub struct Overlap {
 
 /// What of a load's address can be told from older stores alone.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Seen {
+pub struct StoreMatch {
     pub overlap: Option<Overlap>,
     /// How many are younger than the youngest that only seems to have bytes of it; none when one
     /// that is younger still has some.
@@ -143,11 +143,11 @@ impl Stores {
 
     /// The youngest of the stores pushed which has bytes of a load, and one that seems to.
     #[inline(always)]
-    pub fn seen(&self, addr: u32, bytes: u32) -> Seen {
+    pub fn seen(&self, addr: u32, bytes: u32) -> StoreMatch {
         let oldest = self.pushed.saturating_sub(self.buffers);
         let youngest = self.youngest(addr, bytes);
         if youngest <= oldest {
-            return Seen::default();
+            return StoreMatch::default();
         }
         self.search(addr, bytes, oldest, youngest)
     }
@@ -159,7 +159,7 @@ impl Stores {
     }
 
     /// The same among the stores from the number `oldest` on, of which there are `youngest`.
-    fn search(&self, addr: u32, bytes: u32, oldest: u64, youngest: u64) -> Seen {
+    fn search(&self, addr: u32, bytes: u32, oldest: u64, youngest: u64) -> StoreMatch {
         let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
         let mut alias = None;
         for n in (oldest..youngest).rev() {
@@ -167,14 +167,14 @@ impl Stores {
             let (first, last) = (u64::from(stored), u64::from(stored) + u64::from(size));
             let younger = (self.pushed - 1 - n) as u32;
             if first < to && from < last {
-                return Seen { overlap: Some(Overlap { younger, whole: first <= from && to <= last }), alias };
+                return StoreMatch { overlap: Some(Overlap { younger, whole: first <= from && to <= last }), alias };
             }
             let meets = stored.wrapping_sub(addr) & self.low < bytes || addr.wrapping_sub(stored) & self.low < size;
             if self.low > 0 && meets && alias.is_none() {
                 alias = Some(younger);
             }
         }
-        Seen { overlap: None, alias }
+        StoreMatch { overlap: None, alias }
     }
 
     /// A load that starts at `start` waits for a store that only seems to have bytes of it
@@ -192,14 +192,14 @@ impl Stores {
 
     /// What a load that starts at `start` finds of it.
     #[inline(always)]
-    pub fn find(&self, overlap: Option<Overlap>, start: u64) -> Found {
-        let Some(overlap) = overlap else { return Found::Nothing };
+    pub fn find(&self, overlap: Option<Overlap>, start: u64) -> Forwarding {
+        let Some(overlap) = overlap else { return Forwarding::Nothing };
         let s = &self.times[self.at(self.settled.wrapping_sub(1 + u64::from(overlap.younger)))];
         match overlap.whole {
             // Stores reach the cache in order: whatever is older has too.
-            _ if s.drained <= start => Found::Nothing,
-            true => Found::Whole { data: s.data, address: s.address },
-            false => Found::Part { drained: s.drained, address: s.address },
+            _ if s.drained <= start => Forwarding::Nothing,
+            true => Forwarding::Whole { data: s.data, address: s.address },
+            false => Forwarding::Part { drained: s.drained, address: s.address },
         }
     }
 
@@ -245,14 +245,14 @@ mod tests {
         let find = |s: &Stores, addr, bytes, start| s.find(s.seen(addr, bytes).overlap, start);
         push(&mut s, store(0x100, 4, 5, 20));
         push(&mut s, store(0x102, 1, 7, 30));
-        assert_eq!(find(&s, 0x100, 2, 10), Found::Whole { data: 5, address: 5 });
-        assert_eq!(find(&s, 0x100, 4, 10), Found::Part { drained: 30, address: 7 });
-        assert_eq!(find(&s, 0x102, 1, 10), Found::Whole { data: 7, address: 7 });
-        assert_eq!(find(&s, 0x100, 2, 20), Found::Nothing);
-        assert_eq!(find(&s, 0x104, 4, 10), Found::Nothing);
+        assert_eq!(find(&s, 0x100, 2, 10), Forwarding::Whole { data: 5, address: 5 });
+        assert_eq!(find(&s, 0x100, 4, 10), Forwarding::Part { drained: 30, address: 7 });
+        assert_eq!(find(&s, 0x102, 1, 10), Forwarding::Whole { data: 7, address: 7 });
+        assert_eq!(find(&s, 0x100, 2, 20), Forwarding::Nothing);
+        assert_eq!(find(&s, 0x104, 4, 10), Forwarding::Nothing);
         assert_eq!((s.free(), s.last_drained()), (20, 30));
         push(&mut s, store(0x200, 4, 9, 40));
-        assert_eq!(find(&s, 0x100, 2, 10), Found::Nothing);
+        assert_eq!(find(&s, 0x100, 2, 10), Forwarding::Nothing);
     }
 
     #[test]
@@ -267,12 +267,12 @@ mod tests {
         push(&mut s, 0x1204, 7, 40);
         // The youngest that seems to have its bytes; none of its own.
         let seen = s.seen(0x2103, 2);
-        assert_eq!(seen, Seen { overlap: None, alias: Some(1) });
+        assert_eq!(seen, StoreMatch { overlap: None, alias: Some(1) });
         assert_eq!([5, 6, 29, 30].map(|at| s.blocked(seen.alias, at)), [None, Some(30), Some(30), None]);
-        assert_eq!(s.seen(0x2104, 4), Seen::default());
+        assert_eq!(s.seen(0x2104, 4), StoreMatch::default());
         // One that has them hides what is older; what is younger hides nothing of it.
-        assert_eq!(s.seen(0x1100, 4), Seen { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
-        assert_eq!(s.seen(0x3100, 4), Seen { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) });
+        assert_eq!(s.seen(0x1100, 4), StoreMatch { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
+        assert_eq!(s.seen(0x3100, 4), StoreMatch { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) });
     }
 
     #[test]
@@ -285,7 +285,7 @@ mod tests {
         // In the middle of the three words that eight bytes at 0x102 lie in; then one elsewhere.
         push(0x104, 4);
         push(0x200, 4);
-        let seen = Seen { overlap: Some(Overlap { younger: 1, whole: false }), alias: None };
+        let seen = StoreMatch { overlap: Some(Overlap { younger: 1, whole: false }), alias: None };
         assert_eq!(s.seen(0x102, 8), seen);
         assert_eq!([1, 2].map(|stores| s.far(0x102, 8, stores)), [true, false]);
         assert!(s.far(0x108, 8, 4));

@@ -4,7 +4,7 @@ use super::question::{Data, Older, Question};
 use super::state::{Access, Pipeline, Value};
 use crate::events::Cause;
 use crate::mem::Level;
-use crate::mem::stores::{Found, Seen, Store};
+use crate::mem::stores::{Forwarding, Store, StoreMatch};
 use crate::uop::{Kind, Lists, Uop};
 use ciphermill_machine::core::Disambiguation;
 
@@ -45,7 +45,7 @@ impl Pipeline {
         }
         let (seen, guess) = match (uop.kind, access) {
             (Kind::Load, Some(access)) => self.older(number, access, accesses),
-            _ => (Seen::default(), true),
+            _ => (StoreMatch::default(), true),
         };
         if !guess && self.addresses_known > from {
             (from, cause) = (self.addresses_known, Cause::Forward);
@@ -85,7 +85,7 @@ impl Pipeline {
     /// Which older stores matter to a load, and may it start before all of them have their
     /// addresses?
     #[inline(always)]
-    fn older(&mut self, number: u32, access: u16, accesses: &[Access]) -> (Seen, bool) {
+    fn older(&mut self, number: u32, access: u16, accesses: &[Access]) -> (StoreMatch, bool) {
         let older = Older::unpack(self.ask(Question::Load { pc: self.pc(number), access }, 0, accesses));
         let passes = match self.core.load.disambiguation {
             Disambiguation::Wait => false,
@@ -103,7 +103,7 @@ impl Pipeline {
         uop: &Uop,
         (access, accesses): (u16, &[Access]),
         (start, port): (u64, u32),
-        (seen, passed): (Seen, bool),
+        (seen, passed): (StoreMatch, bool),
         mut cause: Cause,
     ) -> (Done, u64) {
         let load = &self.core.load;
@@ -126,7 +126,7 @@ impl Pipeline {
         }
         let mut waited = looks;
         let found = self.stores.find(seen.overlap, looks);
-        if let Found::Whole { address, .. } | Found::Part { address, .. } = found
+        if let Forwarding::Whole { address, .. } | Forwarding::Part { address, .. } = found
             && address > looks
         {
             // The address of the store it needs came after it had started.
@@ -140,7 +140,7 @@ impl Pipeline {
             self.ask(Question::Passed { pc: self.pc(number), wrong: false }, 0, accesses);
         }
         let end = match found {
-            Found::Whole { data, .. } => {
+            Forwarding::Whole { data, .. } => {
                 self.tally.forwarded += 1;
                 let end = waited.max(data) + forward;
                 if end > start + latency {
@@ -148,12 +148,12 @@ impl Pipeline {
                 }
                 end
             }
-            Found::Part { drained, .. } => {
+            Forwarding::Part { drained, .. } => {
                 self.tally.failed += 1;
                 cause = Cause::Forward;
                 waited.max(drained) + failed + latency
             }
-            Found::Nothing => {
+            Forwarding::Nothing => {
                 let got = Data::unpack(self.ask(Question::Data { pc: self.pc(number), access, write: false }, looks, accesses));
                 match got.level {
                     _ if got.translated && got.level == Level::First => cause = Cause::Translation,

@@ -1,7 +1,7 @@
 //! What can be asked of what the core does not own, and the answers, as numbers.
 
 use crate::mem::Level;
-use crate::mem::stores::{Overlap, Seen};
+use crate::mem::stores::{Overlap, StoreMatch};
 
 /// A question, or something done to what is outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl Data {
 /// A load's answer about what is older.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Older {
-    pub(super) seen: Seen,
+    pub(super) seen: StoreMatch,
     pub(super) passes: bool,
 }
 
@@ -75,13 +75,13 @@ impl Older {
         let Older { seen, passes } = Older::unpack(a);
         let overlap = seen.overlap.filter(|o| o.younger < stores);
         let alias = seen.alias.filter(|&younger| younger < stores);
-        Older { seen: Seen { overlap, alias }, passes }.pack()
+        Older { seen: StoreMatch { overlap, alias }, passes }.pack()
     }
 
     #[inline(always)]
     pub(super) fn unpack(a: Answer) -> Older {
         let (low, alias) = (a as u32 & 0xffff, (a >> 16) as u32);
         let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 3, whole: low & 4 != 0 });
-        Older { seen: Seen { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
+        Older { seen: StoreMatch { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
     }
 }

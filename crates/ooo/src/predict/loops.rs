@@ -1,4 +1,4 @@
-//! A counter of turns: foresees the way out of loops that turn equally often.
+//! A counter of iterations: foresees the way out of loops that iterate equally often.
 //!
 //! For a branch it keeps how often it went the same way before it last went the other,
 //! and how many times in a row that was the same number. When it is sure, it
@@ -24,7 +24,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// `most` turns can be counted, the last one included.
+    /// `most` iterations can be counted, the last one included.
     pub fn new(entries: u32, most: u32, sure: u32) -> Loops {
         Loops { entries: vec![Entry::default(); entries as usize], most, sure }
     }

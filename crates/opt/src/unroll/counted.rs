@@ -1,11 +1,11 @@
-//! Counted loops of unknown length: when do the next few turns come for
+//! Counted loops of unknown length: when do the next few iterations come for
 //! certain?
 //!
 //! A *counter* is a header parameter `i` that every back edge raises by the
 //! same constant `s` (modulo the word). A branch out of the loop is *counted*
 //! when it compares `x = i + d`, `d` constant, with a bound `n` that the loop
 //! does not change, and goes on while `x` is below, above, or different from
-//! `n`. To run several turns as one, `t` tests in a row have to be known to go
+//! `n`. To run several iterations as one, `t` tests in a row have to be known to go
 //! on: those of `x`, `x + s`, ..., `x + (t - 1) s`.
 //!
 //! That is asked by one comparison, the *guard*, chosen so that it implies the
@@ -26,7 +26,7 @@
 //! tested values lie between `y` and `y ± r` without wrapping, since that is
 //! on the near side of `n`. In the last two they are closer to `y` than `n`
 //! is, in the direction of counting. The guard may be false although the tests
-//! would go on (at wrap-around, or for a loop of 2^32 turns): then the
+//! would go on (at wrap-around, or for a loop of 2^32 iterations): then the
 //! original loop runs, which is always right.
 
 use super::graph::{Exit, Graph};
@@ -40,7 +40,7 @@ pub(crate) struct Counted {
     /// Number of the counter among the header's parameters.
     pub counter: usize,
     pub ty: Type,
-    /// What a turn adds to the counter, in two's complement of its type.
+    /// What an iteration adds to the counter, in two's complement of its type.
     pub step: u64,
     /// Constant added to the counter before it is tested.
     pub ahead: u64,
@@ -118,7 +118,7 @@ impl Counted {
     }
 
     /// The guard for `tests` tests in a row, the first of which is the one of
-    /// the turn that begins, or of the turn before it if `missed`. The guard's
+    /// the iteration that begins, or of the iteration before it if `missed`. The guard's
     /// parts that do not change are put at the end of `front`, which every
     /// entry into the loop passes. None when no guard is known.
     pub(crate) fn guard(&self, func: &mut Func, front: Block, tests: u32, missed: bool) -> Option<Guard> {

@@ -1,6 +1,6 @@
 //! Loops that count with a pointer, counted by the distance it has gone.
 //!
-//! `for (p = b + 4; p != b + n; p += 4)` says how often it turns only if the
+//! `for (p = b + 4; p != b + n; p += 4)` says how often it iterates only if the
 //! addresses that `p` starts from and ends at are compared. Both have the base
 //! `b`: the loop gets a counter of its own that starts from the constant and is
 //! compared with `n`, and what depends on `n` alone is a matter for
@@ -21,8 +21,8 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
         let mut changed = false;
         let graph = Graph::new(func);
         for id in graph.loops.loops.keys() {
-            if let Some(found) = find(func, &graph, id) {
-                write(func, &graph, id, &found);
+            if let Some(counted_loop) = find(func, &graph, id) {
+                write(func, &graph, id, &counted_loop);
                 changed = true;
             }
         }
@@ -31,7 +31,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 }
 
 /// A counter whose start and bound have a base in common.
-struct Found {
+struct PointerLoop {
     counted: Counted,
     /// The start, less the base.
     start: u64,
@@ -40,7 +40,7 @@ struct Found {
     more: u64,
 }
 
-fn find(func: &Func, graph: &Graph, id: LoopId) -> Option<Found> {
+fn find(func: &Func, graph: &Graph, id: LoopId) -> Option<PointerLoop> {
     Counted::of(func, graph, id).into_iter().find_map(|counted| {
         let (Test::NotEqual, Bound::Value(bound)) = (counted.test, counted.bound) else { return None };
         let start = graph.origin(func, graph.agreed(func, &graph.entries(id), counted.counter)?);
@@ -53,12 +53,12 @@ fn find(func: &Func, graph: &Graph, id: LoopId) -> Option<Found> {
         let is_base = |v: Value| graph.origin(func, v) == base;
         let bound = if is_base(a) { b } else { Some(a).filter(|_| is_base(b))? };
         let counts = func.as_const(base).is_none() && graph.invariant(id, bound);
-        counts.then_some(Found { counted, start, bound, more })
+        counts.then_some(PointerLoop { counted, start, bound, more })
     })
 }
 
-fn write(func: &mut Func, graph: &Graph, id: LoopId, found: &Found) {
-    let Found { counted, start, bound, more } = found;
+fn write(func: &mut Func, graph: &Graph, id: LoopId, counted_loop: &PointerLoop) {
+    let PointerLoop { counted, start, bound, more } = counted_loop;
     let (ty, header, exit) = (counted.ty, graph.data(id).header, counted.exit);
     let loc = func.insts[counted.stepper].loc;
     let distance = func.add_param(header, ty);

@@ -1,6 +1,6 @@
-//! Complete unrolling: a loop of `n` turns becomes `n` copies of its body.
+//! Complete unrolling: a loop of `n` iterations becomes `n` copies of its body.
 //!
-//! `trips.rs` names the branch that leaves the loop in turn `n` and in none
+//! `trips.rs` names the branch that leaves the loop in iteration `n` and in none
 //! before. The copies are chained, each back edge leading to the next copy's
 //! header; the branch becomes a jump, onwards in all copies but the last and
 //! outwards in the last one. The body may be any graph of blocks and may have
@@ -31,7 +31,7 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 fn run_func(func: &mut Func, budget: u32) -> bool {
     let mut changed = false;
     nests::separate(func, budget);
-    // Each turn of this takes away a loop, unless that has inner loops, whose
+    // Each iteration of this takes away a loop, unless that has inner loops, whose
     // copies are then more loops; the budget bounds those.
     loop {
         let graph = Graph::new(func);

@@ -41,7 +41,7 @@ impl Graph {
         &self.loops.loops[id]
     }
 
-    /// Is the value made outside the loop? It is then the same in every turn,
+    /// Is the value made outside the loop? It is then the same in every iteration,
     /// and at hand wherever the loop is entered from.
     pub(crate) fn invariant(&self, id: LoopId, v: Value) -> bool {
         self.home[v].is_some_and(|b| !self.loops.contains(id, b))
@@ -77,7 +77,7 @@ impl Graph {
         exits
     }
 
-    /// Does the block run exactly once in every turn of the loop that is not
+    /// Does the block run exactly once in every iteration of the loop that is not
     /// the last?
     pub(crate) fn every_turn(&self, id: LoopId, block: Block) -> bool {
         self.loops.innermost(block) == Some(id)
@@ -117,7 +117,7 @@ impl Graph {
     }
 }
 
-/// A branch that may leave the loop, on which the number of turns depends.
+/// A branch that may leave the loop, on which the number of iterations depends.
 #[derive(Clone, Copy)]
 pub(crate) struct Exit {
     pub block: Block,
@@ -127,7 +127,7 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// Branches out of the loop that run once in every turn.
+    /// Branches out of the loop that run once in every iteration.
     pub(crate) fn of(func: &Func, graph: &Graph, id: LoopId) -> Vec<Exit> {
         let mut found = Vec::new();
         for &block in &graph.data(id).blocks {

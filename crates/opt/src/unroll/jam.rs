@@ -5,8 +5,8 @@
 //! by `k` as [`super::partial`] does it; that the `k` bodies stand in one block
 //! is all a scheduler needs to interleave them. When a loop over the rounds is
 //! left in the body, because it was too large to unroll, its `k` copies would
-//! run one after the other. *Unroll and jam* makes one loop of them whose turn
-//! does one turn of each.
+//! run one after the other. *Unroll and jam* makes one loop of them whose iteration
+//! does one iteration of each.
 //!
 //! **Shape.** The body is a chain of segments, each a block of straight code
 //! or a loop of a single block. In the new loop each segment holds the `k`
@@ -15,10 +15,10 @@
 //! all copies (a counter, a pointer to the round keys) are carried once.
 //!
 //! **Why sound.** Copies change their order, so
-//! * what a turn of the outer loop hands to the next must be computable before
-//!   anything else of the turn: arithmetic on the loop's own parameters, which
+//! * what an iteration of the outer loop hands to the next must be computable before
+//!   anything else of the iteration: arithmetic on the loop's own parameters, which
 //!   is written at the top for all copies;
-//! * all copies of an inner loop turn equally often: what its condition
+//! * all copies of an inner loop iterate equally often: what its condition
 //!   depends on starts from values that the outer loop does not change;
 //! * no store of one copy may touch what another copy reads or writes, unless
 //!   both stand in the same straight segment, where the order is kept. The
@@ -40,7 +40,7 @@ use ciphermill_ir::{Block, Func, FuncId, Inst, Module, Op, Space, Terminator, Va
 
 /// Instructions that the body of an unrolled loop may have.
 const MAX_BODY: u32 = 40_000;
-/// Levels of operations between what a turn gets and what it hands on.
+/// Levels of operations between what an iteration gets and what it hands on.
 const DEPTH: u32 = 8;
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
@@ -72,7 +72,7 @@ fn run_func(aliases: &mut Aliases, id: FuncId, func: &mut Func, k: u32, strict: 
             let done = Jam::new(func, &graph, at, counted, k).and_then(|jam| jam.run(func, &graph));
             let legal = done.is_some_and(|bodies| {
                 aliases.enter(id, func);
-                apart(aliases, func, &bodies)
+                disjoint(aliases, func, &bodies)
             });
             if !legal {
                 *func = before;
@@ -84,7 +84,7 @@ fn run_func(aliases: &mut Aliases, id: FuncId, func: &mut Func, k: u32, strict: 
 }
 
 /// The counted branch of a loop worth unrolling: it is the only way out, the
-/// loop calls nothing and turns often enough.
+/// loop calls nothing and iterates often enough.
 fn wanted(func: &Func, graph: &Graph, id: LoopId, k: u32) -> Option<Counted> {
     let blocks = &graph.data(id).blocks;
     let calls =
@@ -165,8 +165,8 @@ impl Jam {
         self.uniform(func, graph, inner, *cond)
     }
 
-    /// Is a value of an inner loop, in each of its turns, the same whichever
-    /// turn of the outer loop it belongs to?
+    /// Is a value of an inner loop, in each of its iterations, the same whichever
+    /// iteration of the outer loop it belongs to?
     fn uniform(&self, func: &Func, graph: &Graph, inner: Block, v: Value) -> bool {
         let Some(inner_id) = graph.loops.innermost(inner) else { return false };
         let mut seen: Vec<Value> = Vec::new();
@@ -343,7 +343,7 @@ fn touch(func: &Func, inst: Inst, copy: usize, segment: usize, turns: bool) -> O
 }
 
 /// Do copies never touch what another one stores, where their order changed?
-fn apart(aliases: &Aliases, func: &Func, touches: &[Touch]) -> bool {
+fn disjoint(aliases: &Aliases, func: &Func, touches: &[Touch]) -> bool {
     let stores = touches.iter().filter(|t| t.stores);
     stores.into_iter().all(|store| {
         touches.iter().all(|other| {

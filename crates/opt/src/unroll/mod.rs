@@ -10,10 +10,10 @@
 //! * `distances` gives a loop that counts with a pointer a counter of its own;
 //! * `specialise` writes a loop nest once more for a trip count that is not
 //!   known but expected (the number of rounds by key size), behind a test;
-//! * `full_unroll` replaces a loop of a constant number of turns by copies of
+//! * `full_unroll` replaces a loop of a constant number of iterations by copies of
 //!   its body;
 //! * `rotate` turns a loop of two blocks that is left between them into one of one block;
-//! * `jam` lets `k` turns of an outermost loop stand in one, with the original
+//! * `jam` lets `k` iterations of an outermost loop stand in one, with the original
 //!   loop behind it for what is left over; inner loops still there are fused.
 //!
 //! Between them the clean-up passes run, see `lib.rs`. All of them copy code
@@ -21,10 +21,10 @@
 //! [`repair`]. Nothing here weighs cost against gain: budgets come from the
 //! caller ([`options::Unroll`]).
 //!
-//! How often a loop turns is asked in two ways. [`trips`] runs the loop's
+//! How often a loop iterates is asked in two ways. [`trips`] runs the loop's
 //! counters from constant starts, which is exact whatever they do. [`counted`]
 //! takes a counter with a constant step and a bound that is not known, and
-//! finds a single comparison that promises the next few turns.
+//! finds a single comparison that promises the next few iterations.
 
 mod copy;
 mod counted;

@@ -10,7 +10,7 @@
 //!
 //! As one loop it has no trip count. But a parameter that some edges back hand on as it is, and
 //! others do not, is the outer loop's: the others get a header of their own, from which the
-//! inner loop is entered. That is done where the outer loop then turns a constant number of
+//! inner loop is entered. That is done where the outer loop then iterates a constant number of
 //! times.
 
 use super::copy;
@@ -20,7 +20,7 @@ use crate::edit;
 use ciphermill_ir::cfg::{Edge, LoopId};
 use ciphermill_ir::{Block, Cfg, Func, Target, Terminator, Value};
 
-/// Separate loops whose outer part then turns a constant number of times, in at most `budget`
+/// Separate loops whose outer part then iterates a constant number of times, in at most `budget`
 /// instructions.
 pub(crate) fn separate(func: &mut Func, budget: u32) {
     loop {
@@ -28,13 +28,13 @@ pub(crate) fn separate(func: &mut Func, budget: u32) {
         let several = |id: &LoopId| graph.back_edges(*id).len() > 1;
         let counted = |func: &Func, id| turns(func, &graph, id, budget);
         let shared: Vec<LoopId> = graph.loops.loops.keys().filter(several).filter(|&id| !counted(func, id)).collect();
-        let Some(apart) = shared.into_iter().find_map(|id| apart(func, &graph, id, budget)) else { return };
-        *func = apart;
+        let Some(separated) = shared.into_iter().find_map(|id| separated(func, &graph, id, budget)) else { return };
+        *func = separated;
     }
 }
 
 /// The function with the loop's outer part separated, if that gives it a trip count.
-fn apart(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Func> {
+fn separated(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Func> {
     let header = graph.data(id).header;
     let backs = graph.back_edges(id);
     func.blocks[header].params.iter().enumerate().find_map(|(i, &param)| {
@@ -54,7 +54,7 @@ fn apart(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<Func> {
     })
 }
 
-/// Has the loop a number of turns within the budget?
+/// Has the loop a number of iterations within the budget?
 fn turns(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> bool {
     let limit = budget / size(func, &graph.data(id).blocks).max(1);
     trips::constant(func, graph, id, limit, &[]).is_some()

@@ -9,8 +9,8 @@ pub struct Unroll {
     /// A loop whose trip count is a known constant is unrolled completely when
     /// what comes out is at most this large. 0: never.
     pub full_budget: u32,
-    /// So many turns of an outermost counted loop of unknown length stand in
-    /// one turn of the loop that replaces it; what is left over runs in the
+    /// So many iterations of an outermost counted loop of unknown length stand in
+    /// one iteration of the loop that replaces it; what is left over runs in the
     /// original. 0 or 1: none.
     pub jam: u32,
     /// Functions up to this size are inlined at every call. 0: as without.
@@ -27,7 +27,7 @@ pub struct Unroll {
     /// `licm` leaves loads where they are.
     pub keep_loads: bool,
     /// Places in memory that a loop of one block reads and writes at the same
-    /// address in every turn are kept in values while it runs. Not under
+    /// address in every iteration are kept in values while it runs. Not under
     /// strict traps.
     pub promote: bool,
     /// Branches around instructions without effect become selections when

@@ -1,7 +1,7 @@
-//! Partial unrolling: `k` turns of a counted loop as one turn of a new loop.
+//! Partial unrolling: `k` iterations of a counted loop as one iteration of a new loop.
 //!
-//! In front of the loop, and at the end of each turn of the new one, a guard
-//! ([`super::counted`]) asks whether the tests between the next `k` turns are
+//! In front of the loop, and at the end of each iteration of the new one, a guard
+//! ([`super::counted`]) asks whether the tests between the next `k` iterations are
 //! certain to go on. While it holds, the new loop runs the bodies one after
 //! the other without asking. What is left over is for the original loop, which
 //! stays as it is:
@@ -16,8 +16,8 @@
 //! That is the shape when the loop tests at its end, as compilers turn loops
 //! round to do. In front, the guard stands for the `k - 1` tests that are
 //! skipped; behind body `k` it stands for that body's own test as well, which
-//! has not been made yet. After a multiple of `k` turns `rest` goes straight
-//! out. When the test stands elsewhere, all `k` are skipped in each turn and
+//! has not been made yet. After a multiple of `k` iterations `rest` goes straight
+//! out. When the test stands elsewhere, all `k` are skipped in each iteration and
 //! `rest` is the original header, which asks again.
 //!
 //! Since the new loop is left only through the guard, its body is one block

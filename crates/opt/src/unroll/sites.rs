@@ -6,7 +6,7 @@ use ciphermill_ir::{Block, Cfg, Dominators, FuncId, Loops, Module};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopSite {
     pub func: FuncId,
-    /// The block whose executions are the loop's turns.
+    /// The block whose executions are the loop's iterations.
     pub header: Block,
     /// Offset in the WebAssembly module of the loop's first instruction.
     pub first: u32,

@@ -96,7 +96,7 @@ struct Version {
     c: u64,
     /// Other values of the loop that are the root.
     also: Vec<Value>,
-    /// The loop that turns so often; none for a condition. The original is then not copied again.
+    /// The loop that iterates so often; none for a condition. The original is then not copied again.
     counted: Option<Count>,
 }
 
@@ -110,7 +110,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// A loop to copy for how often it turns, or one in it does: by a branch that the run is known
+    /// A loop to copy for how often it iterates, or one in it does: by a branch that the run is known
     /// to have left it by, where there is one.
     fn find(&self, func: &Func, done: &[(Block, Option<Count>)], uncounted: &[Block]) -> Option<Version> {
         let ids = || self.graph.loops.loops.keys().filter(|&id| !uncounted.contains(&self.graph.data(id).header));

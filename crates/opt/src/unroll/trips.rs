@@ -1,7 +1,7 @@
 //! Trip counts that are constants, found by running the loop's counters.
 //!
-//! For each branch that may leave the loop and that runs once in every turn,
-//! the operations that its condition depends on are evaluated turn by turn
+//! For each branch that may leave the loop and that runs once in every iteration,
+//! the operations that its condition depends on are evaluated iteration by iteration
 //! from the values the loop is entered with, until the branch leaves or a
 //! bound is passed. What the loop carries and the condition needs must be
 //! computed by operations without memory or effect. Evaluation is that of
@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             let inst = func.def_inst(v)?;
-            // A value of an inner loop has no one value in a turn of this one.
+            // A value of an inner loop has no one value in an iteration of this one.
             let once = graph.home(v).is_some_and(|b| graph.loops.innermost(b) == Some(id));
             if !once || !(func.insts[inst].op.is_pure() || matches!(func.insts[inst].op, Op::Bin(_))) {
                 return None;

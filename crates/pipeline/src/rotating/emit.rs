@@ -41,7 +41,7 @@ pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Res
             inst.instr = names.back;
             inst.operands = back(machine, &inst, names.back, head);
         } else {
-            inst.guard = rotation.predicates.get(stage(i) as usize).copied();
+            inst.predicate = rotation.predicates.get(stage(i) as usize).copied();
         }
         rows[k.schedule.time[i].rem_euclid(ii) as usize].insts.push(inst);
     }
@@ -75,7 +75,7 @@ fn plain(instr: InstrId, operands: impl IntoIterator<Item = Operand>, role: Role
         space: Space::Linear,
         trap: None,
         role,
-        guard: None,
+        predicate: None,
         loc: 0,
     }
 }
@@ -126,7 +126,7 @@ fn inst(k: &Kernel, names: &Names, i: usize, stage: &dyn Fn(usize) -> i64) -> Re
         space: op.inst.mem.map_or(Space::Linear, |m| m.space),
         trap: None,
         role: op.inst.role,
-        guard: None,
+        predicate: None,
         loc: op.inst.loc,
     })
 }

@@ -33,7 +33,7 @@ const LEAST_UNDER_MASK: usize = 4;
 
 /// How a value is computed anew: by an instruction, and what is added to it.
 #[derive(Clone)]
-struct Plan {
+struct WideReplacement {
     function: u16,
     low: Option<u32>,
     /// Bits of the result that are wanted.
@@ -59,8 +59,8 @@ struct Link {
 pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
     let masks = Masks::new(func);
     let (sums, values) = (Sums::new(func, &masks), Values::new(func, &masks, data));
-    let (plans, needed) = plan(func, units, &sums, &values);
-    if plans.is_empty() {
+    let (replacements, needed) = replacement(func, units, &sums, &values);
+    if replacements.is_empty() {
         return;
     }
     for block in func.layout.clone() {
@@ -69,26 +69,26 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| values.loads.contains(r));
-            if let Some(plan) = results.first().and_then(|r| plans.get(r)) {
+            if let Some(replacement) = results.first().and_then(|r| replacements.get(r)) {
                 let loc = func.insts[inst].loc;
                 let ty = func.ty(results[0]);
-                let args: Vec<Value> = plan.sources.iter().map(|&v| shifted(func, block, v, plan.down, loc)).collect();
-                if !plan.chain.is_empty() {
-                    let value = linked(func, block, plan, ty, loc);
+                let args: Vec<Value> = replacement.sources.iter().map(|&v| shifted(func, block, v, replacement.down, loc)).collect();
+                if !replacement.chain.is_empty() {
+                    let value = linked(func, block, replacement, ty, loc);
                     func.replace(results[0], value);
                     continue;
                 }
-                let whole = if plan.low.is_some() { Type::I64 } else { ty };
+                let whole = if replacement.low.is_some() { Type::I64 } else { ty };
                 let mut value = *made
-                    .entry((plan.function, args.clone(), whole))
-                    .or_insert_with(|| func.append1(block, Op::Apply(plan.function), &args, whole, loc));
-                if let Some(turn) = plan.low {
+                    .entry((replacement.function, args.clone(), whole))
+                    .or_insert_with(|| func.append1(block, Op::Apply(replacement.function), &args, whole, loc));
+                if let Some(turn) = replacement.low {
                     value = if ty == Type::I64 { low(func, block, value, turn, loc) } else { narrow(func, block, value, turn, loc) };
                 }
-                if plan.mask != u64::MAX {
-                    value = with_constant(func, block, BinOp::And, value, plan.mask, loc);
+                if replacement.mask != u64::MAX {
+                    value = with_constant(func, block, BinOp::And, value, replacement.mask, loc);
                 }
-                for &other in &plan.rest {
+                for &other in &replacement.rest {
                     let other = func.resolve(other);
                     value = func.append1(block, Op::Bin(BinOp::Xor), &[value, other], ty, loc);
                 }
@@ -102,8 +102,8 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
 }
 
 /// The value of a chain.
-fn linked(func: &mut Func, block: Block, plan: &Plan, ty: Type, loc: u32) -> Value {
-    let rest: Vec<Value> = plan.rest.iter().map(|&v| func.resolve(v)).collect();
+fn linked(func: &mut Func, block: Block, replacement: &WideReplacement, ty: Type, loc: u32) -> Value {
+    let rest: Vec<Value> = replacement.rest.iter().map(|&v| func.resolve(v)).collect();
     let sum = rest.into_iter().reduce(|a, b| func.append1(block, Op::Bin(BinOp::Xor), &[a, b], ty, loc));
     let start = match sum {
         None => func.append1(block, Op::Const(0), &[], ty, loc),
@@ -111,7 +111,7 @@ fn linked(func: &mut Func, block: Block, plan: &Plan, ty: Type, loc: u32) -> Val
         Some(v) if ty == Type::I32 && func.ty(v) == Type::I64 => func.append1(block, Op::Wrap, &[v], ty, loc),
         Some(v) => v,
     };
-    plan.chain.iter().fold(start, |value, link| {
+    replacement.chain.iter().fold(start, |value, link| {
         let mut args = vec![func.resolve(link.source)];
         args.insert(link.place, value);
         func.append1(block, Op::Apply(link.function), &args, ty, loc)
@@ -153,35 +153,35 @@ fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value
     func.append1(block, Op::Bin(BinOp::Or), &[up, down], Type::I64, loc)
 }
 
-/// The plans of the values that have one, and all values that are needed.
-fn plan(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<Value, Plan>, HashSet<Value>) {
+/// The replacements of the values that have one, and all values that are needed.
+fn replacement(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<Value, WideReplacement>, HashSet<Value>) {
     let mut todo = roots(func, &values.loads);
     let uses = ciphermill_ir::low_bits::use_counts(func);
-    let (mut plans, mut needed) = (HashMap::new(), HashSet::new());
+    let (mut replacements, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
         let Some(inst) = func.def_inst(v).filter(|_| needed.insert(v)) else { continue };
         match choose(units, sums, values, v).or_else(|| chained(units, sums, values, &uses, v)) {
-            Some(plan) => {
-                todo.extend(plan.sources.iter().chain(&plan.rest));
-                plans.insert(v, plan);
+            Some(replacement) => {
+                todo.extend(replacement.sources.iter().chain(&replacement.rest));
+                replacements.insert(v, replacement);
             }
             None => todo.extend(&func.insts[inst].args),
         }
     }
-    (plans, needed)
+    (replacements, needed)
 }
 
 /// A sum with lookups that nothing else reads: each of them is added by the instruction that
 /// looks up.
-fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u32>, v: Value) -> Option<Plan> {
+fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u32>, v: Value) -> Option<WideReplacement> {
     sums.parts(v)?;
     let adds = |term: Value| {
         let wanted = values.of(term).filter(|_| values.loads.contains(&term) && uses.get(&term) == Some(&1))?;
         units.iter().find_map(|unit| {
             let place = unit.added?;
-            let plan = looked_up(unit, wanted).filter(|plan| plan.down == 0)?;
-            Some(Link { function: unit.function, place, source: plan.sources[0] })
+            let replacement = looked_up(unit, wanted).filter(|replacement| replacement.down == 0)?;
+            Some(Link { function: unit.function, place, source: replacement.sources[0] })
         })
     };
     let (mut chain, mut rest) = (Vec::new(), Vec::new());
@@ -192,40 +192,40 @@ fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u
         }
     }
     let sources = chain.iter().map(|link| link.source).collect();
-    (!chain.is_empty()).then_some(Plan { function: 0, low: None, mask: u64::MAX, down: 0, sources, rest, chain })
+    (!chain.is_empty()).then_some(WideReplacement { function: 0, low: None, mask: u64::MAX, down: 0, sources, rest, chain })
 }
 
-fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Plan> {
+fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<WideReplacement> {
     let (all, rest) = tables_of(sums, values, v)?;
     if all.parts.len() < LEAST_TABLES {
         return if values.loads.contains(&v) { single(units, &all) } else { None };
     }
     let whole = |unit: &Unit| {
-        Some(Plan { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone(), chain: Vec::new() })
+        Some(WideReplacement { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone(), chain: Vec::new() })
     };
     units.iter().filter(|u| u.added.is_none()).find_map(whole).or_else(|| masked(units, &all, &rest))
 }
 
 /// An instruction that gives more than is wanted, and a mask.
-fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<Plan> {
+fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<WideReplacement> {
     let mask = wanted.possible();
     if wanted.parts.len() < LEAST_UNDER_MASK || mask == u64::MAX {
         return None;
     }
     units.iter().filter(|u| u.low.is_none() && u.added.is_none()).find_map(|unit| {
         let cut = Unit { sum: unit.sum.through(|x| x & mask), ..unit.clone() };
-        Some(Plan { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec(), chain: Vec::new() })
+        Some(WideReplacement { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec(), chain: Vec::new() })
     })
 }
 
 /// An instruction that looks up one byte or nibble, put to one that stands anywhere.
-fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<Plan> {
-    let plans = units.iter().filter(|u| u.added.is_none()).filter_map(|unit| looked_up(unit, wanted));
+fn single(units: &[Unit], wanted: &Sum<Value>) -> Option<WideReplacement> {
+    let replacements = units.iter().filter(|u| u.added.is_none()).filter_map(|unit| looked_up(unit, wanted));
     // One that takes the byte where it stands needs no shift.
-    plans.min_by_key(|plan| plan.down != 0)
+    replacements.min_by_key(|replacement| replacement.down != 0)
 }
 
-fn looked_up(unit: &Unit, wanted: &Sum<Value>) -> Option<Plan> {
+fn looked_up(unit: &Unit, wanted: &Sum<Value>) -> Option<WideReplacement> {
     let ([part], [own]) = (&wanted.parts[..], &unit.sum.parts[..]) else { return None };
     if unit.low.is_some() || unit.sum.constant != wanted.constant {
         return None;
@@ -239,7 +239,7 @@ fn looked_up(unit: &Unit, wanted: &Sum<Value>) -> Option<Plan> {
     }
     let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
     let down = place(part.byte, from) - place(own.byte, to);
-    Some(Plan { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new(), chain: Vec::new() })
+    Some(WideReplacement { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new(), chain: Vec::new() })
 }
 
 /// The tables in a value's sum, and its other terms.

@@ -1,19 +1,17 @@
-//! Values kept apart from the registers that instructions want.
+//! Live-range splitting at operands with a fixed register.
 //!
-//! To the allocator a value that an instruction wants in one certain register (the amount
-//! of a shift on x86) is a value for that register from its beginning to its end, with all
-//! that is changed in place to make it; where several such values live at once it is split
-//! wherever they meet, and goes back and forth. Here each such instruction gets a copy, which
-//! is all that has to be in the register.
+//! Some operands have to be in one register, such as a shift's amount on x86. The allocator wants
+//! such a value in that register for its whole live range, and moves it to and fro where several of
+//! them live at once. This pass copies the value in front of the instruction, so that only the copy
+//! is bound to the register.
 
+use ciphermill_machine::Machine;
 use ciphermill_vcode::Facts;
 use ciphermill_vcode::moves::mov;
 use ciphermill_vcode::{VFunc, VOp};
-use ciphermill_machine::Machine;
 
-/// The function with a copy for each operand that has to be in a certain register; None where
-/// there is none.
-pub fn apart(func: &VFunc, machine: &Machine, facts: &Facts) -> Option<VFunc> {
+/// The function with a copy for each operand that has a fixed register; None if there is none.
+pub fn split_fixed(func: &VFunc, machine: &Machine, facts: &Facts) -> Option<VFunc> {
     // A copy may stand between flags and what reads them.
     if facts.fixed_writes(machine.abi.ops.mov).next().is_some() {
         return None;

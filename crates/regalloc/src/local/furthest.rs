@@ -1,15 +1,17 @@
-//! The allocator: through the trace once, and what is wanted last gives way.
+//! Allocation by furthest next use (Belady, IBM Systems Journal 5, 1966), in one pass over a trace.
 //!
-//! For each instruction, in this order: sources are brought into registers that will do,
-//! those first that few registers will do for, unless one is read in memory; what the
-//! instruction overwrites or destroys and is wanted afterwards is copied or stored; results
-//! get registers. A value that is stored stays so: giving its register up again costs
-//! nothing. What a value costs that gives its register up (a store, unless it is stored, and
-//! a load, or an operand in memory) is weighed by how far its next use is, or, by another
-//! [`Taste`], only how far it is (Belady, IBM Systems Journal 5, 1966).
+//! For each instruction, in this order:
+//!
+//! 1. Sources get registers, the most constrained first; one may be a memory operand.
+//! 2. Live values that the instruction overwrites or clobbers are copied or spilled.
+//! 3. Results get registers.
+//!
+//! When no register is free, a value is evicted. A value that has been spilled stays in its slot, so
+//! evicting it again needs no store. [`EvictionPolicy`] says whether the distance to the next use
+//! decides alone, or weighed with the cost of the spill and the reload.
 
-use super::code::{Code, Node, Places, Role, Set, Use, Value, members};
-use super::wishes::Wishes;
+use super::code::{Assignment, Code, Node, RegSet, Role, Use, Value, members};
+use super::hints::RegisterHints;
 use ciphermill_vcode::{Place, Step};
 
 /// Costs as [`ciphermill_vcode::Allocated::cost`] counts them.
@@ -17,69 +19,69 @@ const MOVE: usize = 2;
 const TRANSFER: usize = 3;
 const OPERAND: usize = 1;
 
-/// What is stored and read again within so many instructions is waited for, which counts so
-/// much more.
+/// A value reloaded within `NEAR` instructions of its spill is waited for (store forwarding), which
+/// costs `LATE` more.
 const NEAR: usize = 16;
 const LATE: usize = 4;
 
 /// A use that never comes.
 const NEVER: usize = usize::MAX;
 
-/// No one of them is best for all code.
+/// How the value to evict is chosen. No policy is best for all code.
 #[derive(Clone, Copy)]
-pub struct Taste {
-    /// What giving up costs is weighed, not only how long it frees a register.
-    pub weighed: bool,
+pub struct EvictionPolicy {
+    /// The spill cost counts, and not only the distance to the next use.
+    pub by_cost: bool,
 }
 
-/// Uses so many instructions ahead are counted for whether a value is loaded or read in memory.
+/// Uses within so many instructions count when choosing between a reload and a memory operand.
 const AHEAD: usize = 12;
 
 pub struct State<'a> {
     pub code: &'a Code,
-    wishes: &'a Wishes,
-    taste: Taste,
-    /// By register.
-    pub held: Vec<Option<Value>>,
-    /// By value: the slot that has it, too.
+    hints: &'a RegisterHints,
+    policy: EvictionPolicy,
+    /// By register: the value in it.
+    pub contents: Vec<Option<Value>>,
+    /// By value: its stack slot, if it has been spilled.
     pub home: Vec<Option<u32>>,
-    /// By slot.
+    /// By slot: the value in it.
     pub slots: Vec<Option<Value>>,
-    /// By value: how many of its uses are behind.
+    /// By value: how many of its uses have been passed.
     done: Vec<usize>,
     pub steps: Vec<Step>,
-    /// Where each block of the trace ends in these.
+    /// End of each block of the trace in `steps`.
     ends: Vec<usize>,
-    sides: Vec<(usize, Places)>,
+    side_exits: Vec<(usize, Assignment)>,
 }
 
-/// What came of a trace.
-pub struct Outcome {
-    /// For each block.
+/// The allocation of a trace.
+pub struct LocalAllocation {
+    /// Steps of each block.
     pub blocks: Vec<Vec<Step>>,
     pub slots: u32,
-    /// For the blocks beside the trace, where the values are that they begin with.
-    pub sides: Vec<(usize, Places)>,
+    /// Successors at side exits, with the places of their live-in values.
+    pub side_exits: Vec<(usize, Assignment)>,
 }
 
 impl<'a> State<'a> {
-    pub fn new(code: &'a Code, wishes: &'a Wishes, taste: Taste) -> State<'a> {
+    pub fn new(code: &'a Code, hints: &'a RegisterHints, policy: EvictionPolicy) -> State<'a> {
         let mut s = State {
             code,
-            wishes,
-            taste,
-            held: vec![None; code.registers.len()],
+            hints,
+            policy,
+            contents: vec![None; code.registers.len()],
             home: vec![None; code.uses.len()],
             slots: vec![None; code.slots as usize],
             done: vec![0; code.uses.len()],
             steps: Vec::with_capacity(2 * code.nodes.len()),
             ends: Vec::new(),
-            sides: Vec::new(),
+            side_exits: Vec::new(),
         };
         for &(place, v) in code.entry.iter().filter(|(_, v)| !code.uses[*v].is_empty()) {
             match place {
                 Place::Reg(r) => {
-                    s.held.iter_mut().zip(&code.registers).filter(|(_, c)| **c == r).for_each(|(h, _)| *h = Some(v))
+                    s.contents.iter_mut().zip(&code.registers).filter(|(_, c)| **c == r).for_each(|(h, _)| *h = Some(v))
                 }
                 Place::Slot(slot) => s.settle(v, slot),
             }
@@ -87,8 +89,8 @@ impl<'a> State<'a> {
         s
     }
 
-    /// The whole trace; None where some instruction finds no registers.
-    pub fn run(mut self) -> Option<Outcome> {
+    /// Allocates the whole trace; None where an instruction finds no register.
+    pub fn run(mut self) -> Option<LocalAllocation> {
         self.go()?;
         self.leave()?;
         self.steps.extend(self.code.end.map(|index| Step::Inst(index, Vec::new())));
@@ -97,12 +99,12 @@ impl<'a> State<'a> {
         let mut from = 0;
         let block = |&end: &usize| steps.by_ref().take(end - std::mem::replace(&mut from, end)).collect();
         let blocks = self.ends.iter().map(block).collect();
-        Some(Outcome { blocks, slots: self.slots.len() as u32, sides: self.sides })
+        Some(LocalAllocation { blocks, slots: self.slots.len() as u32, side_exits: self.side_exits })
     }
 
-    /// Where the values end up that the exit wants somewhere; in their slots rather than in
-    /// registers, on request, where they are in both.
-    pub fn resting(mut self, slots: bool) -> Option<Vec<Place>> {
+    /// Places of the live-out values after the last instruction. A value that is in a register and a
+    /// slot counts as in the slot with `slots`, else as in the register.
+    pub fn final_places(mut self, slots: bool) -> Option<Vec<Place>> {
         self.go()?;
         let mut taken: Vec<Place> = Vec::new();
         for &(_, v) in &self.code.exit {
@@ -121,8 +123,8 @@ impl<'a> State<'a> {
     fn go(&mut self) -> Option<()> {
         let code = self.code;
         for (p, node) in code.nodes.iter().enumerate() {
-            match &node.sides {
-                Some(sides) => self.end(p, node, sides)?,
+            match &node.side_exits {
+                Some(side_exits) => self.end(p, node, side_exits)?,
                 None => self.node(p, node)?,
             }
         }
@@ -130,9 +132,9 @@ impl<'a> State<'a> {
     }
 
     /// The end of a block within the trace.
-    fn end(&mut self, p: usize, node: &Node, sides: &[(usize, Places)]) -> Option<()> {
-        for (b, wanted) in sides {
-            let mut places = Places::new();
+    fn end(&mut self, p: usize, node: &Node, side_exits: &[(usize, Assignment)]) -> Option<()> {
+        for (b, wanted) in side_exits {
+            let mut places = Assignment::new();
             for &(_, v) in wanted {
                 let place = match members(self.holders(v)).next() {
                     Some(r) => self.place(r),
@@ -142,11 +144,11 @@ impl<'a> State<'a> {
                     places.push((place, v));
                 }
             }
-            self.sides.push((*b, places));
+            self.side_exits.push((*b, places));
         }
         self.steps.push(Step::Inst(node.index, Vec::new()));
         self.ends.push(self.steps.len());
-        for &(_, v) in sides.iter().flat_map(|s| &s.1) {
+        for &(_, v) in side_exits.iter().flat_map(|s| &s.1) {
             self.pass(p, v);
         }
         Some(())
@@ -166,12 +168,12 @@ impl<'a> State<'a> {
         self.use_from(v, from).is_some()
     }
 
-    /// Registers that hold a value.
-    pub fn holders(&self, v: Value) -> Set {
-        self.held.iter().enumerate().filter(|(_, h)| **h == Some(v)).fold(0, |s, (r, _)| s | 1 << r)
+    /// Registers that have a value.
+    pub fn holders(&self, v: Value) -> RegSet {
+        self.contents.iter().enumerate().filter(|(_, h)| **h == Some(v)).fold(0, |s, (r, _)| s | 1 << r)
     }
 
-    /// A value is in a slot from here on.
+    /// Records that a value is in a slot from here on.
     pub fn settle(&mut self, v: Value, slot: u32) {
         let at = slot as usize;
         if self.slots.len() <= at {
@@ -188,32 +190,32 @@ impl<'a> State<'a> {
     pub fn copy(&mut self, from: usize, to: usize) {
         let step = Step::Move { from: self.place(from), to: self.place(to) };
         self.steps.push(step);
-        self.held[to] = self.held[from];
+        self.contents[to] = self.contents[from];
     }
 
-    /// Take a value from its slot.
+    /// Reloads a value.
     pub fn load(&mut self, v: Value, to: usize) -> Option<()> {
         let step = Step::Move { from: Place::Slot(self.home[v]?), to: self.place(to) };
         self.steps.push(step);
-        self.held[to] = Some(v);
+        self.contents[to] = Some(v);
         Some(())
     }
 
-    /// The value in a register is in a slot, too, from here on.
+    /// Spills the value in a register, unless it has been.
     pub fn store(&mut self, r: usize) {
-        let Some(v) = self.held[r].filter(|&v| self.home[v].is_none()) else { return };
+        let Some(v) = self.contents[r].filter(|&v| self.home[v].is_none()) else { return };
         let taken = |slot: u32| self.slots.get(slot as usize).is_some_and(Option::is_some);
-        let own = self.wishes.slot[v].filter(|&slot| !taken(slot));
-        let slot = own.or_else(|| (0..).find(|slot| !taken(*slot) && !self.wishes.kept.contains(slot)));
+        let own = self.hints.slot[v].filter(|&slot| !taken(slot));
+        let slot = own.or_else(|| (0..).find(|slot| !taken(*slot) && !self.hints.exit_slots.contains(slot)));
         let Some(slot) = slot else { return };
         let step = Step::Move { from: self.place(r), to: Place::Slot(slot) };
         self.steps.push(step);
         self.settle(v, slot);
     }
 
-    /// What it costs if a value loses its register in front of instruction `p`, before its use.
-    fn loss(&self, v: Value, p: usize, next: Use) -> usize {
-        let store = if self.home[v].is_some() || self.wishes.slot[v].is_some() { 0 } else { TRANSFER };
+    /// Cost of evicting a value before instruction `p`: spill, and reload at its next use.
+    fn spill_cost(&self, v: Value, p: usize, next: Use) -> usize {
+        let store = if self.home[v].is_some() || self.hints.slot[v].is_some() { 0 } else { TRANSFER };
         let fetch = match next.memory {
             true if next.at == self.code.nodes.len() => 0,
             true => OPERAND,
@@ -223,52 +225,52 @@ impl<'a> State<'a> {
         store + fetch + if soon { LATE } else { 0 }
     }
 
-    /// How much a value is to be kept in its register at instruction `p`, for what it is
-    /// wanted for from instruction `from` on.
+    /// What keeping a value in its register at instruction `p` is worth for its uses from `from` on.
     fn worth(&self, v: Value, p: usize, from: usize) -> usize {
         let Some(next) = self.use_from(v, from) else { return 0 };
-        let (loss, away) = (self.loss(v, p, next), next.at - p + 1);
-        if self.taste.weighed { 1 + (loss << 20) / away } else { ((1 << 40) / away) + loss }
+        let (spill_cost, away) = (self.spill_cost(v, p, next), next.at - p + 1);
+        if self.policy.by_cost { 1 + (spill_cost << 20) / away } else { ((1 << 40) / away) + spill_cost }
     }
 
     /// The register whose value is worth least.
-    fn least(&self, among: Set, p: usize, from: usize) -> Option<usize> {
-        members(among).min_by_key(|&r| (self.held[r].map_or(0, |v| self.worth(v, p, from)), r))
+    fn cheapest_to_evict(&self, among: RegSet, p: usize, from: usize) -> Option<usize> {
+        members(among).min_by_key(|&r| (self.contents[r].map_or(0, |v| self.worth(v, p, from)), r))
     }
 
-    /// The best for value `v` of registers in which nothing is that is wanted from instruction
-    /// `from` on and not in a register outside `lost`, too.
-    fn free(&self, among: Set, lost: Set, v: Value, p: usize, from: usize) -> Option<usize> {
-        let spare = |&r: &usize| match self.held[r] {
+    /// The best register for value `v` that is free: its value has no use from instruction `from` on,
+    /// or is also in a register outside `lost`.
+    fn best_free(&self, among: RegSet, lost: RegSet, v: Value, p: usize, from: usize) -> Option<usize> {
+        let spare = |&r: &usize| match self.contents[r] {
             Some(w) => !self.wanted_from(w, from) || self.holders(w) & !lost & !(1 << r) != 0,
             None => true,
         };
         let last = self.code.uses[v].last().map_or(p, |u| u.at);
         let next = self.use_from(v, p + 1).map_or(p, |u| u.at);
-        let rank = |&r: &usize| (self.wishes.against(v, r, p, next, last), self.held[r].is_some(), r);
+        let rank = |&r: &usize| (self.hints.penalty(v, r, p, next, last), self.contents[r].is_some(), r);
         members(among).filter(spare).min_by_key(rank)
     }
 
-    /// A register of `within`, and not of `pinned`, for value `v` in front of instruction `p`.
-    fn room(&mut self, within: Set, pinned: Set, v: Value, p: usize) -> Option<usize> {
+    /// A register of `within` but not of `pinned` for value `v` before instruction `p`; evicts if it
+    /// has to.
+    fn take_register(&mut self, within: RegSet, pinned: RegSet, v: Value, p: usize) -> Option<usize> {
         let among = within & !pinned;
-        if let Some(r) = self.free(among, 0, v, p, p) {
+        if let Some(r) = self.best_free(among, 0, v, p, p) {
             return Some(r);
         }
-        let r = self.least(among, p, p)?;
-        let w = self.held[r]?;
+        let r = self.cheapest_to_evict(among, p, p)?;
+        let w = self.contents[r]?;
         let next = self.next_use(w)?;
         let others = self.code.usable & !pinned & !within;
-        let (urgent, loss) = (next.at == p, self.loss(w, p, next));
-        if let Some(to) = self.free(others, 0, w, p, p) {
-            if urgent || loss > MOVE {
+        let (urgent, spill_cost) = (next.at == p, self.spill_cost(w, p, next));
+        if let Some(to) = self.best_free(others, 0, w, p, p) {
+            if urgent || spill_cost > MOVE {
                 self.copy(r, to);
                 return Some(r);
             }
-        } else if let Some(to) = self.least(others, p, p) {
-            let x = self.held[to]?;
+        } else if let Some(to) = self.cheapest_to_evict(others, p, p) {
+            let x = self.contents[to]?;
             let gone = self.next_use(x)?;
-            let better = self.worth(x, p, p) < self.worth(w, p, p) && self.loss(x, p, gone) + MOVE < loss;
+            let better = self.worth(x, p, p) < self.worth(w, p, p) && self.spill_cost(x, p, gone) + MOVE < spill_cost;
             if gone.at != p && (urgent || better) {
                 self.store(to);
                 self.copy(r, to);
@@ -279,13 +281,14 @@ impl<'a> State<'a> {
         Some(r)
     }
 
-    /// Have a value in a register of `within` that is not of `other`'s.
-    fn bring(&mut self, v: Value, within: Set, other: Set, pinned: Set, p: usize) -> Option<usize> {
+    /// Brings a value into a register of `within` but not of `other`.
+    fn bring(&mut self, v: Value, within: RegSet, other: RegSet, pinned: RegSet, p: usize) -> Option<usize> {
         let holders = self.holders(v);
         if let Some(r) = members(holders & within & !other).next() {
             return Some(r);
         }
-        let to = self.room(within, pinned | holders, v, p).or_else(|| self.room(within, pinned, v, p))?;
+        let to =
+            self.take_register(within, pinned | holders, v, p).or_else(|| self.take_register(within, pinned, v, p))?;
         match members(self.holders(v) & !(1 << to)).next() {
             Some(from) => self.copy(from, to),
             None => self.load(v, to)?,
@@ -293,7 +296,7 @@ impl<'a> State<'a> {
         Some(to)
     }
 
-    /// The operand that instruction `p` reads in memory.
+    /// The operand that instruction `p` had better read in memory.
     fn in_memory(&self, p: usize, node: &Node) -> Option<usize> {
         let readable = |k: &usize| {
             let o = &node.operands[*k];
@@ -307,29 +310,32 @@ impl<'a> State<'a> {
         let uses = &self.code.uses[v][self.done[v]..];
         let near = uses.iter().skip(1).take_while(|u| u.at <= p + AHEAD);
         let saved: usize = near.map(|u| if u.memory { OPERAND } else { TRANSFER }).sum();
-        let spare = || self.free(node.operands[k].within, 0, v, p, p).is_some();
+        let spare = || self.best_free(node.operands[k].within, 0, v, p, p).is_some();
         (saved + OPERAND <= TRANSFER || !spare()).then_some(k)
     }
 
-    /// The value of register `r`, which instruction `p` takes from it, is elsewhere afterwards.
-    /// Gives the register it was copied to.
-    fn preserve(&mut self, r: usize, lost: Set, pinned: Set, p: usize) -> Option<usize> {
-        let v = self.held[r]?;
+    /// Copies or spills the value of register `r`, which instruction `p` destroys. Gives the register
+    /// it was copied to.
+    fn preserve(&mut self, r: usize, lost: RegSet, pinned: RegSet, p: usize) -> Option<usize> {
+        let v = self.contents[r]?;
         let next = self.use_from(v, p + 1)?;
         if self.holders(v) & !lost != 0 {
             return None;
         }
         let among = self.code.usable & !lost & !pinned;
-        let loss = self.loss(v, p, next);
-        if let Some(to) = self.free(among, lost, v, p, p) {
-            if loss > MOVE {
+        let spill_cost = self.spill_cost(v, p, next);
+        if let Some(to) = self.best_free(among, lost, v, p, p) {
+            if spill_cost > MOVE {
                 self.copy(r, to);
                 return Some(to);
             }
-        } else if let Some(to) = self.least(among, p, p) {
-            let x = self.held[to]?;
+        } else if let Some(to) = self.cheapest_to_evict(among, p, p) {
+            let x = self.contents[to]?;
             let gone = self.next_use(x)?;
-            if self.worth(x, p, p) < self.worth(v, p, p + 1) && self.loss(x, p, gone) + MOVE < loss && gone.at != p {
+            if self.worth(x, p, p) < self.worth(v, p, p + 1)
+                && self.spill_cost(x, p, gone) + MOVE < spill_cost
+                && gone.at != p
+            {
                 self.store(to);
                 self.copy(r, to);
                 return Some(to);
@@ -351,7 +357,7 @@ impl<'a> State<'a> {
         let (mut pinned, mut overwritten) = (0, 0);
         for &k in &sources {
             let o = &operands[k];
-            // Two results are in two registers, though of one value.
+            // A value tied to two results needs two registers.
             let other = if o.role == Role::Overwritten { overwritten } else { 0 };
             let r = self.bring(o.value, o.within, other, pinned, p)?;
             places[k] = Some(r);
@@ -366,9 +372,9 @@ impl<'a> State<'a> {
         for &k in sources.iter().filter(|&&k| operands[k].role == Role::Overwritten) {
             let r = places[k]?;
             if let Some(to) = self.preserve(r, lost, pinned, p) {
-                // Either may be the one that is overwritten.
+                // Either of the two registers may be the one that is overwritten.
                 let result = operands[k + 1].value;
-                let better = self.wishes.prefers(result, to, operands[k].value, r);
+                let better = self.hints.prefers(result, to, operands[k].value, r);
                 let alone = sources.iter().filter(|&&j| places[j] == Some(r)).count() == 1;
                 if better && alone && operands[k].within & 1 << to != 0 {
                     places[k] = Some(to);
@@ -387,25 +393,25 @@ impl<'a> State<'a> {
         let all = places.iter().enumerate().map(place).collect::<Option<Vec<_>>>()?;
         self.steps.push(Step::Inst(node.index, all));
         for r in members(node.destroyed) {
-            self.held[r] = None;
+            self.contents[r] = None;
         }
         for (o, r) in operands.iter().zip(&places) {
             if let (Role::Result | Role::Def, Some(r)) = (o.role, r) {
-                self.held[*r] = Some(o.value);
+                self.contents[*r] = Some(o.value);
             }
         }
         self.release(p, node);
         Some(())
     }
 
-    /// Registers for what instruction `p` makes.
+    /// Registers for the results of instruction `p`.
     fn results(
         &mut self,
         p: usize,
         node: &Node,
         places: &mut [Option<usize>],
-        mut lost: Set,
-        pinned: Set,
+        mut lost: RegSet,
+        pinned: RegSet,
     ) -> Option<()> {
         let operands = &node.operands;
         let mut taken = node.destroyed;
@@ -424,9 +430,9 @@ impl<'a> State<'a> {
         for k in made {
             let o = &operands[k];
             let among = o.within & !taken;
-            let r = match self.free(among, lost, o.value, p, p + 1) {
+            let r = match self.best_free(among, lost, o.value, p, p + 1) {
                 Some(r) => r,
-                None => self.least(among, p, p + 1)?,
+                None => self.cheapest_to_evict(among, p, p + 1)?,
             };
             taken |= 1 << r;
             lost |= 1 << r;
@@ -436,7 +442,7 @@ impl<'a> State<'a> {
         Some(())
     }
 
-    /// What has no use behind instruction `p` is nowhere any longer.
+    /// Frees the places of operands that have no use after instruction `p`.
     fn release(&mut self, p: usize, node: &Node) {
         for o in &node.operands {
             self.pass(p, o.value);
@@ -448,7 +454,7 @@ impl<'a> State<'a> {
             self.done[v] += 1;
         }
         if self.next_use(v).is_none() {
-            self.held.iter_mut().filter(|h| **h == Some(v)).for_each(|h| *h = None);
+            self.contents.iter_mut().filter(|h| **h == Some(v)).for_each(|h| *h = None);
             if let Some(slot) = self.home[v].take() {
                 self.slots[slot as usize] = None;
             }

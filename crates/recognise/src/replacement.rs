@@ -5,7 +5,7 @@ use super::linear::Match;
 use ciphermill_ir::Value;
 
 /// How a value is computed anew.
-pub enum Plan {
+pub enum Replacement {
     Linear(Match),
     /// A matrix of two sources times these, and the sum of `rest`.
     Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },

@@ -1,30 +1,30 @@
-//! A trace of blocks as instructions that read and make values, whatever places these have.
+//! A trace as instructions on values, independent of places.
 //!
-//! A value is what a place holds at the trace's entry, or what an instruction makes; moves
-//! make none. So the first allocation's moves, loads and stores are gone from here.
+//! Each live-in place and each result of an instruction is a value. Moves define none. So the moves,
+//! reloads and spills of the first allocation are gone.
 
-use super::second::Second;
+use super::allocator::LocalAllocator;
 use super::trace::Trace;
-use ciphermill_vcode::{Allocated, Place, Step};
-use ciphermill_vcode::places;
-use ciphermill_vcode::{VInst, VKind, VOp};
 use ciphermill_machine::Reg;
+use ciphermill_vcode::places;
+use ciphermill_vcode::{Allocated, Place, Step};
+use ciphermill_vcode::{VInst, VKind, VOp};
 use std::collections::HashMap;
 
 pub type Value = usize;
 
-/// Registers by their numbers among those that may be used.
-pub type Set = u64;
+/// A set of registers, by their index in [`Code::registers`].
+pub type RegSet = u64;
 
-pub fn members(set: Set) -> impl Iterator<Item = usize> {
-    let some = |s: Set| (s != 0).then_some(s);
+pub fn members(set: RegSet) -> impl Iterator<Item = usize> {
+    let some = |s: RegSet| (s != 0).then_some(s);
     std::iter::successors(some(set), move |&s| some(s & (s - 1))).map(|s| s.trailing_zeros() as usize)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     Use,
-    /// Read, and its register is that of the result, which is the next operand.
+    /// A tied source. The next operand is its result, in the same register.
     Overwritten,
     Result,
     Def,
@@ -35,61 +35,61 @@ pub struct Operand {
     pub role: Role,
     pub value: Value,
     /// Registers it may be in.
-    pub within: Set,
-    /// The machine has an instruction that reads it in memory.
+    pub within: RegSet,
+    /// It may be a memory operand.
     pub memory: bool,
 }
 
-/// Values in the places that a block begins with.
-pub type Places = Vec<(Place, Value)>;
+/// Places of values at a point.
+pub type Assignment = Vec<(Place, Value)>;
 
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Of the instruction in its block.
+    /// Index of the instruction in its block.
     pub index: usize,
     /// In the order of places in [`Step::Inst`].
     pub operands: Vec<Operand>,
-    /// What it writes beside its operands.
-    pub destroyed: Set,
-    /// It ends a block of the trace, with these blocks beside the trace's next, and what they
-    /// begin with.
-    pub sides: Option<Vec<(usize, Places)>>,
+    /// Registers it clobbers.
+    pub destroyed: RegSet,
+    /// For the end of a block that is not the trace's last: the other successors, with their live-in
+    /// values.
+    pub side_exits: Option<Vec<(usize, Assignment)>>,
 }
 
-/// Where a value is read; the trace's exit counts as an instruction behind the last.
+/// A use of a value. The trace's exit counts as an instruction after the last.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
     pub at: usize,
-    /// It can be read in memory there.
+    /// It may be a memory operand there.
     pub memory: bool,
 }
 
 pub struct Code {
     pub nodes: Vec<Node>,
-    pub entry: Places,
-    pub exit: Places,
-    /// Any other places would do at the exit.
+    pub entry: Assignment,
+    pub exit: Assignment,
+    /// The places in `exit` need not be kept to.
     pub open: bool,
-    /// What ends the trace behind its exit.
+    /// Index of the control instruction after the exit.
     pub end: Option<usize>,
-    /// For each value, in order.
+    /// By value, in order.
     pub uses: Vec<Vec<Use>>,
     pub registers: Vec<Reg>,
-    /// Those that need not be saved, or are saved anyway.
-    pub usable: Set,
-    /// Slots of the function.
+    /// Caller-saved registers, and those that the function saves anyway.
+    pub usable: RegSet,
+    /// Stack slots of the function.
     pub slots: u32,
 }
 
-/// What places hold while a trace is gone through.
+/// The value in each place while a trace is read.
 #[derive(Default)]
-struct Held {
+struct Contents {
     values: HashMap<Place, Value>,
-    entry: Places,
+    entry: Assignment,
     count: usize,
 }
 
-impl Held {
+impl Contents {
     fn fresh(&mut self) -> Value {
         self.count += 1;
         self.count - 1
@@ -105,17 +105,21 @@ impl Held {
         v
     }
 
-    fn all(&mut self, places: &places::Places) -> Places {
+    fn all(&mut self, places: &places::PlaceSet) -> Assignment {
         places.iter().map(|p| (p, self.read(p))).collect()
     }
 }
 
 impl Code {
-    /// None for a trace that the second allocation does not understand. `ins` are the places
-    /// read in each block before they are written.
-    pub fn new(second: &Second, trace: &Trace, allocated: &Allocated, ins: &[places::Places]) -> Option<Code> {
-        let registers = second.registers;
-        if registers.allocatable.len() > Set::BITS as usize {
+    /// None for a trace that cannot be allocated locally. `ins` are the live-in places of each block.
+    pub fn new(
+        allocator: &LocalAllocator,
+        trace: &Trace,
+        allocated: &Allocated,
+        ins: &[places::PlaceSet],
+    ) -> Option<Code> {
+        let registers = allocator.registers;
+        if registers.allocatable.len() > RegSet::BITS as usize {
             return None;
         }
         let mut code = Code {
@@ -131,16 +135,16 @@ impl Code {
         };
         let free = |r: &&Reg| !registers.callee_saved.contains(r) || allocated.saved.contains(r);
         code.usable = code.set(registers.allocatable.iter().filter(free));
-        let mut held = Held::default();
+        let mut contents = Contents::default();
         for (n, &b) in trace.blocks.iter().enumerate() {
-            let block = &second.func.blocks[b];
+            let block = &allocator.func.blocks[b];
             let succs = block.succs.iter().map(|s| s.0 as usize);
             let (steps, next) = (&allocated.blocks[b], trace.blocks.get(n + 1));
             for (at, step) in steps.iter().enumerate() {
                 let (index, places) = match step {
                     Step::Move { from, to } => {
-                        let v = held.read(*from);
-                        held.values.insert(*to, v);
+                        let v = contents.read(*from);
+                        contents.values.insert(*to, v);
                         continue;
                     }
                     Step::Inst(index, places) => (*index, places),
@@ -156,28 +160,34 @@ impl Code {
                 match next {
                     None if ends => code.end = Some(index),
                     Some(next) if ends => {
-                        let sides = succs.clone().filter(|s| s != next).map(|s| (s, held.all(&ins[s]))).collect();
-                        code.nodes.push(Node { index, operands: Vec::new(), destroyed: 0, sides: Some(sides) });
+                        let side_exits =
+                            succs.clone().filter(|s| s != next).map(|s| (s, contents.all(&ins[s]))).collect();
+                        code.nodes.push(Node {
+                            index,
+                            operands: Vec::new(),
+                            destroyed: 0,
+                            side_exits: Some(side_exits),
+                        });
                     }
-                    _ => code.nodes.push(code.node(second, inst, index, places, &mut held)?),
+                    _ => code.nodes.push(code.node(allocator, inst, index, places, &mut contents)?),
                 }
             }
             if next.is_none() {
-                let behind: places::Places = succs.flat_map(|s| ins[s].iter()).collect();
-                code.exit = held.all(&behind);
+                let behind: places::PlaceSet = succs.flat_map(|s| ins[s].iter()).collect();
+                code.exit = contents.all(&behind);
             }
         }
         let known = |p: &Place| matches!(p, Place::Slot(_)) || matches!(p, Place::Reg(r) if code.registers.contains(r));
-        if !held.entry.iter().chain(&code.exit).all(|(p, _)| known(p)) {
+        if !contents.entry.iter().chain(&code.exit).all(|(p, _)| known(p)) {
             return None;
         }
-        code.entry = held.entry;
-        code.count_uses(held.count);
+        code.entry = contents.entry;
+        code.count_uses(contents.count);
         Some(code)
     }
 
-    /// Values that change their places and nothing else: moves are all that is to be found.
-    pub fn moves(&self, entry: Places, exit: Places) -> Code {
+    /// Code without instructions, whose allocation is a parallel move from `entry` to `exit`.
+    pub fn moves(&self, entry: Assignment, exit: Assignment) -> Code {
         let values = self.uses.len();
         let (registers, usable, slots) = (self.registers.clone(), self.usable, self.slots);
         let mut code =
@@ -186,8 +196,8 @@ impl Code {
         code
     }
 
-    /// Other places at the entry and at the exit; at the exit none where any will do.
-    pub fn aim(&mut self, entry: Places, exit: Option<Places>) {
+    /// Sets other places at entry and exit. Without `exit` the values may end up anywhere.
+    pub fn retarget(&mut self, entry: Assignment, exit: Option<Assignment>) {
         let end = self.nodes.len();
         for (_, v) in &self.exit {
             self.uses[*v].retain(|u| u.at < end);
@@ -208,21 +218,28 @@ impl Code {
         }
     }
 
-    fn set<'r>(&self, list: impl IntoIterator<Item = &'r Reg>) -> Set {
+    fn set<'r>(&self, list: impl IntoIterator<Item = &'r Reg>) -> RegSet {
         let number = |r: &Reg| self.registers.iter().position(|a| a == r);
         list.into_iter().filter_map(number).fold(0, |s, r| s | 1 << r)
     }
 
-    fn node(&self, second: &Second, inst: &VInst, index: usize, places: &[Place], held: &mut Held) -> Option<Node> {
-        let instr = &second.machine.instrs[usize::from(inst.instr.0)];
-        let mut shape: Vec<(Role, Set, bool)> = Vec::with_capacity(places.len());
+    fn node(
+        &self,
+        allocator: &LocalAllocator,
+        inst: &VInst,
+        index: usize,
+        places: &[Place],
+        contents: &mut Contents,
+    ) -> Option<Node> {
+        let instr = &allocator.machine.instrs[usize::from(inst.instr.0)];
+        let mut shape: Vec<(Role, RegSet, bool)> = Vec::with_capacity(places.len());
         for (k, op) in inst.ops.iter().enumerate() {
             let within = match instr.only.iter().find(|o| o.0 == k) {
                 Some((_, list)) if !list.is_empty() => self.set(list) & self.usable,
                 _ => self.usable,
             };
             let memory =
-                inst.kind == VKind::Normal && inst.mem.is_none() && second.memory.form(inst.instr, k).is_some();
+                inst.kind == VKind::Normal && inst.mem.is_none() && allocator.folds.folded(inst.instr, k).is_some();
             match op {
                 VOp::Use(_) => shape.push((Role::Use, within, memory)),
                 VOp::Def(_) => shape.push((Role::Def, within, false)),
@@ -237,22 +254,22 @@ impl Code {
         }
         let reads = |role: Role| matches!(role, Role::Use | Role::Overwritten);
         let mut values: Vec<Option<Value>> =
-            shape.iter().zip(places).map(|(s, p)| reads(s.0).then(|| held.read(*p))).collect();
+            shape.iter().zip(places).map(|(s, p)| reads(s.0).then(|| contents.read(*p))).collect();
         for (v, place) in values.iter_mut().zip(places).filter(|(v, _)| v.is_none()) {
-            let made = held.fresh();
-            held.values.insert(*place, made);
+            let made = contents.fresh();
+            contents.values.insert(*place, made);
             *v = Some(made);
         }
-        let operand = |((role, within, memory), value): ((Role, Set, bool), Option<Value>)| {
+        let operand = |((role, within, memory), value): ((Role, RegSet, bool), Option<Value>)| {
             value.map(|value| Operand { role, value, within, memory })
         };
         let operands = shape.into_iter().zip(values).map(operand).collect::<Option<Vec<_>>>()?;
         let destroyed = match inst.kind {
-            VKind::Call => self.set(&second.registers.clobbered),
-            _ => self.set(&second.facts.fixed_writes(inst.instr).collect::<Vec<_>>()),
+            VKind::Call => self.set(&allocator.registers.clobbered),
+            _ => self.set(&allocator.facts.fixed_writes(inst.instr).collect::<Vec<_>>()),
         };
         let given = self.set(inst.fixed_defs.iter().map(|d| &d.1));
-        Some(Node { index, operands, destroyed: destroyed & !given, sides: None })
+        Some(Node { index, operands, destroyed: destroyed & !given, side_exits: None })
     }
 
     pub fn count_uses(&mut self, values: usize) {
@@ -264,7 +281,7 @@ impl Code {
                     _ => self.uses[o.value].push(Use { at, memory: o.memory }),
                 }
             }
-            for (_, v) in node.sides.iter().flatten().flat_map(|s| &s.1) {
+            for (_, v) in node.side_exits.iter().flatten().flat_map(|s| &s.1) {
                 match self.uses[*v].last_mut() {
                     Some(u) if u.at == at => {}
                     _ => self.uses[*v].push(Use { at, memory: true }),

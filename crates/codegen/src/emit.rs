@@ -1,17 +1,15 @@
-//! From allocated code to the program: blocks laid out, branches settled,
-//! delay slots filled.
+//! Emits allocated code: block layout, branches, delay slots.
 //!
-//! Blocks that only jump on (edges that needed no moves) are passed over.
-//! A conditional branch falls through to whichever successor comes next,
-//! reversed where that helps. The straight code of each block is scheduled a
-//! second time, now with the spills and moves in place, and a delay slot is
-//! filled with the last instruction before the branch that may move past it.
+//! Jump threading removes blocks that only jump (edges without moves). A conditional branch falls
+//! through to the next block, inverted where needed. Each block is scheduled again after allocation,
+//! with its spills and moves. A delay slot gets the last instruction before the branch that may move
+//! past it.
 
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
-use crate::context::{Finish, aimed, control};
+use crate::context::{Emitter, aimed, control};
 use ciphermill_schedule::list;
-use ciphermill_regalloc::spills::Part;
+use ciphermill_regalloc::fold::FoldedOperand;
 use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use ciphermill_schedule::verified;
 use ciphermill_ir::Space;
@@ -34,22 +32,22 @@ struct PBlock {
     loop_depth: u8,
 }
 
-/// Where things of a function have come to stand in the finished one.
-pub struct Places {
-    /// Blocks; those that only jumped on have no place.
+/// Block numbers in the emitted function.
+pub struct EmittedBlocks {
+    /// By old number; blocks that only jumped are gone.
     pub blocks: HashMap<u32, u32>,
     /// Pipelined loops, by number.
     pub kernels: HashMap<usize, u32>,
 }
 
-/// How far into a block an instruction is looked for that could be its first.
+/// How many instructions from a block's start may be hoisted.
 const HOIST_WINDOW: usize = 12;
 /// How far back a delay slot's filler is looked for.
 const SLOT_WINDOW: usize = 12;
 
-impl Finish<'_> {
-    /// Make the final function.
-    pub fn func(&self, func: &VFunc, allocated: &Allocated) -> Result<(Func, Places), CompileError> {
+impl Emitter<'_> {
+    /// Emits the function.
+    pub fn func(&self, func: &VFunc, allocated: &Allocated) -> Result<(Func, EmittedBlocks), CompileError> {
         let mut blocks = Vec::with_capacity(func.blocks.len());
         for (b, steps) in allocated.blocks.iter().enumerate() {
             blocks.push(self.block(func, b, steps)?);
@@ -131,37 +129,35 @@ impl Finish<'_> {
         else {
             return physical(v, places);
         };
-        // Any register will do for the operand that the form does without.
+        // Any register will do for the operand that is in memory.
         let sp = self.machine.abi.stack_pointer;
         let mut registers = places.to_vec();
         registers[n] = Place::Reg(sp);
         let mut p = physical(v, &registers)?;
         let operand = v.ops.iter().enumerate().filter(|(_, o)| matches!(o, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }));
         let counted = operand.flat_map(|(i, o)| std::iter::repeat_n(i, if matches!(o, VOp::Tied { .. }) { 2 } else { 1 }));
-        let form = counted.into_iter().nth(n).and_then(|k| self.memory?.form(v.instr, k));
-        let form = form.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
+        let folded = counted.into_iter().nth(n).and_then(|k| self.folds?.folded(v.instr, k));
+        let folded = folded.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
         let offset = self.frame.slot_offset(slot);
         let old = std::mem::take(&mut p.inst.operands);
-        p.inst.operands = form
+        p.inst.operands = folded
             .operands
             .iter()
             .map(|part| match part {
-                Part::Same(i) => old[*i],
-                Part::Base => Operand::Reg(sp),
-                Part::Displacement => Operand::Imm(offset),
+                FoldedOperand::Same(i) => old[*i],
+                FoldedOperand::Base => Operand::Reg(sp),
+                FoldedOperand::Displacement => Operand::Imm(offset),
             })
             .collect();
-        p.inst.instr = form.instr;
+        p.inst.instr = folded.instr;
         p.inst.space = Space::Stack;
         let bytes = self.machine.word_bits / 8;
         p.mem = Some(MemRef::own(Space::Stack, false, offset, bytes));
         Ok(p)
     }
 
-    /// Draw what one side of a branch begins with in front of it, where the other
-    /// does the same before anything that it depends on: the moves of values that
-    /// a loop carries round and also hands on when it ends. Often the back edge
-    /// has nothing left then, and no block.
+    /// Hoists instructions that both successors of a branch begin with, such as moves of loop-carried
+    /// values that are also live out of the loop. The back edge often needs no block after it.
     fn hoist(&self, blocks: &mut [PBlock]) {
         if !self.schedule {
             return;
@@ -198,8 +194,8 @@ impl Finish<'_> {
         }
     }
 
-    /// Where `body` has the first instruction of `first`, if it could as well be
-    /// its own first, and both stand in front of a branch that reads `read`.
+    /// Index in `body` of the first instruction of `first`, if both may be hoisted above a branch that
+    /// reads `read`.
     fn first_of_both(&self, first: &[PInst], body: &[PInst], read: &[u32]) -> Option<usize> {
         let p = first.first()?;
         let node = self.facts.node(self.machine, &p.inst, p.kind, p.mem);
@@ -217,7 +213,7 @@ impl Finish<'_> {
         None
     }
 
-    /// Schedule straight code; the end's own reads hold what it needs.
+    /// Schedules straight code. The branch is a node, too, so that what it reads is ready.
     fn reorder(&self, body: Vec<PInst>, end: &End) -> Result<Vec<PInst>, CompileError> {
         if !self.schedule {
             return Ok(body);
@@ -234,7 +230,7 @@ impl Finish<'_> {
         Ok(order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect())
     }
 
-    fn lay_out(&self, mut blocks: Vec<PBlock>) -> Result<(Vec<Block>, Places), CompileError> {
+    fn lay_out(&self, mut blocks: Vec<PBlock>) -> Result<(Vec<Block>, EmittedBlocks), CompileError> {
         let forward: Vec<u32> = (0..blocks.len() as u32).map(|b| pass_over(&blocks, b)).collect();
         for block in &mut blocks {
             match &mut block.end {
@@ -246,10 +242,10 @@ impl Finish<'_> {
                 End::Stop { .. } => {}
             }
         }
-        let mut kept = vec![false; blocks.len()];
+        let mut reached = vec![false; blocks.len()];
         let mut work = vec![0u32];
         while let Some(b) = work.pop() {
-            if std::mem::replace(&mut kept[b as usize], true) {
+            if std::mem::replace(&mut reached[b as usize], true) {
                 continue;
             }
             match &blocks[b as usize].end {
@@ -258,7 +254,7 @@ impl Finish<'_> {
                 End::Stop { .. } => {}
             }
         }
-        let mut order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| kept[b as usize]).collect();
+        let mut order: Vec<u32> = (0..blocks.len() as u32).filter(|&b| reached[b as usize]).collect();
         if self.schedule && self.machine.core.is_some() {
             rotate(&mut order, &blocks);
         }
@@ -300,11 +296,11 @@ impl Finish<'_> {
                 *b = place[b];
             }
         }
-        Ok((out, Places { blocks: place, kernels }))
+        Ok((out, EmittedBlocks { blocks: place, kernels }))
     }
 
-    /// Write out straight code, the instruction that ends it (none: control
-    /// falls through), and what must stand in its delay slots.
+    /// Emits straight code, the instruction that ends it (None falls through) and the instructions
+    /// for its delay slots.
     fn emit(
         &self,
         body: Vec<PInst>,
@@ -339,7 +335,7 @@ impl Finish<'_> {
     /// The body, with every call's delay slots filled.
     fn calls(&self, body: Vec<PInst>) -> Vec<PInst> {
         let mut out = Vec::with_capacity(body.len());
-        // What a slot may be filled from begins behind the last call.
+        // A slot is filled with an instruction after the last call.
         let mut from = 0;
         for p in body {
             if self.slots_of(&p) == 0 {
@@ -354,7 +350,7 @@ impl Finish<'_> {
         out
     }
 
-    /// The body, an instruction that ends it, and its delay slots.
+    /// The body, the instruction that ends it, and its delay slots.
     fn ended(&self, body: Vec<PInst>, end: PInst, slots: Vec<PInst>) -> Vec<PInst> {
         let calls = body.iter().filter(|p| p.kind == VKind::Call).count();
         let mut out = self.calls(body);
@@ -365,7 +361,7 @@ impl Finish<'_> {
         out
     }
 
-    /// Take from `out[from..]` what can stand behind `end`, or a no-operation.
+    /// Takes an instruction of `out[from..]` that may stand behind `end`, or a no-operation.
     fn fill(&self, out: &mut Vec<PInst>, from: usize, end: &PInst) -> Vec<PInst> {
         let mut slots = Vec::new();
         for _ in 0..self.slots_of(end) {
@@ -396,12 +392,12 @@ impl Finish<'_> {
     }
 }
 
-/// May the two change places?
+/// May the two instructions be swapped?
 fn independent(a: &Node, b: &Node) -> bool {
     !b.barrier && independent_registers(a, b)
 }
 
-/// The same, but for barriers.
+/// The same, barriers left aside.
 fn independent_registers(a: &Node, b: &Node) -> bool {
     let writes = |n: &Node, r: &u32| n.writes.iter().any(|w| w.0 == *r);
     !a.writes.iter().any(|(r, _)| b.reads.contains(r) || writes(b, r))
@@ -409,7 +405,7 @@ fn independent_registers(a: &Node, b: &Node) -> bool {
         && !matches!((&a.mem, &b.mem), (Some(a), Some(b)) if a.conflicts(b))
 }
 
-/// Where a jump to `b` ends up, through blocks that do nothing.
+/// The target of a jump to `b` after jump threading.
 fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
     for _ in 0..blocks.len() {
         match &blocks[b as usize] {
@@ -420,10 +416,8 @@ fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
     b
 }
 
-/// Put the block on a loop's back edge, where it has one that does no more than
-/// move values, in front of the loop: a turn then ends in one branch, which is
-/// taken, instead of one that is not and a jump. Whoever fell into the loop
-/// jumps over that block, once for all turns.
+/// Loop rotation: a block on a loop's back edge is placed in front of the loop. An iteration then
+/// ends in one taken branch instead of an untaken branch and a jump. On entry one jump skips the block.
 fn rotate(order: &mut [u32], blocks: &[PBlock]) {
     let mut preds = vec![0u32; blocks.len()];
     for &b in order.iter() {
@@ -452,7 +446,7 @@ fn bundles(body: Vec<PInst>) -> Vec<Bundle> {
     body.into_iter().map(|p| Bundle { insts: smallvec![p.inst] }).collect()
 }
 
-/// The instruction with the allocator's places put in.
+/// The instruction with its allocated registers.
 fn physical(v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
     let mut places = places.iter();
     let mut next = || match places.next() {
@@ -475,11 +469,11 @@ fn physical(v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
         });
     }
     let space = v.mem.map_or(Space::Linear, |m| m.space);
-    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, guard: None, loc: v.loc };
+    let inst = Inst { instr: v.instr, operands, space, trap: v.trap, role: v.role, predicate: None, loc: v.loc };
     Ok(PInst { inst, mem: v.mem, kind: v.kind })
 }
 
-/// The branch's inverse, its registers found by virtual register.
+/// The inverse of a branch, with the registers of the same virtual registers.
 fn inverted(branch: &PInst, v: &VInst, instr: InstrId, ops: &[VOp], places: &[Place]) -> Result<PInst, CompileError> {
     let mut at = HashMap::new();
     for (vreg, place) in v.uses().zip(places) {

@@ -1,11 +1,11 @@
-//! Values back to the places that the next blocks expect them in.
+//! At a trace's exit: moves to the places that its successors expect.
 
-use super::code::{Set, Value, members};
+use super::code::{RegSet, Value, members};
 use super::furthest::State;
 use ciphermill_vcode::Place;
 
 impl State<'_> {
-    /// The moves at the block's end; None where no register is left to go by.
+    /// The parallel move at the exit; None where it needs a scratch register and none is free.
     pub fn leave(&mut self) -> Option<()> {
         let number = |p: &Place| self.code.registers.iter().position(|r| *p == Place::Reg(*r));
         let mut slots: Vec<(u32, Value)> = Vec::new();
@@ -20,9 +20,9 @@ impl State<'_> {
         self.fill_registers(&registers)
     }
 
-    /// A register whose value is not wanted, or is elsewhere, too.
-    fn idle(&self, registers: &[(usize, Value)], not: Set) -> Option<usize> {
-        let idle = |&r: &usize| match self.held[r] {
+    /// A register whose value is dead or also in another place.
+    fn idle(&self, registers: &[(usize, Value)], not: RegSet) -> Option<usize> {
+        let idle = |&r: &usize| match self.contents[r] {
             None => true,
             Some(v) => self.holders(v) & !(1 << r) != 0 || registers.iter().all(|w| w.1 != v) && self.home[v].is_some(),
         };
@@ -39,7 +39,7 @@ impl State<'_> {
                 if there == Some(v) {
                     continue;
                 }
-                // What is there may be wanted in another place, and be nowhere else.
+                // The slot's old value may be live and in no other place.
                 if there.is_some_and(|x| self.home[x] == Some(slot) && self.holders(x) == 0) {
                     later.push((slot, v));
                     continue;
@@ -76,19 +76,20 @@ impl State<'_> {
     fn fill_registers(&mut self, registers: &[(usize, Value)]) -> Option<()> {
         loop {
             let left: Vec<(usize, Value)> =
-                registers.iter().copied().filter(|&(r, v)| self.held[r] != Some(v)).collect();
+                registers.iter().copied().filter(|&(r, v)| self.contents[r] != Some(v)).collect();
             let Some(&(first, _)) = left.first() else { return Some(()) };
             let wanted = |x: Value| left.iter().any(|w| w.1 == x);
-            let open =
-                |&(r, _): &(usize, Value)| self.held[r].is_none_or(|x| !wanted(x) || self.holders(x) & !(1 << r) != 0);
+            let open = |&(r, _): &(usize, Value)| {
+                self.contents[r].is_none_or(|x| !wanted(x) || self.holders(x) & !(1 << r) != 0)
+            };
             let Some(&(r, v)) = left.iter().find(|w| open(w)) else {
-                // Round in a circle: one of them waits elsewhere.
+                // The moves form a cycle, which a scratch place breaks.
                 let targets = registers.iter().fold(0, |s, w| s | 1 << w.0);
                 match self.idle(registers, targets) {
                     Some(to) => self.copy(first, to),
                     None => {
                         self.store(first);
-                        self.held[first] = None;
+                        self.contents[first] = None;
                     }
                 }
                 continue;

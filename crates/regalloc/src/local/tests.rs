@@ -1,13 +1,13 @@
-//! Blocks of a few instructions, allocated by hand beside.
+//! Blocks of a few instructions, with allocations worked out by hand.
 
 use super::check::Checker;
-use super::code::{Code, Node, Operand, Places, Role, Value};
-use super::furthest::{State, Taste};
-use super::wishes::Wishes;
-use ciphermill_vcode::{Place, Step};
-use crate::spills::Memory;
-use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use super::code::{Assignment, Code, Node, Operand, Role, Value};
+use super::furthest::{EvictionPolicy, State};
+use super::hints::RegisterHints;
+use crate::fold::FoldTable;
 use ciphermill_machine::{InstrId, Machine, Reg};
+use ciphermill_vcode::{Place, Step};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 
 const A: Value = 0;
 const B: Value = 1;
@@ -21,13 +21,13 @@ fn go(from: Place, to: Place) -> Step {
     Step::Move { from, to }
 }
 
-/// An instruction for each list of operands, which any register will do for.
+/// An instruction for each list of operands, which may be in any register.
 fn code(registers: u16, nodes: &[&[(Role, Value)]], entry: &[(Place, Value)], exit: &[(Place, Value)]) -> Code {
     let usable = (1 << registers) - 1;
     let operand = |&(role, value): &(Role, Value)| Operand { role, value, within: usable, memory: false };
     let node = |(index, list): (usize, &&[(Role, Value)])| {
         let operands = list.iter().map(operand).collect();
-        Node { index, operands, destroyed: 0, sides: None }
+        Node { index, operands, destroyed: 0, side_exits: None }
     };
     Code {
         nodes: nodes.iter().enumerate().map(node).collect(),
@@ -44,7 +44,7 @@ fn code(registers: u16, nodes: &[&[(Role, Value)]], entry: &[(Place, Value)], ex
 
 fn allocated(code: &mut Code) -> Vec<Step> {
     code.count_uses(4);
-    let outcome = State::new(code, &Wishes::new(code), Taste { weighed: true }).run();
+    let outcome = State::new(code, &RegisterHints::new(code), EvictionPolicy { by_cost: true }).run();
     outcome.and_then(|mut o| o.blocks.pop()).expect("there are registers enough")
 }
 
@@ -55,7 +55,7 @@ fn same(found: &[Step], wanted: &[Step]) {
 }
 
 #[test]
-fn what_is_wanted_last_gives_way() {
+fn the_furthest_next_use_is_evicted() {
     let nodes: [&[_]; 4] = [&[(Role::Def, C)], &[(Role::Use, C)], &[(Role::Use, A)], &[(Role::Use, B)]];
     let mut code = code(2, &nodes, &[(reg(0), A), (reg(1), B)], &[]);
     let slot = Place::Slot(0);
@@ -69,7 +69,7 @@ fn what_is_wanted_last_gives_way() {
 }
 
 #[test]
-fn what_is_in_memory_already_costs_no_store() {
+fn a_spilled_value_is_not_stored_again() {
     let nodes: [&[_]; 4] = [&[(Role::Use, B)], &[(Role::Def, C)], &[(Role::Use, C), (Role::Use, A)], &[(Role::Use, B)]];
     let mut code = code(2, &nodes, &[(reg(0), A), (Place::Slot(0), B)], &[]);
     code.slots = 1;
@@ -80,7 +80,7 @@ fn what_is_in_memory_already_costs_no_store() {
 }
 
 #[test]
-fn a_source_that_lives_on_is_copied() {
+fn a_tied_source_that_lives_on_is_copied() {
     let nodes: [&[_]; 2] = [&[(Role::Overwritten, A), (Role::Result, C)], &[(Role::Use, A), (Role::Use, C)]];
     let mut code = code(2, &nodes, &[(reg(0), A)], &[]);
     let (copy, both) = (go(reg(0), reg(1)), vec![reg(0), reg(0)]);
@@ -91,7 +91,7 @@ fn a_source_that_lives_on_is_copied() {
 }
 
 #[test]
-fn an_instruction_that_destroys_a_register_finds_nothing_in_it() {
+fn a_live_value_is_moved_out_of_a_clobbered_register() {
     let nodes: [&[_]; 2] = [&[(Role::Use, A)], &[(Role::Use, A)]];
     let mut code = code(2, &nodes, &[(reg(0), A)], &[]);
     code.nodes[0].destroyed = 0b01;
@@ -99,7 +99,7 @@ fn an_instruction_that_destroys_a_register_finds_nothing_in_it() {
 }
 
 #[test]
-fn operands_that_want_a_register_have_it() {
+fn an_operand_with_a_fixed_register_has_it() {
     // The amount of a shift, which is in the other's register.
     let nodes: [&[_]; 1] = [&[(Role::Overwritten, A), (Role::Result, C), (Role::Use, B)]];
     let mut code = code(3, &nodes, &[(reg(1), A), (reg(0), B)], &[(reg(1), C)]);
@@ -109,8 +109,8 @@ fn operands_that_want_a_register_have_it() {
 }
 
 #[test]
-fn values_change_places_by_way_of_a_third() {
-    let (entry, exit): (Places, Places) = (vec![(reg(0), A), (reg(1), B)], vec![(reg(1), A), (reg(0), B)]);
+fn a_cycle_of_moves_goes_by_way_of_a_third_place() {
+    let (entry, exit): (Assignment, Assignment) = (vec![(reg(0), A), (reg(1), B)], vec![(reg(1), A), (reg(0), B)]);
     let round = |by: Place| [go(reg(1), by), go(reg(0), reg(1)), go(by, reg(0))];
     same(&allocated(&mut code(3, &[], &entry, &exit)), &round(reg(2)));
     same(&allocated(&mut code(2, &[], &entry, &exit)), &round(Place::Slot(0)));
@@ -126,15 +126,15 @@ fn slots_that_the_exit_wants_are_filled_from_registers() {
 }
 
 #[test]
-fn what_a_loop_carries_round_rests_where_it_is() {
-    // Two values that change their names with each turn.
+fn loop_carried_values_may_end_up_anywhere() {
+    // Two values that change their names in each iteration.
     let nodes: [&[_]; 1] = [&[(Role::Overwritten, A), (Role::Result, C)]];
     let mut code = code(2, &nodes, &[(reg(0), A), (reg(1), B)], &[(reg(0), B), (reg(1), C)]);
     code.count_uses(4);
-    code.aim(code.entry.clone(), None);
-    let wishes = Wishes::new(&code);
-    let state = State::new(&code, &wishes, Taste { weighed: true });
-    assert_eq!(state.resting(false), Some(vec![reg(1), reg(0)]));
+    code.retarget(code.entry.clone(), None);
+    let hints = RegisterHints::new(&code);
+    let state = State::new(&code, &hints, EvictionPolicy { by_cost: true });
+    assert_eq!(state.final_places(false), Some(vec![reg(1), reg(0)]));
 }
 
 /// Two parameters are added, the sum returned.
@@ -179,10 +179,10 @@ impl Sum {
 
     /// What the checker says of these steps between the parameters and the return.
     fn check(&self, steps: &[Step]) -> Result<(), String> {
-        let memory = Memory::new(&self.machine);
+        let folds = FoldTable::new(&self.machine);
         let writable = |r: Reg| r.0 < ESI;
         let (func, machine) = (&self.func, &self.machine);
-        let checker = Checker { func, machine, memory: &memory, clobbered: &[], writable: &writable, slots: 1 };
+        let checker = Checker { func, machine, folds: &folds, clobbered: &[], writable: &writable, slots: 1 };
         let (first, last) = (Step::Inst(0, vec![reg(EAX), reg(EDX)]), Step::Inst(3, vec![reg(EAX)]));
         let all: Vec<Step> = std::iter::once(first).chain(steps.iter().cloned()).chain([last]).collect();
         checker.check(&[all])

@@ -1,10 +1,10 @@
-//! What a run shows of loops and conditions, as data.
+//! The profile of a run, as data.
 
 use ciphermill_opt::{LoopTrips, Steady};
 
-/// What a run shows of loops and conditions.
+/// Trip counts of loops, and conditions that were always the same or not.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct Profile {
     pub trips: Vec<LoopTrips>,
     pub steady: Vec<Steady>,
     /// Conditions that were not.

@@ -1,12 +1,12 @@
-//! Blocks that are allocated anew together: a long one, and those that control comes to from
-//! it alone and that are run as often, such as the block on a loop's back edge.
+//! Traces: a long block, and successors at the same loop depth that have no other predecessor, such
+//! as the block on a loop's back edge.
 
 use ciphermill_vcode::VFunc;
 
 pub struct Trace {
     pub blocks: Vec<usize>,
-    /// The last block does nothing but go back to the first.
-    pub turns: bool,
+    /// The last block goes back to the first and nowhere else.
+    pub is_loop: bool,
 }
 
 /// Predecessors of each block.
@@ -38,7 +38,7 @@ impl Trace {
             blocks.push(next);
             last = next;
         }
-        let turns = succs(last).eq([first]) && first > 0;
-        Trace { blocks, turns }
+        let is_loop = succs(last).eq([first]) && first > 0;
+        Trace { blocks, is_loop }
     }
 }

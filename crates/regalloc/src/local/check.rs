@@ -1,25 +1,23 @@
-//! The checker of the second allocation.
+//! The checker of the final allocation.
 //!
-//! It knows nothing of how places were chosen. It follows which virtual registers each place
-//! holds the value of, through all blocks until nothing changes (what a place holds at a
-//! block's entry is what it holds at the end of all blocks before), and asks at each
-//! instruction whether what it reads is there, in a place that it can read. This is what
-//! `regalloc2`'s own checker does, with two things more: moves of the program may be gone,
-//! a virtual register that one defines being another name of the one that it reads; and an
-//! operand may be in memory where the machine has an instruction for that.
+//! It knows nothing of how places were chosen. A forward data-flow analysis follows which virtual
+//! registers' values each place has; at a block's entry it is what all predecessors agree on. Every
+//! operand has to be in its place. `regalloc2`'s checker does the same. This one also allows two
+//! things: move instructions may be gone, as the register that a move defines is an alias of its
+//! source; and an operand may be in memory where the machine has an instruction for it.
 
-use ciphermill_vcode::{Place, Step};
-use crate::spills::Memory;
-use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
+use crate::fold::FoldTable;
 use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{Machine, Reg};
+use ciphermill_vcode::{Place, Step};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 pub struct Checker<'a> {
     pub func: &'a VFunc,
     pub machine: &'a Machine,
-    pub memory: &'a Memory,
-    /// Registers that a call destroys.
+    pub folds: &'a FoldTable,
+    /// Registers that a call clobbers.
     pub clobbered: &'a [Reg],
     /// Registers that may be written.
     pub writable: &'a dyn Fn(Reg) -> bool,
@@ -32,17 +30,17 @@ struct Does<'a> {
     writes: bool,
     /// The result of a tied pair, whose source stands before it.
     tied: bool,
-    /// Of the instruction's own operands, one that is only read.
+    /// Index of an operand that is only read.
     operand: Option<usize>,
     within: Option<&'a [Reg]>,
 }
 
-/// Which values places hold.
-type Held = HashMap<Place, BTreeSet<VReg>>;
+/// Which values each place has.
+type Contents = HashMap<Place, BTreeSet<VReg>>;
 
 impl Checker<'_> {
     /// # Errors
-    /// A sentence about the first instruction that does not find what it reads.
+    /// A sentence about the first instruction whose operand is not in its place.
     pub fn check(&self, blocks: &[Vec<Step>]) -> Result<(), String> {
         for (b, (block, steps)) in self.func.blocks.iter().zip(blocks).enumerate() {
             let name = |e: String| format!("block {b}: {e}");
@@ -50,19 +48,19 @@ impl Checker<'_> {
             steps.iter().try_for_each(|step| self.possible(block, step)).map_err(name)?;
         }
         let names = self.names();
-        let mut starts: Vec<Option<Held>> = vec![None; blocks.len()];
-        starts[0] = Some(Held::new());
+        let mut starts: Vec<Option<Contents>> = vec![None; blocks.len()];
+        starts[0] = Some(Contents::new());
         let mut todo = BTreeSet::from([0]);
         while let Some(b) = todo.pop_first() {
-            let Some(mut held) = starts[b].clone() else { continue };
+            let Some(mut contents) = starts[b].clone() else { continue };
             let block = &self.func.blocks[b];
             for step in &blocks[b] {
-                // What is missing may be so only for now.
-                let _ = self.step(block, step, &names, &mut held);
+                // An operand may be missing only until the analysis has converged.
+                let _ = self.step(block, step, &names, &mut contents);
             }
             for (to, args) in &block.succs {
                 let to = *to as usize;
-                let mut there = entered(&held, &self.func.blocks[to].params, args, &names);
+                let mut there = entered(&contents, &self.func.blocks[to].params, args, &names);
                 if let Some(old) = &starts[to] {
                     there = common(old, &there);
                 }
@@ -73,10 +71,10 @@ impl Checker<'_> {
             }
         }
         for (b, (block, steps)) in self.func.blocks.iter().zip(blocks).enumerate() {
-            let Some(mut held) = starts[b].clone() else { continue };
+            let Some(mut contents) = starts[b].clone() else { continue };
             steps
                 .iter()
-                .try_for_each(|step| self.step(block, step, &names, &mut held))
+                .try_for_each(|step| self.step(block, step, &names, &mut contents))
                 .map_err(|e| format!("block {b}: {e}"))?;
         }
         Ok(())
@@ -90,7 +88,7 @@ impl Checker<'_> {
         }
     }
 
-    /// For each virtual register the one whose value it has.
+    /// For each virtual register the one that it is an alias of.
     fn names(&self) -> Vec<VReg> {
         let mut names: Vec<VReg> = (0..self.func.vregs).map(VReg).collect();
         for (to, from) in self.func.blocks.iter().flat_map(|b| &b.insts).filter_map(|i| self.moves(i)) {
@@ -106,8 +104,8 @@ impl Checker<'_> {
         names
     }
 
-    /// Each instruction once and in order, moves of the program excepted; nothing in front of
-    /// the parameters, nothing behind the end.
+    /// Each instruction is there once and in order, except move instructions. No step comes before
+    /// the parameters or after the block's last instruction.
     fn complete(&self, block: &VBlock, steps: &[Step]) -> Result<(), String> {
         let there = steps.iter().filter_map(|s| if let Step::Inst(i, _) = s { Some(*i) } else { None });
         let stays = |i: &usize| self.moves(&block.insts[*i]).is_none();
@@ -153,7 +151,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Can the step be done at all?
+    /// Can the machine do this step, whatever the places contain?
     fn possible(&self, block: &VBlock, step: &Step) -> Result<(), String> {
         let there = |p: &Place| match p {
             Place::Reg(r) => (self.writable)(*r),
@@ -187,7 +185,7 @@ impl Checker<'_> {
                     }
                 }
                 Place::Slot(_) => {
-                    let form = does.operand.and_then(|k| self.memory.form(inst.instr, k));
+                    let form = does.operand.and_then(|k| self.folds.folded(inst.instr, k));
                     if form.is_none() || inst.mem.is_some() || inst.kind != VKind::Normal {
                         return wrong("a register is in memory");
                     }
@@ -198,12 +196,12 @@ impl Checker<'_> {
         if in_memory > 1 { wrong("two operands in memory") } else { Ok(()) }
     }
 
-    /// One step; what is wrong with what it reads.
-    fn step(&self, block: &VBlock, step: &Step, names: &[VReg], held: &mut Held) -> Result<(), String> {
+    /// Executes one step, and says which operand it does not find.
+    fn step(&self, block: &VBlock, step: &Step, names: &[VReg], contents: &mut Contents) -> Result<(), String> {
         let (index, places) = match step {
             Step::Move { from, to } => {
-                let values = held.get(from).cloned().unwrap_or_default();
-                held.insert(*to, values);
+                let values = contents.get(from).cloned().unwrap_or_default();
+                contents.insert(*to, values);
                 return Ok(());
             }
             Step::Inst(index, places) => (*index, places),
@@ -212,33 +210,33 @@ impl Checker<'_> {
         let list = self.does(inst);
         let name = |v: VReg| names[v.0 as usize];
         let missing = |(does, place): &(&Does, &Place)| {
-            !does.writes && !held.get(place).is_some_and(|values| values.contains(&name(does.value)))
+            !does.writes && !contents.get(place).is_some_and(|values| values.contains(&name(does.value)))
         };
         let wrong = list.iter().zip(places).find(missing);
         let told = wrong.map_or(Ok(()), |(does, place)| {
             Err(format!("instruction {index} reads {:?}, which is not in {place:?}", does.value))
         });
         for r in self.destroyed(inst) {
-            held.remove(&Place::Reg(r));
+            contents.remove(&Place::Reg(r));
         }
         for (does, place) in list.iter().zip(places).filter(|(d, _)| d.writes) {
             let value = name(does.value);
-            // What places hold of an earlier turn of a loop is another value.
+            // A value of the same register from an earlier iteration is another value.
             if value == does.value {
-                held.values_mut().for_each(|values| {
+                contents.values_mut().for_each(|values| {
                     values.remove(&value);
                 });
             }
-            held.insert(*place, BTreeSet::from([value]));
+            contents.insert(*place, BTreeSet::from([value]));
         }
         told
     }
 }
 
-/// What places hold in a block that has been entered with these arguments.
-fn entered(held: &Held, params: &[VReg], args: &[VReg], names: &[VReg]) -> Held {
-    let mut there = Held::new();
-    for (place, values) in held {
+/// Contents of places after entry to a block with these arguments.
+fn entered(contents: &Contents, params: &[VReg], args: &[VReg], names: &[VReg]) -> Contents {
+    let mut there = Contents::new();
+    for (place, values) in contents {
         let mut now: BTreeSet<VReg> = values.iter().copied().filter(|v| !params.contains(v)).collect();
         now.extend(params.iter().zip(args).filter(|(_, a)| values.contains(&names[a.0 as usize])).map(|(p, _)| *p));
         if !now.is_empty() {
@@ -248,8 +246,8 @@ fn entered(held: &Held, params: &[VReg], args: &[VReg], names: &[VReg]) -> Held 
     there
 }
 
-/// What places hold either way.
-fn common(a: &Held, b: &Held) -> Held {
+/// Contents that both agree on.
+fn common(a: &Contents, b: &Contents) -> Contents {
     let both = a.iter().filter_map(|(place, values)| {
         let now: BTreeSet<VReg> = values.intersection(b.get(place)?).copied().collect();
         (!now.is_empty()).then_some((*place, now))

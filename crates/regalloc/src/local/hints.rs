@@ -1,41 +1,41 @@
-//! Which registers and slots values had better be in.
+//! Register hints: which registers and slots suit a value best.
 
-use super::code::{Code, Role, Set, Value, members};
+use super::code::{Code, RegSet, Role, Value, members};
 use ciphermill_vcode::Place;
 use std::collections::BTreeSet;
 
-pub struct Wishes {
-    all: Set,
-    /// By value: registers that its nearest operands may be in; all, where it does not matter.
-    fit: Vec<Set>,
-    /// The same, with the register that the block's exit wants.
-    like: Vec<Set>,
+pub struct RegisterHints {
+    all: RegSet,
+    /// By value: registers that its nearest constrained operands may be in; all, if there is none.
+    fit: Vec<RegSet>,
+    /// The same, with the register that the trace's exit wants.
+    like: Vec<RegSet>,
     /// By value: the slot that the exit wants it in.
     pub slot: Vec<Option<u32>>,
-    /// All these slots.
-    pub kept: BTreeSet<u32>,
-    /// By register: how many operands want it that not any register will do for.
-    asked: Vec<usize>,
-    /// By register: instructions that leave nothing else in it.
-    cleared: Vec<Vec<usize>>,
+    /// All slots in `slot`.
+    pub exit_slots: BTreeSet<u32>,
+    /// By register: how many constrained operands may be in it.
+    demand: Vec<usize>,
+    /// By register: instructions that clobber it or need it for one operand.
+    clobbered_at: Vec<Vec<usize>>,
 }
 
-/// What comes first, as far as what comes later can be had with it.
-fn narrowed(near: Set, far: Set) -> Set {
+/// The nearer constraint, narrowed by the further one where both can be met.
+fn narrowed(near: RegSet, far: RegSet) -> RegSet {
     if near & far == 0 { near } else { near & far }
 }
 
-impl Wishes {
-    pub fn new(code: &Code) -> Wishes {
+impl RegisterHints {
+    pub fn new(code: &Code) -> RegisterHints {
         let values = code.uses.len();
-        let mut w = Wishes {
+        let mut w = RegisterHints {
             all: code.usable,
             fit: vec![code.usable; values],
             like: vec![code.usable; values],
             slot: vec![None; values],
-            kept: BTreeSet::new(),
-            asked: vec![0; code.registers.len()],
-            cleared: vec![Vec::new(); code.registers.len()],
+            exit_slots: BTreeSet::new(),
+            demand: vec![0; code.registers.len()],
+            clobbered_at: vec![Vec::new(); code.registers.len()],
         };
         for &(place, v) in code.exit.iter().filter(|_| !code.open) {
             match place {
@@ -45,17 +45,17 @@ impl Wishes {
                 }
                 Place::Slot(slot) => {
                     w.slot[v] = Some(slot);
-                    w.kept.insert(slot);
+                    w.exit_slots.insert(slot);
                 }
             }
         }
         for (at, node) in code.nodes.iter().enumerate().rev() {
-            let mut cleared = node.destroyed;
+            let mut clobbered_at = node.destroyed;
             for (k, o) in node.operands.iter().enumerate() {
                 let list = [&mut w.fit, &mut w.like];
                 match o.role {
                     Role::Use => list.into_iter().for_each(|s| s[o.value] = narrowed(o.within, s[o.value])),
-                    // The result goes on in its register, unless the value does.
+                    // The result takes the register over, unless the source lives on.
                     Role::Overwritten => {
                         let last = code.uses[o.value].last().is_some_and(|u| u.at == at);
                         let goes = if last { node.operands[k + 1].value } else { o.value };
@@ -66,32 +66,31 @@ impl Wishes {
                     }
                 }
                 if o.within != code.usable {
-                    members(o.within).for_each(|r| w.asked[r] += 1);
+                    members(o.within).for_each(|r| w.demand[r] += 1);
                 }
                 if o.within.count_ones() == 1 {
-                    cleared |= o.within;
+                    clobbered_at |= o.within;
                 }
             }
-            members(cleared).for_each(|r| w.cleared[r].push(at));
+            members(clobbered_at).for_each(|r| w.clobbered_at[r].push(at));
         }
-        w.cleared.iter_mut().for_each(|list| list.reverse());
+        w.clobbered_at.iter_mut().for_each(|list| list.reverse());
         w
     }
 
-    /// How much speaks against register `r` for a value from instruction `p` on, with its next and
-    /// its last use.
-    pub fn against(&self, v: Value, r: usize, p: usize, next: usize, last: usize) -> (usize, usize) {
+    /// Penalty of register `r` for a value from instruction `p` on, given its next and its last use.
+    pub fn penalty(&self, v: Value, r: usize, p: usize, next: usize, last: usize) -> (usize, usize) {
         let bit = 1 << r;
-        let cleared = &self.cleared[r];
-        let first = cleared.get(cleared.partition_point(|&at| at <= p)).copied().unwrap_or(usize::MAX);
+        let clobbered_at = &self.clobbered_at[r];
+        let first = clobbered_at.get(clobbered_at.partition_point(|&at| at <= p)).copied().unwrap_or(usize::MAX);
         let misfit = 2 * usize::from(self.fit[v] & bit == 0) + usize::from(self.like[v] & bit == 0);
         let alone = self.fit[v] == bit;
         let moved = if alone { 0 } else { usize::from(first < next) + usize::from(first < last) };
-        let waste = if self.fit[v] == self.all { self.asked[r] } else { 0 };
+        let waste = if self.fit[v] == self.all { self.demand[r] } else { 0 };
         (misfit + moved, waste)
     }
 
-    /// Had value `a` better be in register `r` and `b` in `q` than the other way round?
+    /// Is `a` in register `r` and `b` in `q` better than `a` in `q` and `b` in `r`?
     pub fn prefers(&self, a: Value, r: usize, b: Value, q: usize) -> bool {
         let misfit =
             |v: Value, r: usize| 2 * usize::from(self.fit[v] & 1 << r == 0) + usize::from(self.like[v] & 1 << r == 0);

@@ -1,14 +1,14 @@
-//! What the second allocation of a function is made with.
+//! What local register allocation works on.
 
-use crate::spills::Memory;
+use crate::fold::FoldTable;
 use ciphermill_machine::Machine;
 use ciphermill_vcode::{Facts, Registers, VFunc};
 
-/// Allocates the long blocks of one function anew.
-pub struct Second<'a> {
+/// Local register allocation of one function.
+pub struct LocalAllocator<'a> {
     pub func: &'a VFunc,
     pub machine: &'a Machine,
     pub facts: &'a Facts,
-    pub memory: &'a Memory,
+    pub folds: &'a FoldTable,
     pub registers: &'a Registers,
 }

@@ -1,13 +1,13 @@
-//! Which variants of an instruction its registers allow.
+//! Cluster assignment after register allocation.
 //!
-//! The allocator hands out registers of all clusters alike. An instruction
-//! whose operands then stand in files that no variant can combine gets moves:
-//! sources come over into a scratch register of the right file, a result goes
-//! out of one. Which variant costs the fewest is found by trying all.
+//! The allocator hands out registers of all clusters alike. Each instruction gets the variants whose
+//! operands are in the files where their registers are. If there is none, sources are moved to scratch
+//! registers of the right file and results from one. Of all variants the one with the fewest moves is
+//! taken.
 
 use ciphermill_vcode::CompileError;
-use crate::context::Finish;
-use ciphermill_schedule::bundle::Sided;
+use crate::context::Emitter;
+use ciphermill_schedule::bundle::Schedulable;
 use ciphermill_vcode::PInst;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Operand;
@@ -23,7 +23,7 @@ pub fn accepts(machine: &Machine, instr: InstrId, o: usize, r: Reg) -> bool {
 }
 
 /// Operands of `p` that the variant cannot have: `(operand, register)`.
-fn misfits(machine: &Machine, p: &PInst, variant: InstrId) -> Vec<(usize, Reg)> {
+fn foreign_operands(machine: &Machine, p: &PInst, variant: InstrId) -> Vec<(usize, Reg)> {
     let regs = p.inst.operands.iter().enumerate();
     regs.filter_map(|(o, op)| match op {
         Operand::Reg(r) if !accepts(machine, variant, o, *r) => Some((o, *r)),
@@ -32,21 +32,21 @@ fn misfits(machine: &Machine, p: &PInst, variant: InstrId) -> Vec<(usize, Reg)> 
     .collect()
 }
 
-/// The instruction, with the moves it needs, in order.
+/// Appends the instruction with its variants, and the moves between clusters that it needs.
 ///
 /// # Errors
 /// When there are not enough scratch registers; the machine's `[abi]` should
 /// give one for each cluster beside the first.
-pub fn settle(finish: &Finish<'_>, p: PInst, out: &mut Vec<Sided>) -> Result<(), CompileError> {
-    let machine = finish.machine;
+pub fn assign_clusters(emitter: &Emitter<'_>, p: PInst, out: &mut Vec<Schedulable>) -> Result<(), CompileError> {
+    let machine = emitter.machine;
     let all = &machine.variants[usize::from(p.inst.instr.0)];
-    let fitting: Vec<InstrId> = all.iter().copied().filter(|&v| misfits(machine, &p, v).is_empty()).collect();
+    let fitting: Vec<InstrId> = all.iter().copied().filter(|&v| foreign_operands(machine, &p, v).is_empty()).collect();
     if !fitting.is_empty() {
-        out.push(Sided { inst: p, variants: fitting });
+        out.push(Schedulable { inst: p, variants: fitting });
         return Ok(());
     }
-    let repaired = all.iter().filter_map(|&v| Some((repair(machine, &p, v)?, v))).min_by_key(|(r, v)| (r.len(), *v));
-    let Some((moved, _)) = repaired else {
+    let with_moves = all.iter().filter_map(|&v| Some((moves_for(machine, &p, v)?, v))).min_by_key(|(r, v)| (r.len(), *v));
+    let Some((moved, _)) = with_moves else {
         let name = &machine.instrs[usize::from(p.inst.instr.0)].name;
         return Err(CompileError::Internal(format!("no cluster can run `{name}` on the registers it was given")));
     };
@@ -59,31 +59,31 @@ pub fn settle(finish: &Finish<'_>, p: PInst, out: &mut Vec<Sided>) -> Result<(),
         };
         let mov = machine.abi.ops.mov;
         if used {
-            before.push(finish.frame.inst(mov, &[to, from], 0));
+            before.push(emitter.frame.inst(mov, &[to, from], 0));
         }
         if def {
-            behind.push(finish.frame.inst(mov, &[from, to], 0));
+            behind.push(emitter.frame.inst(mov, &[from, to], 0));
         }
     }
     for p in before.into_iter().chain([inst]).chain(behind) {
         let all = &machine.variants[usize::from(p.inst.instr.0)];
-        let variants: Vec<InstrId> = all.iter().copied().filter(|&v| misfits(machine, &p, v).is_empty()).collect();
+        let variants: Vec<InstrId> = all.iter().copied().filter(|&v| foreign_operands(machine, &p, v).is_empty()).collect();
         if variants.is_empty() {
             let name = &machine.instrs[usize::from(p.inst.instr.0)].name;
             return Err(CompileError::Internal(format!("no cluster can run `{name}` even after moves")));
         }
-        out.push(Sided { inst: p, variants });
+        out.push(Schedulable { inst: p, variants });
     }
     Ok(())
 }
 
-/// Scratch registers that make the variant fit: `(operand, its register, the
-/// scratch register)`, one register for all operands that have the same.
-fn repair(machine: &Machine, p: &PInst, variant: InstrId) -> Option<Vec<(usize, Reg, Reg)>> {
+/// The moves that a variant needs: `(operand, its register, the scratch register)`. Operands in one
+/// register share a scratch register.
+fn moves_for(machine: &Machine, p: &PInst, variant: InstrId) -> Option<Vec<(usize, Reg, Reg)>> {
     // The first scratch register is the frame code's own.
     let mut free: Vec<Reg> = machine.abi.scratch.iter().copied().skip(1).collect();
     let mut out: Vec<(usize, Reg, Reg)> = Vec::new();
-    for (o, r) in misfits(machine, p, variant) {
+    for (o, r) in foreign_operands(machine, p, variant) {
         let shared = out.iter().find(|m| m.1 == r && accepts(machine, variant, o, m.2)).map(|m| m.2);
         let to = match shared {
             Some(to) => to,
