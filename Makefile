@@ -4,6 +4,9 @@
 #   make run     builds, reproduces the studies, and writes report/index.html: they and every
 #                cipher on every machine
 #   make test    builds, then runs every test
+#   make lint    format and lints of the Rust and the Python code, and its types
+#   make check   what to run before a commit: make lint, the unit tests of the Rust code, and
+#                a cipher on every machine
 #   make test-browser  tests the report in Chromium (installs Playwright in .venv)
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make schedules  searches anew for the kept schedules that no loop takes any more
@@ -19,7 +22,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run test test-rust test-python test-browser test-rtl synthesis schedules fuzz readme docs wheel clean
+.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis schedules fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -66,6 +69,24 @@ run: build
 test: build test-rust test-python
 	@echo
 	@echo "make test: the Rust tests and the Python tests above have all passed."
+
+$(VENV)/linting: python/requirements-lint.txt $(VENV)/packages
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-lint.txt
+	@touch $@
+
+# Needs no build: types of the core are in _core.pyi. The quickest comes first.
+lint: $(VENV)/linting
+	@for tool in fmt clippy; do cargo $$tool --version >/dev/null 2>&1 || { echo "make: cargo $$tool was not found; rustup component add rustfmt clippy" >&2; exit 1; }; done
+	$(BIN)/ruff check --quiet
+	$(BIN)/ruff format --check --quiet
+	cargo fmt --all --check
+	$(BIN)/mypy
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+# Two minutes at most once everything is built. Each of the measurements is verified.
+check: build lint
+	cargo test --workspace --lib --locked --quiet
+	$(BIN)/ciphermill run rc6 --bytes 512
 
 # The random programs run thousands of modules in every way there is: they are built
 # for speed, the other tests with every internal check on.

@@ -111,8 +111,24 @@ class Mutator:
 
     def stray(self, data: bytes) -> bytes:
         """Bytes that are not UTF-8, control characters, signs of TOML."""
-        strays = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b"\0", b"\r", b"\x1b[2J", b"\x7f"]
-        strays += [bytes([c]) for c in b"\"'[]{}=.,#\n\\\t "] + [b'"""', b"'''", b"\\u0000", b"\\UFFFFFFFF", "\u2028".encode()]
+        strays = [
+            b"\xff",
+            b"\xc3",
+            b"\xed\xa0\x80",
+            b"\xf4\x90\x80\x80",
+            b"\xef\xbb\xbf",
+            b"\0",
+            b"\r",
+            b"\x1b[2J",
+            b"\x7f",
+        ]
+        strays += [bytes([c]) for c in b"\"'[]{}=.,#\n\\\t "] + [
+            b'"""',
+            b"'''",
+            b"\\u0000",
+            b"\\UFFFFFFFF",
+            "\u2028".encode(),
+        ]
         at = self.at(data)
         return data[:at] + self.random.choice(strays) + data[at:]
 

@@ -21,10 +21,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from counting import ToolError, text_bytes  # noqa: E402
-from toolchains import FLAGS, HERE, TARGETS, Target  # noqa: E402
+from counting import ToolError, text_bytes
+from toolchains import FLAGS, HERE, TARGETS, Target
 
-from ciphermill import _core, engine, manifest, paths  # noqa: E402
+from ciphermill import _core, engine, manifest, paths
 
 ROOT = HERE.parents[1]
 DOCUMENT = ROOT / "docs" / "native-comparison.md"

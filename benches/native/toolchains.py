@@ -140,4 +140,3 @@ TARGETS = (
         packages="gcc, valgrind",
     ),
 )
-

@@ -8,7 +8,7 @@ from pathlib import Path
 from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
-from .options import LARGEST, check_limit
+from .options import LARGEST, Traced, check_limit
 from .sweeps import Sweep
 
 
@@ -126,7 +126,7 @@ def trace(
     options = engine.Options(
         direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=_names(with_), without=_names(without),
         set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
-        trace={"first": first, "count": count}, cc=cc,
+        trace=Traced(first=first, count=count), cc=cc,
     )  # fmt: skip
     return engine.measure(engine.module(manifest.find(str(cipher)), variant, cc), str(on), options)
 

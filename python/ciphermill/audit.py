@@ -32,10 +32,16 @@ MACHINE_ONLY = (
 
 
 def run(
-    cipher: Cipher, variant: str | None = None, cc: str = "zig", key_bits: int | None = None,
+    cipher: Cipher,
+    variant: str | None = None,
+    cc: str = "zig",
+    key_bits: int | None = None,
     limit: int | None = None,
 ) -> dict[str, Any]:
-    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has, each run of at most `limit` operations."""
+    """The audit of one variant's module, as ``--json`` prints it, for one key size or all it has.
+
+    Each run has at most `limit` operations.
+    """
     check_limit(limit)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
@@ -55,7 +61,9 @@ def run(
     }
 
 
-def on_machines(cipher: Cipher, variant: str | None, machines: Sequence[str], options: engine.Options) -> dict[str, Any]:
+def on_machines(
+    cipher: Cipher, variant: str | None, machines: Sequence[str], options: engine.Options
+) -> dict[str, Any]:
     """The audit of the machine code that `run` measures with the same options, as ``--json`` prints it."""
     chosen = cipher.variant(variant)
     audits = []
@@ -91,7 +99,8 @@ def contradiction(cipher: Cipher, variant: str | None, where: str = "") -> str:
 def findings(audit: dict[str, Any]) -> list[dict[str, Any]]:
     """The findings of an audit as rows; those of machine code say whose."""
     if audit["scope"] == "module":
-        return audit["findings"]
+        found: list[dict[str, Any]] = audit["findings"]
+        return found
     where = ("machine", "direction", "blocks", "key_bits")
     return [{**{key: one[key] for key in where}, **finding} for one in audit["audits"] for finding in one["findings"]]
 
@@ -113,7 +122,7 @@ def _finding(finding: dict[str, Any], texts: dict[str, list[str]]) -> dict[str, 
 
 def _merged(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """One entry for each kind, function and line, however many instructions it has."""
-    merged: dict[tuple, dict[str, Any]] = {}
+    merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     texts: dict[str, list[str]] = {}
     for finding in (_finding(one, texts) for one in found):
         name = finding.pop("instruction", None)
@@ -172,7 +181,13 @@ def _verdict(name: str, found: list[dict[str, Any]]) -> str:
 def _table(found: list[dict[str, Any]]) -> str:
     named = any("names" in f for f in found)
     rows = [
-        (KINDS[f["kind"]][0], *((" ".join(f["names"]),) if named else ()), f["function"], _place(f), _short(f["text"] or ""))
+        (
+            KINDS[f["kind"]][0],
+            *((" ".join(f["names"]),) if named else ()),
+            f["function"],
+            _place(f),
+            _short(f["text"] or ""),
+        )
         for f in found
     ]
     return tables.text(("depends", *(("instruction",) if named else ()), "function", "where", "source"), rows)

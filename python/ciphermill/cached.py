@@ -82,7 +82,9 @@ def unwritable(error: OSError) -> None:
 
 @cache
 def _unwritable(folder: str, why: str) -> None:
-    note(f"the cache folder {folder} cannot be written ({why}), so nothing is kept; CIPHERMILL_CACHE=FOLDER names another")
+    note(
+        f"the cache folder {folder} cannot be written ({why}), so nothing is kept; CIPHERMILL_CACHE=FOLDER names another"
+    )
 
 
 @cache

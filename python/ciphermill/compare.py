@@ -14,7 +14,7 @@ code.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,7 +173,14 @@ def instructions(baseline: str | Path, now: Sequence[Mapping[str, Any]], toleran
     return _compared(str(baseline), before, named(now), tolerance, lambda row: row["name"], lambda a, b: ())
 
 
-def _compared(baseline, before, now, tolerance, title, causes) -> Comparison:
+def _compared(
+    baseline: str,
+    before: Mapping[str, Mapping[str, Any]],
+    now: Mapping[str, Mapping[str, Any]],
+    tolerance: Mapping[str, float],
+    title: Callable[[Mapping[str, Any]], str],
+    causes: Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[str, ...]],
+) -> Comparison:
     changes = []
     for key, entry in now.items():
         if (old := before.get(key)) is None:
@@ -181,7 +188,11 @@ def _compared(baseline, before, now, tolerance, title, causes) -> Comparison:
         for metric, (field, _) in METRICS.items():
             if _is_number(old.get(field)) and _is_number(entry.get(field)):
                 why = causes(old, entry) if old[field] != entry[field] else ()
-                changes.append(Change(title(entry), metric, old[field], entry[field], tolerance[metric], _words(metric, entry), why))
+                changes.append(
+                    Change(
+                        title(entry), metric, old[field], entry[field], tolerance[metric], _words(metric, entry), why
+                    )
+                )
             elif _is_number(old.get(field)):
                 raise InputError(
                     f"--compare {baseline}: {title(entry)} has {field} there and none now; "
@@ -234,7 +245,10 @@ def sentence(comparison: Comparison) -> str:
     changed = sum(change.after != change.before for change in comparison.changes)
     if not changed:
         return f"Nothing changed against {comparison.baseline}: {count} figures are the same."
-    return f"Nothing is worse than {comparison.baseline} beyond the tolerance: of {count} figures {len(better)} got better, {changed - len(better)} worse within it."
+    return (
+        f"Nothing is worse than {comparison.baseline} beyond the tolerance: "
+        f"of {count} figures {len(better)} got better, {changed - len(better)} worse within it."
+    )
 
 
 def rows(comparison: Comparison) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

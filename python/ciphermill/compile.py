@@ -209,7 +209,9 @@ _UNDEFINED = re.compile(r"^wasm-ld: error: .*?([^/\\]+)\.o: undefined symbol: (\
 _RUNTIME = re.compile(r" uses __(?:multi|[al]shrti|ashlti|u?divti|u?modti)3, which no source defines$", re.MULTILINE)
 _UNDECLARED = re.compile(r"call to undeclared (?:library )?function '(\w+)'")
 #: Vector intrinsics or inline assembly that is not WebAssembly's.
-_ELSEWHERE = re.compile(r"This header is only meant to be used on|note: instantiated into assembly here|invalid output constraint|unknown register name")
+_ELSEWHERE = re.compile(
+    r"This header is only meant to be used on|note: instantiated into assembly here|invalid output constraint|unknown register name"
+)
 _NO_HEADER = re.compile(r"fatal error: '([^']+)' file not found")
 
 #: Headers of a hosted C library that have nothing to do with ciphers.
@@ -238,11 +240,15 @@ def _explained(message: str, folder: Path) -> str:
         if names & {"printf", "fprintf", "puts", "putchar", "sprintf", "snprintf"}:
             message += "\nnothing can be printed; leave that part out, usually by a macro in flags"
     if undeclared := dict.fromkeys(_UNDECLARED.findall(message)):
-        message += f"\nno header here declares {', '.join(undeclared)}; define it in a source, or leave out what needs it"
+        message += (
+            f"\nno header here declares {', '.join(undeclared)}; define it in a source, or leave out what needs it"
+        )
     if _ELSEWHERE.search(message):
         # Every line of such a file is an error, and the first says it all.
         message = "\n".join(message.splitlines()[:4])
-        message += "\nthis is code for one processor's own instructions; take the portable C, usually by a macro in flags"
+        message += (
+            "\nthis is code for one processor's own instructions; take the portable C, usually by a macro in flags"
+        )
     if missing := _NO_HEADER.search(message):
         name = missing[1]
         if name in _HOSTED:

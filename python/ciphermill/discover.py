@@ -13,7 +13,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from . import _core, engine, library, paths, report, rtl, scratch, synthesis, tables, yosys
 from ._core import InputError
+from .progress import Progress
 
 #: The name of what is found, as extension and as instruction.
 NAME = "found"
@@ -55,7 +56,7 @@ def discover(
     on: str,
     options: engine.Options,
     limits: Limits,
-    progress: Callable[[Iterable, int], Iterable] = lambda items, total: items,
+    progress: Progress = lambda items, total: items,
 ) -> dict[str, Any]:
     """The document that ``--json`` prints. Raises InputError, or InternalError
     when we are at fault."""
@@ -138,7 +139,12 @@ def best(rows: Sequence[Mapping[str, Any]]) -> int | None:
 
 
 def tried(
-    module: engine.Module, on: str, options: engine.Options, candidate: dict[str, Any], found: dict[str, Any], before: float
+    module: engine.Module,
+    on: str,
+    options: engine.Options,
+    candidate: dict[str, Any],
+    found: dict[str, Any],
+    before: float,
 ) -> dict[str, Any]:
     """A candidate with what it saves and costs; ``refused`` says why it saves nothing."""
     row = {key: candidate[key] for key in ("kind", "semantics", "operations", "places", "outputs")}
@@ -241,7 +247,9 @@ def text(document: Mapping[str, Any]) -> str:
     for i, row in enumerate(document["candidates"]):
         mark = "*" if i == document["best"] else "" if row["within_gates"] else "too large"
         counts = (row["operations"], row["places"], report.number(row["cycles_per_block"]), report.number(row["saved"]))
-        rows.append((str(i + 1), row["kind"], *map(str, counts), f"{row['gates']:.0f}", f"{row['saved_per_gate']:.3g}", mark))
+        rows.append(
+            (str(i + 1), row["kind"], *map(str, counts), f"{row['gates']:.0f}", f"{row['saved_per_gate']:.3g}", mark)
+        )
     columns = ("", "found", "operations", "places", "cycles", "saved", "gates", "saved/gate", "")
     table = tables.text(columns, rows, (0, 2, 3, 4, 5, 6, 7), (0, 2))
     meanings = "\n".join(f"{i + 1}: {row['semantics']}" for i, row in enumerate(document["candidates"]))

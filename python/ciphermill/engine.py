@@ -19,11 +19,12 @@ from typing import Any
 from . import _core, cached, compile, exact, exports, library, paths, places, schedules
 from .manifest import Cipher, Variant
 from .measurement import Measurement
-from .options import Options
+from .options import Options as Options
 
 #: What clang is told besides where code is to be small. As an option of the driver, zig
 #: would take it as leave to strip names, among them those that tell constant data.
 SMALL = ("-Xclang", "-Oz")
+
 
 @dataclass(frozen=True)
 class Module:
@@ -37,13 +38,14 @@ class Module:
     cc: str = field(default="zig", compare=False)
     small: bool = field(default=False, compare=False)
     #: What the vectors said, by direction and key size.
-    verdicts: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict, compare=False, repr=False)
+    verdicts: dict[tuple[str, int], dict[str, Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def interface(self) -> dict[str, Any]:
         """Kind, sizes and exports, as the module itself says."""
         with places.told(self):
-            return json.loads(_core.inspect(self.wasm))
+            said: dict[str, Any] = json.loads(_core.inspect(self.wasm))
+        return said
 
     @cached_property
     def directions(self) -> tuple[str, ...]:
@@ -62,12 +64,14 @@ class Module:
         return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True).wasm
 
 
-def module(cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False) -> Module:
+def module(
+    cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False
+) -> Module:
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, and with line tables."""
     chosen = cipher.variant(variant)
     first = chosen.sources[0]
     if first.suffix == ".wasm":
-        origin = {"module": paths.shown(first)}
+        origin: dict[str, Any] = {"module": paths.shown(first)}
         wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
         return Module(cipher, chosen, wasm, origin, cc)
     flags = (*chosen.flags, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
@@ -131,7 +135,8 @@ def explanation(module: Module, machine: str, options: Options) -> dict[str, Any
     module = suited(module, machine, options)
     asked = request(module, machine, options, exact=exactly(module, machine, options))
     with places.told(module):
-        return json.loads(_core.explain(module.wasm, asked))
+        told: dict[str, Any] = json.loads(_core.explain(module.wasm, asked))
+    return told
 
 
 def assembly(module: Module, machine: str, options: Options) -> str:
@@ -150,7 +155,8 @@ def audit(module: Module, debug: bytes, machine: str, options: Options) -> dict[
     """
     options.check()
     asked = request(module, machine, options, judged=False)
-    return json.loads(_core.audit_code(module.wasm, debug, asked))
+    found: dict[str, Any] = json.loads(_core.audit_code(module.wasm, debug, asked))
+    return found
 
 
 def exactly(module: Module, machine: str, options: Options) -> dict[str, Any] | None:
@@ -160,7 +166,8 @@ def exactly(module: Module, machine: str, options: Options) -> dict[str, Any] | 
 
     def loops(so_far: Mapping[str, Any]) -> dict[str, Any]:
         asked = request(module, machine, options, judged=False, exact=so_far)
-        return json.loads(_core.problems(module.wasm, asked))
+        problems: dict[str, Any] = json.loads(_core.problems(module.wasm, asked))
+        return problems
 
     return exact.answers(loops)
 
@@ -254,15 +261,19 @@ def vectors(module: Module, direction: str, key_bits: int, limit: int | None = N
     # What was allowed says nothing of what came out.
     digest = hashlib.sha256(f"{identity()}\0{module.hash}\0{json.dumps(asked)}".encode()).hexdigest()[:40]
     kept = cached.place("vectors", f"{digest}.json")
+    report: dict[str, Any]
     if (known := cached.read(kept)) is not None:
-        return json.loads(known)
+        report = json.loads(known)
+        return report
     try:
         with places.told(module):
             text = _core.check_vectors(module.wasm, json.dumps({**asked, "limit": limit}))
     except _core.InputError as error:
         if ": not a vector file: " not in str(error):
             raise
-        raise _core.InputError(f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it") from None
+        raise _core.InputError(
+            f"{error}; `ciphermill new` writes one to start from, ciphers/README.md says what is in it"
+        ) from None
     report = json.loads(text)
     if report["failed"] is None:
         cached.write(kept, text.encode())
@@ -283,6 +294,5 @@ def identity() -> str:
 def show_machine(machine: str, options: Options) -> dict[str, Any]:
     """A machine, resolved, as the core describes it."""
     texts = library.request(machine, list(options.with_), list(options.without), list(options.set))
-    return json.loads(_core.describe_machine(json.dumps(texts)))
-
-
+    described: dict[str, Any] = json.loads(_core.describe_machine(json.dumps(texts)))
+    return described

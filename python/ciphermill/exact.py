@@ -53,7 +53,7 @@ def answers(core: Core, seconds: float = SECONDS) -> dict[str, Any]:
     # Where a better division is known, the core writes the loop out for it.
     second = core({"form": first["form"], "answers": found}) if any("division" in a for a in found) else first
     with ThreadPoolExecutor() as pool:
-        done = pool.map(lambda both: from_above(*both, seconds), zip(second["loops"], found, strict=True))
+        done = pool.map(lambda both: from_above(both[0], both[1], seconds), zip(second["loops"], found, strict=True))
         return {"form": first["form"], "answers": list(done)}
 
 
@@ -89,7 +89,7 @@ def from_above(loop: Mapping[str, Any], answer: Mapping[str, Any], seconds: floa
         result = ask(problem, ii, seconds, answer, "own")
         if result["status"] == optimal.FOUND:
             best = {"ii": ii, "time": result["time"], "alternative": result["alternative"]}
-        if ii == least and best or result["status"] != optimal.FOUND and (ii != least or result["status"] == LARGE):
+        if (ii == least and best) or (result["status"] != optimal.FOUND and (ii != least or result["status"] == LARGE)):
             break
     if best:
         answer["schedule"] = best
@@ -98,7 +98,9 @@ def from_above(loop: Mapping[str, Any], answer: Mapping[str, Any], seconds: floa
     return answer
 
 
-def ask(problem: Mapping[str, Any], ii: int, seconds: float, answer: dict[str, Any], division: str) -> Mapping[str, Any]:
+def ask(
+    problem: Mapping[str, Any], ii: int, seconds: float, answer: dict[str, Any], division: str
+) -> Mapping[str, Any]:
     """Is there a schedule of this interval? The question and the word are added to the `answer`."""
     if size(problem) * ii > LARGEST:
         result: Mapping[str, Any] = {"status": LARGE}

@@ -55,9 +55,17 @@ def bounds(m: Measurement) -> str:
     unit = report.unit(m)
     rows = [("bound", f"cycles {unit}", "")]
     if m.bounds["critical_path"]:
-        rows.append(("critical path", report.number(m.bounds["critical_path"]), f"one {unit.removeprefix('a ')} alone, unlimited width"))
+        rows.append(
+            (
+                "critical path",
+                report.number(m.bounds["critical_path"]),
+                f"one {unit.removeprefix('a ')} alone, unlimited width",
+            )
+        )
     memory = ", through memory" if m.bounds.get("rounds") else ""
-    rows.append(("recurrence", report.number(m.bounds["recurrence"]), f"from one {unit.removeprefix('a ')} to the next{memory}"))
+    rows.append(
+        ("recurrence", report.number(m.bounds["recurrence"]), f"from one {unit.removeprefix('a ')} to the next{memory}")
+    )
     for c in m.bounds.get("classes", ()):
         what = f"{report.number(c['work'])} cycles of work"
         rows.append((" ".join(c["units"]), report.number(c["cycles"]), what))
@@ -88,7 +96,10 @@ def rounds(s: Mapping[str, Any]) -> str:
         ]
     if kept := ordered(s.get("round") or ()):
         lines.append("Kept in order because they cannot be told apart, on the way round that RecMII is:")
-        lines += [f"- {a['name']} ({place(a)}) before {b['name']} ({place(b)}) {after(a['iterations'], 'iteration', 'iterations')}" for a, b in kept]
+        lines += [
+            f"- {a['name']} ({place(a)}) before {b['name']} ({place(b)}) {after(a['iterations'], 'iteration', 'iterations')}"
+            for a, b in kept
+        ]
     return "\n".join(map(wrapped, dict.fromkeys(lines)))
 
 
@@ -114,7 +125,9 @@ def located(explanation: dict[str, Any], lines: Mapping[int, Mapping[str, Any]])
 def offsets(explanation: Mapping[str, Any]) -> set[int]:
     """The offsets in the module that `located` wants lines of."""
     found = {step["at"] for s in explanation["stretches"] for step in s.get("round", ())}
-    return found | {m[name] for s in explanation["stretches"] for m in s.get("meetings", ()) for name in ("store_at", "load_at")}
+    return found | {
+        m[name] for s in explanation["stretches"] for m in s.get("meetings", ()) for name in ("store_at", "load_at")
+    }
 
 
 def place(of: Mapping[str, Any], which: str = "") -> str:
@@ -180,7 +193,9 @@ def passages(explanation: Mapping[str, Any]) -> str:
 def heading(s: Mapping[str, Any]) -> str:
     blocks = ", ".join(map(str, s["blocks"]))
     kind = "Loop" if s["looped"] else "Code"
-    title = f"{kind} in {s['function'] or 'a function without a name'}, block{'s' if len(s['blocks']) > 1 else ''} {blocks}"
+    title = (
+        f"{kind} in {s['function'] or 'a function without a name'}, block{'s' if len(s['blocks']) > 1 else ''} {blocks}"
+    )
     return f"{title}\n{'-' * len(title)}"
 
 

@@ -34,7 +34,9 @@ def renamed(wasm: bytes, names: dict[str, str], where: str) -> bytes:
     more = b""
     for new, old in names.items():
         if old not in found:
-            raise InputError(f"{where}: exports.{new}: the module exports no {old!r}; it exports {', '.join(found) or 'nothing'}")
+            raise InputError(
+                f"{where}: exports.{new}: the module exports no {old!r}; it exports {', '.join(found) or 'nothing'}"
+            )
         if new in found and new != old:
             raise InputError(f"{where}: exports.{new}: the module exports that name already; leave the entry out")
         if new != old:

@@ -25,7 +25,9 @@ def measurement(m: Measured) -> str:
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
         ("limited by", m.bottleneck),
     ]
-    lines = "".join(f"<tr><th scope='row' style='text-align: left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows)
+    lines = "".join(
+        f"<tr><th scope='row' style='text-align: left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows
+    )
     return f"<p{'' if m.verified else RED}>{escape(report.sentence(m))}{verdict(m)}</p><table>{lines}</table>"
 
 
@@ -33,20 +35,33 @@ def measurements(several: Sequence[Measured]) -> str:
     """Several measurements, a row each."""
     if not several:
         return "<p>No measurements.</p>"
-    head = ("cipher", "direction", "key", "machine", report.units(several), "cycles/byte", "bound", "limited by", "verified")
+    head = (
+        "cipher",
+        "direction",
+        "key",
+        "machine",
+        report.units(several),
+        "cycles/byte",
+        "bound",
+        "limited by",
+        "verified",
+    )
     body = "".join(
         row(
             (
                 f"{m.cipher}/{m.variant}", m.direction, str(m.key_bits),
                 m.machine + "".join(f"+{name}" for name in m["with"]), f"{m.cycles_per_block:.1f}",
-                "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}", f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
+                "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}",
+                f"{m.bounds['lower']:.1f}", m.bottleneck, "yes" if m.verified else "NO",
             ),
             RED if not m.verified else "",
         )
         for m in several
     )  # fmt: skip
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-    return f"<p>{escape(report.summary(several))}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return (
+        f"<p>{escape(report.summary(several))}</p><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def verdict(m: Measured) -> str:

@@ -37,7 +37,9 @@ def explanation(module: engine.Module, machine: str, options: engine.Options) ->
     return _kept("explanations", module, machine, options, lambda: engine.explanation(module, machine, options))
 
 
-def _kept(kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict]) -> dict[str, Any]:
+def _kept(
+    kind: str, module: engine.Module, machine: str, options: engine.Options, make: Callable[[], dict[str, Any]]
+) -> dict[str, Any]:
     # These two the core is not told of in the request; --repeat asks for the work.
     extra = f"{options.optimal} {options.exact}"
     request = engine.request(module, machine, options)
@@ -45,7 +47,7 @@ def _kept(kind: str, module: engine.Module, machine: str, options: engine.Option
     digest = hashlib.sha256(f"{engine.identity()}\0{hashes}\0{extra}\0{request}".encode()).hexdigest()[:40]
     path = cached.place(kind, f"{digest}.json")
     known = None if options.repeat else cached.read(path)
-    found = None if known is None else json.loads(known)
+    found: dict[str, Any] | None = None if known is None else json.loads(known)
     if found is None:
         try:
             found = make()
@@ -56,4 +58,3 @@ def _kept(kind: str, module: engine.Module, machine: str, options: engine.Option
     if REFUSED in found:
         raise (InternalError if found["internal"] else InputError)(found[REFUSED])
     return found
-

@@ -67,7 +67,9 @@ def request(machine: str, with_: list[str], without: list[str], settings: list[s
 def machine_path(machine: str) -> Path:
     """The file of a machine: one of ours by its name, or the user's own by its path."""
     if machine not in machine_names() and machine in extension_names():
-        raise InputError(f"{machine} is an extension, not a machine; add it to one: rv32 --with {machine}, for instance")
+        raise InputError(
+            f"{machine} is an extension, not a machine; add it to one: rv32 --with {machine}, for instance"
+        )
     return _named("machine", machine, paths.MACHINES, machine_names())
 
 

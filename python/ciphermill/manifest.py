@@ -71,9 +71,7 @@ class Cipher:
 
     def check_key_bits(self, bits: int) -> None:
         if self.key_bits is not None and bits not in self.key_bits:
-            raise InputError(
-                f"{self.name} has no {bits}-bit keys; it has {_sizes(self.key_bits)} bits"
-            )
+            raise InputError(f"{self.name} has no {bits}-bit keys; it has {_sizes(self.key_bits)} bits")
         if bits <= 0 or bits % 8 or bits > MOST_BITS:
             raise InputError(f"a key of {bits} bits: it must be a multiple of 8 from 8 to {MOST_BITS}")
 
@@ -90,8 +88,7 @@ class Cipher:
             "note": self.note,
             "default_variant": self.default_variant,
             "variants": [
-                {"name": v.name, "trades": v.trades, "constant_time": v.constant_time}
-                for v in self.variants.values()
+                {"name": v.name, "trades": v.trades, "constant_time": v.constant_time} for v in self.variants.values()
             ],
         }
 
@@ -115,7 +112,9 @@ def find(cipher: str) -> Cipher:
     if paths.is_dir(path):
         if paths.is_file(path / FILE):
             return load(path / FILE)
-        raise InputError(f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)")
+        raise InputError(
+            f"{cipher}: a folder without {FILE}; give the C file in it, or write a manifest (ciphermill new shows one)"
+        )
     raise InputError(
         f"no cipher {cipher!r}{did_you_mean(cipher, known)}; there are {', '.join(known)}; "
         "your own is a path that ends in .c, .wasm or .toml"
@@ -145,7 +144,9 @@ def parse(path: Path, data: bytes) -> Cipher:
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{paths.shown(path)}: not TOML: {_line(str(error))}") from None
     except RecursionError:
-        raise InputError(f"{paths.shown(path)}: lists or tables nested too deep; no key here needs more than two") from None
+        raise InputError(
+            f"{paths.shown(path)}: lists or tables nested too deep; no key here needs more than two"
+        ) from None
     except ValueError:
         # TOML knows no largest number, Python's decimal conversion does.
         raise InputError(f"{paths.shown(path)}: a number of thousands of digits; shorten it") from None
@@ -162,7 +163,7 @@ class _Reader:
     def fail(self, key: str, problem: str) -> InputError:
         return InputError(f"{paths.shown(self.path)}: {_line(key)}: {_line(problem)}")
 
-    def take(self, table: dict, key: str, kind: type, prefix: str = "", **default: Any) -> Any:
+    def take(self, table: dict[str, Any], key: str, kind: type, prefix: str = "", **default: Any) -> Any:
         if key not in table:
             if "default" in default:
                 return default["default"]
@@ -173,7 +174,7 @@ class _Reader:
             raise self.fail(prefix + key, f"is {_a(type(value))}, must be {_a(kind)}")
         return value
 
-    def finish(self, table: dict, known: tuple[str, ...], prefix: str = "") -> None:
+    def finish(self, table: dict[str, Any], known: tuple[str, ...], prefix: str = "") -> None:
         for key in table:
             raise self.fail(
                 prefix + key, f"unknown key{did_you_mean(key, known)}; the keys here are {', '.join(known)}"
@@ -197,7 +198,9 @@ class _Reader:
     def cipher(self) -> Cipher:
         table = self.table
         if "name" not in table and ("machine" in table or "extension" in table):
-            raise InputError(f"{paths.shown(self.path)}: a machine or extension file, no cipher's manifest; give it to --on or --with")
+            raise InputError(
+                f"{paths.shown(self.path)}: a machine or extension file, no cipher's manifest; give it to --on or --with"
+            )
         name = self.name("name", self.take(table, "name", str))
         kind = self.take(table, "kind", str)
         if kind not in KINDS:
@@ -223,8 +226,19 @@ class _Reader:
         vectors = tuple(self.vector(i, entry) for i, entry in enumerate(self.take(table, "vectors", list, default=[])))
         self.finish(
             table,
-            ("name", "title", "year", "kind", "block_bytes", "key_bits", "iv_bits")
-            + ("default_variant", "variants", "vectors", "note"),
+            (
+                "name",
+                "title",
+                "year",
+                "kind",
+                "block_bytes",
+                "key_bits",
+                "iv_bits",
+                "default_variant",
+                "variants",
+                "vectors",
+                "note",
+            ),
         )
         return Cipher(
             name=name,
@@ -241,7 +255,7 @@ class _Reader:
             note=note,
         )
 
-    def variants(self, tables: dict) -> dict[str, Variant]:
+    def variants(self, tables: dict[str, Any]) -> dict[str, Variant]:
         if not tables:
             raise self.fail("variants", "is empty; add a table such as [variants.plain] with sources")
         result = {}
@@ -259,7 +273,9 @@ class _Reader:
                 raise self.fail(prefix + "sources", "a WebAssembly module stands alone; leave the other files out")
             exports = self.take(table, "exports", dict, prefix, default={})
             if exports and not wasm:
-                raise self.fail(prefix + "exports", "is for WebAssembly modules; C exports by the names of ciphermill.h")
+                raise self.fail(
+                    prefix + "exports", "is for WebAssembly modules; C exports by the names of ciphermill.h"
+                )
             for new, old in exports.items():
                 if not isinstance(old, str):
                     raise self.fail(f"{prefix}exports.{new}", "must be a string, the name in the module")
@@ -274,8 +290,8 @@ class _Reader:
             self.finish(table, ("sources", "flags", "trades", "constant_time", "exports"), prefix)
         return result
 
-    def strings(self, table: dict, key: str, prefix: str, **default: Any) -> list[str]:
-        values = self.take(table, key, list, prefix, **default)
+    def strings(self, table: dict[str, Any], key: str, prefix: str, **default: Any) -> list[str]:
+        values: list[str] = self.take(table, key, list, prefix, **default)
         for value in values:
             if not isinstance(value, str):
                 raise self.fail(prefix + key, f"has {_value(value)}; every entry is a string")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 
-class Measured(Mapping):
+class Measured(Mapping[str, Any]):
     """One measurement. Every key of the JSON document is also an attribute.
 
     The keys and their units are described in ``docs/measurement.md``.
@@ -47,5 +47,5 @@ class Measured(Mapping):
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._data]
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[type[Measured], tuple[dict[str, Any]]]:
         return (type(self), (self._data,))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import html, tables
 from .measured import Measured
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as PandasFrame
+    from polars import DataFrame as PolarsFrame
 
 
 class Measurement(Measured):
@@ -17,14 +21,14 @@ class Measurement(Measured):
 
     __slots__ = ()
 
-    def to_polars(self):
+    def to_polars(self) -> PolarsFrame:
         """A polars DataFrame of one row; nested values become columns such as ``bounds.lower``.
 
         Needs the extra ``ciphermill[tables]``, else raises InputError.
         """
         return Measurements([self]).to_polars()
 
-    def to_pandas(self):
+    def to_pandas(self) -> PandasFrame:
         """A pandas DataFrame of one row, with the columns of :meth:`to_polars`."""
         return Measurements([self]).to_pandas()
 
@@ -39,17 +43,17 @@ class Measurement(Measured):
         )
 
 
-class Measurements(list):
+class Measurements(list[Measurement]):
     """Several measurements: a list that can become a table."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [m.to_dict() for m in self]
 
-    def to_polars(self):
+    def to_polars(self) -> PolarsFrame:
         """A polars DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
         return tables.polars(self.to_dicts())
 
-    def to_pandas(self):
+    def to_pandas(self) -> PandasFrame:
         """A pandas DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
         return tables.pandas(self.to_dicts())
 
@@ -57,7 +61,7 @@ class Measurements(list):
         return html.measurements(self)
 
 
-class Entry(dict):
+class Entry(dict[str, Any]):
     """A cipher, machine or extension in a listing: a dict, with attributes."""
 
     def __getattr__(self, name: str) -> Any:
@@ -67,7 +71,7 @@ class Entry(dict):
             raise AttributeError(name) from None
 
 
-class Listing(list):
+class Listing(list[Entry]):
     """What there is to choose from. ``"leon2" in cm.machines()`` asks by name."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:

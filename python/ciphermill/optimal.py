@@ -57,7 +57,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -119,7 +119,8 @@ def kept(problem: Mapping[str, Any], seconds: float = 60.0) -> dict[str, Any]:
     digest = hashlib.sha256(f"{VERSION}\0{seconds}\0{text}".encode()).hexdigest()[:40]
     path = cached.place("schedules", f"{digest}.json")
     if (known := cached.read(path)) is not None:
-        return json.loads(known)
+        before: dict[str, Any] = json.loads(known)
+        return before
     result = solve(problem, seconds)
     cached.write(path, json.dumps(result).encode())
     return result
@@ -133,7 +134,7 @@ def least(problem: Mapping[str, Any], first: int, last: int, seconds: float = 60
     impossible) and ``open``, the intervals that the time limit, which holds for
     each, left undecided. The problem's own ``ii`` is not looked at.
     """
-    undecided = []
+    undecided: list[int] = []
     for ii in range(first, last + 1):
         result = kept({**problem, "ii": ii}, seconds)
         if result["status"] == FOUND:
@@ -159,12 +160,18 @@ def check(problem: Mapping[str, Any]) -> None:
                 need(all(u in problem["resources"] for u in a["uses"]), f"node {n} uses a resource that is not listed")
                 files = [*a["reads"], *([a["result"]] if a["result"] is not None else [])]
                 need(all(f in problem["files"] for f in files), f"node {n} names a file that is not listed")
-                need(len(a["reads"]) == len(node["operands"]), f"node {n}: an alternative must say where each operand is read")
+                need(
+                    len(a["reads"]) == len(node["operands"]),
+                    f"node {n}: an alternative must say where each operand is read",
+                )
             for sources in node["operands"]:
                 need(bool(sources), f"node {n} has an operand without sources")
                 for s in sources:
                     need("outside" in s or 0 <= s["node"] < len(nodes), f"node {n} reads a node that is not there")
-        need(all(0 <= e[k] < len(nodes) for e in problem["edges"] for k in ("from", "to")), "an edge names a node that is not there")
+        need(
+            all(0 <= e[k] < len(nodes) for e in problem["edges"] for k in ("from", "to")),
+            "an edge names a node that is not there",
+        )
     except (KeyError, TypeError) as error:
         raise InputError(f"scheduling problem: {error} is missing or malformed") from None
 
@@ -172,7 +179,7 @@ def check(problem: Mapping[str, Any]) -> None:
 class Model:
     """The problem as constraints."""
 
-    def __init__(self, cp_model, problem: Mapping[str, Any]) -> None:
+    def __init__(self, cp_model: Any, problem: Mapping[str, Any]) -> None:
         self.cp = cp_model.CpModel()
         self.problem = problem
         self.ii: int = problem["ii"]
@@ -216,7 +223,7 @@ class Model:
             self.runs.append(runs)
 
     def _resources(self) -> None:
-        users: dict[str, list] = {name: [] for name in self.problem["resources"]}
+        users: dict[str, list[Any]] = {name: [] for name in self.problem["resources"]}
         for n, node in enumerate(self.nodes):
             for a, alternative in enumerate(node["alternatives"]):
                 for name in alternative["uses"]:
@@ -236,10 +243,10 @@ class Model:
                 ways = [self.alternative[n][a] for a, x in enumerate(node["alternatives"]) if x["result"] == f]
                 self.result[n, f] = sum(ways) if ways else 0
         #: node: (is it read?, last cycle in which it is read, counted in its own iteration)
-        self.uses: dict[int, list] = {n: [] for n in range(len(self.nodes))}
+        self.uses: dict[int, list[tuple[Any, Any]]] = {n: [] for n in range(len(self.nodes))}
         #: (value from outside, file): the choices that need it there.
-        self.needs: dict[tuple[int, str], list] = {}
-        self.source = []
+        self.needs: dict[tuple[int, str], list[tuple[Any, Any]]] = {}
+        self.source: list[list[list[Any]]] = []
         for n, node in enumerate(self.nodes):
             chosen_sources = []
             for o, sources in enumerate(node["operands"]):
@@ -270,7 +277,7 @@ class Model:
         lives of all iterations do.
         """
         cp, ii = self.cp, self.ii
-        lives: dict[str, list] = {f: [] for f in self.problem["files"]}
+        lives: dict[str, list[Any]] = {f: [] for f in self.problem["files"]}
         for n, node in enumerate(self.nodes):
             files = [f for f in self.problem["files"] if not isinstance(self.result[n, f], int)]
             if not files:
@@ -280,13 +287,15 @@ class Model:
                 cp.add(length >= read - self.time[n] - node["latency"] + 1).only_enforce_if(chosen)
             begin = cp.new_int_var(0, ii - 1, f"lands {n}")
             lands = ((s + node["latency"]) % ii for s in range(ii))
-            cp.add(begin == sum(b * x for b, x in zip(lands, self.slot[n]))).only_enforce_if(self.runs[n])
+            cp.add(begin == sum(b * x for b, x in zip(lands, self.slot[n], strict=True))).only_enforce_if(self.runs[n])
             for f in files:
                 here = cp.new_bool_var(f"{n} in {f}")
                 cp.add(here == self.result[n, f])
                 for copy in (0, ii):
                     end = cp.new_int_var(1, 3 * ii, "")
-                    lives[f].append(cp.new_optional_interval_var(begin + copy, length, end, here, f"{n} in {f} + {copy}"))
+                    lives[f].append(
+                        cp.new_optional_interval_var(begin + copy, length, end, here, f"{n} in {f} + {copy}")
+                    )
         for f, count in self.problem["files"].items():
             held = []
             for (v, where), needs in self.needs.items():
@@ -298,15 +307,15 @@ class Model:
             cp.add(free == count - sum(held))
             cp.add_cumulative(lives[f], [1] * len(lives[f]), free)
 
-    def read(self, solver) -> dict[str, Any]:
+    def read(self, solver: Any) -> dict[str, Any]:
         """The schedule that was found, from the cycle 0 on."""
 
-        def first(literals) -> int | None:
+        def first(literals: Iterable[Any]) -> int | None:
             return next((i for i, x in enumerate(literals) if solver.value(x)), None)
 
         runs = [bool(solver.value(x)) for x in self.runs]
         return {
-            "time": [solver.value(t) if ran else None for t, ran in zip(self.time, runs)],
+            "time": [solver.value(t) if ran else None for t, ran in zip(self.time, runs, strict=True)],
             "alternative": [first(x) for x in self.alternative],
-            "sources": [[first(x) for x in s] if ran else None for s, ran in zip(self.source, runs)],
+            "sources": [[first(x) for x in s] if ran else None for s, ran in zip(self.source, runs, strict=True)],
         }

@@ -9,9 +9,9 @@ page that shows how to get its numbers again (`Options.asked`).
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, get_type_hints
 
 from ._core import InputError
 
@@ -45,6 +45,13 @@ class Said:
     commas: bool = False
 
 
+class Traced(TypedDict):
+    """Instructions of a trace: the ``first``, counted from 0 (None: from the middle), and how many."""
+
+    first: int | None
+    count: int
+
+
 @dataclass(frozen=True)
 class Options:
     """What is measured, apart from which cipher and machine. In the order in which ``--help`` lists them."""
@@ -54,31 +61,47 @@ class Options:
     blocks: Annotated[str | None, Said("single (feedback mode) or multi (independent blocks). Default: multi.")] = None
     bytes: Annotated[int | None, Said("Message length. Default: 4096.", metavar="N")] = None
     limit: Annotated[
-        int | None, Said("Give a run up after so many steps of the interpreter. Default: some seconds' worth.", metavar="N")
+        int | None,
+        Said("Give a run up after so many steps of the interpreter. Default: some seconds' worth.", metavar="N"),
     ] = None
-    jam: Annotated[int | None, Said("Blocks carried through the code together. Default: what is fastest of a few.", metavar="N")] = None
-    unroll: Annotated[bool | None, Said("Rounds unrolled. Default: what is fastest.", spelt="--unroll/--no-unroll")] = None
+    jam: Annotated[
+        int | None, Said("Blocks carried through the code together. Default: what is fastest of a few.", metavar="N")
+    ] = None
+    unroll: Annotated[bool | None, Said("Rounds unrolled. Default: what is fastest.", spelt="--unroll/--no-unroll")] = (
+        None
+    )
     aligned: Annotated[
-        bool, Said("Buffers are read and written as words, as hand-written code for aligned buffers would.", spelt="--aligned")
+        bool,
+        Said(
+            "Buffers are read and written as words, as hand-written code for aligned buffers would.", spelt="--aligned"
+        ),
     ] = False
     optimise: Annotated[
         str, Said("What code is to be: fast, or small (few bytes, whatever the cycles).", metavar="speed|size")
     ] = "speed"
     static: Annotated[
         bool,
-        Said("The context's address stands in the code, as a global variable's does; it takes no register.", spelt="--static"),
+        Said(
+            "The context's address stands in the code, as a global variable's does; it takes no register.",
+            spelt="--static",
+        ),
     ] = False
     with_: Annotated[
         Sequence[str],
         Said(
-            "Add instruction-set extensions to the machine.", spelt="--with", metavar="EXT[,EXT]", names="extensions", commas=True
+            "Add instruction-set extensions to the machine.",
+            spelt="--with",
+            metavar="EXT[,EXT]",
+            names="extensions",
+            commas=True,
         ),
     ] = ()
     without: Annotated[
         Sequence[str], Said("Take instructions or extensions away.", metavar="NAME[,NAME]", commas=True)
     ] = ()
     set: Annotated[
-        Sequence[str], Said("Change any number in the machine file, for instance machine.clock_mhz=50.", metavar="PATH=VALUE")
+        Sequence[str],
+        Said("Change any number in the machine file, for instance machine.clock_mhz=50.", metavar="PATH=VALUE"),
     ] = ()
     repeat: Annotated[bool, Said("Measure twice and insist on the same result.", spelt="--repeat")] = False
     optimal: Annotated[bool, Said("Exact scheduling.", spelt="--optimal")] = False
@@ -86,9 +109,9 @@ class Options:
     #: Schedules are searched for, not taken from those that are kept.
     fresh: Annotated[bool, Said("Search for schedules anew; take none that `tune` has kept.", spelt="--fresh")] = False
     patience: Annotated[int, Said("Search for good schedules with so many times the usual budget.", metavar="N")] = 1
-    #: Instructions whose way through the pipeline is wanted: ``first`` (None: from the middle) and ``count``.
-    #: No option of most commands: `trace` has two of its own for it.
-    trace: Mapping[str, int | None] | None = None
+    #: Instructions whose way through the pipeline is wanted. No option of most commands:
+    #: `trace` has two of its own for it.
+    trace: Traced | None = None
     cc: Annotated[str, Said("zig (the clang that comes along), system, or the path of a clang.", metavar="CC")] = "zig"
 
     def __post_init__(self) -> None:
@@ -112,7 +135,9 @@ class Options:
                 raise InputError(f"{option} {number}: {wrong}; leave {option} out for the usual one")
         check_limit(self.limit)
         if not 1 <= self.patience <= MOST_PATIENCE:
-            raise InputError(f"--patience {self.patience}: a search of so many times the usual length, 1 to {MOST_PATIENCE}")
+            raise InputError(
+                f"--patience {self.patience}: a search of so many times the usual length, 1 to {MOST_PATIENCE}"
+            )
         if self.optimise not in GOALS:
             raise InputError(f"--optimise {self.optimise}: it is speed (few cycles) or size (few bytes of code)")
         if self.trace is not None:
@@ -155,7 +180,9 @@ def _yes_or_no(name: str, value: Any) -> bool | None:
 
 def _said() -> dict[str, tuple[Any, Said]]:
     hints = get_type_hints(Options, include_extras=True)
-    return {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items() if hasattr(hint, "__metadata__")}
+    return {
+        name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items() if hasattr(hint, "__metadata__")
+    }
 
 
 #: The fields that are options of the command line: type, and what is said of them.

@@ -26,7 +26,8 @@ SHOWN = 12
 class Compiled(Protocol):
     """A module that can be compiled once more with line tables."""
 
-    wasm: bytes
+    @property
+    def wasm(self) -> bytes: ...
 
     def with_lines(self) -> bytes | None:
         """The same code with line tables; None where there is no source. Raises InputError where it does not compile."""

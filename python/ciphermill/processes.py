@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from . import scratch
 
 
-def run(command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[bytes]:
+def run(
+    command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run a program that reads nothing, and take what it writes.
 
     Raises subprocess.TimeoutExpired after so many seconds, when nothing of it runs any more,
@@ -30,7 +33,5 @@ def run(command: Sequence[str], seconds: float, env: Mapping[str, str] | None = 
 
 
 def end(group: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass

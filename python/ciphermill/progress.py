@@ -12,9 +12,19 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from rich import progress as drawing
 
 T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Passes results on as they are made, and may show how many of the total there are."""
+
+    def __call__(self, results: Iterable[T], total: int, /) -> Iterable[T]: ...
+
 
 #: Seconds before anything is shown.
 PATIENCE = 1.0
@@ -43,7 +53,11 @@ def waiting(label: str) -> Iterator[None]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     bar = Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
     )
     bar.add_task(label, total=None)
     with _after_a_while(bar):
@@ -51,7 +65,7 @@ def waiting(label: str) -> Iterator[None]:
 
 
 @contextmanager
-def _after_a_while(bar) -> Iterator[None]:
+def _after_a_while(bar: drawing.Progress) -> Iterator[None]:
     """Show a bar once the patience is over, also while the first step is under way."""
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True
@@ -64,7 +78,7 @@ def _after_a_while(bar) -> Iterator[None]:
         bar.stop()
 
 
-def _bar():
+def _bar() -> drawing.Progress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

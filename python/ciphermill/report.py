@@ -69,9 +69,12 @@ def details(m: Measured) -> str:
     bounds = m.bounds
     rows = [
         *costs(m),
-        ("lower bound", f"{number(bounds['lower'])} cycles {unit(m)}"
-         f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])}"
-         f"{critical(bounds)})"),
+        (
+            "lower bound",
+            f"{number(bounds['lower'])} cycles {unit(m)}"
+            f"  (resources {number(bounds['resource'])}, recurrence {number(bounds['recurrence'])}"
+            f"{critical(bounds)})",
+        ),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
@@ -135,7 +138,9 @@ def pipelined(loop: dict[str, Any]) -> str:
         stages += ", a kept schedule"
     if loop["proved_optimal"]:
         return f"II {loop['ii']} in {stages}: no schedule is shorter"
-    return f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open{solver(loop)}"
+    return (
+        f"II {loop['ii']} in {stages}; none below {loop['least']} is possible, what lies between is open{solver(loop)}"
+    )
 
 
 def solver(loop: dict[str, Any]) -> str:
@@ -199,14 +204,27 @@ def summary(measurements: Sequence[Measured]) -> str:
     )
     if not messages:
         fastest = min(measurements, key=lambda m: m.cycles_per_block)
-        return f"{verified}; the fewest cycles a key set-up are {number(fastest.cycles_per_block)}, of {title(fastest)}."
+        return (
+            f"{verified}; the fewest cycles a key set-up are {number(fastest.cycles_per_block)}, of {title(fastest)}."
+        )
     fastest = min(messages, key=lambda m: m.cycles_per_byte)
     return f"{verified}; the fewest cycles a byte are {fastest.cycles_per_byte:.2f}, of {title(fastest)}."
 
 
 def table(measurements: Sequence[Measured]) -> str:
     """Several measurements, a line each."""
-    head = ("cipher", "direction", "key", "machine", units(measurements), "cycles/byte", "Mbit/s", "bound", "limited by", "verified")
+    head = (
+        "cipher",
+        "direction",
+        "key",
+        "machine",
+        units(measurements),
+        "cycles/byte",
+        "Mbit/s",
+        "bound",
+        "limited by",
+        "verified",
+    )
     rows = [
         (
             f"{m.cipher}/{m.variant}",

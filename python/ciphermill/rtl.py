@@ -104,7 +104,8 @@ def brought(texts: dict[str, Any], extensions: list[str]) -> list[str]:
 
 def hardware(texts: dict[str, Any], names: list[str], options: Options) -> list[dict[str, Any]]:
     asked = {"machine": texts, "instructions": names, "plain_tables": options.plain_tables}
-    return json.loads(_core.hardware(json.dumps(asked)))
+    units: list[dict[str, Any]] = json.loads(_core.hardware(json.dumps(asked)))
+    return units
 
 
 def instruction(made: dict[str, Any], files: dict[str, str], options: Options) -> dict[str, Any]:
@@ -149,7 +150,8 @@ def hand_written(module: str) -> dict[str, str]:
 
 def units() -> list[dict[str, Any]]:
     """All hand-written units, as ``rtl/units.toml`` has them."""
-    return tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
+    found: list[dict[str, Any]] = tomllib.loads((paths.RTL / "units.toml").read_text())["unit"]
+    return found
 
 
 def entry(name: str) -> dict[str, Any]:
@@ -233,7 +235,9 @@ def sentence(document: dict[str, Any]) -> str:
     if faulty := list(wrong(document)):
         return f"{what}: {len(faulty)} WRONG, the hardware is not what the semantics say."
     most = max(made, key=lambda row: row["gates"], default=None)
-    largest = f"; the largest, {most['name']}, takes {most['gates']:.0f} gates at a depth of {most['depth']}" if most else ""
+    largest = (
+        f"; the largest, {most['name']}, takes {most['gates']:.0f} gates at a depth of {most['depth']}" if most else ""
+    )
     undecided = [row["name"] for row in made if row.get("proved", True) is None]
     if not all("proved" in row for row in made):
         proved = "not proved"
@@ -251,7 +255,9 @@ def text(document: dict[str, Any]) -> str:
     refused = [row for row in document["instructions"] if "refused" in row]
     made = [row for row in document["instructions"] if "refused" not in row]
     if document["yosys"] is None:
-        rows = [(row["name"], str(row.get("unsynthesised", "")), row["module"], ", ".join(row["needs"])) for row in made]
+        rows = [
+            (row["name"], str(row.get("unsynthesised", "")), row["module"], ", ".join(row["needs"])) for row in made
+        ]
         parts.append(tables.text(("instruction", "unit gates", "module", "needs"), rows, (1,)))
         parts.append("unit gates: AND, OR 1, XOR 2, of the semantics as gates, before any synthesis")
     elif made:
@@ -280,7 +286,16 @@ def figures(row: dict[str, Any], name: str) -> tuple[str, ...]:
     proof = "" if not proofs else "WRONG" if False in answers else "undecided" if None in answers else "proved"
     luts = str(row["virtex2"]["luts"]) if "virtex2" in row else ""
     stored = f"{row['flip_flops']}" + (f" + {row['memory_bits']} bits" if row["memory_bits"] else "")
-    return (name, f"{row['gates']:.0f}", str(row["depth"]), f"{row['cmos']:.0f}", str(row["unit_gates"]), stored, luts, proof)
+    return (
+        name,
+        f"{row['gates']:.0f}",
+        str(row["depth"]),
+        f"{row['cmos']:.0f}",
+        str(row["unit_gates"]),
+        stored,
+        luts,
+        proof,
+    )
 
 
 def comparison(u: dict[str, Any]) -> Iterator[str]:

@@ -37,7 +37,9 @@ def file(machine: str) -> Path:
 def known(machine: str) -> list[dict[str, Any]]:
     """What the core is told of the schedules for a machine; raises InputError for a file that is none."""
     path = file(machine)
-    return [{key: value for key, value in entry.items() if key != NOTE} for entry in read(path)] if path.is_file() else []
+    return (
+        [{key: value for key, value in entry.items() if key != NOTE} for entry in read(path)] if path.is_file() else []
+    )
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -54,7 +56,7 @@ def _parsed(path: Path, _changed: int, _size: int) -> list[dict[str, Any]]:
     mend = "write it anew with `ciphermill tune`, or remove it"
     try:
         document = json.loads(library.read(path)["text"])
-        entries = document["schedules"]
+        entries: list[dict[str, Any]] = document["schedules"]
         for entry in entries:
             check(entry)
     except (ValueError, TypeError, KeyError) as error:
@@ -80,7 +82,9 @@ def check(entry: Mapping[str, Any]) -> None:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")
 
 
-def keep(machine: str, new: Iterable[Mapping[str, Any]], note: str) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+def keep(
+    machine: str, new: Iterable[Mapping[str, Any]], note: str
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Write schedules to the machine's file where none so short is there for their loops, in any form of these.
 
     The result has each that was written, and those that it took the place of.

@@ -13,7 +13,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PREFIX = "ciphermill-"
@@ -73,10 +73,8 @@ def _leave(read: int) -> None:
     number = os.read(read, 1)[0]
     _leaving.set()
     for leader in list(_groups):
-        try:
+        with suppress(OSError):
             os.killpg(leader, signal.SIGKILL)
-        except OSError:
-            pass
     for path in list(_here):
         _remove(path)
     if os.isatty(2):

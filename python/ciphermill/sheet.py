@@ -35,7 +35,9 @@ THROUGHPUT = 0.1
 ROUNDING, LATENCY = 0.5, 0.05
 #: Wrong guesses a turn may be off by so many.
 GUESSES = 0.05
-CRITERION = "throughputs to a tenth, latencies and penalties to half a cycle or a twentieth, wrong guesses to 0.05 a turn"
+CRITERION = (
+    "throughputs to a tenth, latencies and penalties to half a cycle or a twentieth, wrong guesses to 0.05 a turn"
+)
 
 #: What a loop must have; and a sheet's head.
 LOOP = ("name", "group", "body", "expected")
@@ -145,7 +147,9 @@ def pattern(text: str, count: int) -> list[int]:
     return [int(text[i % len(text)]) for i in range(count)]
 
 
-def row(head: Mapping[str, Any], loop: Mapping[str, Any], turn: Mapping[str, Any], done: Mapping[str, Any]) -> dict[str, Any]:
+def row(
+    head: Mapping[str, Any], loop: Mapping[str, Any], turn: Mapping[str, Any], done: Mapping[str, Any]
+) -> dict[str, Any]:
     """A loop's figure beside the expected one."""
     wrong = "branches_mispredicted"
     if "less" in loop:
@@ -213,7 +217,14 @@ def shown(r: Mapping[str, Any]) -> str:
 
 def cells(r: Mapping[str, Any]) -> tuple[str, ...]:
     digits = 3 if r["ours"] < 1 else 2
-    return (r["group"], r["loop"], shown(r), f"{r['ours']:.{digits}f}", f"{r['residual']:+.{digits}f}", "yes" if r["within"] else "NO")
+    return (
+        r["group"],
+        r["loop"],
+        shown(r),
+        f"{r['ours']:.{digits}f}",
+        f"{r['residual']:+.{digits}f}",
+        "yes" if r["within"] else "NO",
+    )
 
 
 def page() -> str:

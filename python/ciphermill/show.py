@@ -33,7 +33,9 @@ def headline(machine: dict[str, Any]) -> str:
 
 def facts(machine: dict[str, Any]) -> str:
     issue, memory = machine["issue"], machine["memory"]
-    pipeline = "waits for operands" if issue["interlock"] else "is exposed: code that reads too early gets the old value"
+    pipeline = (
+        "waits for operands" if issue["interlock"] else "is exposed: code that reads too early gets the old value"
+    )
     rows = [
         ("word", f"{machine['word_bits']} bits, {machine['endian']}-endian"),
         ("clock", f"{machine['clock_mhz']:g} MHz"),
@@ -44,24 +46,30 @@ def facts(machine: dict[str, Any]) -> str:
         names = file["registers"]
         span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
         zero = f", {file['zero']} is always zero" if file["zero"] else ""
-        rows.append((f"registers {file['name']}", f"{span}: {count(len(names), 'register')} of {file['bits']} bits{zero}"))
+        rows.append(
+            (f"registers {file['name']}", f"{span}: {count(len(names), 'register')} of {file['bits']} bits{zero}")
+        )
     abi = machine["abi"]
     rows.append(("for the compiler", f"{len(abi['allocatable'])} registers, {len(abi['args'])} of them for arguments"))
     if windows := abi["windows"]:
-        rows.append((
-            "windows",
-            f"{windows['count']}; an overflow costs {windows['overflow_cycles']} cycles, "
-            f"an underflow {windows['underflow_cycles']}",
-        ))
+        rows.append(
+            (
+                "windows",
+                f"{windows['count']}; an overflow costs {windows['overflow_cycles']} cycles, "
+                f"an underflow {windows['underflow_cycles']}",
+            )
+        )
     guess = {"none": "no prediction", "backward_taken": "backward branches are guessed taken"}
     rows.append(("branches", guess.get(machine["branch"]["predictor"], machine["branch"]["predictor"])))
     rows.append(("unaligned access", "allowed" if memory["unaligned"] else "not allowed"))
     if banks := memory["banks"]:
-        rows.append((
-            "memory banks",
-            f"{count(banks['blocks'], 'block')} of {banks['block_bytes']} bytes, each of {count(banks['banks'], 'bank')} "
-            f"{banks['bank_bytes']} bytes wide: two accesses of one cycle to one bank cost a cycle",
-        ))
+        rows.append(
+            (
+                "memory banks",
+                f"{count(banks['blocks'], 'block')} of {banks['block_bytes']} bytes, each of {count(banks['banks'], 'bank')} "
+                f"{banks['bank_bytes']} bytes wide: two accesses of one cycle to one bank cost a cycle",
+            )
+        )
     rows.append(("instruction cache", cache(memory["icache"])))
     rows.append(("data cache", cache(memory["dcache"])))
     width = max(len(name) for name, _ in rows)
@@ -88,7 +96,11 @@ def classes(machine: dict[str, Any]) -> list[str]:
 def timing_class(name: str, members: list[dict[str, Any]]) -> str:
     first = members[0]
     costs = [f"result after {count(first['latency'], 'cycle')}"]
-    costs += [f"{register} after {count(n, 'cycle')}" for register, n in first["dest_latency"].items() if n != first["latency"]]
+    costs += [
+        f"{register} after {count(n, 'cycle')}"
+        for register, n in first["dest_latency"].items()
+        if n != first["latency"]
+    ]
     if first["issue_cycles"] > 1:
         costs.append(f"holds the pipeline {first['issue_cycles']} cycles")
     if first["unit_cycles"] > max(1, first["issue_cycles"]):
@@ -108,7 +120,8 @@ def timing_class(name: str, members: list[dict[str, Any]]) -> str:
 
 
 def assembly(instruction: dict[str, Any]) -> str:
-    return instruction["asm"].replace("{name}", instruction["name"]).replace("{", "").replace("}", "")
+    form: str = instruction["asm"]
+    return form.replace("{name}", instruction["name"]).replace("{", "").replace("}", "")
 
 
 def instruction(entry: dict[str, Any], width: int) -> str:
@@ -138,10 +151,7 @@ def sources(machine: dict[str, Any]) -> str:
     for path, source in machine["sources"].items():
         if not path.startswith("timings"):
             paths.setdefault(source, []).append(path)
-    lines = [
-        filled(f"  {', '.join(covered)}: {source}", after=4)
-        for source, covered in paths.items()
-    ]
+    lines = [filled(f"  {', '.join(covered)}: {source}", after=4) for source, covered in paths.items()]
     return "\n".join(["Where the numbers come from:", *lines])
 
 

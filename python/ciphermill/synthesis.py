@@ -35,12 +35,14 @@ def installed() -> bool:
 @cache
 def kept(path: Path = FILE) -> dict[str, Any]:
     """What the file says: ``yosys``, the version that was asked, and ``results``."""
-    nothing = {"yosys": None, "results": {}}
+    nothing: dict[str, Any] = {"yosys": None, "results": {}}
     if not path.is_file():
         return nothing
-    document = json.loads(path.read_text())
+    document: dict[str, Any] = json.loads(path.read_text())
     if document.get("sha256") != checksum(document["yosys"], document["results"]):
-        cached.note(f"{paths.shown(path)} was changed since Yosys answered, and is not used; `make synthesis` writes it anew")
+        cached.note(
+            f"{paths.shown(path)} was changed since Yosys answered, and is not used; `make synthesis` writes it anew"
+        )
         return nothing
     return document
 
@@ -52,9 +54,10 @@ def checksum(version: str, results: Mapping[str, Any]) -> str:
 
 def version() -> str:
     """Of the Yosys whose answers these are. Raises InputError when there are none."""
-    if installed() or kept()["yosys"] is None:
+    if installed():
         return yosys.version()
-    return kept()["yosys"]
+    asked: str | None = kept()["yosys"]
+    return yosys.version() if asked is None else asked
 
 
 def provenance() -> str:
@@ -89,7 +92,8 @@ recorded: dict[str, Any] | None = None
 def answer(asked: list[Any], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What Yosys says, or said. Raises InputError when neither is to be had."""
     if not installed():
-        if (found := kept()["results"].get(key(asked))) is not None:
+        found: dict[str, Any] | None = kept()["results"].get(key(asked))
+        if found is not None:
             return found
         # The message that says how to get it.
         yosys.version()
@@ -110,8 +114,8 @@ def record(ask: Callable[[], object], path: Path = FILE) -> None:
     recorded = {}
     ask()
     results, recorded = dict(sorted(recorded.items())), None
-    document = {"yosys": yosys.version(), "results": results}
-    check = checksum(document["yosys"], results)
+    version = yosys.version()
+    check = checksum(version, results)
     lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())
-    text = f'{{\n  "yosys": {json.dumps(document["yosys"])},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'
+    text = f'{{\n  "yosys": {json.dumps(version)},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'
     path.write_text(text)

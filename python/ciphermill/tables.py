@@ -21,10 +21,14 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import paths
 from ._core import InputError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame as PandasFrame
+    from polars import DataFrame as PolarsFrame
 
 Rows = Sequence[Sequence[str]]
 
@@ -64,7 +68,12 @@ def folded(text: str, width: int) -> str:
         column = len(fact[0]) if fact and len(fact[0]) < width // 2 else len(line) - len(line.lstrip())
         after = " " * column
         lines += textwrap.wrap(
-            line, width, subsequent_indent=after, replace_whitespace=False, break_long_words=False, break_on_hyphens=False
+            line,
+            width,
+            subsequent_indent=after,
+            replace_whitespace=False,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
     return "\n".join(lines)
 
@@ -85,7 +94,11 @@ def drawn(head: Sequence[str], rows: Rows, right: Iterable[int], drop: Sequence[
     for row in rows:
         grid.add_row(*(Text(row[i], style="bold red" if row[i] in ALARMS else "") for i in kept))
     console = Console(
-        width=width, highlight=False, force_terminal=colour, no_color=not colour, color_system="standard" if colour else None
+        width=width,
+        highlight=False,
+        force_terminal=colour,
+        no_color=not colour,
+        color_system="standard" if colour else None,
     )
     with console.capture() as capture:
         if above:
@@ -130,7 +143,9 @@ def columns(head: Sequence[str], rows: Rows, right: Sequence[int] = ()) -> str:
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        cells = [cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths))]
+        cells = [
+            cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
         return "  ".join(cells).rstrip()
 
     return "\n".join([line(head), "  ".join("-" * w for w in widths), *(line(row) for row in rows)])
@@ -175,20 +190,20 @@ def _plain(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def polars(records: Iterable[Mapping[str, Any]]):
+def polars(records: Iterable[Mapping[str, Any]]) -> PolarsFrame:
     """Records as a polars DataFrame, one flat column for each value."""
     frames = needed("polars")
     names, rows = flattened(records)
-    return frames.DataFrame(
-        {name: [row.get(name) for row in rows] for name in names}, strict=False
-    )
+    table: PolarsFrame = frames.DataFrame({name: [row.get(name) for row in rows] for name in names}, strict=False)
+    return table
 
 
-def pandas(records: Iterable[Mapping[str, Any]]):
+def pandas(records: Iterable[Mapping[str, Any]]) -> PandasFrame:
     """Records as a pandas DataFrame, one flat column for each value."""
     frames = needed("pandas")
     names, rows = flattened(records)
-    return frames.DataFrame(rows, columns=names)
+    table: PandasFrame = frames.DataFrame(rows, columns=names)
+    return table
 
 
 def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
@@ -203,7 +218,7 @@ def parquet(records: Iterable[Mapping[str, Any]], path: str | Path) -> None:
         raise InputError(f"--parquet {path}: {error.strerror or error}") from None
 
 
-def needed(package: str, extra: str = "tables"):
+def needed(package: str, extra: str = "tables") -> Any:
     """An optional package, or an error that says how to get it: alone, or with the extra that has it."""
     try:
         return import_module(package)

@@ -58,10 +58,13 @@ def tune(module: engine.Module, machine: str, options: engine.Options, times: in
     return Outcome(before, after, [{"ii": ii, "instead": instead} for ii, instead in best.values()])
 
 
-def search(module: engine.Module, machine: str, options: engine.Options, times: int, which: int) -> list[dict[str, Any]]:
+def search(
+    module: engine.Module, machine: str, options: engine.Options, times: int, which: int
+) -> list[dict[str, Any]]:
     """The schedules of the measured function's longest loops, from a search of so many times as long as a run's."""
     asked = engine.request(module, machine, options, judged=False, search={"times": times, "round": which})
-    return json.loads(_core.records(module.wasm, asked))
+    found: list[dict[str, Any]] = json.loads(_core.records(module.wasm, asked))
+    return found
 
 
 #: How a choice about loops is named where it was made.
@@ -74,7 +77,11 @@ def note(m: Measurement, options: engine.Options) -> str:
     parts += [f"jam {options.jam}"] if options.jam is not None else []
     parts += [UNROLLED[options.unroll]] if options.unroll is not None else []
     parts += ["aligned"] if options.aligned else []
-    parts += [f"with {name}" for name in m["with"]] + [f"without {name}" for name in m.without] + [f"set {change}" for change in m["set"]]
+    parts += (
+        [f"with {name}" for name in m["with"]]
+        + [f"without {name}" for name in m.without]
+        + [f"set {change}" for change in m["set"]]
+    )
     return ", ".join(parts)
 
 
@@ -103,7 +110,9 @@ def again(times: int = 20, rounds: int = 4) -> None:
             m = engine.measure(module, path.stem, options)
             if any(loop["recorded"] and loop["ii"] == entry["ii"] for loop in m.loops):
                 continue
-            schedules.write(path, path.stem, [other for other in schedules.read(path) if other["loop"] != entry["loop"]])
+            schedules.write(
+                path, path.stem, [other for other in schedules.read(path) if other["loop"] != entry["loop"]]
+            )
             print(text(tune(module, path.stem, options, times, range(1, rounds + 1)), path), flush=True)
 
 
@@ -126,4 +135,3 @@ def text(outcome: Outcome, path: Path) -> str:
     if not outcome.kept:
         lines.append("  nothing shorter was found than what is there: nothing is kept")
     return "\n".join(lines)
-

@@ -96,7 +96,8 @@ def run(script: str, files: Mapping[str, str], wanted: list[str], seconds: int =
     kept = cached.place("yosys", f"{key}.json")
     with ASKING[key]:
         if (known := cached.read(kept)) is not None:
-            return json.loads(known)
+            before: dict[str, str] = json.loads(known)
+            return before
         answer = asked(script, files, wanted, seconds)
         cached.write(kept, json.dumps(answer).encode())
         return answer
@@ -111,7 +112,10 @@ def asked(script: str, files: Mapping[str, str], wanted: list[str], seconds: int
         Path(folder, "script.ys").write_text(script)
         done = subprocess.run(
             [sys.executable, "-c", RUN, str(seconds), "-Q", "-q", "-s", "script.ys"],
-            cwd=folder, capture_output=True, text=True, check=False,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode in (-signal.SIGKILL, -getattr(signal, "SIGXCPU", signal.SIGKILL)):
             # Its compiled form may have been removed: the next run sees to that.
@@ -178,7 +182,9 @@ def gate_library() -> dict[str, str]:
     return {"gates.lib": (paths.RTL / "gates.lib").read_text()}
 
 
-def gate_runs(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], memory: bool) -> tuple[str, str, str]:
+def gate_runs(
+    top: str, verilog: Mapping[str, str], parameters: Mapping[str, int], memory: bool
+) -> tuple[str, str, str]:
     """Scripts of the three runs that count gates: by the library, as transistors, in unit gates."""
     begin = source(verilog) + elaborated(top, parameters)
     keep = "memory_collect\n" if memory else "memory\n"
@@ -192,7 +198,10 @@ def gate_runs(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int
     )
     # An enabled flip-flop is a plain one behind a multiplexer.
     plain_storage = "dfflegalize -cell $_DFF_P_ x\nsimplemap\n"
-    cmos_run = front + f"{plain_storage}abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
+    cmos_run = (
+        front
+        + f"{plain_storage}abc -g cmos\nclean\ntee -q -o area.json stat -json -tech cmos\nwrite_json netlist.json\n"
+    )
     unit_run = front + "abc -g AND,OR,XOR\nclean\ntee -q -o area.json stat -json\nwrite_json netlist.json\n"
     return library_run, cmos_run, unit_run
 
@@ -206,7 +215,9 @@ SLICE = 2
 
 def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> dict[str, Any]:
     """What a module takes of a Virtex-II: 4-input look-up tables, flip-flops, slices at least."""
-    cells = design(checked(run(virtex2_run(top, verilog, parameters), verilog, ["area.json"]))).get("num_cells_by_type", {})
+    cells = design(checked(run(virtex2_run(top, verilog, parameters), verilog, ["area.json"]))).get(
+        "num_cells_by_type", {}
+    )
     cells.pop("$scopeinfo", None)
     luts = sum(n for cell, n in cells.items() if re.fullmatch(r"\$lut|LUT\d|INV", cell))
     flip_flops = sum(n for cell, n in cells.items() if re.match(r"FD|LD", cell))
@@ -221,14 +232,18 @@ def virtex2(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int])
 
 
 def virtex2_run(top: str, verilog: Mapping[str, str], parameters: Mapping[str, int]) -> str:
-    return source(verilog) + elaborated(top, parameters) + (
-        # All of synth_xilinx but its reading of the rarer Xilinx cells, which takes as long
-        # as the rest and of which nothing here is used, and but its mapping to look-up
-        # tables, which is made for wider ones and can take minutes: ABC's classical mapping
-        # instead.
-        "read_verilog -lib -specify +/xilinx/cells_sim.v\n"
-        "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run prepare:map_luts\n"
-        "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
+    return (
+        source(verilog)
+        + elaborated(top, parameters)
+        + (
+            # All of synth_xilinx but its reading of the rarer Xilinx cells, which takes as long
+            # as the rest and of which nothing here is used, and but its mapping to look-up
+            # tables, which is made for wider ones and can take minutes: ABC's classical mapping
+            # instead.
+            "read_verilog -lib -specify +/xilinx/cells_sim.v\n"
+            "synth_xilinx -family xc2v -flatten -noiopad -noclkbuf -top top -run prepare:map_luts\n"
+            "opt_expr -mux_undef -noclkinv\nabc -lut 4\nclean\nxilinx_dffopt -lut4\ntee -q -o area.json stat -json\n"
+        )
     )
 
 
@@ -289,7 +304,8 @@ def checked(answer: dict[str, str]) -> dict[str, str]:
 
 
 def design(answer: dict[str, str], name: str = "area.json") -> dict[str, Any]:
-    return json.loads(answer[name])["design"]
+    figures: dict[str, Any] = json.loads(answer[name])["design"]
+    return figures
 
 
 def depth(answer: dict[str, str]) -> int:

@@ -56,7 +56,11 @@ class Target:
 
 def riscv(extensions: str = "", cpu: str = "rv32", bits: int = 32) -> Target:
     return Target(
-        assembler=("riscv64-linux-gnu-as", f"-march=rv{bits}im{extensions}", f"-mabi={'ilp32' if bits == 32 else 'lp64'}"),
+        assembler=(
+            "riscv64-linux-gnu-as",
+            f"-march=rv{bits}im{extensions}",
+            f"-mabi={'ilp32' if bits == 32 else 'lp64'}",
+        ),
         linker=("riscv64-linux-gnu-ld", "-m", f"elf{bits}lriscv"),
         emulator=(f"qemu-riscv{bits}", "-cpu", cpu),
         start=f"start_riscv{bits}.s",

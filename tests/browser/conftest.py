@@ -55,7 +55,9 @@ def opened(chromium, report):
         context = chromium.new_context(viewport={"width": width, "height": height}, offline=True, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if message.type in ("error", "warning") else None
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(report)
         return page

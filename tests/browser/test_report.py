@@ -19,7 +19,9 @@ def settled(page):
 @pytest.mark.parametrize("size", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(opened, size, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed (make test-browser)")
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed (make test-browser)"
+    )
     page = settled(opened(*WIDTHS[size], color_scheme=scheme))
     page.locator("details.stretch summary").first.click()
     page.locator(".grid [data-line]").first.focus()
@@ -28,7 +30,11 @@ def test_axe_finds_nothing_serious(opened, size, scheme):
 
     def check(where):
         found = axe.Axe().run(page).response["violations"]
-        serious = [(v["id"], [node["html"][:200] for node in v["nodes"]]) for v in found if v["impact"] in ("serious", "critical")]
+        serious = [
+            (v["id"], [node["html"][:200] for node in v["nodes"]])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
         assert serious == [], where
 
     check("the page")
@@ -65,7 +71,10 @@ def test_a_column_sorts(opened):
     names = lambda: [row.get_attribute("data-name") for row in page.locator("#heat tbody tr").all()]  # noqa: E731
     page.locator("#heat th[data-sort=rv32] button").click()
     by_speed = names()
-    assert by_speed[-1] == "present/table" and page.locator("#heat th[data-sort=rv32]").get_attribute("aria-sort") == "ascending"
+    assert (
+        by_speed[-1] == "present/table"
+        and page.locator("#heat th[data-sort=rv32]").get_attribute("aria-sort") == "ascending"
+    )
     page.locator("#heat th[data-sort=rv32] button").click()
     assert names() == by_speed[::-1]
 
@@ -84,7 +93,13 @@ def test_every_number_opens_its_evidence(opened):
         assert not dialog.is_visible()
     page.locator("td.ours button").first.click()
     text = dialog.inner_text()
-    for shown in ("ciphermill run rc6 --on rv32", "machines/rv32.toml", "module hash", "lower", "figures.toml: t.a.cycles"):
+    for shown in (
+        "ciphermill run rc6 --on rv32",
+        "machines/rv32.toml",
+        "module hash",
+        "lower",
+        "figures.toml: t.a.cycles",
+    ):
         assert shown in text
 
 
@@ -152,7 +167,10 @@ def test_nothing_is_wider_than_paper(opened):
     page.locator(".grid [data-line]").first.wait_for()
     page.emulate_media(media="print")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1047
-    assert page.evaluate("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1).length") == 0
+    assert (
+        page.evaluate("[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1).length")
+        == 0
+    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -164,9 +182,13 @@ def test_paper_is_white(opened, scheme):
     figure.locator(".drawing.alive svg.marks").wait_for()
     for theme in ("system", "light", "dark"):
         page.emulate_media(media="print")
-        colours = page.evaluate("[getComputedStyle(document.body), getComputedStyle(document.querySelector('.compare td'))].flatMap(s => [s.color, s.backgroundColor])")
+        colours = page.evaluate(
+            "[getComputedStyle(document.body), getComputedStyle(document.querySelector('.compare td'))].flatMap(s => [s.color, s.backgroundColor])"
+        )
         assert colours[:2] == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"] and colours[2] == "rgb(0, 0, 0)", theme
-        assert page.evaluate("getComputedStyle(document.querySelector('.drawing.alive svg text')).fill") == "rgb(0, 0, 0)"
+        assert (
+            page.evaluate("getComputedStyle(document.querySelector('.drawing.alive svg text')).fill") == "rgb(0, 0, 0)"
+        )
         page.emulate_media(media="screen")
         page.locator("#theme").click()
 

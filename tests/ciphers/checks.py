@@ -38,7 +38,7 @@ def check_mct(native: Native, data: dict) -> None:
         almost = native.feedback(data["direction"], key, given, data["inner"] - 1)
         last = native.feedback(data["direction"], key, almost, 1)
         assert last.hex() == vector["output"], name
-        next_key = bytes(a ^ b for a, b in zip(key, (almost + last)[-len(key) :]))
+        next_key = bytes(a ^ b for a, b in zip(key, (almost + last)[-len(key) :], strict=True))
         next_input = last
 
 

@@ -81,9 +81,7 @@ def build(variant: Variant, extra: tuple[str, ...] = ("-O2",)) -> pathlib.Path:
     digest = hashlib.sha256(" ".join(command).encode())
     for path in sorted([*CIPHERS.glob("*.h"), *CIPHERS.glob("*/*.h"), *variant.folder.glob("*.c")]):
         digest.update(path.read_bytes())
-    cache_dir = pathlib.Path(
-        os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native")
-    )
+    cache_dir = pathlib.Path(os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native"))
     cache_dir.mkdir(parents=True, exist_ok=True)
     library = cache_dir / f"{variant}-{digest.hexdigest()[:16]}.so"
     if not library.exists():

@@ -21,7 +21,7 @@ from functools import cache
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from reference import ascon, hc, magenta, misty, present, salsa20  # noqa: E402
+from reference import ascon, hc, magenta, misty, present, salsa20
 
 
 class Missing(Exception):
@@ -67,7 +67,7 @@ class Reference:
             stream = getattr(hc, cipher)(key, iv, len(data))
         else:
             return None
-        return bytes(a ^ b for a, b in zip(stream, data))
+        return bytes(a ^ b for a, b in zip(stream, data, strict=True))
 
 
 class Cryptography:
@@ -236,9 +236,7 @@ class CryptoPlusPlus:
             raise Missing("g++ is not installed")
         source = pathlib.Path(__file__).with_name("judge.cpp")
         name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-        folder = pathlib.Path(
-            os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native")
-        )
+        folder = pathlib.Path(os.environ.get("CIPHERMILL_TEST_CACHE", tempfile.gettempdir() + "/ciphermill-native"))
         folder.mkdir(parents=True, exist_ok=True)
         library = folder / f"judge-{name}.so"
         if not library.exists():
@@ -256,9 +254,7 @@ class CryptoPlusPlus:
         out = ctypes.create_string_buffer(len(data) + 1)
         size = ctypes.c_size_t
         count = size(len(data) // self.BLOCKS[cipher])
-        failed = self.lib.judge_block(
-            cipher.encode(), int(decrypt), key, size(len(key)), data, out, count, size(times)
-        )
+        failed = self.lib.judge_block(cipher.encode(), int(decrypt), key, size(len(key)), data, out, count, size(times))
         return None if failed else out.raw[: len(data)]
 
     def stream(self, cipher, variant, key, iv, data):

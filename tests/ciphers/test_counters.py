@@ -10,7 +10,7 @@ from harness import ROOT, Native, Variant
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from reference import salsa20  # noqa: E402
+from reference import salsa20
 
 
 def streams():

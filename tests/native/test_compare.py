@@ -90,7 +90,7 @@ def test_callgrind_counts_every_instruction(tmp_path: Path, name: str, text: str
 
 def test_a_program_that_fails_is_an_error(tmp_path: Path) -> None:
     chosen = target("rv32", tmp_path)
-    text = '.globl _start\n_start: li a0, 3\nli a7, 93\necall\n'
+    text = ".globl _start\n_start: li a0, 3\nli a7, 93\necall\n"
     program = assemble(chosen, text, 0, tmp_path)
     with pytest.raises(counting.ToolError, match="exit status 3"):
         chosen.counter(program, [])
@@ -124,7 +124,9 @@ def test_ours_is_the_slope_that_run_reports() -> None:
     assert cost.instructions == counts[1] - counts[0]
 
 
-@pytest.mark.parametrize(("cipher", "variant"), [("rijndael", "ttable"), ("chacha20", "r8"), ("sosemanuk", "branching")])
+@pytest.mark.parametrize(
+    ("cipher", "variant"), [("rijndael", "ttable"), ("chacha20", "r8"), ("sosemanuk", "branching")]
+)
 def test_qemu_counts_as_many_of_ours_as_the_simulator(tmp_path: Path, cipher: str, variant: str) -> None:
     """Both sides of a ratio by the same counter: our program, assembled, takes what `ours` says."""
     target("rv32", tmp_path)

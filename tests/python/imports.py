@@ -160,7 +160,12 @@ def distances(graph: Graph, start: Path) -> dict[Path, Path]:
     before: dict[Path, Path] = {}
     front = [start]
     while front:
-        front = [other for file in front for other in sorted(graph[file]) if other not in before and before.setdefault(other, file)]
+        front = [
+            other
+            for file in front
+            for other in sorted(graph[file])
+            if other not in before and before.setdefault(other, file)
+        ]
     return before
 
 

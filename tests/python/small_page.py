@@ -71,7 +71,11 @@ def content(root: Path, monkeypatch):
     common = {"key_bits": 128, "blocks": "multi", "bytes": 64}
     named = [
         {"cipher": cipher, "variant": variant, "on": machine, "direction": direction, **common}
-        for cipher, variant, direction in (("rc6", "plain", "encrypt"), ("present", "table", "encrypt"), ("rabbit", "plain", "keystream"))
+        for cipher, variant, direction in (
+            ("rc6", "plain", "encrypt"),
+            ("present", "table", "encrypt"),
+            ("rabbit", "plain", "keystream"),
+        )
         for machine in ("rv32", "leon2")
     ]
     answers = dict(measure.measure_all([*small.work(), *named], lambda items, total: items))
@@ -79,4 +83,6 @@ def content(root: Path, monkeypatch):
     comment = commentary.load(small)
     loops = [(asked, kernels.explain(asked)) for asked in comment.kernels]
     traces = [(asked, pipelines.trace(asked)) for asked in comment.pipelines]
-    return page.Content([(a, answers[measure.key(a)]) for a in named], [(results.solve(small, answers), comment)], loops, traces)
+    return page.Content(
+        [(a, answers[measure.key(a)]) for a in named], [(results.solve(small, answers), comment)], loops, traces
+    )

@@ -94,7 +94,9 @@ def test_a_leak_of_the_users_own(cli, write):
 def test_in_words(cli, refused, xor_cipher):
     answer = cli("audit", xor_cipher, "--strict")
     assert answer.code == 0, answer
-    assert answer.out.startswith("mine/default is clean as a module: no branch, address or division depends on key or message.\n")
+    assert answer.out.startswith(
+        "mine/default is clean as a module: no branch, address or division depends on key or message.\n"
+    )
     # What it says nothing of, it says.
     assert "the WebAssembly module only" in answer.out and "ask with --on MACHINE" in answer.out
     assert "no variant 'tabel'" in refused("audit", "rijndael", "--variant", "tabel")
@@ -102,8 +104,11 @@ def test_in_words(cli, refused, xor_cipher):
 
 def test_one_key_size(cli, refused, write):
     # Only a key of more than 24 bytes has a byte that decides.
-    leak = XOR_CIPHER.replace("{ for", "{ if (n > 24 && key[24] == 7) ctx->key[0] = *(volatile const uint8_t *)key;\n  for", 1)
+    leak = XOR_CIPHER.replace(
+        "{ for", "{ if (n > 24 && key[24] == 7) ctx->key[0] = *(volatile const uint8_t *)key;\n  for", 1
+    )
     path = write("long.c", leak)
+
     def verdict(bits):
         document = json.loads(cli("audit", path, "--key-bits", bits, "--json").out)
         assert document["key_bits"] == [bits]
@@ -129,9 +134,12 @@ def test_a_module_without_line_tables(cli, xor_cipher, tmp_path):
 # --------------------------------------------------------------------------- machine code
 
 #: A select in WebAssembly, on a byte of message and key.
-SELECT = XOR_CIPHER.replace("out[i] = in[i] ^ ctx->key[i]; }", """{
+SELECT = XOR_CIPHER.replace(
+    "out[i] = in[i] ^ ctx->key[i]; }",
+    """{
   uint32_t x = in[i] ^ ctx->key[i], y = 3 * x + 77;
-  out[i] = (uint8_t)(x > 100 ? x : y); } }""")
+  out[i] = (uint8_t)(x > 100 ? x : y); } }""",
+)
 DIVIDES = XOR_CIPHER.replace("in[i] ^ ctx->key[i]", "(uint8_t)(1000000u / (in[i] | 1u) ^ ctx->key[i])")
 LOOKS_UP = XOR_CIPHER.replace("in[i] ^ ctx->key[i]", "in[in[i] & 15] ^ ctx->key[i]")
 
@@ -145,7 +153,9 @@ def on(path, *machines, **options):
 
 def claiming(write, source, says="true"):
     write("cipher.c", source)
-    return write("cipher.toml", f'''
+    return write(
+        "cipher.toml",
+        f"""
 name = "mine"
 title = "Mine"
 year = 2024
@@ -159,7 +169,8 @@ vectors = []
 sources = ["cipher.c"]
 trades = ""
 constant_time = {says}
-''')
+""",
+    )
 
 
 def test_a_select_is_a_branch_where_the_code_generator_makes_one(cli, write):
@@ -175,7 +186,12 @@ def test_a_select_is_a_branch_where_the_code_generator_makes_one(cli, write):
     # The comparison's line: that of the selection, or of what it compares.
     assert finding["line"] in (8, 9) and finding["file"].endswith("select.c")
     assert finding["names"] and finding["names"][0].startswith("j") and finding["times"] > 0
-    assert (core2["machine"], core2["direction"], core2["blocks"], core2["key_bits"]) == ("core2", "encrypt", "multi", 128)
+    assert (core2["machine"], core2["direction"], core2["blocks"], core2["key_bits"]) == (
+        "core2",
+        "encrypt",
+        "multi",
+        128,
+    )
     assert 4096 in core2["bytes"] and core2["reached"] == core2["sites"] > 0
     text = cli("audit", path, "--on", "core2,zen5").out
     assert "on core2 is not clean: 1 line where key or message decide (1 branch)" in text and "on zen5 is clean" in text
@@ -214,7 +230,9 @@ def test_a_machine_of_the_users_own_says_what_varies(cli, refused, write):
     assert on(path, str(write("half.toml", inherits.format("half", "div", "rs1")))) == {"half": set()}
     multiplies = write("multiplies.c", XOR_CIPHER.replace("in[i] ^", "7 * in[i] * in[i] ^"))
     assert on(multiplies, str(write("early.toml", inherits.format("early", "mul", "rs1")))) == {"early": {"timing"}}
-    assert "`rs3` is no operand and no register" in refused("run", path, "--on", write("bad.toml", inherits.format("bad", "div", "rs3")))
+    assert "`rs3` is no operand and no register" in refused(
+        "run", path, "--on", write("bad.toml", inherits.format("bad", "div", "rs3"))
+    )
     assert "depends on rs2" in cli("show", slow).out
 
 
@@ -254,8 +272,13 @@ def test_options_of_a_machine_want_one(refused, xor_cipher):
     assert "say which with --on MACHINE" in refused("audit", xor_cipher, "--with", "zbb")
 
 
-@pytest.mark.parametrize("machine", ["core2", "ia32", "pentiumpro", "leon2", "rv32", "rv64", "boom", "zen5", "scarv", "epic"])
-@pytest.mark.parametrize("cipher, variant", [("chacha20", "r20"), ("ascon", "plain"), ("rabbit", "plain"), ("rc6", "plain"), ("present", "sliced")])
+@pytest.mark.parametrize(
+    "machine", ["core2", "ia32", "pentiumpro", "leon2", "rv32", "rv64", "boom", "zen5", "scarv", "epic"]
+)
+@pytest.mark.parametrize(
+    "cipher, variant",
+    [("chacha20", "r20"), ("ascon", "plain"), ("rabbit", "plain"), ("rc6", "plain"), ("present", "sliced")],
+)
 def test_the_manifests_promise_is_kept_by_machine_code(cipher, variant, machine):
     from ciphermill import engine, manifest
 

@@ -80,7 +80,9 @@ def test_what_is_worse(baseline, now, tolerance, worse):
 
 
 def test_gates_and_no_gates_before(baseline):
-    result = compare.measurements(baseline(entry(code=0, gates=100)), [entry(code=8, gates=103)], compare.tolerances(["2%"]))
+    result = compare.measurements(
+        baseline(entry(code=0, gates=100)), [entry(code=8, gates=103)], compare.tolerances(["2%"])
+    )
     assert [(c.metric, c.relative) for c in result.worse] == [("code", float("inf")), ("gates", pytest.approx(0.03))]
     assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["worse"] == 2
 
@@ -105,8 +107,13 @@ def test_the_text_says_what_and_why(baseline):
 
 
 def test_rows_of_hardware(write):
-    path = write("gates.json", json.dumps({"schema": 1, "instructions": [{"name": "a", "gates": 10.0}, {"name": "r", "refused": "no"}]}))
-    result = compare.instructions(path, [{"name": "a", "gates": 12.0}, {"name": "b", "gates": 1.0}], compare.tolerances([]))
+    path = write(
+        "gates.json",
+        json.dumps({"schema": 1, "instructions": [{"name": "a", "gates": 10.0}, {"name": "r", "refused": "no"}]}),
+    )
+    result = compare.instructions(
+        path, [{"name": "a", "gates": 12.0}, {"name": "b", "gates": 1.0}], compare.tolerances([])
+    )
     assert [(c.title, c.before, c.after) for c in result.worse] == [("a", 10.0, 12.0)]
     assert result.new == ("b",)
 

@@ -87,7 +87,9 @@ def test_a_result_in_a_store_that_was_changed_is_measured_anew(tmp_path, capsys)
         with sqlite3.connect(store) as db:
             db.execute(f"UPDATE measurements SET {change}")
         again = run(grid, store=store)
-        assert again.measured == 1 and [m.to_dict() for m in again.measurements] == [m.to_dict() for m in first.measurements]
+        assert again.measured == 1 and [m.to_dict() for m in again.measurements] == [
+            m.to_dict() for m in first.measurements
+        ]
         assert run(grid, store=store).measured == 0
     assert "damaged" in capsys.readouterr().err
 
@@ -112,7 +114,10 @@ def test_a_cache_that_cannot_be_written_is_done_without(cli, write, tmp_path, pl
     folder = place if place.startswith("/") else str(tmp_path / place)
     done = cli("run", "x.c", "--on", "rv32", "--json", CIPHERMILL_CACHE=folder)
     assert done.code == 0 and done.err.count("ciphermill: ") == 1, done
-    assert f"the cache folder {folder} cannot be written (" in done.err and "CIPHERMILL_CACHE=FOLDER names another" in done.err
+    assert (
+        f"the cache folder {folder} cannot be written (" in done.err
+        and "CIPHERMILL_CACHE=FOLDER names another" in done.err
+    )
 
 
 def test_a_compiler_that_does_not_end_is_stopped_with_all_that_it_started(monkeypatch, tmp_path, write):
@@ -155,5 +160,7 @@ def test_an_interrupt_ends_what_was_started(tmp_path):
 
 
 def test_what_a_program_says_is_all_there():
-    done = processes.run([sys.executable, "-c", "import sys; print('a' * 10**6); print('b', file=sys.stderr); sys.exit(3)"], 60)
+    done = processes.run(
+        [sys.executable, "-c", "import sys; print('a' * 10**6); print('b', file=sys.stderr); sys.exit(3)"], 60
+    )
     assert (len(done.stdout), done.stderr.strip(), done.returncode) == (10**6 + 1, b"b", 3)

@@ -50,7 +50,12 @@ def test_the_gates_allowed_decide_what_is_best():
 
 @pytest.mark.parametrize(
     ("limits", "message"),
-    [({"inputs": 0}, "--inputs 0"), ({"outputs": 4}, "--outputs 4"), ({"gates": -1}, "--gates -1"), ({"tries": 0}, "--tries 0")],
+    [
+        ({"inputs": 0}, "--inputs 0"),
+        ({"outputs": 4}, "--outputs 4"),
+        ({"gates": -1}, "--gates -1"),
+        ({"tries": 0}, "--tries 0"),
+    ],
 )
 def test_limits_are_checked(limits, message):
     with pytest.raises(cm.InputError, match=message):

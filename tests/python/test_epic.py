@@ -18,7 +18,9 @@ MODES = {"addr-indirect": 3, "addr-indexed": 3, "addr-scaled": 2, "addr-byte-sca
 
 
 @cache
-def measured(cipher: str, on: str = "epic", blocks: str = "single", extension: str = "", **settings: int) -> cm.Measurement:
+def measured(
+    cipher: str, on: str = "epic", blocks: str = "single", extension: str = "", **settings: int
+) -> cm.Measurement:
     paths = {"width": "issue.width", "mem": "units.mem", "alu": "units.alu", "load": "timings.load.latency"}
     m = cm.run(
         cipher, on=on, blocks=blocks, unroll=True, with_=[extension] if extension else [],
@@ -77,7 +79,9 @@ def test_values_outlive_the_interval_where_registers_rotate():
     loop = m.loops[0]
     assert loop["stages"] > 2 and m.cycles_per_block < 1.25 * m.bounds["lower"]
     # With fewer registers than the ring has there is none, and two stages at most.
-    without = cm.run("rc6", on="epic", blocks="multi", unroll=True, set={"issue.width": 16, "units.mem": 4, "abi.registers": 120})
+    without = cm.run(
+        "rc6", on="epic", blocks="multi", unroll=True, set={"issue.width": 16, "units.mem": 4, "abi.registers": 120}
+    )
     assert without.verified and without.loops[0]["stages"] <= 2 and without.cycles_per_block > 1.8 * m.cycles_per_block
 
 
@@ -88,7 +92,11 @@ def test_a_branch_on_data_becomes_predicates_and_the_loop_a_pipeline(machine):
     m = cm.run(idea, on=machine, blocks="multi", bytes=512, set={"issue.width": 6})
     assert m.verified and m.bounds["lower"] <= m.cycles_per_block
     # Two blocks together are long enough for two stages; one alone takes more.
-    assert m.loops[0]["stages"] > 1 and max(loop["stages"] for loop in m.loops) > 2 and m.cycles_per_block < 1.2 * m.bounds["lower"]
+    assert (
+        m.loops[0]["stages"] > 1
+        and max(loop["stages"] for loop in m.loops) > 2
+        and m.cycles_per_block < 1.2 * m.bounds["lower"]
+    )
     # In the loops that are left as loops the branches are still there.
     branching = cm.run(idea, on=machine, blocks="multi", bytes=512, unroll=False, set={"issue.width": 6})
     assert branching.verified and m.cycles_per_block < 0.5 * branching.cycles_per_block
@@ -114,13 +122,17 @@ def test_tables_that_begin_at_multiples_of_their_size_need_no_addition(cipher):
     added = measured(cipher, extension="addr-byte-scaled", width=1)
     plain = measured(cipher, width=1)
     # The same loads for lookups; what byte-scaled has beyond them are round keys.
-    assert aligned.metrics["load_share"] * aligned.instructions == pytest.approx(added.metrics["load_share"] * added.instructions, rel=0.01)
+    assert aligned.metrics["load_share"] * aligned.instructions == pytest.approx(
+        added.metrics["load_share"] * added.instructions, rel=0.01
+    )
     assert added.cycles_per_block <= aligned.cycles_per_block < 0.7 * plain.cycles_per_block
 
 
 def test_short_messages_give_the_same_cycles_a_block():
     for blocks in ("single", "multi"):
-        short = cm.run("twofish", on="epic", blocks=blocks, unroll=True, bytes=512, set={"issue.width": 4, "units.mem": 2})
+        short = cm.run(
+            "twofish", on="epic", blocks=blocks, unroll=True, bytes=512, set={"issue.width": 4, "units.mem": 2}
+        )
         assert short.cycles_per_block == measured("twofish", blocks=blocks, width=4, mem=2).cycles_per_block
 
 
@@ -172,7 +184,12 @@ def test_itanium_is_near_what_was_published(cipher, published):
 @pytest.mark.parametrize(("cipher", "paper"), [("mars", 23), ("rijndael", 100 * 72 / 113), ("twofish", 50)])
 def test_the_shares_of_figure_1_are_near_the_papers(cipher, paper):
     m = cm.run(
-        cipher, on="epic", blocks="single", unroll=True, without=["shrp", "shrp_left", "shrp_right"], set={"issue.width": 1}
+        cipher,
+        on="epic",
+        blocks="single",
+        unroll=True,
+        without=["shrp", "shrp_left", "shrp_right"],
+        set={"issue.width": 1},
     )
     assert abs(100 * m.metrics["lookup_cycle_share"] - paper) < 10
 

@@ -87,7 +87,12 @@ def test_refusals(refused, arguments, message):
 
 @pytest.mark.parametrize(
     ("without", "lacking"),
-    [("sll,srl,mul", "`rd = a << b`"), ("lbu,lb", "`rd = mem8[a]`"), ("xor", "`rd = a ^ b`"), ("lui", "`rd = imm` where imm is 0x")],
+    [
+        ("sll,srl,mul", "`rd = a << b`"),
+        ("lbu,lb", "`rd = mem8[a]`"),
+        ("xor", "`rd = a ^ b`"),
+        ("lui", "`rd = imm` where imm is 0x"),
+    ],
 )
 def test_what_a_machine_lacks_is_named_as_an_instruction_would_have_it(refused, without, lacking):
     variable = Path(__file__).parent / "foreign" / "idea.toml" if without != "sll,srl,mul" else "rc6"
@@ -97,7 +102,10 @@ def test_what_a_machine_lacks_is_named_as_an_instruction_would_have_it(refused, 
 
 def test_a_machine_file_for_a_cipher(refused, write):
     write("mine.toml", '[machine]\nname = "mine"\ninherits = "rv32"\n')
-    assert refused("run", "mine.toml") == "mine.toml: a machine or extension file, no cipher's manifest; give it to --on or --with"
+    assert (
+        refused("run", "mine.toml")
+        == "mine.toml: a machine or extension file, no cipher's manifest; give it to --on or --with"
+    )
 
 
 def test_what_lies_beside_a_machine_file_need_not_be_one(cli, write):
@@ -135,7 +143,11 @@ def test_ancestors_by_a_path(cli, refused, write, tmp_path):
     write("boards/middle.toml", heir("middle", "./base.toml"))
     write("mine.toml", heir("mine", "boards/../boards/middle.toml"))
     write("boards/beside.toml", heir("beside", "middle"))
-    for file, folder in (("mine.toml", tmp_path), ("boards/beside.toml", tmp_path), ("beside.toml", tmp_path / "boards")):
+    for file, folder in (
+        ("mine.toml", tmp_path),
+        ("boards/beside.toml", tmp_path),
+        ("beside.toml", tmp_path / "boards"),
+    ):
         assert "3 alu" in cli("show", file, cwd=folder).out
     assert "3 alu" in cli("show", tmp_path / "mine.toml", cwd=tmp_path / "boards").out
     write("lost.toml", heir("lost", "./base.toml"))
@@ -151,7 +163,11 @@ def test_ancestors_by_a_path(cli, refused, write, tmp_path):
 def test_a_misspelt_table_of_an_heir(refused, write):
     write("mine.toml", heir("mine", "rv32", '[timings.laod]\nlatency = 9\nsource = "test"\n'))
     message = refused("run", "rijndael", "--on", "mine.toml")
-    assert "nothing refers to the timing `laod`" in message and "mine.toml:5:" in message and "did you mean `load`?" in message
+    assert (
+        "nothing refers to the timing `laod`" in message
+        and "mine.toml:5:" in message
+        and "did you mean `load`?" in message
+    )
 
 
 def test_what_only_ones_own_extension_uses(cli, refused, write):
@@ -172,14 +188,25 @@ def test_too_few_registers(refused, write):
     assert "mine.toml:6:" in refused("run", "rc6", "--on", "mine.toml")
 
 
-@pytest.mark.parametrize(("machine", "registers"), [("rv32", ["a0", "a1"]), ("x86_64", ["eax", "ecx", "edx", "ebx"]), ("c6201", ["b4", "b0", "a0", "a2"])])
+@pytest.mark.parametrize(
+    ("machine", "registers"),
+    [("rv32", ["a0", "a1"]), ("x86_64", ["eax", "ecx", "edx", "ebx"]), ("c6201", ["b4", "b0", "a0", "a2"])],
+)
 def test_the_fewest_registers_are_enough(cli, write, machine, registers):
     write("mine.toml", heir("mine", machine, f"[abi]\nallocatable = {json.dumps(registers)}\n"))
     answer = cli("run", "rc6", "--on", "mine.toml", "--bytes", "64", "--no-unroll")
     assert answer.code == 0 and "output and memory equal the reference interpreter's" in answer.out, answer
 
 
-@pytest.mark.parametrize("limits", ["{ min = -255, max = 4095 }", "{ min = -3, max = 20 }", "{ min = -2048, max = 2044, step = 4 }", "{ values = [0, 4, 8] }"])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        "{ min = -255, max = 4095 }",
+        "{ min = -3, max = 20 }",
+        "{ min = -2048, max = 2044, step = 4 }",
+        "{ values = [0, 4, 8] }",
+    ],
+)
 def test_displacements_that_lie_unevenly_about_zero(cli, write, limits):
     """As those of ARM Thumb-2: every load and store is found, near and far."""
     formats = "".join(f"[formats.{name}.operands]\nimm = {limits}\n" for name in ("load", "store"))
@@ -193,7 +220,9 @@ def test_values_that_are_used_twice_are_no_trees(cli, write):
     squares = "".join(f" let q{i} = q{i - 1} * q{i - 1};" for i in range(1, 26))
     semantics = f"let q0 = rs1 * rs2;{squares} rd = q25"
     line = f'sq = {{ format = "r", timing = "alu", bytes = 4, semantics = "{semantics}" }}'
-    write("sq.toml", f'[extension]\nname = "sq"\ntitle = "sq"\n[instructions]\n{line}\n[sources]\ninstructions = "test"\n')
+    write(
+        "sq.toml", f'[extension]\nname = "sq"\ntitle = "sq"\n[instructions]\n{line}\n[sources]\ninstructions = "test"\n'
+    )
     assert cli("show", "rv32", "--with", "sq.toml").code == 0
     assert cli("run", "rc6", "--on", "rv32", "--with", "sq.toml", "--bytes", "64").code == 0
     assert cli("explain", "rc6", "--on", "rv32", "--with", "sq.toml").code == 0
@@ -268,7 +297,9 @@ def test_a_pipeline_that_no_code_is_generated_for(refused):
 
 
 def test_a_setting_that_is_not_there(refused):
-    assert "there is no `issue.widht` in this machine" in refused("run", "rc6", "--on", "rv32", "--set", "issue.widht=4")
+    assert "there is no `issue.widht` in this machine" in refused(
+        "run", "rc6", "--on", "rv32", "--set", "issue.widht=4"
+    )
 
 
 # ------------------------------------------------------------------ modules
@@ -301,7 +332,9 @@ def test_a_module_that_is_no_cipher(refused, write):
 def test_a_cipher_that_traps(refused, write):
     write("x.c", XOR_CIPHER.replace("out[i] = in[i]", "__builtin_trap(), out[i] = in[i]"))
     message = refused("run", "x.c", "--on", "rv32")
-    assert message.startswith("x.c:7: cm_encrypt: an unreachable place was reached (abort, a failed assertion, undefined behaviour), when ")
+    assert message.startswith(
+        "x.c:7: cm_encrypt: an unreachable place was reached (abort, a failed assertion, undefined behaviour), when "
+    )
 
 
 @pytest.mark.parametrize("blocks", ["single", "multi"])
@@ -319,9 +352,27 @@ def test_a_block_of_another_size_than_the_cipher_says(refused, write, stated, me
 
 @pytest.mark.parametrize("flags", ["", "-Wall -Wextra -Werror"])
 def test_headers_that_nothing_is_used_of(cli, write, flags):
-    headers = ("math", "stdio", "string", "stdlib", "assert", "stdbool", "limits", "inttypes", "stddef", "stdint", "time", "ctype", "errno", "float", "stdarg")
+    headers = (
+        "math",
+        "stdio",
+        "string",
+        "stdlib",
+        "assert",
+        "stdbool",
+        "limits",
+        "inttypes",
+        "stddef",
+        "stdint",
+        "time",
+        "ctype",
+        "errno",
+        "float",
+        "stdarg",
+    )
     write("x.c", "".join(f"#include <{name}.h>\n" for name in headers) + XOR_CIPHER)
-    write("cipher.toml", GOOD.split("[[vectors]]")[0].replace("mine.c", "x.c") + f"flags = {json.dumps(flags.split())}\n")
+    write(
+        "cipher.toml", GOOD.split("[[vectors]]")[0].replace("mine.c", "x.c") + f"flags = {json.dumps(flags.split())}\n"
+    )
     assert cli("run", "cipher.toml", "--on", "rv32", "--bytes", 64).code == 0
 
 
@@ -334,9 +385,15 @@ def test_what_is_used_of_a_header_without_a_library_is_named(refused, write):
 def test_a_helper_in_a_file_of_the_same_folder_is_found(refused, write):
     write("x.c", "uint8_t mixed(uint8_t x);\nextern const uint8_t table[256];\n".replace("uint8_t", "unsigned char")
           + XOR_CIPHER.replace("out[i] = in[i]", "out[i] = mixed(table[in[i]])"))  # fmt: skip
-    write("mix.c", "/* mixed() { */\n#include <stdint.h>\n#define mixed_twice(x) mixed(mixed(x))\nuint8_t mixed(uint8_t x)\n{\n    return x;\n}\n")
+    write(
+        "mix.c",
+        "/* mixed() { */\n#include <stdint.h>\n#define mixed_twice(x) mixed(mixed(x))\nuint8_t mixed(uint8_t x)\n{\n    return x;\n}\n",
+    )
     write("tab.c", "const unsigned char table[256] = {1, 2, 3};\n")
-    write("user.c", "unsigned char mixed(unsigned char);\nextern const unsigned char table[256];\nint f(void) { return mixed(table[1]); }\n")
+    write(
+        "user.c",
+        "unsigned char mixed(unsigned char);\nextern const unsigned char table[256];\nint f(void) { return mixed(table[1]); }\n",
+    )
     write("own.c", "static int mixed(int x) { return x; }\nint g(void) { return mixed(1); }\n")
     message = refused("run", "x.c", "--on", "rv32")
     assert "x.c uses mixed, which no source defines" in message
@@ -346,9 +403,18 @@ def test_a_helper_in_a_file_of_the_same_folder_is_found(refused, write):
 def test_a_wrong_alignment_is_told_and_measured(cli, write):
     words = "const uint32_t *key = (const uint32_t *)(const void *)(ctx->key + 1); for (int i = 0; i < 16; i += 4) " \
             "cm_store32_le(out + i, cm_load32_le(in + i) ^ key[i / 4]);"  # fmt: skip
-    write("x.c", XOR_CIPHER.replace("for (int i = 0; i < 16; i++) out[i] = in[i] ^ ctx->key[i];", words).replace("key[16]", "key[20]"))
+    write(
+        "x.c",
+        XOR_CIPHER.replace("for (int i = 0; i < 16; i++) out[i] = in[i] ^ ctx->key[i];", words).replace(
+            "key[16]", "key[20]"
+        ),
+    )
     told = cli("run", "x.c", "--on", "leon2", "--bytes", 64)
-    assert told.code == 0 and "  4 accesses are less aligned than the module states (the first in cm_encrypt_blocks at offset 0x" in told.out, told
+    assert (
+        told.code == 0
+        and "  4 accesses are less aligned than the module states (the first in cm_encrypt_blocks at offset 0x"
+        in told.out
+    ), told
     assert "alignment" not in cli("run", "x.c", "--on", "core2", "--bytes", 64).out
 
 

@@ -4,7 +4,7 @@ becomes of the answers."""
 from __future__ import annotations
 
 import pytest
-from test_optimal import needs_solver, node, of, problem
+from test_optimal import needs_solver, node, problem
 
 import ciphermill as cm
 from ciphermill import exact, optimal

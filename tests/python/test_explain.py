@@ -71,8 +71,12 @@ def test_instructions_that_hold_the_pipeline_are_told_of(cli):
     """RC6's products, were a multiplier to take the pipeline for ten cycles."""
     answer = cli("explain", "rc6", "--on", "rv32", "--set", "timings.mul.issue_cycles=10", "--json")
     document = json.loads(answer.out)
-    assert re.search(r"cycles more in which some hold the pipeline, mul above all, take \d+ %", document["measurement"]["why"])
-    assert re.search(r"one a cycle at most, and \d+ cycles more in which some of them hold", document["stretches"][0]["why"])
+    assert re.search(
+        r"cycles more in which some hold the pipeline, mul above all, take \d+ %", document["measurement"]["why"]
+    )
+    assert re.search(
+        r"one a cycle at most, and \d+ cycles more in which some of them hold", document["stretches"][0]["why"]
+    )
 
 
 @pytest.mark.parametrize("machine", ("leon2", "rv32", "c6201", "epic"))
@@ -145,7 +149,9 @@ def test_what_matched_and_what_just_missed():
     found = {m["what"]: m for m in maps("rijndael", "compact", "leon2", "mixcol4", "sbox")}
     assert {m["instruction"] for m in found.values() if m["instruction"]} >= {"mixcol4", "sbox"}
     square = [m for m in maps("square", "compact", "leon2", "mixcol4") if "0x1f5" in m["what"]]
-    assert square and all(m["instruction"] is None and m["missed"].startswith("differs from `mixcol4") for m in square[:1])
+    assert square and all(
+        m["instruction"] is None and m["missed"].startswith("differs from `mixcol4") for m in square[:1]
+    )
     assert any(m["instruction"] == "mixcolm" for m in maps("square", "compact", "leon2", "mixcolm"))
     module = engine.module(manifest.find("rijndael"), "compact")
     options = engine.Options(with_=("mixcol4",))

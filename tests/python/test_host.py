@@ -105,7 +105,11 @@ def test_refused_shared_and_absent_counters():
     def count(value, running=10):
         return {"value": value, "enabled": 10, "running": running}
 
-    groups = [{"cycles": {}, "instructions": {}}, {"cycles": {}, "L1D_REPL": {}}, {"cycles": {}, "UOPS_RETIRED.ANY": {}}]
+    groups = [
+        {"cycles": {}, "instructions": {}},
+        {"cycles": {}, "L1D_REPL": {}},
+        {"cycles": {}, "UOPS_RETIRED.ANY": {}},
+    ]
     refusal = {"code": 2, "message": "no such file or directory"}
     readings = [
         {"counts": [{"Ok": [count(40), count(20), count(60)]}, {"Ok": [count(None, 0)] * 3}]},
@@ -129,7 +133,9 @@ def test_a_spread_that_is_worth_a_warning():
     assert steady["median"] == 100.0 and steady["spread"] < 0.05 and steady["least"] == 99.0
     row = {"time_ns": host.summary([100.0, 150.0, 200.0, 120.0]), "multiplexed": ["cycles"]}
     said = host.unstable(row, {"clock_hz": [3e9, 2e9]}, 7)
-    assert [word for word in ("samples spans", "interrupted 7", "clock moved", "shared") if not any(word in s for s in said)] == []
+    assert [
+        word for word in ("samples spans", "interrupted 7", "clock moved", "shared") if not any(word in s for s in said)
+    ] == []
     assert host.unstable({"time_ns": steady, "multiplexed": []}, {"clock_hz": [3e9, 2.95e9]}, 0) == []
 
 
@@ -142,7 +148,10 @@ def test_a_cipher_on_this_computer(cli, xor_cipher):
     assert document["bytes"] == 1008 and document["processor"]["model"]
     for row in document["rows"]:
         assert row["verified"] and row["vectors"] == 0
-        assert row["time_ns"]["low"] <= row["time_ns"]["median"] <= row["time_ns"]["high"] and row["time_ns"]["samples"] == 3
+        assert (
+            row["time_ns"]["low"] <= row["time_ns"]["median"] <= row["time_ns"]["high"]
+            and row["time_ns"]["samples"] == 3
+        )
         assert row["time_ns_per_byte"] == pytest.approx(row["time_ns"]["median"] / 1008)
         # No counter, no number: cycles are there exactly when the event is.
         assert ("cycles" in row) == ("cycles" in row["events"])
@@ -201,8 +210,8 @@ def test_callgrind_counts_the_call_and_nothing_else(xor_cipher, monkeypatch):
     one, two, four = instructions(1024), instructions(2048), instructions(4096)
     assert one == instructions(1024)
     # So many for each block and a few around them, and nothing of the program's start.
-    assert [c - b for b, c in zip(two, four)] == [2 * (b - a) for a, b in zip(one, two)]
-    assert all(0 <= 2 * a - b < 100 for a, b in zip(one, two))
+    assert [c - b for b, c in zip(two, four, strict=True)] == [2 * (b - a) for a, b in zip(one, two, strict=True)]
+    assert all(0 <= 2 * a - b < 100 for a, b in zip(one, two, strict=True))
 
 
 def test_what_callgrind_wrote():
@@ -241,7 +250,7 @@ def test_text_without_any_figure():
 
 @needs_gcc
 def test_code_that_never_ends(write, monkeypatch):
-    endless = "#ifdef __wasm__\n#define NATIVE 0\n#else\n#define NATIVE 0; for (;;) __asm__ volatile(\"\")\n#endif\n"
+    endless = '#ifdef __wasm__\n#define NATIVE 0\n#else\n#define NATIVE 0; for (;;) __asm__ volatile("")\n#endif\n'
     monkeypatch.setattr(host, "PATIENCE", 1)
     monkeypatch.setattr(toolchain, "SETTINGS", (("-O2",),))
     document = host.run(str(write("mine.c", endless + WRONG)), None, host.Options(cc="gcc", repeat=3))

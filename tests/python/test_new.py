@@ -64,7 +64,9 @@ def test_string_h_is_there(cli, write):
     source = write(
         "lib.c",
         "#include <string.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include <assert.h>\n"
-        + FOREIGN.replace("foreign(", "assert(memcmp(in, in, 16) == 0); memmove(").replace("#include <ciphermill.h>", ""),
+        + FOREIGN.replace("foreign(", "assert(memcmp(in, in, 16) == 0); memmove(").replace(
+            "#include <ciphermill.h>", ""
+        ),
     )
     for direction in ("encrypt", "decrypt"):
         answer = cli("run", source, "--on", "rv32", "--direction", direction, "--json")
@@ -77,7 +79,7 @@ def test_string_h_is_there(cli, write):
         ("void *memcpy(void *, const void *, size_t);", "memcpy", "include <string.h>"),
         ("void *calloc(void *, const void *, size_t);", "calloc", "keep what the cipher allocates in struct cm_ctx"),
         ("void zeromem(void *, const void *, size_t);", "zeromem", "name every C file it needs"),
-        ("int printf(const char *, ...);\n#define printf(a, b, c) printf(\"%u\", c)", "printf", "nothing can be printed"),
+        ('int printf(const char *, ...);\n#define printf(a, b, c) printf("%u", c)', "printf", "nothing can be printed"),
     ],
 )
 def test_a_function_nobody_defines(refused, write, declaration, used, mend):
@@ -127,7 +129,9 @@ static void whole(const uint8_t *in, uint8_t *out)
     assert cm.run(source, on="leon2", direction="decrypt", bytes=64).verified
 
 
-@pytest.mark.parametrize("line", ["#include <emmintrin.h>", 'static void f(void) { __asm__("roll $3, %eax"); }\nvoid (*g)(void) = f;'])
+@pytest.mark.parametrize(
+    "line", ["#include <emmintrin.h>", 'static void f(void) { __asm__("roll $3, %eax"); }\nvoid (*g)(void) = f;']
+)
 def test_code_for_one_processor(refused, write, line):
     message = refused("run", write("a.c", line + "\n" + XOR_CIPHER), "--on", "rv32")
     assert message.endswith("take the portable C, usually by a macro in flags")
@@ -135,7 +139,9 @@ def test_code_for_one_processor(refused, write, line):
 
 
 def test_a_function_no_header_has(refused, write):
-    source = write("a.c", "#include <stdlib.h>\n" + XOR_CIPHER.replace("out[i] = in[i]", "qsort(out, 1, 1, 0), out[i] = in[i]"))
+    source = write(
+        "a.c", "#include <stdlib.h>\n" + XOR_CIPHER.replace("out[i] = in[i]", "qsort(out, 1, 1, 0), out[i] = in[i]")
+    )
     assert "no header here declares qsort; define it in a source" in refused("run", source, "--on", "rv32")
 
 

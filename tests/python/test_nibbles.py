@@ -112,7 +112,9 @@ def made(present, machine: str, extension) -> tuple[str, object]:
     module = engine.module(manifest.find(str(present)))
     options = engine.Options(key_bits=80, with_=[str(extension)])
     text = engine.assembly(module, machine, options)
-    return text.split("\ncm_encrypt:")[1].split("\n\t.size")[0].split("\ncm_decrypt:")[0], engine.measure(module, machine, options)
+    return text.split("\ncm_encrypt:")[1].split("\n\t.size")[0].split("\ncm_decrypt:")[0], engine.measure(
+        module, machine, options
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,10 @@ assert KEYSETUP_DECRYPT.startswith("void cm_keysetup_decrypt") and DECRYPT.start
 #: What is taken out of a cipher that does both.
 ENCRYPT_ONLY = XOR_CIPHER.replace(KEYSETUP_DECRYPT, "").replace(DECRYPT, "")
 DECRYPT_ONLY = (
-    XOR_CIPHER.replace(KEYSETUP_DECRYPT, "").replace(DECRYPT, "").replace("cm_encrypt(", "cm_decrypt(").replace("cm_keysetup(", "cm_keysetup_decrypt(")
+    XOR_CIPHER.replace(KEYSETUP_DECRYPT, "")
+    .replace(DECRYPT, "")
+    .replace("cm_encrypt(", "cm_decrypt(")
+    .replace("cm_keysetup(", "cm_keysetup_decrypt(")
 )
 
 MANIFEST = """\
@@ -33,7 +36,9 @@ VECTORS = json.dumps({"kind": "block", "source": "made", "vectors": [
     {"id": "1", "key": "01" * 16, "plaintext": "02" * 16, "ciphertext": "03" * 16}]})  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "way", "other"), [(ENCRYPT_ONLY, "encrypt", "decrypt"), (DECRYPT_ONLY, "decrypt", "encrypt")])
+@pytest.mark.parametrize(
+    ("text", "way", "other"), [(ENCRYPT_ONLY, "encrypt", "decrypt"), (DECRYPT_ONLY, "decrypt", "encrypt")]
+)
 def test_a_cipher_of_one_direction(cli, refused, write, text, way, other):
     write("x.c", text)
     write("v.json", VECTORS)
@@ -75,7 +80,9 @@ def test_one_that_decrypts_without_a_key_for_it(cli, refused, write):
     assert "no cm_keysetup_decrypt" in refused("run", "x.c", "--on", "rv32", "--direction", "decrypt")
 
 
-@pytest.mark.parametrize(("text", "way", "other"), [(ENCRYPT_ONLY, "encrypt", "decrypt"), (DECRYPT_ONLY, "decrypt", "encrypt")])
+@pytest.mark.parametrize(
+    ("text", "way", "other"), [(ENCRYPT_ONLY, "encrypt", "decrypt"), (DECRYPT_ONLY, "decrypt", "encrypt")]
+)
 def test_on_this_computer(cli, refused, write, text, way, other):
     write("x.c", text)
     done = cli("host", "x.c", "--cc", "zig", "--bytes", 64, "--repeat", 3)
@@ -94,6 +101,9 @@ def test_a_key_setup_is_not_called_a_block(cli):
         assert "key set-up" in text
         assert not any(wrong in text for wrong in ("a block", "cycles/block", "cycles a byte", "Mbit/s at")), text
     assert "cycles/block" in report.table([cm.run("rc6", on="rv32")])
-    head, row = (line.split(",") for line in cli("run", "rc6", "--on", "rv32", "--direction", "keysetup", "--csv").out.splitlines()[:2])
+    head, row = (
+        line.split(",")
+        for line in cli("run", "rc6", "--on", "rv32", "--direction", "keysetup", "--csv").out.splitlines()[:2]
+    )
     assert "cycles_per_block" not in head
     assert row[head.index("cycles_per_keysetup")] == str(one.cycles_per_keysetup)

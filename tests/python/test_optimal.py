@@ -148,8 +148,12 @@ def tiny(rng: random.Random):
             for _ in range(rng.choice([1, 2, 2]))
         ]
         nodes.append({"latency": rng.choice([1, 1, 2, 3]), "operands": operands, "alternatives": ways})
-    edges = [{"from": 0, "to": count - 1, "latency": rng.choice([0, 1, 2]), "distance": 0}] if rng.random() < 0.5 else []
-    return problem(nodes, rng.choice([1, 2, 3]), rng.choice([1, 2]), {"u": 1, "v": 1}, {"a": rng.choice([1, 2]), "b": 2}, edges, 1)
+    edges = (
+        [{"from": 0, "to": count - 1, "latency": rng.choice([0, 1, 2]), "distance": 0}] if rng.random() < 0.5 else []
+    )
+    return problem(
+        nodes, rng.choice([1, 2, 3]), rng.choice([1, 2]), {"u": 1, "v": 1}, {"a": rng.choice([1, 2]), "b": 2}, edges, 1
+    )
 
 
 def any_schedule(p) -> bool:
@@ -200,7 +204,7 @@ def test_a_real_loop_is_scheduled_lawfully():
     """Two columns of two lookups each, every one fed by both, on two sides with
     a cross path each. A lookup takes 1 + 5 + 1 cycles round; at 7 nothing has
     any slack, so all four extractions would meet in one cycle on two units."""
-    units = {u: 1 for u in ("s1", "s2", "d1", "d2", "x1", "x2", "l1", "l2")}
+    units = dict.fromkeys(("s1", "s2", "d1", "d2", "x1", "x2", "l1", "l2"), 1)
 
     def ways(family, operands):
         home = [{"uses": [f"{family}{i + 1}"], "result": f, "reads": [f] * operands} for i, f in enumerate("ab")]

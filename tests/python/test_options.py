@@ -19,7 +19,11 @@ def answer(decorator, *arguments: str) -> Options:
     given = []
 
     @decorator
-    def command(own: Annotated[str, typer.Argument()], options: Options = Options(), strict: Annotated[bool, typer.Option("--strict")] = False) -> None:
+    def command(
+        own: Annotated[str, typer.Argument()],
+        options: Options = Options(),
+        strict: Annotated[bool, typer.Option("--strict")] = False,
+    ) -> None:
         given.append((own, options, strict))
 
     app = typer.Typer()
@@ -33,7 +37,21 @@ def answer(decorator, *arguments: str) -> Options:
 
 def test_a_command_is_given_what_the_line_says():
     assert answer(taking()) == Options()
-    line = ("--with", "a,b", "--with", "c", "--set", "x=[1,2]", "--no-unroll", "--key-bits", "256", "--strict", "--fresh", "--cc", "gcc")
+    line = (
+        "--with",
+        "a,b",
+        "--with",
+        "c",
+        "--set",
+        "x=[1,2]",
+        "--no-unroll",
+        "--key-bits",
+        "256",
+        "--strict",
+        "--fresh",
+        "--cc",
+        "gcc",
+    )
     wanted = Options(with_=("a", "b", "c"), set=("x=[1,2]",), unroll=False, key_bits=256, fresh=True, cc="gcc")
     assert answer(taking(), *line) == wanted
     assert answer(taking(before={"strict": "fresh"}), *line) == wanted

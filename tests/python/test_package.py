@@ -119,7 +119,16 @@ def test_a_script_for_the_shell(cli, shell):
 
 
 #: Licences under which a wheel with the code in it may be passed on as MIT or Apache-2.0.
-PERMISSIVE = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "ISC", "Zlib", "Unlicense", "Unicode-3.0", "BSD-3-Clause"}
+PERMISSIVE = {
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "ISC",
+    "Zlib",
+    "Unlicense",
+    "Unicode-3.0",
+    "BSD-3-Clause",
+}
 
 
 def test_what_is_linked_in_may_be_passed_on():
@@ -132,4 +141,6 @@ def test_what_is_linked_in_may_be_passed_on():
         # "(MIT OR Apache-2.0) AND Unicode-3.0": of each group joined by AND one choice must do.
         groups = [group.strip(" ()") for group in package["license"].replace("/", " OR ").split(" AND ")]
         for group in groups:
-            assert PERMISSIVE & {choice.strip() for choice in group.split(" OR ")}, f"{package['name']}: {package['license']}"
+            assert PERMISSIVE & {choice.strip() for choice in group.split(" OR ")}, (
+                f"{package['name']}: {package['license']}"
+            )

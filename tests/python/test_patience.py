@@ -29,4 +29,7 @@ def test_one_that_came_to_its_end_says_nothing(cli):
 def test_no_patience_at_all_is_refused(cli):
     for times in ("0", "1001"):
         answer = cli("run", "rijndael", "--on", "epic", "--patience", times)
-        assert answer.code == 2 and f"--patience {times}: a search of so many times the usual length, 1 to 1000" in answer.err
+        assert (
+            answer.code == 2
+            and f"--patience {times}: a search of so many times the usual length, 1 to 1000" in answer.err
+        )

@@ -44,12 +44,21 @@ def test_a_crash_names_line_function_and_calls(refused, write, crash, what):
     lines = refused("run", "x.c", "--on", "rv32").splitlines()
     assert lines[0] == f"x.c:7: sub: {what}, when cm_encrypt_blocks ran on the reference interpreter"
     assert lines[1].strip() == f"return {crash};"
-    assert lines[2:5] == ["  called from round at x.c:12", "  called from cm_encrypt at x.c:16", "  called from cm_encrypt_blocks at x.c:18"]
+    assert lines[2:5] == [
+        "  called from round at x.c:12",
+        "  called from cm_encrypt at x.c:16",
+        "  called from cm_encrypt_blocks at x.c:18",
+    ]
 
 
 def test_recursion_without_an_end_is_told_in_a_few_lines(refused, write):
     deep = "__attribute__((noinline)) static uint8_t again(volatile uint8_t *x)\n{\n    uint8_t y[16] = {x[1]};\n    return again(y) + y[0];\n}\n"
-    write("x.c", XOR_CIPHER.replace("void cm_encrypt(", f"{deep}void cm_encrypt(").replace("out[i] = in[i]", "out[i] = again(out)"))
+    write(
+        "x.c",
+        XOR_CIPHER.replace("void cm_encrypt(", f"{deep}void cm_encrypt(").replace(
+            "out[i] = in[i]", "out[i] = again(out)"
+        ),
+    )
     message = refused("run", "x.c", "--on", "rv32")
     assert message.startswith("x.c:") and ": again: " in message.splitlines()[0]
     assert "calls more" in message.splitlines()[-1] and len(message.splitlines()) < 20
@@ -79,14 +88,23 @@ def test_only_a_message_takes_a_compilation_with_debugging_information(monkeypat
     engine.measure(engine.module(find(str(write("x.c", XOR_CIPHER)))), "rv32", engine.Options(bytes=64))
     assert flags == [()]
     with pytest.raises(engine._core.InputError):
-        engine.measure(engine.module(find(str(write("y.c", DEEP.replace("CRASH", "table[x]"))))), "rv32", engine.Options())
+        engine.measure(
+            engine.module(find(str(write("y.c", DEEP.replace("CRASH", "table[x]"))))), "rv32", engine.Options()
+        )
     assert flags == [(), (), places.DEBUG]
 
 
 @pytest.mark.parametrize("command", [("run", "--on", "rv32"), ("audit",)])
 def test_floating_point_by_line(refused, write, command):
     half = "static uint32_t half(uint32_t x)\n{\n    return (uint32_t)(x * 0.7f);\n}\n"
-    write("x.c", XOR_CIPHER.replace("void cm_encrypt(", f"{half}void cm_encrypt(").replace("out[i] = in[i]", "out[i] = half(in[i])"))
+    write(
+        "x.c",
+        XOR_CIPHER.replace("void cm_encrypt(", f"{half}void cm_encrypt(").replace(
+            "out[i] = in[i]", "out[i] = half(in[i])"
+        ),
+    )
     lines = refused(command[0], "x.c", *command[1:]).splitlines()
-    assert lines[0].startswith("x.c:8: half: f32.") and lines[0].endswith(" is a floating-point operator; ciphermill takes integer code only")
+    assert lines[0].startswith("x.c:8: half: f32.") and lines[0].endswith(
+        " is a floating-point operator; ciphermill takes integer code only"
+    )
     assert lines[1].strip() == "return (uint32_t)(x * 0.7f);" and "called from cm_encrypt at x.c:" in lines[2]

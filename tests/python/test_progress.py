@@ -47,5 +47,7 @@ def test_nothing_for_what_is_quick():
 
 def test_nothing_in_a_pipe():
     for script in (BAR, SPINNER):
-        done = subprocess.run(command(script, 0.4 if script is BAR else 1.2), capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            command(script, 0.4 if script is BAR else 1.2), capture_output=True, text=True, check=True
+        )
         assert (done.stdout, done.stderr) == ("", "")

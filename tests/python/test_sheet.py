@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from ciphermill import sheet
 
+from ciphermill import sheet
 
 #: What a machine does not do as the real one, by machine: group and name of the loop.
 WRONG: dict[str, set[tuple[str, str]]] = {
@@ -178,9 +178,13 @@ def test_the_command(cli):
 
 
 def test_refused(refused):
-    assert refused("sheet", "leon2").startswith("no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro, zen5")
+    assert refused("sheet", "leon2").startswith(
+        "no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro, zen5"
+    )
 
 
 def test_the_page():
     page = sheet.page()
-    assert all(f"\n## {machine}\n" in page for machine in sheet.names()) and page.count("| NO |") == sum(map(len, WRONG.values()))
+    assert all(f"\n## {machine}\n" in page for machine in sheet.names()) and page.count("| NO |") == sum(
+        map(len, WRONG.values())
+    )

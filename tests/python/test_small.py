@@ -38,7 +38,9 @@ def test_it_is_right_and_not_larger(cipher, machine, blocks):
 def test_the_c_compiler_saves_bytes_too():
     """Where clang would inline and unroll, and where that is smaller none the less."""
     less = cm.run("rijndael", on="leon2", variant="sbox-only", bytes=64, optimise="size")
-    assert less.verified and less.code_bytes < cm.run("rijndael", on="leon2", variant="sbox-only", bytes=64).code_bytes / 2
+    assert (
+        less.verified and less.code_bytes < cm.run("rijndael", on="leon2", variant="sbox-only", bytes=64).code_bytes / 2
+    )
     assert "-Oz" in less.provenance["origin"]["flags"]
     same = cm.run("rijndael", on="leon2", bytes=64, optimise="size")
     assert "-Oz" not in same.provenance["origin"]["flags"]
@@ -77,7 +79,10 @@ def test_commands_say_so(cli, refused):
 
 def test_an_exact_schedule_is_not_for_size():
     asked = engine.request(
-        engine.module(manifest.find("rc6")), "c6201", engine.Options(optimise="size"), exact={"form": None, "answers": []}
+        engine.module(manifest.find("rc6")),
+        "c6201",
+        engine.Options(optimise="size"),
+        exact={"form": None, "answers": []},
     )
     with pytest.raises(cm.InputError, match="--optimal: an exact schedule is for speed"):
         engine._core.measure(engine.module(manifest.find("rc6")).wasm, asked)
@@ -87,7 +92,13 @@ def test_an_exact_schedule_is_not_for_size():
 def test_small_code_is_never_the_faster(machine):
     """Speed takes the fastest of all that it knows, small code's forms among them."""
     speck = Path(__file__).parent / "foreign" / "speck64.c"
-    for cipher, direction in [(speck, "encrypt"), (speck, "decrypt"), ("rijndael", "encrypt"), ("misty1", "keysetup"), ("rc6", "encrypt")]:
+    for cipher, direction in [
+        (speck, "encrypt"),
+        (speck, "decrypt"),
+        ("rijndael", "encrypt"),
+        ("misty1", "keysetup"),
+        ("rc6", "encrypt"),
+    ]:
         fast, small = (cm.run(cipher, on=machine, direction=direction, optimise=goal) for goal in ("speed", "size"))
         assert fast.verified and small.verified
         assert fast.cycles_per_block <= small.cycles_per_block, (cipher, direction)

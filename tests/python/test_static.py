@@ -3,11 +3,12 @@
 import re
 
 import ciphermill as cm
-import pytest
 
 
 def test_it_takes_no_register():
-    passed, known = (cm.run("serpent", on="pentiumpro", bytes=64, unroll=True, static=static) for static in (False, True))
+    passed, known = (
+        cm.run("serpent", on="pentiumpro", bytes=64, unroll=True, static=static) for static in (False, True)
+    )
     assert known.verified and known.to_dict()["static"] and not passed.to_dict()["static"]
     assert known.instructions < passed.instructions
 
@@ -20,4 +21,6 @@ def test_the_command_line_has_it_and_the_program_printed_is_the_one_measured(cli
 
 
 def test_it_is_refused_where_the_code_generator_places_the_context(refused):
-    assert refused("run", "rc6", "--on", "c6201", "--static").startswith("--static: on c6201 the code generator chooses")
+    assert refused("run", "rc6", "--on", "c6201", "--static").startswith(
+        "--static: on c6201 the code generator chooses"
+    )

@@ -87,7 +87,9 @@ def test_a_tree_without_a_way_round(made):
     ],
 )
 def test_a_way_round_in_rust_is_named(made, line):
-    assert made({**STRAIGHT, "low.rs": f"{line} pub struct Low;"}) == ["high.rs takes Low from low.rs; low.rs takes High from high.rs"]
+    assert made({**STRAIGHT, "low.rs": f"{line} pub struct Low;"}) == [
+        "high.rs takes Low from low.rs; low.rs takes High from high.rs"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,10 @@ def test_the_shortest_way_round_of_each_knot(made):
         "d/mod.rs": "mod e; use e::E; pub struct D;",
         "d/e.rs": "use super::D; pub struct E;",
     }
-    assert made(files) == ["b.rs takes C from c.rs; c.rs takes B from b.rs", "d/e.rs takes D from d/mod.rs; d/mod.rs takes E from d/e.rs"]
+    assert made(files) == [
+        "b.rs takes C from c.rs; c.rs takes B from b.rs",
+        "d/e.rs takes D from d/mod.rs; d/mod.rs takes E from d/e.rs",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +142,12 @@ def test_a_way_round_in_python_is_named(made, line):
 
 
 def test_a_package_is_run_before_what_is_in_it(made):
-    files = {"__init__.py": "", "low.py": "from .pack.part import x", "pack/__init__.py": "from ..low import y", "pack/part.py": ""}
+    files = {
+        "__init__.py": "",
+        "low.py": "from .pack.part import x",
+        "pack/__init__.py": "from ..low import y",
+        "pack/part.py": "",
+    }
     assert made(files) == ["low.py takes * from pack/__init__.py; pack/__init__.py takes y from low.py"]
     assert made({"pack/__init__.py": "from .part import x"}) == []
 

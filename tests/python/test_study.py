@@ -50,7 +50,9 @@ def folder(write):
 
 
 def measured(cycles: float, **more) -> Measurement:
-    return Measurement({"cycles_per_block": cycles, "verified": True, "jam": 2, "provenance": {"kind": "simulated"}, **more})
+    return Measurement(
+        {"cycles_per_block": cycles, "verified": True, "jam": 2, "provenance": {"kind": "simulated"}, **more}
+    )
 
 
 def solved(folder, **cycles) -> results.Result:
@@ -91,7 +93,9 @@ def test_cells(folder):
 
 
 def test_text(folder):
-    assert text.text(solved(folder(), rc6=160.0, rijndael=200.5)) == """\
+    assert (
+        text.text(solved(folder(), rc6=160.0, rijndael=200.5))
+        == """\
 s: 0 of 6 figures of ours are within 10 % of the paper's; ours over the paper's
 is between 0.50 (Second, speed) and 2.00 (Second, gain); 2 figures of the paper
 have none of ours beside them, each says why.
@@ -117,6 +121,7 @@ Second     70     ?         0.17  0.35  2.00
 
 ? elsewhere: machine nowhere is not there
 Blocks carried through the code together: First 2, Second 2."""
+    )
 
 
 def test_text_fits_the_screen(folder):
@@ -126,7 +131,9 @@ def test_text_fits_the_screen(folder):
 
 def test_an_unverified_measurement_is_our_fault(folder):
     loaded = layout.load(folder())
-    bad = measured(1.0, verified=False, failure="byte 3", cipher="rc6", variant="plain", direction="encrypt", machine="rv32")
+    bad = measured(
+        1.0, verified=False, failure="byte 3", cipher="rc6", variant="plain", direction="encrypt", machine="rv32"
+    )
     result = results.solve(loaded, {measure.key(asked): bad for asked in loaded.work()})
     assert all(cell.ours is None for cell in result.cells.values() if cell.column.key == "cycles")
     assert result.faults() == ["rc6/plain encrypt on rv32: not verified: byte 3"]
@@ -136,14 +143,30 @@ def test_an_unverified_measurement_is_our_fault(folder):
     ("old", "new", "message"),
     [
         ('unit = "Mbit/s", ', 'units = "Mbit/s", ', "table 't', column 2: no key 'units' here (did you mean 'unit'?)"),
-        ('formula = "rate"', 'formula = "rates"', "table 't', column 2 (rate): no formula 'rates' (did you mean 'rate'?)"),
-        ('mhz = 200', 'khz = 200', "table 't', column 2 (rate): `constants` must give mhz"),
-        ('of = ["cycles"]', 'of = ["cycle"]', "table 't', row 'a', column 'rate': `of` names 'cycle', and there is no such cell"),
-        ('figures = "t.b"', 'figures = "t.c"', "table 't', row 'b', column 'cycles': s/figures.toml has no figure 't.c.cycles'"),
-        ('cipher = "rc6"', 'blocks = "multi"', "table 't', row 'a', column 'cycles': nothing says which cipher; add it to `settings`"),
-        ('bytes = 64', 'bytes = "64"', "[study], settings: bytes = '64' is of the wrong type"),
+        (
+            'formula = "rate"',
+            'formula = "rates"',
+            "table 't', column 2 (rate): no formula 'rates' (did you mean 'rate'?)",
+        ),
+        ("mhz = 200", "khz = 200", "table 't', column 2 (rate): `constants` must give mhz"),
+        (
+            'of = ["cycles"]',
+            'of = ["cycle"]',
+            "table 't', row 'a', column 'rate': `of` names 'cycle', and there is no such cell",
+        ),
+        (
+            'figures = "t.b"',
+            'figures = "t.c"',
+            "table 't', row 'b', column 'cycles': s/figures.toml has no figure 't.c.cycles'",
+        ),
+        (
+            'cipher = "rc6"',
+            'blocks = "multi"',
+            "table 't', row 'a', column 'cycles': nothing says which cipher; add it to `settings`",
+        ),
+        ("bytes = 64", 'bytes = "64"', "[study], settings: bytes = '64' is of the wrong type"),
         ('key = "b", label', 'key = "a", label', "two rows of table 't' are called 'a'; rename one"),
-        ('measure = "cycles_per_block", summary = true', 'label2 = 1', "no key 'label2' here"),
+        ('measure = "cycles_per_block", summary = true', "label2 = 1", "no key 'label2' here"),
         ('title = "T"', 'title = "T', "not TOML"),
     ],
 )
@@ -158,7 +181,9 @@ def test_messages(folder, monkeypatch, old, new, message):
 
 
 def test_a_cell_must_not_be_derived_from_itself(folder):
-    made = folder(STUDY.replace('of = ["cycles"]', 'of = ["gain"]').replace('of = ["other", "cycles"]', 'of = ["other", "rate"]'))
+    made = folder(
+        STUDY.replace('of = ["cycles"]', 'of = ["gain"]').replace('of = ["other", "cycles"]', 'of = ["other", "rate"]')
+    )
     with pytest.raises(_core.InputError, match="derived from itself"):
         solved(made, rc6=1.0, rijndael=1.0)
 

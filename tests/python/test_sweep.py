@@ -77,14 +77,18 @@ def test_a_wrong_grid_is_refused_at_its_place(cli, tmp_path, text, says):
 def test_the_command_measures_keeps_and_tabulates(cli, tmp_path):
     (tmp_path / "g.toml").write_text('[grid]\ncipher = "rc6"\non = ["rv32", "leon2"]\nbytes = 256\n')
     first = cli("sweep", "g.toml", "--parquet", "t.parquet")
-    assert first.code == 0 and first.out.startswith("2 points, 2 measured now, 0 without a measurement; from "), first.err
+    assert first.code == 0 and first.out.startswith("2 points, 2 measured now, 0 without a measurement; from "), (
+        first.err
+    )
     second = cli("sweep", "g.toml", "--json")
     assert second.code == 0
     assert [m["machine"] for m in json.loads(second.out)["measurements"]] == ["rv32", "leon2"]
     assert cli("sweep", "g.toml").out.startswith("2 points, 0 measured now")
     polars = pytest.importorskip("polars")
     table = polars.read_parquet(tmp_path / "t.parquet")
-    assert table["cycles_per_block"].to_list() == [m["cycles_per_block"] for m in json.loads(second.out)["measurements"]]
+    assert table["cycles_per_block"].to_list() == [
+        m["cycles_per_block"] for m in json.loads(second.out)["measurements"]
+    ]
     rows = cli("sweep", "g.toml", "--csv")
     assert polars.read_csv(rows.out.encode()).columns == table.columns, rows.err
 
@@ -98,7 +102,9 @@ def test_a_point_that_cannot_be_measured_says_why_and_takes_no_other_with_it(cli
 
 def test_a_point_that_reached_its_limit_is_tried_again_with_another(cli, tmp_path):
     (tmp_path / "quick.c").write_text(XOR_CIPHER)
-    (tmp_path / "slow.c").write_text(XOR_CIPHER.replace("{ for (int i", "{ for (volatile int j = 0; j < 1000; j++); for (int i"))
+    (tmp_path / "slow.c").write_text(
+        XOR_CIPHER.replace("{ for (int i", "{ for (volatile int j = 0; j < 1000; j++); for (int i")
+    )
     (tmp_path / "g.toml").write_text('[[grid]]\ncipher = ["quick.c", "slow.c"]\non = "rv32"\nbytes = 64\n')
     short = cli("sweep", "g.toml", "--limit", 5000, "--csv")
     assert short.code == 2 and "the limit of 5,000 steps" in short.err, short
@@ -114,7 +120,9 @@ def test_from_python_as_a_frame():
     table = done.to_polars()
     assert table.height == 4 and table["verified"].all()
     wide = table.pivot(on="timings.load.latency", index="cipher", values="cycles_per_block")
-    alone = [cm.run(c, on="rv32", bytes=256, set={"timings.load.latency": 4}).cycles_per_block for c in ("rijndael", "rc6")]
+    alone = [
+        cm.run(c, on="rv32", bytes=256, set={"timings.load.latency": 4}).cycles_per_block for c in ("rijndael", "rc6")
+    ]
     assert wide.columns == ["cipher", "1", "4"] and wide["4"].to_list() == alone
     assert table.filter(polars.col("cipher") == "rijndael")["metrics.lookup_share"].min() > 0.3
 
@@ -122,7 +130,14 @@ def test_from_python_as_a_frame():
 def made(**cycles: tuple[float, float]) -> list[dict]:
     """Rows of a grid of widths (w) and ports (p), as w2p1=(cycles, bound)."""
     return [
-        {"cipher": "c", "issue.width": int(name[1]), "units.mem": int(name[3]), "failure": None, "cycles_per_block": c, "bounds.lower": b}
+        {
+            "cipher": "c",
+            "issue.width": int(name[1]),
+            "units.mem": int(name[3]),
+            "failure": None,
+            "cycles_per_block": c,
+            "bounds.lower": b,
+        }
         for name, (c, b) in cycles.items()
     ]
 
@@ -137,7 +152,10 @@ def test_a_point_that_is_slower_with_more_is_found():
     assert "w" not in str(found).split() and "issue.width=2 (5.00 % more; 57.5 % above its bound)" in str(found)
     assert not monotone(rows, ["units.mem"]).violations
     # The best of those with less counts, not the neighbour.
-    assert [v.less for v in monotone(made(w1p1=(10, 9), w2p1=(12, 9), w4p1=(11, 9)), ["issue.width"]).violations] == [1, 1]
+    assert [v.less for v in monotone(made(w1p1=(10, 9), w2p1=(12, 9), w4p1=(11, 9)), ["issue.width"]).violations] == [
+        1,
+        1,
+    ]
 
 
 def test_a_point_below_its_bound_and_one_beyond_its_gap_are_found():
@@ -147,7 +165,9 @@ def test_a_point_below_its_bound_and_one_beyond_its_gap_are_found():
 
 
 def test_a_grid_is_checked_from_the_command_line(cli, tmp_path):
-    (tmp_path / "g.toml").write_text('[grid]\ncipher = "rc6"\non = "rv32"\nbytes = 256\nset = { "timings.load.latency" = [1, 60] }\n')
+    (tmp_path / "g.toml").write_text(
+        '[grid]\ncipher = "rc6"\non = "rv32"\nbytes = 256\nset = { "timings.load.latency" = [1, 60] }\n'
+    )
     answer = cli("sweep", "g.toml", "--monotone", "timings.load.latency")
     # A longer latency is no resource: more of it is slower, here by less than the gap.
     assert "1 comparisons with less, 1 of them slower with more" in answer.out, answer.err
@@ -161,7 +181,13 @@ def test_the_key_knows_what_matters_and_nothing_else(tmp_path, monkeypatch):
         return work.prepare(load({"grid": settings}))[0].key
 
     assert key() == key()
-    others = [key(bytes=512), key(blocks="single"), key(on="clapp"), key(**{"with": ["zba"]}), key(set={"clock_mhz": 5})]
+    others = [
+        key(bytes=512),
+        key(blocks="single"),
+        key(on="clapp"),
+        key(**{"with": ["zba"]}),
+        key(set={"clock_mhz": 5}),
+    ]
     assert len({key(), *others}) == 6
     # A machine file that inherits has its parent in its key; a neighbour is not.
     file = tmp_path / "mine.toml"

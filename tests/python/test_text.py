@@ -27,7 +27,9 @@ def test_sentence():
 
 
 def test_details():
-    assert report.details(M) == """\
+    assert (
+        report.details(M)
+        == """\
   cycles a block  1000.2  (256100 for 4096 bytes)
   cycles a byte   62.52
   rate            6.40 Mbit/s at 50 MHz
@@ -37,6 +39,7 @@ def test_details():
   memory          1200 bytes of code, 4352 of tables, 96 of stack
   limited by      units
   verified        yes: output and memory equal the reference interpreter's; 400 official vectors"""
+    )
 
 
 def test_what_was_not_compared_is_said():
@@ -49,11 +52,14 @@ def test_what_was_not_compared_is_said():
 
 def test_table():
     failed = Measurement({**M, "verified": False, "with": [], "blocks": "multi"})
-    assert report.table([M, failed]) == """\
+    assert (
+        report.table([M, failed])
+        == """\
 cipher           direction           key  machine     cycles/block  cycles/byte  Mbit/s  bound  limited by  verified
 ---------------  ------------------  ---  ----------  ------------  -----------  ------  -----  ----------  --------
 rijndael/ttable  encrypt (feedback)  128  leon2+sbox        1000.2        62.52    6.40  980.0  units       yes
 rijndael/ttable  encrypt             128  leon2             1000.2        62.52    6.40  980.0  units       NO"""
+    )
 
 
 def test_run_begins_with_a_sentence(cli):
@@ -70,7 +76,10 @@ def test_two_machines_make_a_table(cli):
     lines = cli("run", "rc6", "--on", "rv32", "--on", "leon2").out.splitlines()
     assert lines[0].startswith("rc6/plain encrypt, 128-bit key, on rv32: ")
     assert lines[1].startswith("rc6/plain encrypt, 128-bit key, on leon2: ")
-    assert lines[3].split() == "cipher direction key machine cycles/block cycles/byte Mbit/s bound limited by verified".split()
+    assert (
+        lines[3].split()
+        == "cipher direction key machine cycles/block cycles/byte Mbit/s bound limited by verified".split()
+    )
     assert [line.split()[3] for line in lines[5:]] == ["rv32", "leon2"]
 
 
@@ -87,10 +96,16 @@ def test_list_machines(cli):
 
 def test_show(cli):
     out = cli("show", "leon2").out
-    assert re.match(r"leon2: LEON-2 \(SPARC V8\); 1 instruction a cycle at 100 MHz, \d+ to choose from\.\n\nThe 32-bit SPARC V8 ", out)
+    assert re.match(
+        r"leon2: LEON-2 \(SPARC V8\); 1 instruction a cycle at 100 MHz, \d+ to choose from\.\n\nThe 32-bit SPARC V8 ",
+        out,
+    )
     assert "word               32 bits, big-endian\n" in out
     assert "issue              1 instruction a cycle; the pipeline waits for operands\n" in out
-    assert re.search(r"\nload: result after 2 cycles; on lsu\n  \[.*LEON2Itineraries(?:.|\n)*?\]\n  ld \[rs1 \+ imm\], rd +rd = mem32\[rs1 \+ imm\]\n", out)
+    assert re.search(
+        r"\nload: result after 2 cycles; on lsu\n  \[.*LEON2Itineraries(?:.|\n)*?\]\n  ld \[rs1 \+ imm\], rd +rd = mem32\[rs1 \+ imm\]\n",
+        out,
+    )
     assert "What takes several instructions:\n" in out and "Where the numbers come from:\n" in out
     assert max(map(len, out.splitlines())) <= 80
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
-from ciphermill import tracing
-from ciphermill.tracing import diagram, kanata, perfetto
 
 import ciphermill as cm
+from ciphermill import tracing
+from ciphermill.tracing import diagram, kanata, perfetto
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_stages_follow_each_other(rows):
     starts = [(row["port"], row["issue"]) for row in rows if row["port"] and row["issue"] is not None]
     assert len(starts) == len(set(starts))
     # What follows a wrong path is fetched when fetch has left that; what was renamed goes later.
-    for wrong, right in zip(rows, rows[1:], strict=False):
+    for wrong, right in pairwise(rows):
         if wrong["squashed"] and not right["squashed"]:
             assert right["fetch"] > wrong["rename"]
 
@@ -91,7 +92,10 @@ def test_perfetto(rows):
         lanes[e["tid"]] = e["ts"] + e["dur"]
     stages = [e for e in events if e.get("cat") == "stage"]
     assert {e["name"] for e in stages} == {"fetch", "decode", "rename", "wait", "execute", "done"}
-    assert all(any(w["tid"] == e["tid"] and w["ts"] <= e["ts"] and e["ts"] + e["dur"] <= w["ts"] + w["dur"] for w in whole) for e in stages[:50])
+    assert all(
+        any(w["tid"] == e["tid"] and w["ts"] <= e["ts"] and e["ts"] + e["dur"] <= w["ts"] + w["dur"] for w in whole)
+        for e in stages[:50]
+    )
 
 
 ROW = {
@@ -104,7 +108,9 @@ def test_the_diagram_by_hand():
     wrong = {**ROW, "text": "mov ecx, [esp + 8]", "kind": "load", "fetch": 11, "issue": None, "complete": None}
     wrong |= {"retire": None, "instruction": None, "squashed": True, "squash": 17, "port": None}
     far = {**ROW, "fetch": 400, "decode": 402, "rename": 403, "issue": 700, "complete": 701, "retire": 702}
-    assert diagram.text([ROW, wrong, far]) == """\
+    assert (
+        diagram.text([ROW, wrong, far])
+        == """\
                                 cycle 10
 add eax, ebx              p0    F.DN..X=C.R
 > mov ecx, [esp + 8]             FDN...*
@@ -114,6 +120,7 @@ add eax, ebx              p0    N.........................................XR
 
 F fetched, D decoded, N renamed, X starts, = runs, C result there, R retires; >
 wrong path, * thrown away."""
+    )
 
 
 def test_spans_by_hand():
@@ -139,5 +146,7 @@ def test_the_command(cli, tmp_path):
 
 def test_refused(refused):
     assert "rv32 has no out-of-order core" in refused("trace", "rc6", "--on", "rv32")
-    assert refused("trace", "rc6", "--on", "core2", "--first", "999999999").startswith("--first 999999999: the run retires")
+    assert refused("trace", "rc6", "--on", "core2", "--first", "999999999").startswith(
+        "--first 999999999: the run retires"
+    )
     assert refused("trace", "rc6", "--on", "core2", "--count", "0").startswith("--count 0: a trace has 1 to")

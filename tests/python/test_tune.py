@@ -23,7 +23,21 @@ def tuned(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("tuned")
     (folder / "mine.toml").write_text(MINE)
-    command = [sys.executable, "-m", "ciphermill", "tune", "rijndael", "--variant", "compact", "--on", "mine.toml", "--no-unroll", "--times", "3", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "ciphermill",
+        "tune",
+        "rijndael",
+        "--variant",
+        "compact",
+        "--on",
+        "mine.toml",
+        "--no-unroll",
+        "--times",
+        "3",
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "mine.toml", json.loads(done.stdout)
@@ -51,13 +65,21 @@ def test_what_is_found_is_taken_by_later_runs(tuned):
 
 
 def test_settings_are_told_from_the_note(tuned):
-    path, said = tuned
+    path, _ = tuned
     (entry, *_) = schedules.read(path.with_suffix(".schedules.json"))
     assert entry["for"] == "rijndael/compact encrypt, 128 bits, multi, not unrolled"
     cipher, variant, options = tune.settings(entry)
     assert (cipher, variant, options.unroll, options.jam) == ("rijndael", "compact", False, None)
     asked = engine.Options(
-        direction="decrypt", key_bits=192, blocks="single", jam=3, unroll=True, aligned=True, with_=["mine"], without=["mpy", "ldw"], set=["a.b=3"]
+        direction="decrypt",
+        key_bits=192,
+        blocks="single",
+        jam=3,
+        unroll=True,
+        aligned=True,
+        with_=["mine"],
+        without=["mpy", "ldw"],
+        set=["a.b=3"],
     )
     m = cm.Measurement({
         "cipher": "rijndael", "variant": "ttable", "direction": "decrypt", "key_bits": 192, "blocks": "single",
@@ -67,26 +89,35 @@ def test_settings_are_told_from_the_note(tuned):
 
 
 def test_a_shorter_one_stays(tuned):
-    path, said = tuned
+    path, _ = tuned
     kept = path.with_suffix(".schedules.json")
     before = kept.read_bytes()
     entries = schedules.read(kept)
-    longer = [{key: value for key, value in entry.items() if key != "for"} | {"ii": entry["ii"] + 1} for entry in entries]
+    longer = [
+        {key: value for key, value in entry.items() if key != "for"} | {"ii": entry["ii"] + 1} for entry in entries
+    ]
     assert schedules.keep(str(path), longer, "") == []
     assert kept.read_bytes() == before
 
 
 def test_a_loop_has_one_entry_whatever_its_form(tuned):
-    path, said = tuned
+    path, _ = tuned
     kept = path.with_suffix(".schedules.json")
     before = kept.read_bytes()
     try:
         (entry, *others) = schedules.read(kept)
-        new = {key: value for key, value in entry.items() if key != "for"} | {"loop": "0" * 32, "forms": [entry["loop"], "1" * 32]}
+        new = {key: value for key, value in entry.items() if key != "for"} | {
+            "loop": "0" * 32,
+            "forms": [entry["loop"], "1" * 32],
+        }
         assert schedules.keep(str(path), [new], "") == []
         shorter = new | {"ii": entry["ii"] - 1}
         ((written, replaced),) = schedules.keep(str(path), [shorter], "mine")
-        assert (written["ii"], replaced, written["for"]) == (entry["ii"] - 1, [entry], "mine") and "forms" not in written
+        assert (written["ii"], replaced, written["for"]) == (
+            entry["ii"] - 1,
+            [entry],
+            "mine",
+        ) and "forms" not in written
         assert schedules.read(kept) == sorted([written, *others], key=lambda e: (e["for"], e["loop"]))
     finally:
         kept.write_bytes(before)
@@ -125,8 +156,14 @@ def test_a_schedule_that_breaks_a_rule_is_not_taken(tuned, change):
         ('{"schedules": [{"loop": 1}]}', "`loop`"),
         ('{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": -1}]}', "`ii`"),
         ('{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [true], "variant": []}]}', "`time`"),
-        ('{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [70000]}]}', "`variant`"),
-        ('{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [], "x": 1}]}', "`x`"),
+        (
+            '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [70000]}]}',
+            "`variant`",
+        ),
+        (
+            '{"schedules": [{"loop": "", "divided": "", "sides": "", "ii": 1, "time": [], "variant": [], "x": 1}]}',
+            "`x`",
+        ),
     ],
 )
 def test_a_file_that_is_none_is_named(refused, write, content, what):
@@ -143,7 +180,9 @@ def test_where_there_is_nothing_to_search_is_said(refused):
     assert "no machine" in refused("tune", "rijndael", "--on", "c6202")
 
 
-KEPT = [(path.stem, entry) for path in sorted(schedules.paths.SCHEDULES.glob("*.json")) for entry in schedules.read(path)]
+KEPT = [
+    (path.stem, entry) for path in sorted(schedules.paths.SCHEDULES.glob("*.json")) for entry in schedules.read(path)
+]
 
 
 @pytest.mark.parametrize(("machine", "entry"), KEPT, ids=[f"{machine} {entry['for']}" for machine, entry in KEPT])

@@ -10,6 +10,7 @@ import html.parser
 import json
 import re
 import shlex
+from itertools import pairwise
 
 import pytest
 import small_page
@@ -22,6 +23,7 @@ from ciphermill.webreport import colours, commentary, evidence, kernels, numbers
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("jinja2", reason="jinja2 is not installed (pip install 'ciphermill[report]')")
+
 
 @pytest.fixture
 def commented(monkeypatch, tmp_path):
@@ -133,12 +135,24 @@ def test_the_command_gets_the_number_again(content, cli):
 
 
 def test_a_command_has_all_that_was_asked():
-    asked = {"cipher": "rc6", "on": "c6201", "key_bits": 128, "unroll": False, "with": ["a", "b"], "set": ["x.y=1"], "jam": None, "aligned": True, "optimal": False}
+    asked = {
+        "cipher": "rc6",
+        "on": "c6201",
+        "key_bits": 128,
+        "unroll": False,
+        "with": ["a", "b"],
+        "set": ["x.y=1"],
+        "jam": None,
+        "aligned": True,
+        "optimal": False,
+    }
     words = "ciphermill run rc6 --on c6201 --key-bits 128 --no-unroll --with a --with b --set x.y=1 --aligned"
     assert evidence.command(asked) == words
 
 
-@pytest.mark.parametrize(("ours", "word"), [(100, "near"), (120, "off"), (80, "off"), (200, "far"), (0, "far"), (None, "")])
+@pytest.mark.parametrize(
+    ("ours", "word"), [(100, "near"), (120, "off"), (80, "off"), (200, "far"), (0, "far"), (None, "")]
+)
 def test_how_far_off_is_said_in_both_directions(content, ours, word):
     cell = content.studies[0][0].cells["t", "a", "cycles"]
     cell.ours = ours
@@ -149,7 +163,10 @@ def test_how_far_off_is_said_in_both_directions(content, ours, word):
 def test_a_circuit_is_no_measurement_of_a_program(content):
     """A cell of gates, as `hardware` gives it: no cycles, no machine."""
     cell = content.studies[0][0].cells["t", "a", "cycles"]
-    cell.asked, cell.measurement = {"hardware": "mixcol4"}, Measurement({"gates": 7, "verified": True, "provenance": {"kind": "synthesised"}})
+    cell.asked, cell.measurement = (
+        {"hardware": "mixcol4"},
+        Measurement({"gates": 7, "verified": True, "provenance": {"kind": "synthesised"}}),
+    )
     cell.provenance = {"kind": "synthesised"}
     data = json.loads(Reader(page.render(content)).scripts["data"])
     assert "evidence" not in data["cells"][0] and data["cells"][0]["settings"] == {"hardware": "mixcol4"}
@@ -165,7 +182,9 @@ def test_a_loop_is_packed_whole(content):
         assert (line[0], line[2]) == (instruction["cycle"], instruction["text"].replace("\t", " "))
         for (maker, register, latency, slack, passes), need in zip(line[-1], instruction["needs"], strict=True):
             assert need == {"from": maker, "register": register, "latency": latency, "slack": slack, "passes": passes}
-            assert latency + slack == instruction["cycle"] - said["instructions"][maker]["cycle"] + passes * said["cycles"]
+            assert (
+                latency + slack == instruction["cycle"] - said["instructions"][maker]["cycle"] + passes * said["cycles"]
+            )
     assert kernels.CLASSES[drawn["lines"][0][3]] == said["instructions"][0]["class"]
     assert said["why"] in " ".join(reader.words)
 
@@ -179,7 +198,7 @@ def test_a_pipeline_is_packed_whole(content):
     for line, row in zip(drawn["lines"], rows, strict=True):
         # The stages cover every cycle from fetching to the end, once each.
         assert line[5][0] == [0, row["fetch"] - drawn["first"], line[5][0][2]]
-        for (_, start, cycles), (_, following, _) in zip(line[5], line[5][1:]):
+        for (_, start, cycles), (_, following, _) in pairwise(line[5]):
             assert start + cycles == following
         stage, cycle, _ = line[5][-1]
         end = row["squash"] if row["squashed"] else row["retire"]
@@ -200,7 +219,9 @@ def test_what_was_waited_for_is_read_off_the_others():
     other = row("xorl %ecx, %edx", 1, 3, 4, 11)
     rows = [maker, user, other]
     assert pipelines.waits(rows, 0) == []
-    assert pipelines.waits(rows, 1) == ["7 cycles between renaming and starting: it starts in the cycle in which the result of addl $1, %eax (1) is there"]
+    assert pipelines.waits(rows, 1) == [
+        "7 cycles between renaming and starting: it starts in the cycle in which the result of addl $1, %eax (1) is there"
+    ]
     assert pipelines.waits(rows, 2) == [
         "1 cycle between renaming and starting: in the cycle before, port p0 was taken by addl $1, %eax (1)",
         "7 cycles from its result to retiring, behind movl %eax, %ebx (1), whose result came in cycle 10",
@@ -222,7 +243,9 @@ def test_figures_are_valid_vega_lite(content, monkeypatch):
     # Beside and ratios of the table, its Pareto front, two times bounds, stacks.
     assert len(specs) == 6
     for spec in specs:
-        (altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart).from_dict(spec)
+        (
+            altair.VConcatChart if "vconcat" in spec else altair.LayerChart if "layer" in spec else altair.Chart
+        ).from_dict(spec)
 
 
 def test_a_bar_is_one_measurement(content):
@@ -230,9 +253,11 @@ def test_a_bar_is_one_measurement(content):
     from ciphermill.webreport import figures
 
     result, _ = content.studies[0]
-    row, (speed, size) = result.study.tables[0].rows[0].key, [c.key for c in result.study.tables[0].columns[:2]]
+    row, (_, size) = result.study.tables[0].rows[0].key, [c.key for c in result.study.tables[0].columns[:2]]
     other = result.cells["t", row, size]
-    result.cells["t", row, size] = dataclasses.replace(other, measurement=Measurement({**other.measurement.to_dict(), "cycles_per_byte": 7.0}))
+    result.cells["t", row, size] = dataclasses.replace(
+        other, measurement=Measurement({**other.measurement.to_dict(), "cycles_per_byte": 7.0})
+    )
     points = figures.labelled(result)
     assert [label for label, _ in points] == ["First, speed", "First, size", "Second"]
     spec = figures.stacks("k", points).spec
@@ -245,7 +270,7 @@ def test_a_bar_is_one_measurement(content):
 def test_where_the_paper_has_no_figure_ours_stands_alone(content):
     text = page.render(content)
     assert text.count('<th scope="colgroup" colspan="3">') == 4
-    result, comment = content.studies[0]
+    result, _ = content.studies[0]
     for cell in result.cells.values():
         cell.paper = None if cell.column.key in ("size", "rate") else cell.paper
     text = page.render(content)
@@ -267,8 +292,17 @@ def test_code_in_a_text_is_marked():
 def test_headings_of_programs_differ_as_the_programs_do():
     plain = {"cipher": "rc6", "on": "epic", "direction": "encrypt"}
     assert evidence.program(plain) == "rc6 encrypt on epic"
-    more = {**plain, "variant": "plain", "blocks": "single", "with": ["addr-scaled"], "set": ["issue.width=8", "units.mem=2"]}
-    assert evidence.program(more) == "rc6/plain encrypt on epic in feedback mode, with addr-scaled, where issue.width=8, units.mem=2"
+    more = {
+        **plain,
+        "variant": "plain",
+        "blocks": "single",
+        "with": ["addr-scaled"],
+        "set": ["issue.width=8", "units.mem=2"],
+    }
+    assert (
+        evidence.program(more)
+        == "rc6/plain encrypt on epic in feedback mode, with addr-scaled, where issue.width=8, units.mem=2"
+    )
 
 
 def test_bars_and_curves_are_what_the_commentary_asks_for(content):
@@ -292,13 +326,17 @@ def test_bars_and_curves_are_what_the_commentary_asks_for(content):
     for row in table.rows:
         cell = result.cells[table.name, row.key, column]
         assert drawn.get((row.label, "ours")) == cell.ours and drawn.get((row.label, "paper")) == cell.paper
-    assert [v["value"] for v in values(curves.spec)] == [result.cells[table.name, r.key, column].ours for r in table.rows]
+    assert [v["value"] for v in values(curves.spec)] == [
+        result.cells[table.name, r.key, column].ours for r in table.rows
+    ]
 
 
 def test_the_front_is_what_nothing_beats():
     from ciphermill.webreport import figures
 
-    points = [{"label": n, "x": x, "y": y} for n, x, y in (("a", 1, 9), ("b", 2, 5), ("c", 3, 6), ("d", 4, 5), ("e", 5, 1))]
+    points = [
+        {"label": n, "x": x, "y": y} for n, x, y in (("a", 1, 9), ("b", 2, 5), ("c", 3, 6), ("d", 4, 5), ("e", 5, 1))
+    ]
     shown = figures.pareto("k", "t", points, "x", "y")
     assert "3 on the Pareto front: a, b, e" in shown.alt
 
@@ -314,8 +352,14 @@ def test_text_on_any_ground_can_be_read(ground):
     [
         ("agree = 'x'", "report.toml: the file: no key 'agree' here (did you mean 'agrees'?)"),
         ("[[kernel]]\ncipher = 'rc6'", "report.toml: kernel 1: 'on' is missing"),
-        ("[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'", "report.toml: pareto 1: the study has no table 'u'; it has t"),
-        ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "pareto 1: table 't' has no column 'b'; it has cycles"),
+        (
+            "[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'",
+            "report.toml: pareto 1: the study has no table 'u'; it has t",
+        ),
+        (
+            "[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'",
+            "pareto 1: table 't' has no column 'b'; it has cycles",
+        ),
         ("[[bars]]\ntitle = 'x'\ntable = 't'\nparts = ['b']", "bars 1: table 't' has no column 'b'; it has cycles"),
         ("[[curves]]\ntitle = 'x'\nx = 'w'\ncolumns = ['cycles']\nlines = ['t']", "curves 1: lines: a list of pairs"),
     ],
@@ -363,18 +407,22 @@ def test_what_a_study_says_holds_whatever_is_measured(name):
     ],
 )
 def test_a_text_that_asks_for_what_is_not_there_is_refused(content, text, message):
-    (result, comment) = content.studies[0]
+    result, _ = content.studies[0]
     content.studies = [(result, commentary.Commentary(agrees=text))]
     with pytest.raises(_core.InputError, match=re.escape(message)):
         page.render(content)
 
 
 def test_a_text_follows_its_figures(content):
-    (result, comment) = content.studies[0]
+    result, _ = content.studies[0]
     text = "{{ ours('t/a/cycles')|figure }}{% if above(compared('t/*/cycles')) %} above: {{ above(compared('t/*/cycles'))|names }}{% endif %}"
     content.studies = [(result, commentary.Commentary(differs=text))]
     cells = [result.cells["t", row, "cycles"] for row in "ab"]
-    for ours, said in (((100, 400), "100"), ((150, 400), "150 above: First"), ((150, 900), "150 above: First and Second")):
+    for ours, said in (
+        ((100, 400), "100"),
+        ((150, 400), "150 above: First"),
+        ((150, 900), "150 above: First and Second"),
+    ):
         cells[0].ours, cells[1].ours = ours
         assert f"<strong>What does not.</strong> {said}</p>" in page.render(content)
 
@@ -394,7 +442,7 @@ def test_refusals_are_kept_and_unverified_measurements_are_not(monkeypatch, tmp_
 
     monkeypatch.setattr(engine, "measure", measured)
     for _ in range(2):
-        with pytest.raises(_core.InputError, match="^no$"):
+        with pytest.raises(_core.InputError, match=r"^no$"):
             kept.measurement(module, "rv32", options)
     assert len(calls) == 1
     other = engine.Options(bytes=128)
@@ -418,7 +466,21 @@ def commands(text: str) -> list[str]:
 def test_the_page_of_a_file_says_what_is_so_and_how_to_get_it_again(cli, write, xor_cipher, tmp_path):
     """Without official vectors nothing is said of any; the command is ready to be pasted, spaces and options and all."""
     source = write("my ciphers/the xor.c", xor_cipher.read_text())
-    options = ("--blocks", "single", "--key-bits", "128", "--no-unroll", "--bytes", "256", "--patience", "2", "--set", "machine.clock_mhz=50", "--set", "timings.load.latency=3")
+    options = (
+        "--blocks",
+        "single",
+        "--key-bits",
+        "128",
+        "--no-unroll",
+        "--bytes",
+        "256",
+        "--patience",
+        "2",
+        "--set",
+        "machine.clock_mhz=50",
+        "--set",
+        "timings.load.latency=3",
+    )
     made = cli("explain", source, "--on", "rv32", *options, "--html", "page.html")
     assert made.code == 0, made.err
     text = (tmp_path / "page.html").read_text()
@@ -448,11 +510,18 @@ def test_a_page_of_what_is_not_verified_says_so(cli, write, xor_cipher, tmp_path
 def test_what_is_said_of_all_numbers_holds_for_each():
     said = page.about
     assert said([], False, False) == []
-    assert "Each cycle count" in said([(True, 5)], False, False)[0] and "passes official" in said([(True, 5)], False, False)[1]
+    assert (
+        "Each cycle count" in said([(True, 5)], False, False)[0]
+        and "passes official" in said([(True, 5)], False, False)[1]
+    )
     mixed = said([(True, 5), (True, None), (False, 5)], True, True)
-    assert mixed[0].startswith("1 of 3 measurements are not verified") and mixed[1].startswith("1 of these 2 modules pass")
+    assert mixed[0].startswith("1 of 3 measurements are not verified") and mixed[1].startswith(
+        "1 of these 2 modules pass"
+    )
     assert "paper" in mixed[2] and mixed[3].startswith("Choose any")
-    assert said([(False, 5)], False, False) == ["The cycle counts are not verified: the run failed, its output differed, or a test vector did."]
+    assert said([(False, 5)], False, False) == [
+        "The cycle counts are not verified: the run failed, its output differed, or a test vector did."
+    ]
 
 
 def test_a_machine_that_schedules_at_run_time_has_no_schedule_to_show(cli, tmp_path):
@@ -466,7 +535,16 @@ def test_a_machine_that_schedules_at_run_time_has_no_schedule_to_show(cli, tmp_p
 def test_a_kept_schedule_stands_beside_a_fresh_search(content):
     """On the page as in the evidence; a measurement without one says nothing of it."""
     (asked, m), *rest = content.survey
-    loop = {"ii": 9, "res_mii": 5, "rec_mii": 3, "stages": 2, "proved_optimal": False, "least": 5, "recorded": True, "asked": []}
+    loop = {
+        "ii": 9,
+        "res_mii": 5,
+        "rec_mii": 3,
+        "stages": 2,
+        "proved_optimal": False,
+        "least": 5,
+        "recorded": True,
+        "asked": [],
+    }
     tuned = Measurement({**m.to_dict(), "loops": [loop]})
     own = Measurement({**m.to_dict(), "cycles_per_byte": 77.0, "cycles_per_block": 1232.0})
     shown = dataclasses.replace(content, survey=[(asked, tuned), *rest], fresh={measure.key(asked): own})
@@ -474,7 +552,9 @@ def test_a_kept_schedule_stands_beside_a_fresh_search(content):
     assert f"<small>({numbers.digits(77.0)})</small>" in text and "kept from a longer search" in text
     data = json.loads(Reader(text).scripts["data"])
     told = [e["schedule"] for e in data["evidence"] if e["schedule"]]
-    assert told == ["a kept schedule for its main loop, from an earlier, longer search; a run's own search gives 1232 cycles a block"]
+    assert told == [
+        "a kept schedule for its main loop, from an earlier, longer search; a run's own search gives 1232 cycles a block"
+    ]
     assert "with a kept schedule for its main loop. " in report.sentence(tuned) and "kept" not in report.sentence(m)
     plain = page.render(content)
     assert "kept from a longer search" not in plain

@@ -22,7 +22,7 @@ def permute(state: list[int], rounds: int) -> list[int]:
             column = sum((x[i] >> bit & 1) << (4 - i) for i in range(5))
             for i in range(5):
                 y[i] |= (SBOX[column] >> (4 - i) & 1) << bit
-        state = [v ^ rotr(v, a) ^ rotr(v, b) for v, (a, b) in zip(y, ROTATIONS)]
+        state = [v ^ rotr(v, a) ^ rotr(v, b) for v, (a, b) in zip(y, ROTATIONS, strict=True)]
     return state
 
 

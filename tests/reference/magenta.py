@@ -40,7 +40,7 @@ def s(x: list[int]) -> list[int]:
 def c(k: int, x: list[int]) -> list[int]:
     if k == 1:
         return s(t(x))
-    return s(t([p ^ q for p, q in zip(x, c(k - 1, x))]))
+    return s(t([p ^ q for p, q in zip(x, c(k - 1, x), strict=True)]))
 
 
 def e(x: list[int], r: int = 3) -> list[int]:
@@ -55,5 +55,5 @@ def magenta(key: bytes, block: bytes) -> bytes:
     left, right = list(block[:8]), list(block[8:])
     for part in order:
         # The left half is changed, then the two change places.
-        left, right = right, [p ^ q for p, q in zip(left, e(right + k[int(part)]))]
+        left, right = right, [p ^ q for p, q in zip(left, e(right + k[int(part)]), strict=True)]
     return bytes(left + right)

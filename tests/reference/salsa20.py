@@ -39,7 +39,7 @@ def _block(state: list[int], rounds: int, quarter, layers) -> bytes:
     for n in range(rounds):
         for places in layers[n % 2]:
             quarter(x, *places)
-    return b"".join(((a + b) & MASK).to_bytes(4, "little") for a, b in zip(x, state))
+    return b"".join(((a + b) & MASK).to_bytes(4, "little") for a, b in zip(x, state, strict=True))
 
 
 def salsa20(key: bytes, iv: bytes, length: int, rounds: int = 20, counter: int = 0) -> bytes:

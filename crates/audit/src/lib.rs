@@ -57,6 +57,8 @@
 //! - **Nothing is said of speculation**: what a core does ahead of a branch that
 //!   it guessed wrong, and takes back.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod code;
 pub mod frames;
 pub mod lines;

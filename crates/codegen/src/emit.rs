@@ -418,7 +418,7 @@ fn pass_over(blocks: &[PBlock], mut b: u32) -> u32 {
 
 /// Loop rotation: a block on a loop's back edge is placed in front of the loop. An iteration then
 /// ends in one taken branch instead of an untaken branch and a jump. On entry one jump skips the block.
-fn rotate(order: &mut Vec<u32>, blocks: &[PBlock]) {
+fn rotate(order: &mut [u32], blocks: &[PBlock]) {
     let mut preds = vec![0u32; blocks.len()];
     for &b in order.iter() {
         match &blocks[b as usize].end {

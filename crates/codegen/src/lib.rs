@@ -18,6 +18,8 @@
 //! `ciphermill-verify` (called from `ciphermill-schedule`) for every schedule of a block or a loop, `regalloc2`'s own for the
 //! allocation, and `ciphermill-regalloc`'s for the final one.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod compile;
 mod context;
 mod emit;

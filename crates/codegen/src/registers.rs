@@ -25,7 +25,7 @@ pub fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) 
         .allocatable
         .iter()
         .copied()
-        .filter(|r| !taken(r) && !(leaf_only && abi.call_preserved.contains(r)))
+        .filter(|r| !(taken(r) || (leaf_only && abi.call_preserved.contains(r))))
         .collect();
     let keeps = |r: &Reg| abi.callee_saved.contains(r) || abi.call_preserved.contains(r);
     Registers {

@@ -62,21 +62,23 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
     scripted(wasm, &module, script, subjects).map(|c| c.0)
 }
 
-/// Call one exported function on the reference and every subject: its results.
+/// Calls of exported functions, by name and arguments, on the reference and every subject: the
+/// results of each.
 ///
 /// # Errors
 ///
-/// The first difference; or that the call traps, or the module does not export the function.
-pub fn call(wasm: &[u8], subjects: &[Subject], export: &str, args: &[u64]) -> Result<Vec<u64>, Mismatch> {
+/// The first difference; or that a call traps, or the module does not export its function.
+pub fn calls(wasm: &[u8], subjects: &[Subject], calls: &[(&str, Vec<u64>)]) -> Result<Vec<Vec<u64>>, Mismatch> {
     let fail = |what: String| Mismatch { subject: "reference".into(), what };
     let module = ciphermill_load::load(wasm).map_err(|e| fail(e.to_string()))?;
-    let id = module.export(export).ok_or_else(|| fail(format!("the module exports no function `{export}`")))?;
-    let call = Call { export: export.into(), sig: module.funcs[id].sig.clone(), args: args.to_vec() };
-    let (_, expected) = scripted(wasm, &module, vec![call], subjects)?;
-    match expected.outcomes.into_iter().next() {
-        Some(Ok(results)) => Ok(results),
-        other => Err(fail(format!("the call ends with {other:?}"))),
-    }
+    let call = |(export, args): &(&str, Vec<u64>)| {
+        let id = module.export(export).ok_or_else(|| fail(format!("the module exports no function `{export}`")))?;
+        Ok(Call { export: (*export).to_owned(), sig: module.funcs[id].sig.clone(), args: args.clone() })
+    };
+    let script = calls.iter().map(call).collect::<Result<Vec<_>, _>>()?;
+    let (_, expected) = scripted(wasm, &module, script, subjects)?;
+    let trap = |o: Outcome| o.map_err(|e| fail(format!("a call ends with {e:?}")));
+    expected.outcomes.into_iter().map(trap).collect()
 }
 
 /// The script on the reference and every subject, and the reference's transcript.

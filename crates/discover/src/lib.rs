@@ -15,6 +15,8 @@
 //! candidate saves is an estimate here, of operations and of how often they ran; what it really saves is for whoever compiles the
 //! program with it to measure, and what it costs, for synthesis.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod candidate;
 pub mod cones;
 mod maps;

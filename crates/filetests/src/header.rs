@@ -35,11 +35,11 @@ impl Target {
     }
 }
 
-/// A call of `f` and what it gives back.
+/// A call of `f` and what it gives back, where that is said.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expected {
     pub args: Vec<u64>,
-    pub results: Vec<u64>,
+    pub results: Option<Vec<u64>>,
 }
 
 /// All that a file's head says.
@@ -48,6 +48,8 @@ pub struct Header {
     pub targets: Vec<Target>,
     /// Parameters of `f` that are multiples of 16, from 0 on.
     pub aligned: Vec<usize>,
+    /// Every function is called with all edges as arguments.
+    pub edges: bool,
     pub calls: Vec<Expected>,
 }
 
@@ -68,10 +70,12 @@ pub fn header(text: &str) -> Result<Header, String> {
         } else if let Some(rest) = line.strip_prefix("aligned ") {
             let all = rest.split_whitespace().map(|n| n.parse().map_err(|_| at(format!("`{n}` is no parameter"))));
             header.aligned = all.collect::<Result<_, _>>()?;
+        } else if line == "edges" {
+            header.edges = true;
         } else if let Some(rest) = line.strip_prefix("f(") {
             header.calls.push(call(rest).map_err(at)?);
         } else if begun && !line.is_empty() {
-            return Err(at(format!("`{line}`: expected `on`, `aligned` or `f(...) = ...`")));
+            return Err(at(format!("`{line}`: expected `on`, `aligned`, `edges` or `f(...) = ...`")));
         }
     }
     if header.targets.is_empty() {
@@ -119,8 +123,13 @@ fn expectation(item: &str) -> Result<Wanted, String> {
 }
 
 fn call(text: &str) -> Result<Expected, String> {
-    let (args, results) = text.split_once(") =").ok_or("a call is written as `f(1, 2) = 3`")?;
-    Ok(Expected { args: numbers(args)?, results: numbers(results)? })
+    let (args, results) = text.split_once(')').ok_or("a call is written as `f(1, 2)` or `f(1, 2) = 3`")?;
+    let results = match results.trim().strip_prefix('=') {
+        Some(list) => Some(numbers(list)?),
+        None if results.trim().is_empty() => None,
+        None => return Err("behind a call stands nothing, or `= ` and its result".into()),
+    };
+    Ok(Expected { args: numbers(args)?, results })
 }
 
 fn numbers(list: &str) -> Result<Vec<u64>, String> {
@@ -147,7 +156,7 @@ mod tests {
         assert_eq!(found.targets, [Target { machine: "rv32+zbb".into(), level: 1, wanted }]);
         assert_eq!(found.targets[0].title(), "rv32 +zbb level 1");
         assert_eq!(found.aligned, [0, 2]);
-        assert_eq!(found.calls, [Expected { args: vec![1, u64::MAX], results: vec![16] }]);
+        assert_eq!(found.calls, [Expected { args: vec![1, u64::MAX], results: Some(vec![16]) }]);
     }
 
     #[test]
@@ -157,7 +166,8 @@ mod tests {
             (";; on leon2 sbox", "`sbox`: an extension begins"),
             (";; on leon2 level 3", "behind `level`"),
             (";; on leon2: sbox", "`sbox`: expected an instruction"),
-            (";; f(1) 2", "a call is written"),
+            (";; f(1) 2", "behind a call"),
+            (";; f(1", "a call is written"),
             (";; f(one) = 2", "`one` is no number"),
         ] {
             let found = header(&format!(";; on rv32\n{line}\n(module)")).expect_err(line);

@@ -21,7 +21,8 @@
 //!   pipelined loop); `copies 1` (loads from copies of constants in the system area); `listing` (the
 //!   code of `f` stands below the module, for reading).
 //! * `aligned` counts parameters of `f` that are multiples of 16.
-//! * A call says what `f` returns; others are made up.
+//! * A call says what `f` returns, or only that it is made; others are made up. `edges` calls every
+//!   exported function with all arguments at which operations change what they do.
 //!
 //! # Invariants
 //!

@@ -16,6 +16,8 @@
 //! Running foreign code cannot be made safe: a cipher that writes outside its buffers
 //! may bring the process down. Callers run this in a process of its own.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod clock;
 mod counters;
 mod job;

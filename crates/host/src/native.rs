@@ -23,7 +23,7 @@ struct Buffer {
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Line(#[allow(dead_code)] [u8; 64]);
+struct Line(#[expect(dead_code, reason = "the code reads and writes it")] [u8; 64]);
 
 impl Buffer {
     fn new(content: &[u8], length: usize) -> Self {

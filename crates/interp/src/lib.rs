@@ -12,6 +12,8 @@
 //! address is a number above [`CODE_BASE`], and the system area holds such
 //! numbers where the module asks for them.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 use ciphermill_ir::{
     Block, Func, FuncId, Inst, MemAccess, Module, Op, PAGE_BYTES, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
 };

@@ -15,6 +15,8 @@
 //! that changes a function for the better (crate `opt`), anything that knows a
 //! machine.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod bits;
 pub mod low_bits;
 pub mod cfg;

@@ -162,14 +162,14 @@ pub fn param_facts(module: &Module, promised: &HashMap<(FuncId, usize), u32>) ->
     let mut exported: Vec<FuncId> = module.exports.iter().map(|e| e.1).collect();
     exported.extend(module.system.func_refs.iter().map(|r| r.func));
     exported.extend(module.start);
-    for (id, func) in module.funcs.iter() {
+    for (id, func) in &module.funcs {
         let outside = exported.contains(&id);
         let from = |i| promised.get(&(id, i)).map_or(Low::NOTHING, |&a| Low::multiple_of(a));
         facts.insert(id, (0..func.sig.params.len()).map(|i| outside.then(|| from(i))).collect());
     }
     loop {
         let mut changed = false;
-        for (id, func) in module.funcs.iter() {
+        for (id, func) in &module.funcs {
             let Some(params) = facts[&id].iter().copied().collect::<Option<Vec<Low>>>() else { continue };
             let low = LowBits::new(func, &params);
             for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {

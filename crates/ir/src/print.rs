@@ -192,7 +192,7 @@ impl Display for Func {
 impl Display for Module {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "memory {} .. {} pages", self.memory.min_pages, self.memory.max_pages)?;
-        for (id, global) in self.globals.iter() {
+        for (id, global) in &self.globals {
             let kind = if global.mutable { "mut " } else { "" };
             let name = global.name.as_deref().unwrap_or("");
             let (ty, init, at) = (global.ty, global.init, global.system_offset);
@@ -207,7 +207,7 @@ impl Display for Module {
         for func_ref in &self.system.func_refs {
             writeln!(f, "system + {}: address of {}", func_ref.offset, func_ref.func)?;
         }
-        for (id, sig) in self.sigs.iter() {
+        for (id, sig) in &self.sigs {
             writeln!(f, "{id} {sig}")?;
         }
         for (name, func) in &self.exports {
@@ -219,7 +219,7 @@ impl Display for Module {
         if let Some(start) = self.start {
             writeln!(f, "start {start}")?;
         }
-        for (id, func) in self.funcs.iter() {
+        for (id, func) in &self.funcs {
             write!(f, "\n; {id}\n{func}")?;
         }
         Ok(())

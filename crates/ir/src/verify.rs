@@ -68,7 +68,7 @@ pub fn verify(module: &Module) -> Result<(), VerifyError> {
             return fault(format!("export {name:?} names {id}, which does not exist"));
         }
     }
-    for (id, global) in module.globals.iter() {
+    for (id, global) in &module.globals {
         if global.init & !global.ty.mask() != 0 {
             return fault(format!("the initial value of {id} does not fit {}", global.ty));
         }

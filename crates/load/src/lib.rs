@@ -21,6 +21,8 @@
 //! whether that happens is known here. If it does, nothing the module computes
 //! can ever be observed, and the module's start function is one that traps.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod bulk;
 mod control;
 mod error;

@@ -12,6 +12,8 @@
 //! model says that a load's result is ready two cycles after issue; what that
 //! costs is the simulator's business.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod abi;
 mod build;
 mod builder;

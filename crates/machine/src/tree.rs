@@ -232,7 +232,7 @@ fn node(file: &Arc<NamedText>, item: &Item, near: &Place) -> Result<Node, FileEr
         Item::Table(t) => Value::Table(table(file, t)?),
         Item::ArrayOfTables(tables) => {
             let mut nodes = Vec::new();
-            for t in tables.iter() {
+            for t in tables {
                 let place = t.span().map_or_else(|| here.clone(), |s| place(file, Some(s)));
                 nodes.push(Node { place, value: Value::Table(table(file, t)?) });
             }

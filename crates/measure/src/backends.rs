@@ -156,9 +156,9 @@ impl Target for Simulated {
         self.sim.call_export(export, args).map_err(|stop| Halt {
             reason: stop.to_string(),
             trap: None,
-            misaligned: matches!(stop, ciphermill_sim::Stop::Misaligned(_)),
-            late: stop == ciphermill_sim::Stop::OutOfFuel,
-            promise: matches!(stop, ciphermill_sim::Stop::PromiseBroken(_)),
+            misaligned: matches!(stop, Stop::Misaligned(_)),
+            late: stop == Stop::OutOfFuel,
+            promise: matches!(stop, Stop::PromiseBroken(_)),
         })
     }
 

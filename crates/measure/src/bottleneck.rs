@@ -247,6 +247,6 @@ mod tests {
         assert!(crowded(&full));
         // Registers to spare; a schedule that cannot be shorter.
         assert!(!crowded(&PipelinedLoop { register_use: 60, ..full.clone() }));
-        assert!(!crowded(&PipelinedLoop { lower_bound: 120, ..full.clone() }));
+        assert!(!crowded(&PipelinedLoop { lower_bound: 120, ..full }));
     }
 }

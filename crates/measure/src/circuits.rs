@@ -95,7 +95,7 @@ pub fn recurrence_circuits(wanted: &Wanted<'_>, steady: &Steady) -> Result<Circu
         let cycles_per_block = cycles as f64 / blocks;
         out.recurrence += cycles_per_block;
         if circuit.memory() {
-            let (chain, accesses) = self::chain(program, to, &circuit);
+            let (chain, accesses) = chain(program, to, &circuit);
             let function = program.funcs[to.func as usize].name.clone();
             let (cycles, passes) = (circuit.cycles, circuit.passes);
             out.through_memory.push(LoopCircuit { function, block: to.block, cycles_per_block, cycles, passes, chain, accesses });

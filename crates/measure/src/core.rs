@@ -38,7 +38,7 @@ pub fn metrics(counts: &Counts, stats: &Stats) -> Metrics {
         stall_ratio: share(get("branch_recovery_stalls"), get("cycles")),
         wasted_work: if fused == 0 { 0.0 } else { share(get("uops_dispatched"), fused) - 1.0 },
         lookup_share: share(stats.roles.lookup, stats.instructions),
-        lookup_slot_share: share(stats.roles.lookup, get("cycles") * u64::from(counts.retire_width.max(1))),
+        lookup_slot_share: share(stats.roles.lookup, get("cycles") * counts.retire_width.max(1)),
         // Where instructions overlap, no cycle belongs to one of them.
         lookup_cycle_share: None,
         overhead_share: share(stats.roles.overhead, stats.instructions),

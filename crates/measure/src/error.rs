@@ -59,7 +59,7 @@ pub enum MeasureError {
 
 impl MeasureError {
     /// An error in what was given to us.
-    pub fn input(message: impl std::fmt::Display) -> MeasureError {
+    pub fn input(message: impl fmt::Display) -> MeasureError {
         MeasureError::Input(message.to_string())
     }
 
@@ -75,7 +75,7 @@ impl MeasureError {
     }
 
     /// An error in what we made.
-    pub fn internal(message: impl std::fmt::Display) -> MeasureError {
+    pub fn internal(message: impl fmt::Display) -> MeasureError {
         MeasureError::Internal(message.to_string())
     }
 }

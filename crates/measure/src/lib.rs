@@ -24,6 +24,8 @@
 //! has the same calls with JSON text for requests and answers. [`speed`] times
 //! the simulator itself, [`sheet`] runs loops that show one figure of a machine each, [`explain`] shows the hottest blocks cycle by cycle.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod backends;
 mod bottleneck;
 mod bounds;

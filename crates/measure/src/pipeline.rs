@@ -216,7 +216,6 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         buffer_bytes: unrolled.map(context).into_iter().collect(),
         no_buffer_at_zero: unrolled.is_some(),
         unroll,
-        ..plain
     }
 }
 

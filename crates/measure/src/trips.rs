@@ -51,7 +51,7 @@ type Known = BTreeMap<u32, BTreeSet<Option<u32>>>;
 
 fn known(module: &Module, runs: &[Edges]) -> Known {
     let mut seen = Known::new();
-    for (id, func) in module.funcs.iter() {
+    for (id, func) in &module.funcs {
         for &block in &func.layout {
             let went = |to: Block| runs.iter().any(|edges| edges.contains_key(&(id, block, to)));
             match &func.blocks[block].term {

@@ -210,7 +210,7 @@ impl<'a> Decomposer<'a> {
     }
 
     /// Put the micro-operations found into the lists.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "what is decided so far, each once")]
     fn emit(
         &mut self,
         mut w: Work<'_>,

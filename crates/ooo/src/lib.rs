@@ -35,6 +35,8 @@
 //! ([`pipeline`], its memo); the cycles are the same. Long runs can be sampled ([`sample`]). [`events`] defines what is counted and to what every cycle is charged;
 //! [`chain`] bounds the cycles from below by dependences, [`parts`] is about registers written in part.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod chain;
 mod code;
 pub mod decompose;

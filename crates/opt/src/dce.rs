@@ -98,7 +98,7 @@ fn must_stay(aliases: &Aliases, func: &Func, inst: Inst, strict: bool) -> bool {
 pub(crate) fn dead_functions(module: &mut Module, _: &Options) -> bool {
     let reached = reachable_functions(module);
     let mut changed = false;
-    for (id, func) in module.funcs.iter_mut() {
+    for (id, func) in &mut module.funcs {
         if !reached[id] && func.size() > 1 {
             *func = Func::new(std::mem::take(&mut func.name), std::mem::take(&mut func.sig));
             changed = true;

@@ -59,7 +59,7 @@ impl Facts {
         let mut facts = Facts { fixed: SecondaryMap::new(), sets: SecondaryMap::new(), touches: SecondaryMap::new() };
         let mut set: SecondaryMap<GlobalId, bool> = SecondaryMap::new();
         let mut callers: SecondaryMap<FuncId, Vec<FuncId>> = SecondaryMap::new();
-        for (id, func) in module.funcs.iter() {
+        for (id, func) in &module.funcs {
             for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
                 match func.insts[inst].op {
                     Op::GlobalSet(global) => {
@@ -81,7 +81,7 @@ impl Facts {
         for &(_, global) in &module.exported_globals {
             set[global] = true;
         }
-        for (id, global) in module.globals.iter() {
+        for (id, global) in &module.globals {
             facts.fixed[id] = !global.mutable || !set[id];
         }
         for map in [&mut facts.sets, &mut facts.touches] {

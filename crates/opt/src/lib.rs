@@ -33,6 +33,8 @@
 //! then become calls on machines that have none ([`Options::software_division`]). In debug builds the
 //! verifier runs after every pass, and a fault names the pass.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod address;
 mod alias;
 mod bases;

@@ -152,7 +152,7 @@ fn add_preheaders(func: &mut Func) -> bool {
     let cfg = Cfg::new(func);
     let doms = Dominators::new(func, &cfg);
     let loops = Loops::new(func, &cfg, &doms);
-    for (id, data) in loops.loops.iter() {
+    for (id, data) in &loops.loops {
         let header = data.header;
         let outside: Vec<_> = cfg.preds(header).iter().filter(|e| !loops.contains(id, e.from)).collect();
         if let [edge] = outside[..]

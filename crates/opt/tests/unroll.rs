@@ -265,7 +265,7 @@ fn a_pointer_that_counts_is_as_good_as_a_number() {
     let text = cipher("(local.get $n)", &end).replace(counting, "(br_if $round (i32.ne (local.get $ctx) (local.get $n)))");
     let before = module(&text);
     let unroll = Unroll { full_budget: 300, profile: rounds_seen(&before, "e", &[9]), ..inline() };
-    let options = disjoint(unroll.clone());
+    let options = disjoint(unroll);
     let after = optimised(&before, &options);
     let f = func(&after, "f");
     let mut sizes = loops(f);
@@ -275,7 +275,7 @@ fn a_pointer_that_counts_is_as_good_as_a_number() {
     for rounds in [2, 9, 10, 11] {
         check(&before, &after, rounds, "counted by distance");
     }
-    let without = optimised(&before, &Options { disable: vec!["distances".into()], ..options });
+    let without = optimised(&before, &Options { disable: vec!["distances"], ..options });
     assert_eq!(count(func(&without, "f"), |op| op == Op::Bin(BinOp::RotL)), 1);
 }
 
@@ -283,7 +283,7 @@ fn a_pointer_that_counts_is_as_good_as_a_number() {
 fn a_profile_of_other_loops_changes_nothing() {
     let before = module(&cipher(LOADED, ""));
     let elsewhere = vec![LoopTrips { first: 1, last: 2, trips: 9 }];
-    let mut after = before.clone();
+    let mut after = before;
     let options = with(Unroll { profile: elsewhere, ..Unroll::default() });
     assert!(!run_pass(&mut after, &options, "specialise"));
 }

@@ -18,6 +18,8 @@
 //!
 //! It does not choose between matches: selection does.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod graph;
 pub mod matcher;
 pub mod nearest;

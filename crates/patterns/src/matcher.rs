@@ -265,6 +265,7 @@ impl Matcher {
     }
 
     /// As [`Matcher::value`], with operands that are bound already.
+    #[expect(clippy::too_many_arguments, reason = "what is matched, and with what")]
     pub(crate) fn value_with(
         &self,
         func: &Func,
@@ -313,6 +314,7 @@ impl Matcher {
         self.node(func, pat, op, args, Cx { operands, bits, tried: &Tried::default() }, &fold, &mut binds).then_some(binds)
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what is matched, and with what")]
     fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
         if !cx.tried.step() {
             return false;
@@ -452,6 +454,7 @@ impl Matcher {
 
     /// Match an address pattern with `addr + offset`; `offset` is taken as a
     /// signed number of 32 bits.
+    #[expect(clippy::too_many_arguments, reason = "what is matched, and with what")]
     fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
         let operands = cx.operands;
         let cx = Cx { bits: if self.narrow { 32 } else { self.bits }, ..cx };
@@ -459,7 +462,7 @@ impl Matcher {
             let whole = (c as u32).wrapping_add(offset);
             return fits(&operands[*i], u64::from(whole), 32).is_some_and(|imm| bind(binds, *i, Bind::Imm(imm)));
         }
-        if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat {
+        if let Pat::Bin(BinOp::Add, x, y) = pat {
             for (p, q) in [(x, y), (y, x)] {
                 if let Pat::Imm(i) = **q
                     && let Some(imm) = fits(&operands[i], u64::from(offset), 32)
@@ -483,7 +486,7 @@ impl Matcher {
         *binds = before;
         cx.tried.back(mark);
         // base + index with nothing to add: the index is the zero register.
-        if let Pat::Bin(ciphermill_ir::BinOp::Add, x, y) = pat
+        if let Pat::Bin(BinOp::Add, x, y) = pat
             && let Pat::Reg(i) = **y
             && let Some(OperandKind::Reg { file, .. }) = operands.get(i).map(|o| &o.kind)
             && let Some(zero) = self.zero(*file)

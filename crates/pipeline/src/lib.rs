@@ -20,6 +20,8 @@
 //! the simulator, whose pipeline is as exposed as the machine's, compares the
 //! output with the reference interpreter's.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod anneal;
 pub mod body;
 mod certain;
@@ -246,7 +248,7 @@ pub struct Pipelined {
 
 /// Find the loops of a function that can be pipelined and replace each by a
 /// pseudo-instruction. The others that might have been are returned with the reason why not.
-#[expect(clippy::too_many_arguments)]
+#[expect(clippy::too_many_arguments, reason = "the function, and how it is to be pipelined")]
 pub fn pipeline(
     func: &mut VFunc,
     machine: &Machine,

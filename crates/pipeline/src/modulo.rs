@@ -218,6 +218,7 @@ fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
 /// empty for none). The last operation is the branch back: it stands in
 /// the first stage, so that its delay slots end with it. What is left of `work`,
 /// in operations that are looked at, grows less; with none left nothing is found.
+#[expect(clippy::too_many_arguments, reason = "the problem, and how it is to be solved")]
 pub fn schedule(
     sides: &Sides<'_>,
     ops: &Ops,

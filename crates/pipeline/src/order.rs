@@ -93,7 +93,7 @@ fn backwards(body: &Body, graph: &Graph, trial: u64) -> Vec<usize> {
     graph.before.iter().flatten().for_each(|&p| waiting[p] += 1);
     let mut open = held(body);
     let chance = |i: usize| if trial < 3 { 0 } else { mix(trial, i as u64) as usize % (1 << (trial % 7)) };
-    let deep = trial % 3 == 0;
+    let deep = trial.is_multiple_of(3);
     let mut first: Vec<usize> = match trial % 3 {
         0 => vec![0; n],
         1 => (0..n).map(|i| i + chance(i)).collect(),

@@ -394,7 +394,9 @@ mod tests {
     }
 
     /// Names of the instructions, the orders, and the words.
-    fn parked(times: usize, room: usize, offset: i64) -> Option<(String, Vec<(usize, usize, u32, u32)>, usize)> {
+    type Parked = (String, Vec<(usize, usize, u32, u32)>, usize);
+
+    fn parked(times: usize, room: usize, offset: i64) -> Option<Parked> {
         let m = machine();
         let sides = Sides::new(&m, &m.abi.allocatable);
         let body = sums(&m, times);

@@ -4,6 +4,8 @@
 //! is the last thing the compiler and the first thing the simulator knows, and
 //! neither knows the other.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod asm;
 pub mod code;
 pub mod exact;

@@ -10,6 +10,8 @@
 //! and the mend) or [`InternalError`] (our fault). No panic crosses: one that
 //! got this far is caught and becomes an [`InternalError`] with its place.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 use ciphermill_measure as core;
 use ciphermill_measure::MeasureError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};

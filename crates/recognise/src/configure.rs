@@ -91,7 +91,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
 fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
     let mut often: HashMap<FuncId, usize> = module.funcs.keys().map(|id| (id, 1)).collect();
     for _ in 0..MOST_NESTING {
-        for (id, func) in module.funcs.iter() {
+        for (id, func) in &module.funcs {
             let cfg = Cfg::new(func);
             let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
             for &block in &func.layout {

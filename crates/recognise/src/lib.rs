@@ -30,6 +30,8 @@
 //! needs an operation that is no match, nothing is lost either: what a match
 //! does not replace stays as it was.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod agree;
 pub mod bytes;
 pub mod configure;

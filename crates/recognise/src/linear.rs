@@ -160,8 +160,10 @@ fn candidates(
     all
 }
 
-/// The first of some products of a word, the others, and the operations that all take.
-fn products(all: Vec<Turned>, source: Value, rotate_cost: usize) -> Option<(Turned, Vec<(Turned, Value)>, usize)> {
+/// The first of some products of a word, the others with the word, and the operations that all take.
+type Products = (Turned, Vec<(Turned, Value)>, usize);
+
+fn products(all: Vec<Turned>, source: Value, rotate_cost: usize) -> Option<Products> {
     let cost = all.iter().map(|t| t.cost(rotate_cost)).sum::<usize>() + all.len().saturating_sub(1);
     let (&first, others) = all.split_first()?;
     Some((first, others.iter().map(|&t| (t, source)).collect(), cost))

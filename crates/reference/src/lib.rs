@@ -11,6 +11,8 @@
 //! A module's memory can be seen when the module exports it under any name. A
 //! memory grows to at most [`MAX_MEMORY_BYTES`], as on our machines.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod large;
 mod stop;
 

@@ -28,6 +28,8 @@
 //! Journal 1966; Braun and Hack, *Register spilling and live-range splitting for SSA-form
 //! programs*, CC 2009.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod allocate;
 pub mod best;
 mod cleanup;

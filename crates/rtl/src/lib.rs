@@ -16,6 +16,8 @@
 //! Yosys), and instructions that reach memory or jump: their hardware is the
 //! processor's.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod aig;
 pub mod bench;
 pub mod blast;

@@ -21,7 +21,7 @@ fn machine(path: &str, with: &str) -> Option<Machine> {
         machine: text(path),
         parents: &|name| Some(text(&format!("machines/{name}.toml"))),
         vocabulary: &|| {
-            let names = ciphermill_machine::names_in(&root().join("extensions"));
+            let names = names_in(&root().join("extensions"));
             names.iter().map(|n| text(&format!("extensions/{n}.toml"))).collect()
         },
         extensions: if with.is_empty() { vec![] } else { vec![text(&format!("extensions/{with}.toml"))] },

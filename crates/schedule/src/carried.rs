@@ -74,7 +74,7 @@ fn carried(func: &VFunc, b: usize, out: &Set) -> Vec<Carried> {
         block.insts.iter().enumerate().flat_map(|(i, inst)| inst.defs().map(move |d| (d, i))).collect();
     let pairs = block.params.iter().zip(args).filter(|(old, new)| *old != new && !out.contains(**old));
     let found = pairs.filter_map(|(old, new)| {
-        let uses = |(_, inst): &(usize, &ciphermill_vcode::VInst)| inst.uses().any(|u| u == *old);
+        let uses = |(_, inst): &(usize, &VInst)| inst.uses().any(|u| u == *old);
         let uses: Vec<usize> = block.insts.iter().enumerate().filter(uses).map(|(i, _)| i).collect();
         made.get(&new).map(|&made| Carried { uses, made })
     });

@@ -18,6 +18,8 @@
 //! Loops are pipelined in `ciphermill-pipeline`; moves between clusters are put in by the code
 //! generator's `vliw::clusters`.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod bundle;
 pub mod carried;
 pub mod list;

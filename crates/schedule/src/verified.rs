@@ -128,6 +128,7 @@ pub fn scratch(machine: &Machine) -> Vec<Storage> {
 
 /// What was checked, for tests that mutate it.
 #[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "few are kept, and most are loops")]
 pub enum Checked {
     Straight(verify::Straight, verify::Block),
     Loop(verify::SourceLoop, verify::Pipeline),

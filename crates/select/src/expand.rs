@@ -467,7 +467,7 @@ impl Expander<'_> {
                 self.start(below);
                 // An index below `first` cannot arrive here, so `default` is
                 // reached only from the upper end.
-                self.switch_known(index, &targets[..mid], first, default);
+                self.switch_known(index, &targets[..mid], first);
                 self.start(above);
                 self.switch(index, &targets[mid..], at, default);
             }
@@ -475,7 +475,7 @@ impl Expander<'_> {
     }
 
     /// As [`Self::switch`], where the index is known to be in range.
-    fn switch_known(&mut self, index: Value, targets: &[Target], first: u32, default: &Target) {
+    fn switch_known(&mut self, index: Value, targets: &[Target], first: u32) {
         if let [only] = targets {
             self.func.blocks[self.cur].term = Terminator::Jump(only.clone());
         } else {
@@ -487,9 +487,9 @@ impl Expander<'_> {
             self.func.blocks[self.cur].term =
                 Terminator::Branch { cond, then: Target::new(below, vec![]), els: Target::new(above, vec![]) };
             self.start(below);
-            self.switch_known(index, &targets[..mid], first, default);
+            self.switch_known(index, &targets[..mid], first);
             self.start(above);
-            self.switch_known(index, &targets[mid..], at, default);
+            self.switch_known(index, &targets[mid..], at);
         }
     }
 }

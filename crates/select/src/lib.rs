@@ -19,6 +19,8 @@
 //! Which functions of a program are instructions of the machine (tables, matrices, fields) is
 //! found before, by `ciphermill-recognise`.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod addressing;
 pub mod aligned;
 pub mod banks;

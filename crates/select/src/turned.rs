@@ -200,7 +200,7 @@ fn rewrite(func: &mut Func, block: Block, x: Value, uses: &Uses) {
     }
     for &(at, inst) in uses.rotates.iter().filter(|r| r.0 > uses.first) {
         let by = func.as_const(func.insts[inst].args[1]).unwrap_or(0);
-        if (by + HALF) % 32 == 0 {
+        if (by + HALF).is_multiple_of(32) {
             func.replace(func.result(inst), y);
             gone.insert(inst);
             continue;

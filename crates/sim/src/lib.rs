@@ -33,6 +33,8 @@
 //! starts all end the run with an error. Registers that a call does not define
 //! hold a pattern, so that reading them shows.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod cache;
 pub mod circuits;
 pub mod code;

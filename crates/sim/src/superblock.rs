@@ -148,7 +148,7 @@ impl Decoder {
     }
 
     /// The delay slots, the way out, and what it costs.
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "the exit, and where it stands")]
     fn end(
         &mut self,
         program: &Program,

@@ -237,7 +237,7 @@ fn the_block_alone_by_hand() {
             ret
     ";
     let mut s = Simulator::new(Arc::new(assemble(m, text)), SimOptions::default()).unwrap();
-    let ends = |to: u32| Ends { from: vec![0..4], to: vec![to..to + 4] };
+    let ends = |to: u32| Ends { from: vec![0..4; 1], to: vec![to..to + 4; 1] };
     assert_eq!(s.dataflow(0, &[0], &ends(64)).unwrap().1.between, Some(10));
     // What was copied is there at once; where nothing goes, there is no path.
     assert_eq!(s.dataflow(0, &[0], &ends(4)).unwrap().1.between, Some(0));
@@ -265,7 +265,7 @@ fn sums_in_the_best_order() {
     ";
     let mut s = Simulator::new(Arc::new(assemble(toy(), text)), SimOptions::default()).unwrap();
     let mut between =
-        |to: std::ops::Range<u32>| s.dataflow(0, &[0], &Ends { from: vec![0..16], to: vec![to] }).unwrap().1.between;
+        |to: std::ops::Range<u32>| s.dataflow(0, &[0], &Ends { from: vec![0..16; 1], to: vec![to] }).unwrap().1.between;
     assert_eq!(between(64..68), Some(2));
     assert_eq!(between(68..72), Some(2));
     assert_eq!(between(64..72), Some(2));

@@ -112,7 +112,7 @@ fn a_load_sees_the_store_of_the_cycle_before() {
             add a6, a7, a4 || ret
             nop5
     ";
-    let text = text.replace("stw.d2t2 b4, b5, 0", "stw.d2t2 b4, b4, 0").replace("func f 2 1", "func f 2 1");
+    let text = text.replace("stw.d2t2 b4, b5, 0", "stw.d2t2 b4, b4, 0");
     // The word stored is its own address: 64.
     let (results, stats) = run(&text, &[64, 64]);
     // Both accesses of cycle 0 are to one word: its banks are used twice.

@@ -67,7 +67,7 @@ fn ports_are_shared_the_oldest_first() {
     let lines = ["add r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1", "add r8, r1, r1", "add r9, r1, r1", "add r4, r1, r1"];
     let (counts, rows) = run(dynamic(|_| ()), &body(&lines), &[1; 4]);
     assert_eq!(starts(&rows), [3, 3, 4, 4, 5, 5, 4]);
-    assert_eq!(counts.cycles(Cause::Ports) > 0.0, true);
+    assert!(counts.cycles(Cause::Ports) > 0.0);
     // A divider that is not pipelined: the second waits ten cycles, on one port;
     // with two of them both run.
     let one = |m: &mut Core| m.rename.binds_port = false;
@@ -284,7 +284,7 @@ fn a_wrong_guess_costs_the_front_end() {
     // One iteration: 0 addi, bne guessed taken. addi starts 3, bne 4 and is known in 5; the
     // return is fetched then, starts in 8 and retires in 9.
     let (counts, rows) = run(dynamic(|_| ()), COUNT, &[1]);
-    let ret = rows.iter().filter(|r| !r.wrong).next_back().unwrap();
+    let ret = rows.iter().rfind(|r| !r.wrong).unwrap();
     assert_eq!((ret.fetched, ret.start, ret.retired), (5, 8, 9));
     assert_eq!(counts.get("cycles"), 10);
     assert_eq!((counts.get("branches_mispredicted"), counts.get("branches")), (1, 2));
@@ -332,12 +332,12 @@ fn recovery_at_retirement_waits_for_what_is_older() {
     // Backward taken: guessed not taken. divu 3 to 13; beq known in 4, retires in 13.
     let late = |c: &mut Core| c.retire.recovers = true;
     let (counts, rows) = run(dynamic(late), text, &[8, 2, 0]);
-    let ret = rows.iter().filter(|r| !r.wrong).next_back().unwrap();
+    let ret = rows.iter().rfind(|r| !r.wrong).unwrap();
     // Fetched in 4 and there in 6, renamed in 14. From 4 to 13 the branch was known to be wrong.
     assert_eq!((ret.fetched, ret.decoded, ret.renamed), (4, 6, 14));
     assert_eq!(counts.get("branch_recovery_stalls"), 9);
     let (_, rows) = run(dynamic(|_| ()), text, &[8, 2, 0]);
-    assert_eq!(rows.iter().filter(|r| !r.wrong).next_back().unwrap().renamed, 6);
+    assert_eq!(rows.iter().rfind(|r| !r.wrong).unwrap().renamed, 6);
 }
 
 #[test]
@@ -398,7 +398,7 @@ fn taken_branches_and_the_loop_stream() {
 #[test]
 fn compare_and_branch_fuse() {
     let fuse = |m: &mut Machine| {
-        let id = |name: &str| ciphermill_machine::InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
+        let id = |name: &str| InstrId(m.instrs.iter().position(|i| i.name == name).unwrap() as u16);
         let rule = MacroFusion { first: vec![id("addi")], second: vec![id("bne")] };
         m.core.as_mut().unwrap().decode.macro_fusion.push(rule);
     };

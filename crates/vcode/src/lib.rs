@@ -21,6 +21,8 @@
 //!
 //! No stage stands here: whatever decides something about code is in the crate of its stage.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod allocation;
 pub mod banks;
 mod code;

@@ -29,6 +29,10 @@ impl Set {
         self.0[v.0 as usize / 64] & (1u64 << (v.0 % 64)) != 0
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|&w| w == 0)
+    }
+
     pub fn len(&self) -> usize {
         self.0.iter().map(|w| w.count_ones() as usize).sum()
     }

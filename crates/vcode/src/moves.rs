@@ -28,7 +28,7 @@ pub fn writer(machine: &Machine, file: usize) -> Option<InstrId> {
             return false;
         };
         let of = |i: usize| match instr.operands.get(i).map(|o| &o.kind) {
-            Some(ciphermill_machine::OperandKind::Reg { file, .. }) => Some(*file),
+            Some(OperandKind::Reg { file, .. }) => Some(*file),
             _ => None,
         };
         instr.operands.len() == 2 && of(*row) == Some(file)

@@ -344,7 +344,7 @@ impl<'a> Exec<'a> {
         if inst.space != Space::Stack || self.frame.words.is_empty() || effect.loads == effect.stores {
             return None;
         }
-        let base = inst.args.iter().any(|a| *a == Arg::Reg(self.frame.stack_pointer));
+        let base = inst.args.contains(&Arg::Reg(self.frame.stack_pointer));
         let offset = inst.args.iter().find_map(|a| if let Arg::Imm(v) = a { Some(*v) } else { None });
         offset.filter(|o| base && self.frame.words.contains(o))
     }

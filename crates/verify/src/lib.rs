@@ -92,6 +92,8 @@
 //! translation validators: a case study on instruction scheduling optimizations*, POPL 2008, and
 //! *A simple, verified validator for software pipelining*, POPL 2010.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 mod access;
 mod code;
 mod eval;

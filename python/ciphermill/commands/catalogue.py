@@ -12,14 +12,16 @@ from ..options import Options
 from .options import Csv, Json, Parquet, taking
 from .output import check, emit, say
 
-
 MEASURE = "measure with ciphermill run CIPHER --on MACHINE [--with EXTENSION]"
 
 
 @taking(only=("with_", "without", "set"))
 def show(
     machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+        str,
+        typer.Argument(
+            metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines
+        ),
     ],
     options: Options = Options(),
     json: Json = False,
@@ -38,7 +40,9 @@ def show(
 
 
 def list_(
-    what: Annotated[str, typer.Argument(metavar="[ciphers|machines|extensions|studies]", help="Default: all of them.")] = "all",
+    what: Annotated[
+        str, typer.Argument(metavar="[ciphers|machines|extensions|studies]", help="Default: all of them.")
+    ] = "all",
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -57,11 +61,13 @@ def list_(
     records = [{"what": counted[kind], **entry} for kind, entries in found.items() for entry in entries]
     if emit(found if what == "all" else found[what], records, json, csv, parquet):
         return
-    there = ", ".join(f"{len(entries)} {kind if len(entries) != 1 else counted[kind]}" for kind, entries in found.items())
+    there = ", ".join(
+        f"{len(entries)} {kind if len(entries) != 1 else counted[kind]}" for kind, entries in found.items()
+    )
     parts = [f"{there}; {'reproduce with ciphermill study NAME' if what == 'studies' else MEASURE}."]
     for kind, entries in found.items():
         if kind == "ciphers":
-            rows = [
+            rows: list[tuple[str, ...]] = [
                 (c["name"], c["title"], ", ".join(map(str, c["key_bits"])), ", ".join(v["name"] for v in c["variants"]))
                 for c in entries
             ]

@@ -18,7 +18,9 @@ from .output import OUR_FAULT, check, complain, emit, say, writable
 def rtl(
     extension: Annotated[
         str,
-        typer.Argument(metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.", autocompletion=completion.extensions),
+        typer.Argument(
+            metavar="EXT[,EXT]", help="Extensions by name, or your own .toml.", autocompletion=completion.extensions
+        ),
     ],
     on: Annotated[
         str | None, typer.Option("--on", metavar="MACHINE", help="The machine they are read on. Default: one they fit.")
@@ -86,9 +88,13 @@ def discover(
     on: Annotated[str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.")],
     inputs: Annotated[int, typer.Option("--inputs", metavar="N", help="Registers an instruction may read.")] = 2,
     outputs: Annotated[int, typer.Option("--outputs", metavar="M", help="Registers it may write.")] = 1,
-    gates: Annotated[float | None, typer.Option("--gates", metavar="G", help="Gates it may cost. Default: any number.")] = None,
+    gates: Annotated[
+        float | None, typer.Option("--gates", metavar="G", help="Gates it may cost. Default: any number.")
+    ] = None,
     tries: Annotated[int, typer.Option("--tries", metavar="N", help="Candidates of each kind that are measured.")] = 6,
-    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Write the best there, as an extension file.")
+    ] = None,
     variant: Annotated[str | None, typer.Option(help="Which of the cipher's variants.")] = None,
     options: Options = Options(),
     json: Json = False,

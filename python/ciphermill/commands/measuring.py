@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,24 +15,34 @@ from ..progress import waiting, with_progress
 from .options import Baseline, Csv, Json, Machine, Parquet, Tolerance, Variant, machines_of, taking
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
 
+if TYPE_CHECKING:
+    from ..manifest import Cipher
+    from ..measurement import Measurement
+
+    Work = tuple[Cipher, str | None, str]
+
 
 @taking()
 def run(
     cipher: Annotated[
         str,
         typer.Argument(
-            metavar="CIPHER", help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
+            metavar="CIPHER",
+            help="A built-in name, a .c, a .wasm, a manifest; or all, for every variant of every cipher.",
             autocompletion=completion.ciphers,
         ),
-    ],  # fmt: skip
+    ],
     on: Machine = [],
     variant: Variant = None,
     options: Options = Options(),
     baseline: Baseline = None,
     tolerance: Tolerance = [],
-    gates: Annotated[bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")] = False,
+    gates: Annotated[
+        bool, typer.Option("--gates", help="Also the gates of what --with adds (synthesised by Yosys).")
+    ] = False,
     benchmark: Annotated[
-        str | None, typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there.")
+        str | None,
+        typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there."),
     ] = None,
     json: Json = False,
     csv: Csv = False,
@@ -50,6 +61,7 @@ def run(
         # A baseline that cannot be read is said before the work, not after it.
         compare.read(baseline, "measurements")
     machines = machines_of(on)
+    chosen: list[tuple[Cipher, str | None]]
     if cipher == "all":
         chosen = [(c, v) for c in map(manifest.find, manifest.names()) for v in ([variant] if variant else c.variants)]
     else:
@@ -58,7 +70,7 @@ def run(
     answers = measure_all(work, options)
     measurements = [answer for answer in answers if not isinstance(answer, Exception)]
     if not measurements:
-        raise answers[0]
+        raise next(answer for answer in answers if isinstance(answer, Exception))
     if gates:
         measurements = with_gates(measurements, options.with_)
     document = report.document(measurements)
@@ -78,9 +90,11 @@ def run(
             say(f"{sentences}\n\n{report.table(measurements)}")
         else:
             say(f"{report.summary(measurements)}\n\n{report.table(measurements)}")
-    status = 1 if compared is not None and compared.worse else 0
-    if status and (json or csv):
-        complain(compare.sentence(compared))
+    status = 0
+    if compared is not None and compared.worse:
+        status = 1
+        if json or csv:
+            complain(compare.sentence(compared))
     for (c, v, machine), answer in zip(work, answers, strict=True):
         if isinstance(answer, Exception):
             complain(f"{c.name}/{v or c.default_variant} on {machine}: {answer}")
@@ -97,7 +111,7 @@ def run(
     raise typer.Exit(status)
 
 
-def measure_all(work: list, options) -> list:
+def measure_all(work: list[Work], options: Options) -> list[Measurement | InputError | InternalError]:
     """Measure on all cores, in order, with progress on a terminal.
 
     Of several measurements, one that fails leaves its exception in the list:
@@ -107,11 +121,11 @@ def measure_all(work: list, options) -> list:
 
     from .. import engine
 
-    def one(item):
+    def one(item: Work) -> Measurement:
         cipher, variant, machine = item
         return engine.measure(engine.module(cipher, variant, options.cc), machine, options)
 
-    def kept(item):
+    def kept(item: Work) -> Measurement | InputError | InternalError:
         try:
             return one(item)
         except (InputError, InternalError) as error:
@@ -124,7 +138,7 @@ def measure_all(work: list, options) -> list:
         return list(with_progress(pool.map(kept, work), len(work)))
 
 
-def with_gates(measurements: list, extensions: list[str]) -> list:
+def with_gates(measurements: list[Measurement], extensions: Sequence[str]) -> list[Measurement]:
     """Measurements with the gates of the extensions they were made with."""
     from .. import rtl
     from ..measurement import Measurement
@@ -132,6 +146,6 @@ def with_gates(measurements: list, extensions: list[str]) -> list:
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
     with waiting("synthesising"):
-        document, _ = rtl.report(extensions, rtl.Options(prove=False))
+        document, _ = rtl.report(list(extensions), rtl.Options(prove=False))
     total = sum(row.get("gates", 0) for row in document["instructions"])
     return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]

@@ -16,7 +16,10 @@ from .output import check, complain, emit, say
 @taking(only=("direction", "key_bits", "blocks"))
 def host(
     cipher: Annotated[
-        str, typer.Argument(metavar="CIPHER", help="A built-in name, a .c, or a manifest.", autocompletion=completion.ciphers)
+        str,
+        typer.Argument(
+            metavar="CIPHER", help="A built-in name, a .c, or a manifest.", autocompletion=completion.ciphers
+        ),
     ],
     variant: Variant = None,
     options: Options = Options(),
@@ -38,7 +41,13 @@ def host(
 
     check(json, csv, parquet)
     asked = hosting.Options(
-        direction=options.direction, key_bits=options.key_bits, blocks=options.blocks, bytes=bytes, repeat=repeat, cc=native, engine=with_engine
+        direction=options.direction,
+        key_bits=options.key_bits,
+        blocks=options.blocks,
+        bytes=bytes,
+        repeat=repeat,
+        cc=native,
+        engine=with_engine,
     )
     document = hosting.run(cipher, variant, asked, with_progress)
     if not emit(document, hosting.records(document), json, csv, parquet):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from types import GenericAlias
 from typing import Annotated, Any, get_args
 
 import typer
@@ -26,20 +27,34 @@ Machine = Annotated[
 ]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a row for each result.")]
-Parquet = Annotated[str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")]
+Parquet = Annotated[
+    str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")
+]
 Baseline = Annotated[
-    str | None, typer.Option("--compare", metavar="FILE", help="A document --json wrote earlier: exit with 1 when something got worse.")
+    str | None,
+    typer.Option(
+        "--compare", metavar="FILE", help="A document --json wrote earlier: exit with 1 when something got worse."
+    ),
 ]
 Tolerance = Annotated[
     list[str],
-    typer.Option("--tolerance", metavar="[METRIC=]AMOUNT", help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0."),
+    typer.Option(
+        "--tolerance",
+        metavar="[METRIC=]AMOUNT",
+        help="How much worse is accepted, for instance 1% or cycles=0.5%; metrics: cycles, code, gates. Default: 0.",
+    ),
 ]
 CipherName = Annotated[
     str,
-    typer.Argument(metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers),
+    typer.Argument(
+        metavar="CIPHER", help="A built-in name, a .c, a .wasm, or a manifest.", autocompletion=completion.ciphers
+    ),
 ]
 OneMachine = Annotated[
-    str, typer.Option("--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines)
+    str,
+    typer.Option(
+        "--on", metavar="MACHINE", help="A machine by name, or your own .toml.", autocompletion=completion.machines
+    ),
 ]
 Variant = Annotated[
     str | None,
@@ -51,7 +66,7 @@ def option(name: str, help: str | None = None) -> Any:
     """The annotation of one option of a measurement, with another `help` where it means something else."""
     kind, said = SAID[name]
     if isinstance(USUAL[name], list):
-        kind = list[get_args(kind)]
+        kind = GenericAlias(list, get_args(kind))
     spelt = () if said.spelt is None else (said.spelt,)
     complete = None if said.names is None else getattr(completion, said.names)
     return Annotated[kind, typer.Option(*spelt, metavar=said.metavar, help=help or said.help, autocompletion=complete)]
@@ -61,7 +76,11 @@ Limit = option("limit")
 
 
 def taking(
-    *, only: Sequence[str] | None = None, but: Sequence[str] = (), help: Mapping[str, str] = {}, before: Mapping[str, str] = {}
+    *,
+    only: Sequence[str] | None = None,
+    but: Sequence[str] = (),
+    help: Mapping[str, str] = {},
+    before: Mapping[str, str] = {},
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command's parameter `options` the options of a measurement: all of them, `only` some, or all `but` some.
 
@@ -81,7 +100,11 @@ def taking(
                 for name in names:
                     parameters += [own[mine] for mine, theirs in before.items() if theirs == name]
                     annotation = option(name, help.get(name))
-                    parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=annotation))
+                    parameters.append(
+                        inspect.Parameter(
+                            name, inspect.Parameter.KEYWORD_ONLY, default=USUAL[name], annotation=annotation
+                        )
+                    )
             elif parameter.name not in before:
                 parameters.append(parameter)
 
@@ -98,8 +121,11 @@ def taking(
 
 def made(given: Mapping[str, Any]) -> Options:
     """`Options` from what the command line gave."""
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return Options(**{name: tuple(split(value)) if SAID[name][1].commas else value for name, value in values.items()})
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = tuple(value) if isinstance(value, list) else value
+        values[name] = tuple(split(plain)) if SAID[name][1].commas else plain
+    return Options(**values)
 
 
 def machines_of(on: list[str]) -> list[str]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from .. import paths
 from .._core import InputError
@@ -33,7 +35,7 @@ def writable(path: str | None, option: str) -> None:
         paths.check_writable(Path(path), option)
 
 
-def emit(document: object, records: list, json: bool, csv: bool, parquet: str | None) -> bool:
+def emit(document: object, records: Iterable[Mapping[str, Any]], json: bool, csv: bool, parquet: str | None) -> bool:
     """Results as data, in the forms asked for; False when text is wanted on standard output."""
     if csv or parquet is not None:
         from .. import tables

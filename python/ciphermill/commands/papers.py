@@ -52,13 +52,16 @@ def study(
 
 def report_(
     out: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write the page there. Default: report/index.html, in a folder made for it.")
+        str | None,
+        typer.Option(
+            "-o", metavar="FILE", help="Write the page there. Default: report/index.html, in a folder made for it."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
-    from .. import webreport
     from .. import study as studies
+    from .. import webreport
 
     page = Path("report/index.html" if out is None else out)
     if out is None:

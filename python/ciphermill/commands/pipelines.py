@@ -10,7 +10,7 @@ import typer
 
 from .. import paths
 from .._core import InputError
-from ..options import Options
+from ..options import Options, Traced
 from ..progress import waiting
 from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
 from .output import check, emit, say, unverified, writable, write_json
@@ -21,14 +21,21 @@ def trace(
     cipher: CipherName,
     on: OneMachine,
     first: Annotated[
-        int | None, typer.Option("--first", metavar="N", help="The first instruction, counted from 0. Default: in the middle of the run.")
+        int | None,
+        typer.Option(
+            "--first", metavar="N", help="The first instruction, counted from 0. Default: in the middle of the run."
+        ),
     ] = None,
     count: Annotated[int, typer.Option("--count", metavar="M", help="How many instructions.")] = 32,
-    kanata: Annotated[str | None, typer.Option("--kanata", metavar="FILE", help="Write a log there that Konata opens.")] = None,
+    kanata: Annotated[
+        str | None, typer.Option("--kanata", metavar="FILE", help="Write a log there that Konata opens.")
+    ] = None,
     perfetto: Annotated[
         str | None, typer.Option("--perfetto", metavar="FILE", help="Write a trace there that ui.perfetto.dev opens.")
     ] = None,
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")
+    ] = None,
     variant: Variant = None,
     options: Options = Options(),
     json: Json = False,
@@ -41,23 +48,23 @@ def trace(
     check(json, csv, parquet)
     for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):
         writable(file, option)
-    options = replace(options, trace={"first": first, "count": count})
+    options = replace(options, trace=Traced(first=first, count=count))
     options.check()
     with waiting("simulating"):
         module = engine.module(manifest.find(cipher), variant, options.cc)
         measurement = engine.measure(module, on, options)
     rows = measurement.pipeline
     if kanata is not None:
-        from ..tracing import kanata as form
+        from ..tracing import kanata as konata
 
         try:
-            paths.write_atomically(Path(kanata), form.text(rows).encode())
+            paths.write_atomically(Path(kanata), konata.text(rows).encode())
         except OSError as error:
             raise InputError(f"--kanata {kanata}: {error.strerror}") from None
     if perfetto is not None:
-        from ..tracing import perfetto as form
+        from ..tracing import perfetto as viewer
 
-        write_json(form.document(rows, report.title(measurement)), perfetto, "--perfetto")
+        write_json(viewer.document(rows, report.title(measurement)), perfetto, "--perfetto")
     if html is not None:
         from .. import webreport
 

@@ -22,7 +22,9 @@ def explain(
     on: OneMachine,
     variant: Variant = None,
     options: Options = Options(),
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")
+    ] = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -37,9 +39,10 @@ def explain(
         module = engine.module(manifest.find(cipher), variant, options.cc)
         measurement = engine.measure(module, on, options)
         explanation = engine.explanation(module, on, options)
-        explaining.located(explanation, lines.of(engine.suited(module, on, options), explaining.offsets(explanation), options.cc))
+        explaining.located(
+            explanation, lines.of(engine.suited(module, on, options), explaining.offsets(explanation), options.cc)
+        )
     if html is not None:
-
         from .. import webreport
 
         asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked()}
@@ -56,7 +59,9 @@ def explain(
 def asm(
     cipher: CipherName,
     on: OneMachine,
-    out: Annotated[str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")] = None,
+    out: Annotated[
+        str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")
+    ] = None,
     variant: Variant = None,
     options: Options = Options(),
 ) -> None:
@@ -76,5 +81,4 @@ def asm(
     try:
         paths.write_atomically(Path(out), text.encode())
     except OSError as error:
-
         raise InputError(f"-o {out}: {error.strerror}") from None

@@ -13,9 +13,15 @@ from .output import check, emit, say
 
 def sheet(
     machine: Annotated[
-        str, typer.Argument(metavar="MACHINE", help="A machine that has a sheet in machines/sheets, or your own: a path that ends in .toml.")
+        str,
+        typer.Argument(
+            metavar="MACHINE",
+            help="A machine that has a sheet in machines/sheets, or your own: a path that ends in .toml.",
+        ),
     ],
-    loops: Annotated[str | None, typer.Option("--loops", metavar="FILE", help="Your own sheet, written as those in machines/sheets.")] = None,
+    loops: Annotated[
+        str | None, typer.Option("--loops", metavar="FILE", help="Your own sheet, written as those in machines/sheets.")
+    ] = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,

@@ -19,7 +19,9 @@ from .output import check, complain, emit, say
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The cipher's name, and its folder's.")],
     kind: Annotated[str, typer.Option(help="block or stream.")] = "block",
-    into: Annotated[str, typer.Option("--into", metavar="DIR", help="The folder to write it into. Default: this one.")] = ".",
+    into: Annotated[
+        str, typer.Option("--into", metavar="DIR", help="The folder to write it into. Default: this one.")
+    ] = ".",
 ) -> None:
     """Write the skeleton of a cipher of your own, which runs as it is."""
     from .. import skeleton
@@ -39,13 +41,18 @@ def audit(
     on: Annotated[
         list[str],
         typer.Option(
-            "--on", metavar="MACHINE", help="Look at the code that `run` measures on this machine; repeatable. Default: at the module alone.",
+            "--on",
+            metavar="MACHINE",
+            help="Look at the code that `run` measures on this machine; repeatable. Default: at the module alone.",
             autocompletion=completion.machines,
         ),
     ] = [],
     variant: Variant = None,
     key_bits: Annotated[
-        int | None, typer.Option(help="Audit this key size alone, in bits. Default: all the cipher has, 128 for a .c or .wasm; with --on as `run`.")
+        int | None,
+        typer.Option(
+            help="Audit this key size alone, in bits. Default: all the cipher has, 128 for a .c or .wasm; with --on as `run`."
+        ),
     ] = None,
     limit: Limit = None,
     options: Options = Options(),
@@ -63,10 +70,16 @@ def audit(
     options = replace(options, key_bits=key_bits)
     options.check()
     if not on and of_code:
-        raise InputError("this option is about a machine's code; say which with --on MACHINE, or leave it out to audit the module")
+        raise InputError(
+            "this option is about a machine's code; say which with --on MACHINE, or leave it out to audit the module"
+        )
     found = manifest.find(cipher)
     with waiting("following the secrets"):
-        result = auditing.on_machines(found, variant, machines_of(on), options) if on else auditing.run(found, variant, options.cc, key_bits, limit=limit)
+        result = (
+            auditing.on_machines(found, variant, machines_of(on), options)
+            if on
+            else auditing.run(found, variant, options.cc, key_bits, limit=limit)
+        )
     findings = auditing.findings(result)
     if not emit(result, findings, json, csv, parquet):
         say(auditing.text(result))

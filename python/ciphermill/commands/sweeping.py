@@ -15,15 +15,21 @@ from .output import OUR_FAULT, check, complain, emit, say
 def sweep(
     grid: Annotated[str, typer.Argument(metavar="GRID", help="A grid of points, as docs/sweeps.md describes it.")],
     store: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite.")
+        str | None,
+        typer.Option(metavar="FILE", help="Keep the results there. Default: beside the grid, ending in .sqlite."),
     ] = None,
-    workers: Annotated[int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(metavar="N", help="How many points at once. Default: the cores.")
+    ] = None,
     cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here.")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Measure on the Dask cluster of this scheduler; local starts one here."),
     ] = None,
     monotone: Annotated[
         str | None,
-        typer.Option(metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."),
+        typer.Option(
+            metavar="PATH,...", help="Check that more of these settings is never slower, as issue.width,units.mem."
+        ),
     ] = None,
     limit: Limit = None,
     json: Json = False,
@@ -46,7 +52,7 @@ def sweep(
         complain(str(verdict))
     for n, failure in done.failures.items():
         complain(f"{sweeps.title(done.grid.points[n])}: {failure.splitlines()[0]}")
-    if done.faults or verdict is not None and (verdict.below or verdict.beyond):
+    if done.faults or (verdict is not None and (verdict.below or verdict.beyond)):
         complain(OUR_FAULT)
         raise typer.Exit(1)
     raise typer.Exit(2 if done.failures else 0)

@@ -21,8 +21,12 @@ def tune(
     cipher: CipherName,
     on: OneMachine,
     times: Annotated[int, typer.Option(metavar="N", help="Search for so many times as long as a run does.")] = 20,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Search so often, each time from the best so far and other ways.")] = 1,
-    first: Annotated[int, typer.Option(metavar="N", help="The first round's number: each number is another search.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", help="Search so often, each time from the best so far and other ways.")
+    ] = 1,
+    first: Annotated[
+        int, typer.Option(metavar="N", help="The first round's number: each number is another search.")
+    ] = 1,
     variant: Variant = None,
     options: Options = Options(),
     json: Json = False,
@@ -43,7 +47,9 @@ def tune(
         raise InputError(f"--first {first}: it is 1 to {MOST}")
     options.check()
     with waiting("searching"):
-        outcome = tuning.tune(engine.module(manifest.find(cipher), variant, options.cc), on, options, times, range(first, first + rounds))
+        outcome = tuning.tune(
+            engine.module(manifest.find(cipher), variant, options.cc), on, options, times, range(first, first + rounds)
+        )
     if json:
         print_json({"schema": 1, **outcome.to_dict()})
     else:

@@ -25,7 +25,7 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from typing import Any
 from .. import _core, engine, library, manifest, scratch
 from .._core import InputError
 from ..compile import ONE_WAY
+from ..progress import Progress
 from . import callgrind, events, processor, toolchain
 from .vectors import Wrong
 
@@ -71,7 +72,9 @@ class Options:
             callgrind.available()
 
 
-def run(name: str, variant: str | None, options: Options, progress: Callable = lambda items, total: items) -> dict[str, Any]:
+def run(
+    name: str, variant: str | None, options: Options, progress: Progress = lambda items, total: items
+) -> dict[str, Any]:
     """Everything there is to say, as ``--json`` prints it."""
     options.check()
     module = engine.module(manifest.find(name), variant)
@@ -130,8 +133,10 @@ class Work:
             "count": len(message) if stream else count,
         }  # fmt: skip
         #: The C as it is, without the drivers of a direction that it does not have.
-        one_way = () if stream else tuple(
-            flag for name, flag in ONE_WAY.items() if name.removeprefix("cm_") not in module.directions
+        one_way = (
+            ()
+            if stream
+            else tuple(flag for name, flag in ONE_WAY.items() if name.removeprefix("cm_") not in module.directions)
         )
         self.variant = replace(module.variant, flags=(*module.variant.flags, *one_way))
         self.expected = self._expected(stream, feedback, key, iv, message, count)
@@ -185,7 +190,7 @@ class Work:
             why = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
             said = done.stderr.strip().splitlines()
             raise Wrong(f"the native code ended with {why}{': ' + said[-1] if said else ''}")
-        answer = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
         if "wrong" in answer:
             raise Wrong(answer["wrong"])
         return answer
@@ -250,7 +255,11 @@ def counted(
 def summary(values: Sequence[float]) -> dict[str, float]:
     """Median, quartiles, least, and the spread: the middle half over the median."""
     middle = statistics.median(values)
-    low, high = (statistics.quantiles(values, n=4)[0], statistics.quantiles(values, n=4)[2]) if len(values) > 1 else (middle,) * 2
+    low, high = (
+        (statistics.quantiles(values, n=4)[0], statistics.quantiles(values, n=4)[2])
+        if len(values) > 1
+        else (middle,) * 2
+    )
     return {
         "median": middle, "low": low, "high": high, "least": min(values), "samples": len(values),
         "spread": (high - low) / middle if middle else 0.0,

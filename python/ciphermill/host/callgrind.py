@@ -25,11 +25,15 @@ def available() -> str:
     """The path of valgrind. Raises InputError when there is none."""
     path = shutil.which("valgrind")
     if path is None:
-        raise InputError("--engine callgrind: valgrind was not found; install it (Debian: valgrind), or leave --engine out")
+        raise InputError(
+            "--engine callgrind: valgrind was not found; install it (Debian: valgrind), or leave --engine out"
+        )
     return path
 
 
-def count(compiler: toolchain.Compiler, settings: tuple[str, ...], variant: Variant, job: dict[str, Any], expected: str | None) -> int:
+def count(
+    compiler: toolchain.Compiler, settings: tuple[str, ...], variant: Variant, job: dict[str, Any], expected: str | None
+) -> int:
     """Instructions of the one call that a job describes. Raises Wrong when its output is."""
     valgrind = available()
     with scratch.folder() as folder:

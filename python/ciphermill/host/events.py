@@ -9,7 +9,7 @@ and nothing is put in the place of one that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .processor import Processor
@@ -57,9 +57,7 @@ def groups(processor: Processor) -> list[dict[str, dict[str, Any]]]:
     raw = [(name, {"raw": event["raw"]}) for name, event in own.items()]
     # Cycles in every group: what is compared with them was counted with them.
     room = TOGETHER - 1
-    rest = [
-        {"cycles": {"hardware": "cycles"}, **dict(raw[start : start + room])} for start in range(0, len(raw), room)
-    ]
+    rest = [{"cycles": {"hardware": "cycles"}, **dict(raw[start : start + room])} for start in range(0, len(raw), room)]
     return [*GENERIC, *rest]
 
 
@@ -79,7 +77,7 @@ def named(counts: Mapping[str, float], processor: Processor) -> dict[str, dict[s
 #: Metrics by the paper's formulas, as fractions. ``wasted_work`` is not as the
 #: paper prints it: its "-1" belongs outside the fraction (what was dispatched in
 #: excess of what retired, over what retired).
-FORMULAS = {
+FORMULAS: dict[str, Callable[[Mapping[str, float]], float]] = {
     "cpi": lambda e: e["CPU_CLK_UNHALTED.CORE"] / e["INST_RETIRED.ANY"],
     "ilp": lambda e: e["RS_UOPS_DISPATCHED"] / e["CPU_CLK_UNHALTED.CORE"],
     "l1d_hit": lambda e: 1 - e["L1D_REPL"] / e["INST_RETIRED.ANY"],

@@ -95,4 +95,5 @@ def entry(vendor: str, family: int | None, model: int | None) -> Mapping[str, An
 
 @cache
 def table() -> list[dict[str, Any]]:
-    return tomllib.loads(TABLE.read_text())["processor"]
+    processors: list[dict[str, Any]] = tomllib.loads(TABLE.read_text())["processor"]
+    return processors

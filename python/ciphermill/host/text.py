@@ -38,7 +38,9 @@ def sentence(document: dict[str, Any]) -> str:
     best = min(good, key=lambda row: row["time_ns"]["median"])
     cycles, kind = clock(best, key)
     counted = f", {figure(cycles)} {kind}" if cycles is not None else ""
-    return f"{name} on this computer ({where}): {figure(best[f'time_ns_{key}'])} ns {unit}{counted}, with {label(best)}."
+    return (
+        f"{name} on this computer ({where}): {figure(best[f'time_ns_{key}'])} ns {unit}{counted}, with {label(best)}."
+    )
 
 
 def clock(row: dict[str, Any], key: str) -> tuple[float | None, str]:
@@ -64,7 +66,19 @@ def counters(document: dict[str, Any]) -> str:
 def timing(document: dict[str, Any]) -> str:
     setup = document["direction"] == "keysetup"
     unit, key = ("key set-up", "per_keysetup") if setup else ("byte", "per_byte")
-    head = ("compiler", "flags", f"ns/{unit}", "spread", f"cycles/{unit}", f"TSC/{unit}", f"est. cycles/{unit}", "est. GHz", "Mbit/s", "IPC", "verified")
+    head = (
+        "compiler",
+        "flags",
+        f"ns/{unit}",
+        "spread",
+        f"cycles/{unit}",
+        f"TSC/{unit}",
+        f"est. cycles/{unit}",
+        "est. GHz",
+        "Mbit/s",
+        "IPC",
+        "verified",
+    )
     rows = []
     for row in document["rows"]:
         good = row["verified"]
@@ -94,7 +108,10 @@ def paper(document: dict[str, Any]) -> str:
     best = min(rows, key=lambda row: row["time_ns"]["median"])
     per = "value_per_keysetup" if document["direction"] == "keysetup" else "value_per_block"
     unit = "a key set-up" if document["direction"] == "keysetup" else "a block"
-    lines = [(name, figure(event[per]), "" if event["exact"] else f"near, not the same: {event['note']}") for name, event in best["events"].items()]
+    lines = [
+        (name, figure(event[per]), "" if event["exact"] else f"near, not the same: {event['note']}")
+        for name, event in best["events"].items()
+    ]
     text = f"Events of {label(best)}:\n\n{tables.text(('event', unit, ''), lines, right=(1,))}"
     if best["metrics"]:
         rows_ = [(name, f"{value:.4f}") for name, value in best["metrics"].items()]
@@ -113,7 +130,9 @@ def instructions(document: dict[str, Any]) -> str:
         for row in document["rows"]
     ]  # fmt: skip
     kept = [0, 1, 2, 5] if setup else [0, 1, 2, 3, 4, 5]
-    return tables.text([head[i] for i in kept], [[row[i] for i in kept] for row in rows], right=(2,) if setup else (2, 3, 4))
+    return tables.text(
+        [head[i] for i in kept], [[row[i] for i in kept] for row in rows], right=(2,) if setup else (2, 3, 4)
+    )
 
 
 def verdict(row: dict[str, Any]) -> str:
@@ -124,7 +143,9 @@ def verdict(row: dict[str, Any]) -> str:
 
 def warnings(document: dict[str, Any]) -> list[str]:
     found = [f"unstable: {warning}" for warning in document["warnings"]]
-    return found + [f"unstable: {label(row)}: {warning}" for row in document["rows"] for warning in row.get("warnings", ())]
+    return found + [
+        f"unstable: {label(row)}: {warning}" for row in document["rows"] for warning in row.get("warnings", ())
+    ]
 
 
 def suggestion(document: dict[str, Any]) -> str:

@@ -75,9 +75,11 @@ def environment() -> dict[str, str]:
     return cached.environment()
 
 
-def build(compiler: Compiler, settings: tuple[str, ...], variant: Variant, out: Path, extra: tuple[Path, ...] = ()) -> Path:
+def build(
+    compiler: Compiler, settings: tuple[str, ...], variant: Variant, out: Path, extra: tuple[Path, ...] = ()
+) -> Path:
     """A shared library of a variant; with ``extra`` C files a program instead."""
-    kind = () if extra else ("-shared",)
+    kind: tuple[str, ...] = () if extra else ("-shared",)
     if not any(flag.startswith("-march") for flag in settings):
         kind += compiler.baseline
     sources = [str(source.resolve()) for source in (*variant.sources, *extra)]
@@ -86,9 +88,14 @@ def build(compiler: Compiler, settings: tuple[str, ...], variant: Variant, out: 
     try:
         answer = processes.run(command, SECONDS, environment())
     except subprocess.TimeoutExpired:
-        raise InputError(f"{compiler.name} {' '.join(settings)} had not ended after {SECONDS} seconds and was stopped") from None
+        raise InputError(
+            f"{compiler.name} {' '.join(settings)} had not ended after {SECONDS} seconds and was stopped"
+        ) from None
     except OSError as error:
         raise InputError(f"{compiler.name} could not be started: {error.strerror}") from None
     if answer.returncode:
-        raise InputError(f"{compiler.name} {' '.join(settings)} refused {paths.shown(variant.sources[0])}:\n{answer.stderr.decode(errors='replace').strip()}")
+        raise InputError(
+            f"{compiler.name} {' '.join(settings)} refused {paths.shown(variant.sources[0])}:\n"
+            f"{answer.stderr.decode(errors='replace').strip()}"
+        )
     return out

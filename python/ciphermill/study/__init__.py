@@ -14,11 +14,11 @@ cells (``docs/studies.md``). Adding a study is adding those two files.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .. import paths
 from .._core import InputError
+from ..progress import Progress
 from ..suggest import did_you_mean
 from .layout import Study, load, names
 from .measure import measure_all
@@ -40,7 +40,7 @@ def describe(name: str) -> dict[str, Any]:
     return {"name": study.name, "title": study.title, "paper": study.paper, "tables": [t.name for t in study.tables]}
 
 
-def run(studies: list[Study], progress: Callable = lambda items, total: items) -> list[Result]:
+def run(studies: list[Study], progress: Progress = lambda items, total: items) -> list[Result]:
     """Every cell of every table, measured or with the reason why not.
 
     ``progress(results, total)`` passes the measurements on as they are made.

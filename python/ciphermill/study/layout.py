@@ -23,7 +23,8 @@ from . import formulas
 #: or a unit of ``rtl/units.toml`` that is synthesised instead.
 SETTINGS: dict[str, type | tuple[type, ...]] = {
     "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool, "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
+    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool,
+    "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
 }  # fmt: skip
 
 
@@ -163,7 +164,9 @@ def column(content: Any, place: str, where: str) -> Column:
     if name := content.get("formula"):
         if name not in formulas.ALL:
             known_names = ", ".join(formulas.ALL)
-            raise InputError(f"{place}: {where}: no formula {name!r}{did_you_mean(name, formulas.ALL)}; there are {known_names}")
+            raise InputError(
+                f"{place}: {where}: no formula {name!r}{did_you_mean(name, formulas.ALL)}; there are {known_names}"
+            )
         if wrong := formulas.ALL[name].complaint(content.get("of", []), constants):
             raise InputError(f"{place}: {where}: {wrong}")
     return Column(**{**content, "of": tuple(content.get("of", ())), "settings": settings(content, place, where)})
@@ -178,7 +181,7 @@ def row(content: Any, place: str, where: str) -> Row:
 
 
 def settings(content: Mapping[str, Any], place: str, where: str) -> dict[str, Any]:
-    found = content.get("settings", {})
+    found: dict[str, Any] = content.get("settings", {})
     take(found, place, f"{where}, settings", SETTINGS, set())
     return found
 
@@ -191,19 +194,25 @@ def check(study: Study, place: str, figures: str) -> None:
         for kind, parts in (("row", t.rows), ("column", t.columns))
     ]:
         if twice := next((key for key in keys if keys.count(key) > 1), None):
-            raise InputError(f"{place}: two {what.replace(' ', 's ', 1) if ' ' in what else what + 's'} are called {twice!r}; rename one")
+            raise InputError(
+                f"{place}: two {what.replace(' ', 's ', 1) if ' ' in what else what + 's'} are called {twice!r}; rename one"
+            )
     for t in study.tables:
-        keys = {c.key for c in t.columns}
+        there = {c.key for c in t.columns}
         for r in t.rows:
-            if r.columns is not None and (odd := set(r.columns) - keys):
-                raise InputError(f"{place}: table {t.name!r}, row {r.key!r}: no column {sorted(odd)[0]!r} in this table")
+            if r.columns is not None and (odd := set(r.columns) - there):
+                raise InputError(
+                    f"{place}: table {t.name!r}, row {r.key!r}: no column {sorted(odd)[0]!r} in this table"
+                )
         for r, c in t.cells():
             where = f"table {t.name!r}, row {r.key!r}, column {c.key!r}"
             if c.formula is None:
                 asked = study.asked(t, r, c)
                 missing = {"cipher", "on"} - asked.keys()
                 if missing and "hardware" not in asked:
-                    raise InputError(f"{place}: {where}: nothing says which {'machine (on)' if 'on' in missing else 'cipher'}; add it to `settings`")
+                    raise InputError(
+                        f"{place}: {where}: nothing says which {'machine (on)' if 'on' in missing else 'cipher'}; add it to `settings`"
+                    )
             try:
                 study.figure(r, c)
             except LookupError as error:
@@ -256,7 +265,9 @@ def take(content: Any, place: str, where: str, known: Mapping[str, Any], require
         raise InputError(f"{place}: {where}: it must be a table")
     for key, value in content.items():
         if key not in known:
-            raise InputError(f"{place}: {where}: no key {key!r} here{did_you_mean(key, known)}; there are {', '.join(known)}")
+            raise InputError(
+                f"{place}: {where}: no key {key!r} here{did_you_mean(key, known)}; there are {', '.join(known)}"
+            )
         # A truth value is a number to Python, and to no one else.
         if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
             raise InputError(f"{place}: {where}: {key} = {value!r} is of the wrong type")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +17,7 @@ from typing import Any
 from .. import engine, kept, library, manifest, paths, rtl, synthesis
 from .._core import InputError, InternalError
 from ..measurement import Measurement
+from ..progress import Progress
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Missing:
     fault: bool = False
 
 
-Answers = Mapping[str, Measurement | Missing]
+Answers = dict[str, Measurement | Missing]
 
 
 def key(asked: Mapping[str, Any]) -> str:
@@ -35,7 +36,7 @@ def key(asked: Mapping[str, Any]) -> str:
     return json.dumps(asked, sort_keys=True)
 
 
-def measure_all(work: list[dict[str, Any]], progress: Callable[[Iterable, int], Iterable]) -> Answers:
+def measure_all(work: list[dict[str, Any]], progress: Progress) -> Answers:
     """Measure every setting of the list; the answers by `key`."""
     distinct = {key(asked): asked for asked in work}
     there = Shelf()
@@ -86,7 +87,12 @@ def hardware(name: str) -> Measurement | Missing:
     """What a unit of ``rtl/units.toml`` costs, by Yosys or as Yosys had it."""
     try:
         made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
-        provenance = {"kind": "synthesised", "yosys": synthesis.version(), "kept": not synthesis.installed(), "unit": name}
+        provenance = {
+            "kind": "synthesised",
+            "yosys": synthesis.version(),
+            "kept": not synthesis.installed(),
+            "unit": name,
+        }
         return Measurement({**made, "verified": True, "provenance": provenance})
     except InputError as error:
         return Missing(str(error).splitlines()[0])

@@ -9,7 +9,7 @@ elsewhere stands in for ours as long as we cannot measure it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ from ..measurement import Measurement
 from . import formulas
 from .layout import Column, Row, Study, Table, cells_of
 from .measure import Answers, Missing, key
+
+#: The names of a table, a row and a column.
+Place = tuple[str, str, str]
 
 #: What of a measurement says how ours came to be.
 SETTINGS = ("cipher", "variant", "direction", "key_bits", "bytes", "machine", "with", "without", "set", "clock_mhz",
@@ -73,7 +76,7 @@ class Result:
     """A study with its cells filled in, by (table, row, column)."""
 
     study: Study
-    cells: dict[tuple[str, str, str], Cell]
+    cells: dict[Place, Cell]
 
     def of(self, table: Table) -> list[Cell]:
         return [self.cells[table.name, row.key, column.key] for row, column in table.cells()]
@@ -82,8 +85,8 @@ class Result:
         """The geometric mean of ours/paper of each column that has one."""
         means = {}
         for column in (c for c in table.columns if c.summary):
-            ratios = [cell.ratio for cell in self.of(table) if cell.column is column]
-            if ratios and all(ratio is not None and ratio > 0 for ratio in ratios):
+            ratios = [cell.ratio or 0 for cell in self.of(table) if cell.column is column]
+            if ratios and all(ratio > 0 for ratio in ratios):
                 means[column.key] = math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
         return means
 
@@ -119,7 +122,7 @@ def solve(study: Study, answers: Answers) -> Result:
     return result
 
 
-def _cell(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple) -> Cell:
+def _cell(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple[Place, ...]) -> Cell:
     place = (table.name, row.key, column.key)
     if place in above:
         raise InputError(f"study {result.study.name}: the cell {'/'.join(place)} is derived from itself")
@@ -170,13 +173,15 @@ def pick(measurement: Mapping[str, Any], path: str) -> float | None:
         elif isinstance(found, list) and part.isdecimal():
             found = found[int(part)] if int(part) < len(found) else None
         else:
-            raise InputError(f"`measure = \"{path}\"`: a measurement has no such value; see ciphermill run --json")
+            raise InputError(f'`measure = "{path}"`: a measurement has no such value; see ciphermill run --json')
     if found is not None and (isinstance(found, bool) or not isinstance(found, (int, float))):
-        raise InputError(f"`measure = \"{path}\"`: that is no number")
+        raise InputError(f'`measure = "{path}"`: that is no number')
     return found
 
 
-def _inputs(result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple) -> list[Cell | list[Cell]]:
+def _inputs(
+    result: Result, answers: Answers, table: Table, row: Row, column: Column, above: tuple[Place, ...]
+) -> list[Cell | list[Cell]]:
     """The cells a formula works on: one, or a list for a whole column."""
     found: list[Cell | list[Cell]] = []
     for reference in column.of:
@@ -191,7 +196,7 @@ def _derived(cell: Cell, inputs: list[Cell | list[Cell]]) -> None:
     column = cell.column
     function = formulas.ALL[column.formula or ""].function
 
-    def apply(value) -> float | None:
+    def apply(value: Callable[[Cell], float | None]) -> float | None:
         values = [[value(c) for c in group] if isinstance(group, list) else value(group) for group in inputs]
         if any(v is None for group in values for v in (group if isinstance(group, list) else [group])):
             return None
@@ -212,6 +217,11 @@ def _derived(cell: Cell, inputs: list[Cell | list[Cell]]) -> None:
     settings = [c.settings for c in flat if c.ours is not None]
     if settings and all(s == settings[0] for s in settings):
         cell.settings = settings[0]
-    cell.provenance = {"kind": "derived", "formula": column.formula, "of": list(column.of), "constants": dict(column.constants)}
+    cell.provenance = {
+        "kind": "derived",
+        "formula": column.formula,
+        "of": list(column.of),
+        "constants": dict(column.constants),
+    }
     if stand_ins:
         cell.provenance["quoted"] = sorted({c.column.label for c in stand_ins})

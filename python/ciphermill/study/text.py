@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..tables import columns, room
 from .layout import Column, Row, Table
 from .results import Cell, Result
+
+if TYPE_CHECKING:
+    from rich.table import Table as Grid
+
+#: A paragraph, or a table: its heads and its rows.
+Piece = str | tuple[list[str], list[list[str]]]
 
 WIDTH = 80
 
@@ -39,10 +47,10 @@ def text(result: Result) -> str:
     return "\n\n".join(plain(*p) if isinstance(p, tuple) else p for p in pieces(result))
 
 
-def pieces(result: Result) -> list:
+def pieces(result: Result) -> list[Piece]:
     """Paragraphs (str) and tables (heads, rows) in the order of printing."""
     study = result.study
-    out: list = [wrapped(sentence(result)), f"{study.title}\n{wrapped(study.paper)}"]
+    out: list[Piece] = [wrapped(sentence(result)), f"{study.title}\n{wrapped(study.paper)}"]
     if study.note:
         out.append(wrapped(study.note))
     for table in study.tables:
@@ -88,18 +96,23 @@ def grids(result: Result, table: Table) -> list[tuple[list[str], list[list[str]]
         heads = ["", *(f"{column.label}, {column.unit}" for column in table.columns[start:end])]
         names = [[""] + [lines[0] for lines in chosen]]
         last = ["geometric mean"] if means else []
-        rows = [[name, *(lines[i + 1] for lines in chosen)] for i, name in enumerate([*(r.label for r in table.rows), *last])]
+        rows = [
+            [name, *(lines[i + 1] for lines in chosen)]
+            for i, name in enumerate([*(r.label for r in table.rows), *last])
+        ]
         rows = [row for row in rows if any(cell.strip() for cell in row[1:])]
         out.append((heads, names + rows))
         start = end
     return out
 
 
-def group(column: Column, rows: tuple[Row, ...], cells: dict, means: dict[str, float]) -> list[str]:
+def group(
+    column: Column, rows: tuple[Row, ...], cells: Mapping[tuple[str, str], Cell], means: dict[str, float]
+) -> list[str]:
     """The head and the cells of a column, all of one width."""
     triples = [("paper", "ours", "o/p")]
     for row in rows:
-        cell: Cell | None = cells.get((row.key, column.key))
+        cell = cells.get((row.key, column.key))
         triples.append(("", "", "") if cell is None else (
             number(cell.paper, "-"), number(cell.ours, "?"), "" if cell.ratio is None else f"{cell.ratio:.2f}"
         ))  # fmt: skip
@@ -107,7 +120,7 @@ def group(column: Column, rows: tuple[Row, ...], cells: dict, means: dict[str, f
         triples.append(("", "", f"{means[column.key]:.2f}" if column.key in means else ""))
     widths = [max(len(triple[i]) for triple in triples) for i in range(3)]
     least = len(f"{column.label}, {column.unit}")
-    lines = ["  ".join(part.rjust(w) for part, w in zip(triple, widths)) for triple in triples]
+    lines = ["  ".join(part.rjust(w) for part, w in zip(triple, widths, strict=True)) for triple in triples]
     return [line.ljust(least) for line in lines]
 
 
@@ -121,7 +134,7 @@ def remarks(result: Result, table: Table) -> list[str]:
             if cell.column.label not in labels:
                 labels.append(cell.column.label)
     out += [wrapped(f"? {', '.join(labels)}: {reason}") for reason, labels in reasons.items()]
-    jammed = {}
+    jammed: dict[str, None] = {}
     for cell in result.of(table):
         if (jam := cell.settings.get("jam", 1)) != 1 and cell.column.formula is None:
             jammed.setdefault(f"{cell.row.label} {jam}", None)
@@ -150,7 +163,7 @@ def plain(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def drawn(heads: list[str], rows: list[list[str]]):
+def drawn(heads: list[str], rows: list[list[str]]) -> Grid:
     """The same for a terminal."""
     from rich import box
     from rich.table import Table as Grid

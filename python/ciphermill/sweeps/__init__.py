@@ -13,12 +13,13 @@ A sweep can be ended at any moment and started again: it goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ..measurement import Measurement
+from ..progress import Progress
 from ..tables import parquet
 from . import cluster as clusters
 from . import work
@@ -29,18 +30,19 @@ from .store import Store
 
 __all__ = ["Grid", "Sweep", "Verdict", "load", "monotone", "run"]
 
-Progress = Callable[[Iterable[Any], int], Iterable[Any]]
+#: A point, and what was measured there.
+Result = tuple[dict[str, Any], Measurement | None]
 
 
 @dataclass(frozen=True)
-class Sweep(Sequence):
+class Sweep(Sequence[Result]):
     """The results of a sweep, in the order of its grid.
 
     A sequence of (point, Measurement or None) pairs.
     """
 
     grid: Grid
-    results: tuple[tuple[dict[str, Any], Measurement | None], ...]
+    results: tuple[Result, ...]
     failures: dict[int, str]
     #: Points measured now; the others were in the store, or nowhere.
     measured: int
@@ -50,7 +52,13 @@ class Sweep(Sequence):
     def __len__(self) -> int:
         return len(self.results)
 
-    def __getitem__(self, index):
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Result, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Result | tuple[Result, ...]:
         return self.results[index]
 
     @property

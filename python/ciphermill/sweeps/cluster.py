@@ -54,7 +54,10 @@ def _client(address: str, workers: int | None, folder: Path) -> Any:
     try:
         if address == "local":
             cluster = LocalCluster(
-                n_workers=workers or os.cpu_count(), threads_per_worker=1, processes=True, dashboard_address=None,
+                n_workers=workers or os.cpu_count(),
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
                 local_directory=str(folder),
             )
             return Client(cluster)
@@ -67,7 +70,9 @@ def same_version(client: Any) -> None:
     """Workers with another build would measure something else."""
     for worker, theirs in client.run(version).items():
         if theirs != version():
-            raise InputError(f"--cluster: the worker {worker} has ciphermill {theirs}, this is {version()}; install the same")
+            raise InputError(
+                f"--cluster: the worker {worker} has ciphermill {theirs}, this is {version()}; install the same"
+            )
 
 
 def remote(tasks: Sequence[Task], client: Any) -> Iterator[Answer]:

@@ -30,7 +30,7 @@ def row(
     for name, value in (measurement or {}).items():
         if name in GROUPS:
             out.update({f"{name}.{n}": v for n, v in value.items() if not isinstance(v, (list, dict))})
-        elif name == "machine" or not isinstance(value, (list, dict)) and name not in out:
+        elif name == "machine" or (not isinstance(value, (list, dict)) and name not in out):
             out[name] = value
     loops = (measurement or {}).get("loops") or []
     out["ii"] = loops[0]["ii"] if loops else None

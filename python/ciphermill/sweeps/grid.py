@@ -128,9 +128,9 @@ def product(grid: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
     if not isinstance(skips, list) or not all(isinstance(skip, Mapping) for skip in skips):
         raise InputError(f"{place}: skip: it is a list of tables of settings to leave out")
     skips = [skip_of(skip, f"{place}: skip") for skip in skips]
-    for values in itertools.product(*(values for _, values in axes)):
+    for chosen in itertools.product(*(values for _, values in axes)):
         point: dict[str, Any] = {}
-        for (name, _), value in zip(axes, values, strict=True):
+        for (name, _), value in zip(axes, chosen, strict=True):
             if name.startswith("set\0"):
                 point.setdefault("set", {})[name[4:]] = value
             else:
@@ -153,7 +153,7 @@ def axis(name: str, value: Any, place: str) -> list[Any]:
     wanted = AXES[name]
     right = [isinstance(v, wanted) and (wanted is not int or not isinstance(v, bool)) for v in values]
     if not values or not all(right):
-        kind = {str: "a string", int: "a whole number", bool: "true or false"}[wanted]
+        kind = "a whole number" if wanted is int else "true or false" if wanted is bool else "a string"
         raise InputError(f"{place}: it is {kind} or a list of such, here is {value!r}")
     return values
 

@@ -79,7 +79,9 @@ class Verdict:
         return f"{said} The worst: {self.violations[0]}." if self.violations else said
 
 
-def monotone(table: Any, along: Iterable[str], cycles: str = "cycles_per_block", bound: str = "bounds.lower") -> Verdict:
+def monotone(
+    table: Any, along: Iterable[str], cycles: str = "cycles_per_block", bound: str = "bounds.lower"
+) -> Verdict:
     """Compare the points of a table along some of its settings.
 
     ``table`` is a polars DataFrame or a sequence of rows, as a sweep makes them:
@@ -96,7 +98,7 @@ def monotone(table: Any, along: Iterable[str], cycles: str = "cycles_per_block",
     rows = [row for row in rows if row.get(cycles) is not None]
     compared, found = 0, []
     for axis in along:
-        lines: dict[tuple, list[Mapping[str, Any]]] = {}
+        lines: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         for row in rows:
             if row.get(axis) is not None:
                 lines.setdefault(tuple(row.get(name) for name in settings if name != axis), []).append(row)

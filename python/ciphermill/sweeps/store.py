@@ -61,7 +61,9 @@ class Store:
                 self.db.execute(HASH)
             self.db.execute(f"PRAGMA user_version = {LAYOUT}")
         except (sqlite3.Error, OSError) as error:
-            raise InputError(f"{paths.shown(path)}: not a store that can be used: {error}; name another with --store") from None
+            raise InputError(
+                f"{paths.shown(path)}: not a store that can be used: {error}; name another with --store"
+            ) from None
 
     def __enter__(self) -> Store:
         return self
@@ -80,9 +82,13 @@ class Store:
             chunk = keys[at : at + CHUNK]
             marks = ",".join("?" * len(chunk))
             try:
-                rows = self.db.execute(f"SELECT key, measurement, failure, hash FROM measurements WHERE key IN ({marks})", chunk).fetchall()
+                rows = self.db.execute(
+                    f"SELECT key, measurement, failure, hash FROM measurements WHERE key IN ({marks})", chunk
+                ).fetchall()
             except sqlite3.Error as error:
-                raise InputError(f"{paths.shown(self.path)}: not a store that can be used: {error}; name another with --store") from None
+                raise InputError(
+                    f"{paths.shown(self.path)}: not a store that can be used: {error}; name another with --store"
+                ) from None
             for key, measurement, failure, known in rows:
                 if known != digest(key, measurement, failure):
                     cached.note(f"{paths.shown(self.path)}: a result is damaged, and is measured anew")
@@ -91,7 +97,12 @@ class Store:
         return out
 
     def add(
-        self, key: str, point: Mapping[str, Any], measurement: Mapping[str, Any] | None, failure: str | None, seconds: float
+        self,
+        key: str,
+        point: Mapping[str, Any],
+        measurement: Mapping[str, Any] | None,
+        failure: str | None,
+        seconds: float,
     ) -> None:
         """Keep a result. It takes the place of a failure, which was tried again, and of what was damaged."""
         text = None if measurement is None else json.dumps(measurement)
@@ -103,4 +114,5 @@ class Store:
         )
 
     def __len__(self) -> int:
-        return self.db.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        count: int = self.db.execute("SELECT count(*) FROM measurements").fetchone()[0]
+        return count

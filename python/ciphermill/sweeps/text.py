@@ -19,7 +19,13 @@ def text(done: Sweep) -> str:
         else:
             share = f"{100 * m.metrics['lookup_share']:.0f} %"
             rows.append((*cells, f"{m.cycles_per_block:.1f}", f"{m.bounds['lower']:.1f}", share, m.bottleneck))
-    head = (*axes, report.units(done.measurements) if done.measurements else "cycles/block", "bound", "lookups", "limited by")
+    head = (
+        *axes,
+        report.units(done.measurements) if done.measurements else "cycles/block",
+        "bound",
+        "lookups",
+        "limited by",
+    )
     sentence = f"{len(done)} point{'' if len(done) == 1 else 's'}, {done.measured} measured now, {len(done.failures)} without a measurement"
     made = sorted(((point, m) for point, m in done.results if m is not None), key=lambda pair: pair[1].cycles_per_block)
     if len(made) > 1:

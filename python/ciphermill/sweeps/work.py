@@ -93,10 +93,11 @@ def needed(file: dict[str, str], folder: Sequence[dict[str, str]]) -> list[dict[
 
 def inherits(file: dict[str, str]) -> str | None:
     try:
-        return tomllib.loads(file["text"]).get("machine", {}).get("inherits")
+        parent: str | None = tomllib.loads(file["text"]).get("machine", {}).get("inherits")
     except (tomllib.TOMLDecodeError, AttributeError):
         # The core will say what is wrong with it.
         return None
+    return parent
 
 
 def stem(file: dict[str, str]) -> str:
@@ -132,6 +133,6 @@ def local(tasks: Sequence[Task], workers: int | None = None) -> Iterator[Answer]
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
-                if (task := next(left, None)) is not None:
-                    running.add(pool.submit(measure, task))
+                if (following := next(left, None)) is not None:
+                    running.add(pool.submit(measure, following))
                 yield future.result()

@@ -23,7 +23,8 @@ STAGES = ("fetch", "decode", "rename", "issue", "complete", "retire")
 
 def end(row: Mapping[str, Any]) -> int:
     """The last cycle in which it is in the core: it retires, or is thrown away."""
-    return row["squash"] if row["squashed"] else row["retire"]
+    last: int = row["squash"] if row["squashed"] else row["retire"]
+    return last
 
 
 def spans(row: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:

@@ -36,7 +36,8 @@ def text(rows: Stages, width: int = WIDTH) -> str:
 
 
 def _span(rows: Stages) -> int:
-    return max(map(end, rows)) + 1 - min(row["fetch"] for row in rows)
+    first: int = min(row["fetch"] for row in rows)
+    return max(map(end, rows)) + 1 - first
 
 
 def _piece(rows: Stages, room: int) -> str:

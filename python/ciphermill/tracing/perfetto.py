@@ -17,7 +17,10 @@ PORTS, WINDOW = 1, 2
 
 def document(rows: Stages, about: str) -> dict[str, Any]:
     """The trace of some micro-operations; ``about`` says of what."""
-    events: list[dict[str, Any]] = [_name("process_name", PORTS, 0, "ports"), _name("process_name", WINDOW, 0, "micro-operations")]
+    events: list[dict[str, Any]] = [
+        _name("process_name", PORTS, 0, "ports"),
+        _name("process_name", WINDOW, 0, "micro-operations"),
+    ]
     ports = sorted({row["port"] for row in rows if row["port"]})
     events += [_name("thread_name", PORTS, i, port) for i, port in enumerate(ports)]
     free: list[int] = []
@@ -35,12 +38,27 @@ def document(rows: Stages, about: str) -> dict[str, Any]:
         events += [_event(WINDOW, lane, name, "stage", a, b, {}) for name, a, b in spans(row)]
         if row["port"]:
             # A port takes the next in the cycle after, however long this one runs.
-            events.append(_event(PORTS, ports.index(row["port"]), title(row), kind, row["issue"], row["issue"] + 1, known))
-    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"of": about, "unit": "a microsecond is a cycle"}}
+            events.append(
+                _event(PORTS, ports.index(row["port"]), title(row), kind, row["issue"], row["issue"] + 1, known)
+            )
+    return {
+        "traceEvents": events,
+        "displayTimeUnit": "ns",
+        "otherData": {"of": about, "unit": "a microsecond is a cycle"},
+    }
 
 
 def _event(pid: int, tid: int, name: str, kind: str, start: int, stop: int, args: dict[str, Any]) -> dict[str, Any]:
-    return {"ph": "X", "pid": pid, "tid": tid, "name": name, "cat": kind, "ts": start, "dur": stop - start, "args": args}
+    return {
+        "ph": "X",
+        "pid": pid,
+        "tid": tid,
+        "name": name,
+        "cat": kind,
+        "ts": start,
+        "dur": stop - start,
+        "args": args,
+    }
 
 
 def _name(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:

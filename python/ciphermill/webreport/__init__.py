@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ from typing import Any
 from .. import paths
 from .._core import InputError
 from ..measurement import Measurement
+from ..progress import Progress
 from ..study import layout, results
 from ..study import measure as measuring
 from . import commentary, drawing, evidence, kernels, pipelines, survey
@@ -56,7 +57,7 @@ class Written:
         return {"schema": 1, **asdict(self), "path": str(self.path)}
 
 
-def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, int], Iterable] = lambda items, total: items) -> Written:
+def write(out: Path, studies: list[layout.Study], progress: Progress = lambda items, total: items) -> Written:
     """Measure what is not kept yet, and write the page.
 
     ``progress(results, total)`` passes the measurements on as they are made.
@@ -81,7 +82,10 @@ def write(out: Path, studies: list[layout.Study], progress: Callable[[Iterable, 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         traced = list(progress(pool.map(pipelines.trace, asked_for), len(asked_for)))
     content = page.Content(
-        compared, list(zip(solved, comments, strict=True)), list(zip(loops, explained, strict=True)), list(zip(asked_for, traced, strict=True)),
+        compared,
+        list(zip(solved, comments, strict=True)),
+        list(zip(loops, explained, strict=True)),
+        list(zip(asked_for, traced, strict=True)),
         fresh_of(answers),
     )
     text = page.render(content).encode()
@@ -117,7 +121,9 @@ def draw(solved: list[results.Result], folder: Path) -> list[Path]:
     return out
 
 
-def write_schedule(out: Path, measurement: Measurement, explanation: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+def write_schedule(
+    out: Path, measurement: Measurement, explanation: Mapping[str, Any], asked: Mapping[str, Any]
+) -> None:
     """Write a page with one program's schedules (``ciphermill explain --html``). ``asked`` has the cipher, the
     machine and the options as they were given, by the names that options have.
 

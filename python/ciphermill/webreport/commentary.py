@@ -80,7 +80,16 @@ def load(study: Study) -> Commentary:
     if not file.is_file():
         return Commentary()
     place, content = paths.shown(file), read(file)
-    allowed = {"agrees": str, "differs": str, "why": str, "pareto": list, "bars": list, "curves": list, "kernel": list, "pipeline": list}
+    allowed = {
+        "agrees": str,
+        "differs": str,
+        "why": str,
+        "pareto": list,
+        "bars": list,
+        "curves": list,
+        "kernel": list,
+        "pipeline": list,
+    }
     take(content, place, "the file", allowed, set())
     fronts = []
     for i, entry in enumerate(content.get("pareto", [])):
@@ -110,7 +119,11 @@ def load(study: Study) -> Commentary:
         for table, _ in entry["lines"]:
             for column in entry["columns"]:
                 _known(study, place, where, table, column)
-        curves.append(Curves(entry["title"], tuple((t, label) for t, label in entry["lines"]), tuple(entry["columns"]), entry["x"]))
+        curves.append(
+            Curves(
+                entry["title"], tuple((t, label) for t, label in entry["lines"]), tuple(entry["columns"]), entry["x"]
+            )
+        )
     kernels = content.get("kernel", [])
     for i, entry in enumerate(kernels):
         take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
@@ -133,6 +146,8 @@ def _known(study: Study, place: str, where: str, name: str, column: str) -> None
     """InputError when the study has no such column."""
     table = next((t for t in study.tables if t.name == name), None)
     if table is None:
-        raise InputError(f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}")
+        raise InputError(
+            f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}"
+        )
     if column not in (keys := [c.key for c in table.columns]):
         raise InputError(f"{place}: {where}: table {name!r} has no column {column!r}; it has {', '.join(keys)}")

@@ -35,10 +35,25 @@ def config(ink: str, line: str) -> dict[str, Any]:
         "axis": axis,
         # Numbers at the ends are moved inwards, and would stand on their neighbours.
         "axisX": {"labelOverlap": "greedy", "labelSeparation": 3},
-        "legend": {"labelColor": ink, "titleColor": ink, "orient": "top", "labelFontSize": 12, "labelLimit": 260, "columns": 3},
+        "legend": {
+            "labelColor": ink,
+            "titleColor": ink,
+            "orient": "top",
+            "labelFontSize": 12,
+            "labelLimit": 260,
+            "columns": 3,
+        },
         "text": {"color": ink},
         "title": {"color": ink},
     }
+
+
+def converter() -> str:
+    """The version of what draws."""
+    import vl_convert
+
+    version: str = vl_convert.__version__  # type: ignore[attr-defined]  # its stubs leave it out
+    return version
 
 
 def svg(spec: dict[str, Any], name: str) -> str:
@@ -47,7 +62,7 @@ def svg(spec: dict[str, Any], name: str) -> str:
     import vl_convert
 
     whole = {**spec, "config": config(INK, LINE)}
-    digest = hashlib.sha256(f"{vl_convert.__version__}\0{json.dumps(whole, sort_keys=True)}".encode()).hexdigest()[:40]
+    digest = hashlib.sha256(f"{converter()}\0{json.dumps(whole, sort_keys=True)}".encode()).hexdigest()[:40]
     kept = cached.place("report", f"{digest}.svg")
     if (known := cached.read(kept)) is not None:
         drawn = known.decode()
@@ -65,7 +80,7 @@ def vega() -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, compressed, in base64."""
     import vl_convert
 
-    kept = cached.place("report", f"vega-{vl_convert.__version__}.b64")
+    kept = cached.place("report", f"vega-{converter()}.b64")
     if (known := cached.read(kept)) is not None:
         return known.decode()
     packed = pack(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))

@@ -56,7 +56,11 @@ def program(asked: Mapping[str, Any]) -> str:
     name = f"{asked['cipher']}/{asked['variant']}" if asked.get("variant") else asked["cipher"]
     words = " ".join(filter(None, [name, asked.get("direction"), "on", asked["on"]]))
     mode = " in feedback mode" if asked.get("blocks") == "single" else ""
-    more = (f", {said} {', '.join(asked[key])}" for key, said in (("with", "with"), ("without", "without"), ("set", "where")) if asked.get(key))
+    more = (
+        f", {said} {', '.join(asked[key])}"
+        for key, said in (("with", "with"), ("without", "without"), ("set", "where"))
+        if asked.get(key)
+    )
     return f"{words}{mode}{''.join(more)}"
 
 
@@ -86,8 +90,13 @@ def of(asked: Mapping[str, Any], m: Measurement, fresh: Measurement | None = Non
         "version": provenance.get("ciphermill"),
         "machine": {"file": machine_file(m.machine), "hash": provenance.get("machine")},
         "module": {"hash": provenance.get("module"), **origin},
-        "settings": {"hash": provenance.get("settings"), "blocks": m.blocks, "with": list(m["with"]),
-                     "without": list(m["without"]), "set": list(m["set"])},  # fmt: skip
+        "settings": {
+            "hash": provenance.get("settings"),
+            "blocks": m.blocks,
+            "with": list(m["with"]),
+            "without": list(m["without"]),
+            "set": list(m["set"]),
+        },
         "unit": report.unit(m),
         "results": results(m),
         # No critical path: no result depends on the block.
@@ -105,7 +114,9 @@ def results(m: Measurement) -> dict[str, Any]:
     if m.direction != "keysetup":
         return found
     of_messages = ("cycles_per_byte", "mbit_per_s", "bytes")
-    return {"cycles_per_key_setup" if k == "cycles_per_block" else k: v for k, v in found.items() if k not in of_messages}
+    return {
+        "cycles_per_key_setup" if k == "cycles_per_block" else k: v for k, v in found.items() if k not in of_messages
+    }
 
 
 def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
@@ -122,7 +133,8 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "compared": None,
         "vectors": None,
         "kind": m.provenance["kind"],
-        "version": f"Yosys {m.provenance['yosys']}" + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),
+        "version": f"Yosys {m.provenance['yosys']}"
+        + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),
         "machine": {},
         "module": {},
         "settings": {"unit": asked["hardware"]},

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import altair as alt
 
+from ..measurement import Measurement
 from ..study.layout import Table
 from ..study.results import Cell, Result
 from . import colours
@@ -70,7 +71,7 @@ def beside(result: Result, table: Table) -> Figure | None:
     shown = comparable(result, table)
     if len(shown) < 2:
         return None
-    rows = []
+    rows: list[dict[str, Any]] = []
     for cell in shown:
         strip = f"{cell.column.label}, {cell.column.unit}"
         common = {"row": cell.row.label, "strip": strip, "ratio": round(cell.ratio or 0, 3)}
@@ -97,16 +98,23 @@ def strip() -> str:
         x=alt.X("min(value):Q", title=""), x2="max(value):Q", color=alt.value("#888888")
     )
     points = base.mark_point(filled=True, size=80, opacity=1).encode(
-        color=alt.Color("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])),
+        color=alt.Color(
+            "who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=[colours.PAPER, colours.OURS])
+        ),
         shape=alt.Shape("who:N", title=None, scale=alt.Scale(domain=["paper", "ours"], range=["diamond", "circle"])),
-        tooltip=[alt.Tooltip("row:N", title=" "), "who:N", alt.Tooltip("value:Q", format=".4~g"), alt.Tooltip("ratio:Q", title="ours/paper")],
+        tooltip=[
+            alt.Tooltip("row:N", title=" "),
+            "who:N",
+            alt.Tooltip("value:Q", format=".4~g"),
+            alt.Tooltip("ratio:Q", title="ours/paper"),
+        ],
     )
     return json.dumps((line + points).properties(width=WIDTH).to_dict(validate=False))
 
 
 def filled(title: str, rows: Sequence[dict[str, Any]], order: Sequence[str]) -> dict[str, Any]:
     """The strip with its data, its title and its rows in order."""
-    spec = json.loads(strip())
+    spec: dict[str, Any] = json.loads(strip())
     spec |= {"data": {"name": data(rows).name}, "height": STEP * len(order)}
     for layer in spec["layer"]:
         layer["encoding"]["x"]["title"] = title
@@ -132,15 +140,26 @@ def ratios(result: Result, table: Table) -> Figure | None:
     series = list(dict.fromkeys(f"{c.column.label}, {c.column.unit}" for c in shown))
     rows = [{"row": c.row.label, "series": f"{c.column.label}, {c.column.unit}", "ratio": c.ratio} for c in shown]
     scale = alt.Scale(type="log", nice=True)
-    points = alt.Chart(data(rows)).mark_point(filled=True, size=70, opacity=0.9).encode(
-        y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
-        x=alt.X("ratio:Q", scale=scale, title="ours / paper (logarithmic)", axis=alt.Axis(format=".2~f", tickCount=6)),
-        color=alt.Color("series:N", sort=series, title=None, scale=alt.Scale(domain=series, range=palette(series))),
-        shape=alt.Shape("series:N", sort=series, title=None, scale=alt.Scale(domain=series)),
-        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("series:N", title=" "), alt.Tooltip("ratio:Q", format=".3f", title="ours/paper")],
+    points = (
+        alt.Chart(data(rows))
+        .mark_point(filled=True, size=70, opacity=0.9)
+        .encode(
+            y=alt.Y("row:N", sort=order, title=None, axis=alt.Axis(labelLimit=200)),
+            x=alt.X(
+                "ratio:Q", scale=scale, title="ours / paper (logarithmic)", axis=alt.Axis(format=".2~f", tickCount=6)
+            ),
+            color=alt.Color("series:N", sort=series, title=None, scale=alt.Scale(domain=series, range=palette(series))),
+            shape=alt.Shape("series:N", sort=series, title=None, scale=alt.Scale(domain=series)),
+            tooltip=[
+                alt.Tooltip("row:N", title=" "),
+                alt.Tooltip("series:N", title=" "),
+                alt.Tooltip("ratio:Q", format=".3f", title="ours/paper"),
+            ],
+        )
     )
     rule = alt.Chart(data([{"ratio": 1}])).mark_rule(strokeDash=[4, 3], color="#888888").encode(x="ratio:Q")
-    text = f"ours divided by paper for the rows of {table.title}, between {min(c.ratio or 1 for c in shown):.2f} and {max(c.ratio or 1 for c in shown):.2f}."
+    ratios = [c.ratio or 1 for c in shown]
+    text = f"ours divided by paper for the rows of {table.title}, between {min(ratios):.2f} and {max(ratios):.2f}."
     chart = (rule + points).properties(width=WIDTH, height=STEP * len(order))
     return figure(f"{result.study.name}-{table.name}-ratios", "Ratio of ours to the paper's", text, chart)
 
@@ -149,12 +168,13 @@ def palette(series: Sequence[str]) -> list[str]:
     return [colours.CATEGORIES[i % len(colours.CATEGORIES)] for i in range(len(series))]
 
 
-def measurements(cells: Sequence[Cell]) -> list[Cell]:
-    """Cells that show a program's measurement (not a circuit's), each once."""
-    found: dict[int, Cell] = {}
+def measurements(cells: Iterable[Cell]) -> list[tuple[Cell, Measurement]]:
+    """A program's measurements (not a circuit's), each once, with the cells that show them."""
+    found: dict[int, tuple[Cell, Measurement]] = {}
     for cell in cells:
-        if cell.measurement is not None and cell.measurement.verified and "cycles_per_block" in cell.measurement:
-            found.setdefault(id(cell.measurement), cell)
+        m = cell.measurement
+        if m is not None and m.verified and "cycles_per_block" in m:
+            found.setdefault(id(m), (cell, m))
     return list(found.values())
 
 
@@ -162,25 +182,24 @@ def labelled(result: Result) -> list[tuple[str, Any]]:
     """A study's measurements by labels of which no two are the same: the row, the machine
     where there are several, and as much of column, table and direction as tells them apart."""
     tables = {id(cell): table.title.split(":")[0] for table in result.study.tables for cell in result.of(table)}
-    cells = measurements(list(result.cells.values()))
-    several = len({cell.measurement.machine for cell in cells}) > 1
+    shown = measurements(result.cells.values())
+    several = len({m.machine for _, m in shown}) > 1
 
-    def words(cell: Cell, more: int) -> str:
-        m = cell.measurement
+    def words(cell: Cell, m: Measurement, more: int) -> str:
         common = [cell.row.label, m.machine if several else "", "feedback" if m.blocks == "single" else ""]
         return ", ".join(filter(None, [*common, *[cell.column.label, tables[id(cell)], m.direction][:more]]))
 
-    labels = [words(cell, 0) for cell in cells]
+    labels = [words(*both, 0) for both in shown]
     for more in (1, 2, 3):
         there = Counter(labels)
-        labels = [words(cell, more) if there[label] > 1 else label for cell, label in zip(cells, labels, strict=True)]
+        labels = [words(*both, more) if there[label] > 1 else label for both, label in zip(shown, labels, strict=True)]
     there = Counter(labels)
     numbers = Counter[str]()
     for i, label in enumerate(labels):
         numbers[label] += 1
         if there[label] > 1:
             labels[i] = f"{label} ({numbers[label]})"
-    return [(label, cell.measurement) for label, cell in zip(labels, cells, strict=True)]
+    return [(label, m) for label, (_, m) in zip(labels, shown, strict=True)]
 
 
 def roof(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
@@ -198,18 +217,25 @@ def roof(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
         return None
     kinds = sorted({r["limited by"] for r in rows})
     low, high = min(r["bound"] for r in rows) * 0.8, max(r["achieved"] for r in rows) * 1.25
-    axis = {"type": "log", "domain": [low, high], "nice": False}
-    line = alt.Chart(data([{"a": low}, {"a": high}])).mark_line(color="#888888", strokeDash=[4, 3]).encode(x="a:Q", y="a:Q")
+    axis = alt.Scale(type="log", domain=[low, high], nice=False)
+    line = (
+        alt.Chart(data([{"a": low}, {"a": high}]))
+        .mark_line(color="#888888", strokeDash=[4, 3])
+        .encode(x="a:Q", y="a:Q")
+    )
     marks = alt.Chart(data(rows)).mark_point(filled=True, size=60, opacity=0.85).encode(
-        x=alt.X("bound:Q", title="lower bound, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
-        y=alt.Y("achieved:Q", title="achieved, cycles a byte", scale=alt.Scale(**axis), axis=alt.Axis(format="~g", tickCount=6)),
+        x=alt.X("bound:Q", title="lower bound, cycles a byte", scale=axis, axis=alt.Axis(format="~g", tickCount=6)),
+        y=alt.Y("achieved:Q", title="achieved, cycles a byte", scale=axis, axis=alt.Axis(format="~g", tickCount=6)),
         color=alt.Color("limited by:N", scale=alt.Scale(domain=kinds, range=palette(kinds)), title="limited by"),
         shape=alt.Shape("limited by:N", scale=alt.Scale(domain=kinds), title="limited by"),
         tooltip=[alt.Tooltip("what:N", title=" "), "machine:N", alt.Tooltip("bound:Q", format=".2f"),
                  alt.Tooltip("achieved:Q", format=".2f"), alt.Tooltip("gap:Q", format=".2f", title="achieved/bound"), "limited by:N"],
     )  # fmt: skip
     worst = max(rows, key=lambda r: r["gap"])
-    text = f"{len(rows)} measurements against their lower bounds; the largest gap is {worst['gap']:.2f} times, {worst['what']} on {worst['machine']}."
+    text = (
+        f"{len(rows)} measurements against their lower bounds; "
+        f"the largest gap is {worst['gap']:.2f} times, {worst['what']} on {worst['machine']}."
+    )
     chart = (line + marks).properties(width=WIDTH, height=340)
     return figure(key, "Achieved against the lower bound", text, chart)
 
@@ -230,7 +256,11 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     shares: list[tuple[str, Any, dict[str, float]]] = []
     weight: dict[str, float] = {}
     for label, m in points[:MOST]:
-        parts = {CAUSES.get(name, name.replace("_", " ")): n for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items() if n}
+        parts = {
+            CAUSES.get(name, name.replace("_", " ")): n
+            for name, n in (m.get("cpi_stack") or m.get("breakdown") or {}).items()
+            if n
+        }
         total = sum(parts.values())
         if total > 0:
             shares.append((label, m, {cause: n / total for cause, n in parts.items()}))
@@ -242,13 +272,15 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
     causes = sorted(weight, key=lambda cause: -weight[cause])
     if len(causes) > len(colours.CATEGORIES):
         causes = [*causes[: len(colours.CATEGORIES) - 1], OTHERS]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for label, m, parts in shares:
         for place, cause in enumerate(causes):
             alone = parts.get(cause, 0.0)
             share = alone if cause != OTHERS else sum(n for other, n in parts.items() if other not in causes)
             if share:
-                rows.append({"what": label, "cause": cause, "cycles": m.cycles_per_byte * share, "share": share, "place": place})
+                rows.append(
+                    {"what": label, "cause": cause, "cycles": m.cycles_per_byte * share, "share": share, "place": place}
+                )
     order = list(dict.fromkeys(r["what"] for r in rows))
     bars = alt.Chart(data(rows)).mark_bar(stroke="#888888", strokeWidth=0.5).encode(
         y=alt.Y("what:N", sort=order, title=None, axis=alt.Axis(labelLimit=230)),
@@ -258,7 +290,9 @@ def stacks(key: str, points: Sequence[tuple[str, Any]]) -> Figure | None:
         tooltip=[alt.Tooltip("what:N", title=" "), alt.Tooltip("cause:N", title=" "), alt.Tooltip("cycles:Q", format=".2f"),
                  alt.Tooltip("share:Q", format=".0%")],
     )  # fmt: skip
-    some = f"{len(order)} measurements" if len(points) <= MOST else f"the first {len(order)} of {len(points)} measurements"
+    some = (
+        f"{len(order)} measurements" if len(points) <= MOST else f"the first {len(order)} of {len(points)} measurements"
+    )
     text = f"Stacked bars for {some}; most of the time goes to {causes[0]}."
     title = "Where the cycles go" if len(points) <= MOST else f"Where the cycles go, {some}"
     return figure(key, title, text, bars.properties(width=WIDTH, height=STEP * len(order)))
@@ -268,7 +302,7 @@ def bars(result: Result, asked: Bars) -> Figure | None:
     """The paper's bars and ours for each row, one above the other, stacked from columns."""
     table = next(t for t in result.study.tables if t.name == asked.table)
     labels = {column.key: column.label for column in table.columns}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for row in table.rows:
         cells = [result.cells.get((table.name, row.key, part)) for part in asked.parts]
         for who, value in (("paper", "paper"), ("ours", "ours")):
@@ -299,13 +333,21 @@ def curves(result: Result, asked: Curves, number: int) -> Figure | None:
     """A strip for each row, a line for each table over some of its columns."""
     tables = {t.name: t for t in result.study.tables}
     heads = {column.key: column.label for column in tables[asked.lines[0][0]].columns}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, label in asked.lines:
         for row in tables[name].rows:
             for place, key in enumerate(asked.columns):
                 cell = result.cells.get((name, row.key, key))
                 if cell is not None and cell.ours is not None:
-                    rows.append({"row": row.label, "line": label, "at": heads[key].rsplit(" ", 1)[-1], "value": cell.ours, "place": place})
+                    rows.append(
+                        {
+                            "row": row.label,
+                            "line": label,
+                            "at": heads[key].rsplit(" ", 1)[-1],
+                            "value": cell.ours,
+                            "place": place,
+                        }
+                    )
     if not rows:
         return None
     order = list(dict.fromkeys(r["row"] for r in rows))
@@ -317,13 +359,17 @@ def curves(result: Result, asked: Curves, number: int) -> Figure | None:
         y=alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", sort=lines, title=None, scale=alt.Scale(domain=lines, range=palette(lines))),
         shape=alt.Shape("line:N", sort=lines, title=None, scale=alt.Scale(domain=lines)),
-        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("line:N", title=" "), alt.Tooltip("at:O", title=asked.x), alt.Tooltip("value:Q", format=".3f", title=unit)],
+        tooltip=[alt.Tooltip("row:N", title=" "), alt.Tooltip("line:N", title=" "), alt.Tooltip("at:O", title=asked.x),
+                 alt.Tooltip("value:Q", format=".3f", title=unit)],
     )  # fmt: skip
     facets = drawn.properties(width=150, height=150).facet(
         facet=alt.Facet("row:N", sort=order, title=None, header=alt.Header(labelColor="#888888")), columns=3
     )
     best = max(rows, key=lambda r: r["value"])
-    text = f"Lines of {', '.join(lines)} for {', '.join(order)}; the highest is {best['value']:.2f}: {best['row']}, {best['line']}, {asked.x} {best['at']}."
+    text = (
+        f"Lines of {', '.join(lines)} for {', '.join(order)}; "
+        f"the highest is {best['value']:.2f}: {best['row']}, {best['line']}, {asked.x} {best['at']}."
+    )
     return figure(f"{result.study.name}-curves-{number}", asked.title, text, facets.resolve_scale(y="independent"))
 
 
@@ -351,9 +397,16 @@ def pareto(key: str, title: str, points: Sequence[dict[str, Any]], x: str, y: st
         x=alt.X("x:Q", title=x, scale=alt.Scale(zero=True)), y=alt.Y("y:Q", title=y, scale=alt.Scale(zero=False))
     )
     marks = base.mark_point(filled=True, size=80).encode(
-        color=alt.Color("front:N", title=None, scale=alt.Scale(domain=kinds, range=[colours.CATEGORIES[0], colours.CATEGORIES[1]])),
+        color=alt.Color(
+            "front:N", title=None, scale=alt.Scale(domain=kinds, range=[colours.CATEGORIES[0], colours.CATEGORIES[1]])
+        ),
         shape=alt.Shape("front:N", title=None, scale=alt.Scale(domain=kinds, range=["circle", "diamond"])),
-        tooltip=[alt.Tooltip("label:N", title=" "), alt.Tooltip("x:Q", title=x), alt.Tooltip("y:Q", title=y), alt.Tooltip("front:N", title=" ")],
+        tooltip=[
+            alt.Tooltip("label:N", title=" "),
+            alt.Tooltip("x:Q", title=x),
+            alt.Tooltip("y:Q", title=y),
+            alt.Tooltip("front:N", title=" "),
+        ],
     )
     names = base.mark_text(align="left", dx=8, dy=-6, fontSize=10).encode(text="label:N")
     text = f"{len(points)} points of {x} and {y}; {len(front)} on the Pareto front: {', '.join(p['label'] for p in front)}."

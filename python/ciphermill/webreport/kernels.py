@@ -61,7 +61,13 @@ def named(asked: Mapping[str, Any], measured: Mapping[str, Any] | None) -> Mappi
     """Settings for a heading: a program and a machine that were given as files by the names they have."""
     if not measured:
         return asked
-    return {**asked, "cipher": measured["cipher"], "variant": measured["variant"], "on": measured["machine"], "direction": measured["direction"]}
+    return {
+        **asked,
+        "cipher": measured["cipher"],
+        "variant": measured["variant"],
+        "on": measured["machine"],
+        "direction": measured["direction"],
+    }
 
 
 def unverified(measured: Mapping[str, Any] | None) -> str | None:

@@ -19,7 +19,7 @@ from .. import _core, library, manifest, paths
 from ..measurement import Measurement
 from ..study.layout import Table, cells_of
 from ..study.measure import Missing, key
-from ..study.results import Cell, Result
+from ..study.results import Cell, Place, Result
 from ..study.text import sentence
 from . import colours, drawing, figures, kernels, numbers, pipelines
 from .commentary import Commentary, spoken
@@ -32,12 +32,12 @@ from .words import NEAR
 class Content:
     """What the page is made of."""
 
-    survey: list[tuple[Mapping[str, Any], Measurement | Missing]]
+    survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]]
     studies: list[tuple[Result, Commentary]]
     #: Settings, with the core's explanation of the program they name.
-    kernels: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+    kernels: Sequence[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
     #: Settings, with the measurement that has the pipeline they ask for.
-    pipelines: list[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
+    pipelines: Sequence[tuple[Mapping[str, Any], dict[str, Any]]] = field(default_factory=list)
     #: Measurements with schedules searched for in the run itself, by the settings of the same with kept ones.
     fresh: Mapping[str, Measurement] = field(default_factory=dict)
 
@@ -45,9 +45,12 @@ class Content:
 def render(content: Content) -> str:
     """The whole page as one HTML document."""
     loader = jinja2.PackageLoader("ciphermill.webreport", "templates")
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     environment.filters |= {"figure": numbers.figure, "digits": numbers.digits, "ratio": numbers.ratio}
-    book, cells = Book(content.fresh), []
+    book = Book(content.fresh)
+    cells: list[dict[str, Any]] = []
     start = overview(content.survey, book) if content.survey else None
     studies = [study(result, comment, book, cells) for result, comment in content.studies]
     data = {"evidence": book.records, "cells": cells}
@@ -66,7 +69,9 @@ def render(content: Content) -> str:
         script_json=script_json,
         data=script_json(data),
         vega=drawing.vega() if start or studies else "",
-        themes=script_json({"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}),
+        themes=script_json(
+            {"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}
+        ),
     )
 
 
@@ -77,7 +82,9 @@ def about(counted: Sequence[tuple[bool, int | None]], papers: bool, records: boo
     wrong = sum(not verified for verified, _ in counted)
     right = [vectors or 0 for verified, vectors in counted if verified]
     if of:
-        equal = "a simulated run whose output and memory equalled those of an independent interpreter of the same module"
+        equal = (
+            "a simulated run whose output and memory equalled those of an independent interpreter of the same module"
+        )
         if not wrong:
             said.append(f"Each cycle count is from {equal}.")
         elif right:
@@ -89,11 +96,15 @@ def about(counted: Sequence[tuple[bool, int | None]], papers: bool, records: boo
         if without == len(right):
             said.append("No official test vectors were there to judge the module by.")
         elif without:
-            said.append(f"{len(right) - without} of these {len(right)} modules pass official test vectors; for the others there were none.")
+            said.append(
+                f"{len(right) - without} of these {len(right)} modules pass official test vectors; for the others there were none."
+            )
         else:
             said.append("Each of these modules passes official test vectors of its cipher.")
     if papers:
-        said.append("Where ours differs from a paper's, both stand here with their ratio; none of ours was scaled to fit.")
+        said.append(
+            "Where ours differs from a paper's, both stand here with their ratio; none of ours was scaled to fit."
+        )
     if records:
         said.append("Choose any number for the command that measures it again.")
     return said
@@ -160,23 +171,27 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
 
 def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str, Any]]) -> dict[str, Any]:
     """A study's tables, figures and words."""
-    places: dict[tuple[str, str, str], int] = {}
+    places: dict[Place, int] = {}
     tables = [table(result, t, book, cells, places) for t in result.study.tables]
     link(result, cells, places)
     measured = figures.labelled(result)
     shown: list[Figure | None] = [*figures.chosen(result, comment)]
-    shown += [figures.roof(f"{result.study.name}-roof", measured), figures.stacks(f"{result.study.name}-stacks", measured)]
+    shown += [
+        figures.roof(f"{result.study.name}-roof", measured),
+        figures.stacks(f"{result.study.name}-stacks", measured),
+    ]
     for front in comment.pareto:
-        x, y = (front.place(axis) for axis in (front.x, front.y))
+        axes = [front.place(axis) for axis in (front.x, front.y)]
         by_name = {t.name: t for t in result.study.tables}
         points = []
         for row in by_name[front.table].rows:
-            there = [result.cells.get((t, row.key, c)) for t, c in (x, y)]
-            if all(cell is not None and cell.ours is not None for cell in there):
-                points.append({"label": row.label, "x": there[0].ours, "y": there[1].ours})
-        columns = [next(column for column in by_name[t].columns if column.key == c) for t, c in (x, y)]
-        x, y = (f"{column.label}, {column.unit}" for column in columns)
-        shown.append(figures.pareto(f"{result.study.name}-{front.table}-pareto", front.title, points, x, y))
+            there = [result.cells.get((t, row.key, c)) for t, c in axes]
+            x, y = (None if cell is None else cell.ours for cell in there)
+            if x is not None and y is not None:
+                points.append({"label": row.label, "x": x, "y": y})
+        columns = [next(column for column in by_name[t].columns if column.key == c) for t, c in axes]
+        across, up = (f"{column.label}, {column.unit}" for column in columns)
+        shown.append(figures.pareto(f"{result.study.name}-{front.table}-pareto", front.title, points, across, up))
     return {
         "name": result.study.name,
         "title": result.study.title,
@@ -192,10 +207,14 @@ def study(result: Result, comment: Commentary, book: Book, cells: list[dict[str,
 def marked(text: str) -> str:
     """A text in which what stands between backquotes is code, as markup."""
     parts = text.split("`")
-    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if i % 2 else escape(part) for i, part in enumerate(parts)
+    )
 
 
-def table(result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict) -> dict[str, Any]:
+def table(
+    result: Result, t: Table, book: Book, cells: list[dict[str, Any]], places: dict[Place, int]
+) -> dict[str, Any]:
     """A table as rows of triples: paper, ours, ratio."""
     by_place = {(c.row.key, c.column.key): c for c in result.of(t)}
     rows = []
@@ -256,7 +275,11 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
         if cell.column.times != 1:
             found["times"] = cell.column.times
     elif cell.column.formula:
-        found["formula"] = {"name": cell.column.formula, "constants": dict(cell.column.constants), "quoted": cell.provenance.get("quoted", [])}
+        found["formula"] = {
+            "name": cell.column.formula,
+            "constants": dict(cell.column.constants),
+            "quoted": cell.provenance.get("quoted", []),
+        }
     elif cell.provenance:
         found["provenance"] = cell.provenance
         found["settings"] = dict(cell.asked or cell.settings)
@@ -264,13 +287,15 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
     return found
 
 
-def link(result: Result, cells: list[dict[str, Any]], places: Mapping[tuple[str, str, str], int]) -> None:
+def link(result: Result, cells: list[dict[str, Any]], places: Mapping[Place, int]) -> None:
     """Give each derived cell's record the numbers of the cells it came from."""
     for t in result.study.tables:
         for row, column in t.cells():
             if column.formula:
                 inputs = [place for reference in column.of for place in cells_of(result.study, t, row, reference)]
-                cells[places[t.name, row.key, column.key]]["formula"]["of"] = [places[a.name, b.key, c.key] for a, b, c in inputs]
+                cells[places[t.name, row.key, column.key]]["formula"]["of"] = [
+                    places[a.name, b.key, c.key] for a, b, c in inputs
+                ]
 
 
 def drawn(shown: Sequence[Figure | None]) -> list[dict[str, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import engine, kept, manifest, tracing
 from .._core import InputError
+from ..options import Traced
 from ..study.measure import options
 from . import drawing, evidence, kernels
 
@@ -33,7 +34,7 @@ COUNT = 40
 def trace(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The measurement with its ``pipeline`` for a study's settings; ``missing`` with the reason when there is none."""
     settings = {name: value for name, value in asked.items() if name not in ("first", "count")}
-    wanted = {"first": asked.get("first"), "count": asked.get("count", COUNT)}
+    wanted = Traced(first=asked.get("first"), count=asked.get("count", COUNT))
     try:
         module = engine.module(manifest.find(asked["cipher"]), asked.get("variant"))
         return kept.measurement(module, asked["on"], replace(options(settings), trace=wanted)).to_dict()
@@ -46,7 +47,9 @@ def view(asked: Mapping[str, Any], found: Mapping[str, Any], key: str) -> dict[s
     rows = found.get("pipeline") or []
     settings = {name: value for name, value in asked.items() if name not in ("first", "count")}
     words = shlex.split(evidence.command(settings))
-    more = ["--count", str(asked.get("count", COUNT))] + (["--first", str(asked["first"])] if asked.get("first") is not None else [])
+    more = ["--count", str(asked.get("count", COUNT))] + (
+        ["--first", str(asked["first"])] if asked.get("first") is not None else []
+    )
     numbers = [row["instruction"] for row in rows if row["instruction"] is not None]
     wrong = sum(row["squashed"] for row in rows)
     said = ""
@@ -77,7 +80,9 @@ def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         spans = [[names.index(name), start - first, stop - start] for name, start, stop in tracing.spans(row)]
         end = tracing.end(row)
         # The last cycle is the one that retires it, or throws it away; it stands in place of what goes on in it.
-        spans = [[stage, start, min(cycles, end - first - start)] for stage, start, cycles in spans if start < end - first]
+        spans = [
+            [stage, start, min(cycles, end - first - start)] for stage, start, cycles in spans if start < end - first
+        ]
         spans.append([names.index("squash" if row["squashed"] else "retire"), end - first, 1])
         part = row["kind"] if row["kind"] in ("load", "store_address", "store_data") else ""
         lines.append([
@@ -97,7 +102,9 @@ def waits(rows: Sequence[Mapping[str, Any]], i: int) -> list[str]:
             said.append(f"{_cycles(waited)} between renaming and starting: {_before_start(rows, row)}")
     if row["complete"] is not None and row["retire"] is not None and row["retire"] > row["complete"] + 1:
         # What retires in order waits for the last before it that had not got its result.
-        older = [o for o in rows[:i] if not o["squashed"] and o["complete"] is not None and o["complete"] > row["complete"]]
+        older = [
+            o for o in rows[:i] if not o["squashed"] and o["complete"] is not None and o["complete"] > row["complete"]
+        ]
         late = max(older, key=lambda o: o["complete"], default=None)
         behind = f"behind {_name(late)}, whose result came in cycle {late['complete']}" if late else "behind older ones"
         said.append(f"{_cycles(row['retire'] - row['complete'])} from its result to retiring, {behind}")

@@ -32,7 +32,13 @@ def said(text: str, result: Result, where: str) -> str:
     from jinja2.sandbox import SandboxedEnvironment
 
     environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined)
-    environment.filters |= {"figure": numbers.figure, "ratio": numbers.ratio, "names": names, "share": share, "times": times}
+    environment.filters |= {
+        "figure": numbers.figure,
+        "ratio": numbers.ratio,
+        "names": names,
+        "share": share,
+        "times": times,
+    }
     try:
         filled = environment.from_string(text).render(asking(result))
     except InputError as error:
@@ -42,7 +48,7 @@ def said(text: str, result: Result, where: str) -> str:
     return " ".join(filled.split())
 
 
-def asking(result: Result) -> dict[str, Callable]:
+def asking(result: Result) -> dict[str, Callable[..., Any]]:
     """What a text may ask for."""
 
     def cells(*patterns: str) -> list[Cell]:

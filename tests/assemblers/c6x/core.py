@@ -227,7 +227,7 @@ class Core:
         result, program = self.result, self.program
         result.cycles = t + stalls
         result.packets = sum(counts)
-        for packet, count in zip(program.packets, counts):
+        for packet, count in zip(program.packets, counts, strict=True):
             if count:
                 for op in packet.ops:
                     result.mix[op.mnemonic] += count

@@ -92,7 +92,7 @@ class Op:
         return 1 + self.values[-1] if self.mnemonic in ("bnop", "addkpc") else 1
 
     def value(self, code: str) -> int | None:
-        return next((v for c, v in zip(self.form.codes, self.values) if c == code), None)
+        return next((v for c, v in zip(self.form.codes, self.values, strict=False) if c == code), None)
 
 
 def decode(item: Instruction, machine: str, symbols: dict[str, int]) -> Op:
@@ -117,7 +117,7 @@ def decode(item: Instruction, machine: str, symbols: dict[str, int]) -> Op:
         try:
             if len(form.codes) != len(item.operands):
                 raise ValueError(f"{item.mnemonic} does not take {len(item.operands)} operands")
-            for code, operand in zip(form.codes, item.operands):
+            for code, operand in zip(form.codes, item.operands, strict=True):
                 reached += 1
                 take(op, item, code, operand, isa, symbols)
             if item.cross and not form.crosses:

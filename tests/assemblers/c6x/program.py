@@ -112,7 +112,7 @@ class Program:
             memory.add(STACK, STACK_BYTES)
         registers = {kept: 0x5A5A_0000 + index for index, kept in enumerate(KEPT)}
         registers["b15"] = STACK + STACK_BYTES - 16
-        registers |= zip(ARGUMENTS, arguments)
+        registers |= zip(ARGUMENTS, arguments, strict=False)
         result = self.run(function, registers, memory=memory, **options)
         for kept in KEPT:
             if result.registers[kept] != registers[kept] & 0xFFFF_FFFF:

@@ -129,7 +129,7 @@ def test_undefined_symbols_are_found(tmp_path):
 
 
 def test_what_as_refuses_is_told(tmp_path):
-    with pytest.raises(Disagreement, match="line|Error.*not supported on this functional unit"):
+    with pytest.raises(Disagreement, match=r"line|Error.*not supported on this functional unit"):
         judge("\t.text\n\tshl .l1 a4, 3, a5\n", "c64x", tmp_path)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from . import Stopped, load
 
+
 def xtea(steps: int) -> str:
     """XTEA encryption of one block, for either machine.
 
@@ -24,7 +25,7 @@ def xtea(steps: int) -> str:
             f"\tadd .l1 {value}, a7, {value}",
         ]
 
-    body = half("a8", "a9", "mv .l2 b7, b5") + ["\tadd .l2 b7, b9, b7"] + half("a9", "a8", "shru .s2 b7, 11, b5")
+    body = [*half("a8", "a9", "mv .l2 b7, b5"), "\tadd .l2 b7, b9, b7", *half("a9", "a8", "shru .s2 b7, 11, b5")]
     head = """
 	.text
 	.globl	xtea

@@ -157,7 +157,7 @@ def result(op: Op) -> str:
     target = next(code for code in reversed(codes) if code in WIDTHS)
     signed = mode == "s" or (mode == "m" and target == "L")
     sources = {"d": f"R[{op.value('d')}]"}
-    for letter, code, value in zip("abc", codes, op.values):
+    for letter, code, value in zip("abc", codes, op.values, strict=False):
         sources[letter] = source(code, value, signed)
     if op.mnemonic in FIELDS and codes[1] == "r":
         sources |= {key: form.replace("b", sources["b"]) for key, form in PACKED_FIELD.items()}
@@ -185,7 +185,7 @@ def results(index: int, op: Op) -> list[tuple[int, str]]:
     found = [] if op.modifies is None else [(op.modifies, f"y{index}")]
     if op.form.latency == 1:
         parts = [f"v{index}"] if len(op.writes) == 1 else [f"v{index} & M32", f"v{index} >> 32"]
-        found += zip(op.writes, parts)
+        found += zip(op.writes, parts, strict=False)
     return found
 
 

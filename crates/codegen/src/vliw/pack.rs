@@ -72,7 +72,7 @@ fn call(emitter: &Emitter<'_>, p: PInst, back: u32, segment: &mut Vec<PInst>) ->
         segment.push(aimed(emitter.frame.inst(instr, &[], 0), back));
     }
     let direct = machine.instrs[usize::from(p.inst.instr.0)].kind == InstrKind::Call;
-    let mut jump = p.clone();
+    let mut jump = p;
     jump.inst.instr = if direct { machine.abi.ops.jump } else { link.jump_indirect };
     Ok(control(jump))
 }

@@ -241,20 +241,20 @@ impl Memory {
             Some(ready) => (ready.max(at + self.l2_latency), Level::Memory),
             None => {
                 self.counts.l2_misses += 1;
-                let ready = self.fetch_line(line, at);
+                let ready = self.memory_gives(line, at);
                 if self.adjacent && self.pages.together(line ^ 1, line) {
-                    self.prefetch_second(line ^ 1, at);
+                    self.fetch_ahead(line ^ 1, at);
                 }
                 (ready, Level::Memory)
             }
         };
         if let Some(lines) = self.streams.hint(line) {
-            lines.for_each(|l| self.prefetch_second(l, at));
+            lines.for_each(|l| self.fetch_ahead(l, at));
         }
         got
     }
 
-    fn fetch_line(&mut self, line: u64, at: u64) -> u64 {
+    fn memory_gives(&mut self, line: u64, at: u64) -> u64 {
         let ready = self.bus.grant(at) + self.dram_latency;
         self.counts.l2_lines += 1;
         if let Some(victim) = self.l2.as_mut().and_then(|l2| l2.fill(line, ready, false))
@@ -266,10 +266,10 @@ impl Memory {
         ready
     }
 
-    fn prefetch_second(&mut self, line: u64, at: u64) {
+    fn fetch_ahead(&mut self, line: u64, at: u64) {
         if self.l2.as_ref().is_some_and(|l2| !l2.has(line)) {
             self.counts.prefetches += 1;
-            self.fetch_line(line, at);
+            self.memory_gives(line, at);
         }
     }
 

@@ -95,7 +95,7 @@ impl Pipeline {
         (older.seen, passes)
     }
 
-    #[allow(clippy::too_many_arguments)]
+    #[expect(clippy::too_many_arguments, reason = "what is decided so far, each once")]
     pub(super) fn load(
         &mut self,
         lists: &Lists,

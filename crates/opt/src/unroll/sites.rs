@@ -18,7 +18,7 @@ pub struct LoopSite {
 /// inner. A loop none of whose instructions comes from the module is left out.
 pub fn loop_sites(module: &Module) -> Vec<LoopSite> {
     let mut sites = Vec::new();
-    for (id, func) in module.funcs.iter() {
+    for (id, func) in &module.funcs {
         let cfg = Cfg::new(func);
         let doms = Dominators::new(func, &cfg);
         for data in Loops::new(func, &cfg, &doms).loops.values() {

@@ -357,7 +357,7 @@ fn looked_at(func: &Func, data: &InstData, n: usize, mine: u64) -> u64 {
         Op::Bin(BinOp::And) => mine & constant(1 - n).unwrap_or(u64::MAX),
         Op::Bin(BinOp::Or | BinOp::Xor) | Op::Wrap => mine,
         // Whoever looks above the 32 bits wants nothing to stand there.
-        Op::ZExt => if mine <= LOW { mine } else { u64::MAX },
+        Op::ZExt if mine <= LOW => mine,
         Op::Bin(BinOp::ShrU) if n == 0 => by(width).map_or(u64::MAX, |c| mine << c),
         Op::Bin(BinOp::Shl) if n == 0 => by(width).map_or(u64::MAX, |c| mine >> c),
         Op::Store(m) if n == 1 => ops::mask(8 * u32::from(m.bytes)),

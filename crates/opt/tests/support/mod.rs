@@ -1,7 +1,7 @@
 //! What the tests of the optimiser share: an interpreter of the intermediate
 //! representation, a generator of random modules, and the comparison of a
 //! module before and after.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test takes some of it")]
 
 pub mod interp;
 pub mod random;
@@ -54,7 +54,7 @@ fn run_for(module: &Module, sig_of: &Module, func: FuncId, args: &[u64], fuel: u
         *values = sig.results.iter().map(|&ty| if ty == Type::I64 { next() | next() << 32 } else { next() }).collect();
     }
     let mut globals = BTreeMap::new();
-    for (id, global) in module.globals.iter() {
+    for (id, global) in &module.globals {
         let value = interp.globals[id];
         globals.insert(global.system_offset, value as u32);
         if global.ty == Type::I64 {

@@ -90,7 +90,7 @@ mod tests {
         let mut ops = Ops { interlock: true, ..Ops::default() };
         for list in reads {
             let inst = ciphermill_vcode::VInst::new(ciphermill_vcode::VKind::Normal, ciphermill_machine::InstrId(0), &[], 0);
-            ops.ops.push(super::super::super::place::Op {
+            ops.ops.push(Op {
                 inst,
                 reads: list.iter().enumerate().map(|(o, &(p, d))| (o + 1, From::Node(p, d))).collect(),
                 writes: Some((0, 1)),

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_same_function_looks_the_same() {
         let x = Sum::source('x', u64::MAX);
-        let sbox = |v: u64| Some(v * 7 + 99 & 0xff);
+        let sbox = |v: u64| Some((v * 7 + 99) & 0xff);
         let byte = |n: u32| x.through(|v| v >> (8 * n) & 0xff);
         let (a, b) = (byte(0).lookup(sbox).unwrap(), byte(3).lookup(sbox).unwrap());
         let there = a.xor(&b.through(|v| v << 8)).unwrap();

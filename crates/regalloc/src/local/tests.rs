@@ -1,7 +1,7 @@
 //! Blocks of a few instructions, with allocations worked out by hand.
 
 use super::check::Checker;
-use super::code::{Assignment, Code, Node, Operand, RegSet, Role, Value};
+use super::code::{Assignment, Code, Node, Operand, Role, Value};
 use super::furthest::{EvictionPolicy, State};
 use super::hints::RegisterHints;
 use crate::fold::FoldTable;
@@ -223,7 +223,7 @@ fn the_checker_refuses_what_does_not() {
 
 #[test]
 fn a_set_has_its_members_in_order() {
-    let all: Vec<usize> = super::code::members(0b1010_0001 as RegSet).collect();
+    let all: Vec<usize> = super::code::members(0b1010_0001).collect();
     assert_eq!(all, [0, 5, 7]);
     assert_eq!(super::code::members(0).count(), 0);
 }

@@ -1,5 +1,5 @@
 //! A toy machine for tests, and programs for it from text ([`ciphermill_program::lines`]).
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test takes some of it")]
 
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
@@ -139,7 +139,7 @@ pub fn toy() -> Machine {
         title: String::new(),
         description: String::new(),
         word_bits: 32,
-        narrow: ciphermill_machine::Narrow::Signed,
+        narrow: Narrow::Signed,
         endian: Endian::Little,
         clock_mhz: 1.0,
         files: vec![RegFile { name: "r".into(), bits: 32, first: Reg(0), count: 16, cluster: 0, state: false, reset: 0, prefixed: vec![], rotating: (Reg(0), 0) }],
@@ -188,7 +188,7 @@ pub fn toy() -> Machine {
 pub fn real(name: &str, set: &[(&str, &str)]) -> Machine {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let set: Vec<_> = set.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-    ciphermill_machine::load_from_dir(&root, name, &[], &[], &set).unwrap_or_else(|e| panic!("{name}: {e:?}"))
+    load_from_dir(&root, name, &[], &[], &set).unwrap_or_else(|e| panic!("{name}: {e:?}"))
 }
 
 /// Change one instruction.

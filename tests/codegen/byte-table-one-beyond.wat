@@ -1,0 +1,10 @@
+;; An index that may leave the segment by one reads what is there.
+;; on leon2: copies 0
+;; on rv32: copies 0
+;; f(0) = 97
+;; f(8) = 110
+(module (memory 2)
+  (data $.rodata (i32.const 65536) "constants...a")
+  (data $.data (i32.const 65549) "nd the rest")
+  (func (export "f") (param $i i32) (result i32)
+    (i32.load8_u offset=65541 (i32.and (local.get $i) (i32.const 8)))))
