@@ -54,7 +54,8 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let memory = MemoryFacts {
             buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
             readonly: &readonly,
-            banks: banks::described(m).map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
+            banks: banks::described(m)
+                .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
         let mut vfunc = select(&func, m, front.matcher, pinned, &memory)?;
         ciphermill_patterns::several::join(&mut vfunc, front.matcher);
@@ -74,7 +75,16 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let search = options.search.unwrap_or(Search { times, round: 0 });
             let patience = options.patience.max(1);
             let effort = ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience };
-            let found = ciphermill_pipeline::pipeline(&mut vfunc, m, facts, &registers, effort, &memo, &mut records, exchange.as_mut())?;
+            let found = ciphermill_pipeline::pipeline(
+                &mut vfunc,
+                m,
+                facts,
+                &registers,
+                effort,
+                &memo,
+                &mut records,
+                exchange.as_mut(),
+            )?;
             searches_cut += found.cut;
             (found.kernels, found.refused)
         } else {
@@ -97,14 +107,26 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let emitter = Emitter { folds, encodings, machine: m, facts, checker, frame: &frame, kernels: &kernels, schedule, at_once };
+        let emitter = Emitter {
+            folds,
+            encodings,
+            machine: m,
+            facts,
+            checker,
+            frame: &frame,
+            kernels: &kernels,
+            schedule,
+            at_once,
+        };
         let (mut done, emitted) = emitter.func(&vfunc, &allocated)?;
         let place = |b: &u32| emitted.blocks.get(b).copied();
-        plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| PlainLoop {
-            func: funcs.len() as u32,
-            blocks: l.blocks.iter().filter_map(place).collect(),
-            reason: reason.word,
-            why: reason.why,
+        plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| {
+            PlainLoop {
+                func: funcs.len() as u32,
+                blocks: l.blocks.iter().filter_map(place).collect(),
+                reason: reason.word,
+                why: reason.why,
+            }
         }));
         loops.extend(kernels.iter().enumerate().map(|(number, k)| PipelinedLoop {
             func: funcs.len() as u32,
@@ -164,7 +186,8 @@ fn promised_buffers(module: &Module, id: FuncId, options: &Options) -> usize {
 /// Functions that the module calls itself, or could by pointer: their callers
 /// may give one buffer twice.
 fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
-    let insts = module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
+    let insts =
+        module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
     let direct = insts.filter_map(|op| if let ciphermill_ir::Op::Call(f) = op { Some(f) } else { None });
     direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
 }

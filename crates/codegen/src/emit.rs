@@ -5,25 +5,33 @@
 //! with its spills and moves. A delay slot gets the last instruction before the branch that may move
 //! past it.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
 use crate::context::{Emitter, aimed, control};
-use ciphermill_schedule::list;
-use ciphermill_regalloc::fold::FoldedOperand;
-use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
-use ciphermill_schedule::verified;
 use ciphermill_ir::Space;
 use ciphermill_machine::InstrId;
 use ciphermill_program::{Block, Bundle, Func, Inst, Operand};
+use ciphermill_regalloc::fold::FoldedOperand;
+use ciphermill_schedule::list;
+use ciphermill_schedule::verified;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Allocated, Laid, Node, PInst, Place, Step};
+use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp};
 use smallvec::smallvec;
 use std::collections::HashMap;
 
 /// How a block ends.
 enum End {
     Jump(u32),
-    Branch { branch: PInst, inverse: Option<PInst>, taken: u32, fall: u32 },
+    Branch {
+        branch: PInst,
+        inverse: Option<PInst>,
+        taken: u32,
+        fall: u32,
+    },
     /// Return or trap, with instructions that must stand in its delay slots.
-    Stop { inst: PInst, slots: Vec<PInst> },
+    Stop {
+        inst: PInst,
+        slots: Vec<PInst>,
+    },
 }
 
 struct PBlock {
@@ -93,7 +101,11 @@ impl Emitter<'_> {
                 VKind::Kernel => {
                     let mut p = self.frame.inst(self.machine.abi.ops.nop, &[], 0);
                     p.kind = VKind::Kernel;
-                    p.inst.operands = vinst.ops.iter().filter_map(|o| if let VOp::Imm(n) = o { Some(Operand::Imm(*n)) } else { None }).collect();
+                    p.inst.operands = vinst
+                        .ops
+                        .iter()
+                        .filter_map(|o| if let VOp::Imm(n) = o { Some(Operand::Imm(*n)) } else { None })
+                        .collect();
                     body.push(p);
                 }
                 VKind::Jump => end = Some(End::Jump(vblock.succs[0].0)),
@@ -110,9 +122,17 @@ impl Emitter<'_> {
                     body.extend(self.frame.epilogue()?);
                     end = Some(match (&self.machine.abi.windows, self.frame.windowed) {
                         (Some(w), true) => {
-                            let zero = self.machine.regs.iter().position(|r| r.zero).map(|i| ciphermill_machine::Reg(i as u16));
+                            let zero = self
+                                .machine
+                                .regs
+                                .iter()
+                                .position(|r| r.zero)
+                                .map(|i| ciphermill_machine::Reg(i as u16));
                             let regs: Vec<_> = zero.into_iter().cycle().take(3).collect();
-                            End::Stop { inst: control(self.frame.inst(w.ret, &[], 0)), slots: vec![self.frame.inst(w.restore, &regs, 0)] }
+                            End::Stop {
+                                inst: control(self.frame.inst(w.ret, &[], 0)),
+                                slots: vec![self.frame.inst(w.restore, &regs, 0)],
+                            }
                         }
                         _ => End::Stop { inst: physical(vinst, places)?, slots: vec![] },
                     });
@@ -125,7 +145,8 @@ impl Emitter<'_> {
 
     /// The instruction with its places, one of which may be a stack slot.
     fn placed(&self, v: &VInst, places: &[Place]) -> Result<PInst, CompileError> {
-        let Some((n, slot)) = places.iter().enumerate().find_map(|(n, p)| if let Place::Slot(s) = p { Some((n, *s)) } else { None })
+        let Some((n, slot)) =
+            places.iter().enumerate().find_map(|(n, p)| if let Place::Slot(s) = p { Some((n, *s)) } else { None })
         else {
             return physical(v, places);
         };
@@ -134,8 +155,10 @@ impl Emitter<'_> {
         let mut registers = places.to_vec();
         registers[n] = Place::Reg(sp);
         let mut p = physical(v, &registers)?;
-        let operand = v.ops.iter().enumerate().filter(|(_, o)| matches!(o, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }));
-        let counted = operand.flat_map(|(i, o)| std::iter::repeat_n(i, if matches!(o, VOp::Tied { .. }) { 2 } else { 1 }));
+        let operand =
+            v.ops.iter().enumerate().filter(|(_, o)| matches!(o, VOp::Use(_) | VOp::Def(_) | VOp::Tied { .. }));
+        let counted =
+            operand.flat_map(|(i, o)| std::iter::repeat_n(i, if matches!(o, VOp::Tied { .. }) { 2 } else { 1 }));
         let folded = counted.into_iter().nth(n).and_then(|k| self.folds?.folded(v.instr, k));
         let folded = folded.ok_or_else(|| CompileError::Internal("an operand was not given a register".into()))?;
         let offset = self.frame.slot_offset(slot);
@@ -291,7 +314,9 @@ impl Emitter<'_> {
             out.blocks.push(block);
         }
         let Laid { blocks: mut out, place, kernels, .. } = out;
-        for operand in out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands) {
+        for operand in
+            out.iter_mut().flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts).flat_map(|i| &mut i.operands)
+        {
             if let Operand::Block(b) = operand {
                 *b = place[b];
             }
@@ -354,7 +379,11 @@ impl Emitter<'_> {
     fn ended(&self, body: Vec<PInst>, end: PInst, slots: Vec<PInst>) -> Vec<PInst> {
         let calls = body.iter().filter(|p| p.kind == VKind::Call).count();
         let mut out = self.calls(body);
-        let from = if calls == 0 { 0 } else { out.iter().rposition(|p| p.kind == VKind::Call).map_or(0, |i| i + 1 + self.slots_of(&out[i])) };
+        let from = if calls == 0 {
+            0
+        } else {
+            out.iter().rposition(|p| p.kind == VKind::Call).map_or(0, |i| i + 1 + self.slots_of(&out[i]))
+        };
         let slots = if slots.is_empty() { self.fill(&mut out, from, &end) } else { slots };
         out.push(end);
         out.extend(slots);

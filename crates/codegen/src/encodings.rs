@@ -5,12 +5,12 @@
 //! * [`Encodings::spared`]: a comparison of a result with zero goes where the instruction that made the
 //!   result has set the same flags, or has a variant that does.
 
-use ciphermill_vcode::PInst;
-use ciphermill_regalloc::fold::semantics_text;
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Inst, Operand};
+use ciphermill_regalloc::fold::semantics_text;
+use ciphermill_vcode::PInst;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -63,7 +63,8 @@ impl Encodings {
     /// Leave out the comparison with zero before `branch` if the flags are set
     /// already. Only tests of equality are: zero is zero whatever made it.
     pub fn spared(&self, body: &mut Vec<PInst>, branch: &Inst) {
-        let Some((Stmt::Goto { cond: Some(cond), .. }, 1)) = self.semantics(branch).first().map(|s| (s, self.semantics(branch).len()))
+        let Some((Stmt::Goto { cond: Some(cond), .. }, 1)) =
+            self.semantics(branch).first().map(|s| (s, self.semantics(branch).len()))
         else {
             return;
         };
@@ -71,7 +72,8 @@ impl Encodings {
         let Expr::Fixed(flags) = **flags else { return };
         let Some(at) = body.iter().rposition(|p| self.writes(&p.inst, flags)) else { return };
         let Some(reg) = self.compared_with_zero(&body[at].inst, flags) else { return };
-        let Some(made) = body[..at].iter().rposition(|p| self.writes(&p.inst, flags) || self.writes(&p.inst, reg)) else {
+        let Some(made) = body[..at].iter().rposition(|p| self.writes(&p.inst, flags) || self.writes(&p.inst, reg))
+        else {
             return;
         };
         if self.sets_zero(&body[made].inst, reg, flags) {
@@ -98,7 +100,8 @@ impl Encodings {
                     if *first == plain.semantics[0] && *f == flags)
                 && (i.latency, i.issue_cycles) == (plain.latency, plain.issue_cycles)
         };
-        let candidates = self.machine.instrs.iter().enumerate().filter(|(_, i)| alike(i)).map(|(n, _)| InstrId(n as u16));
+        let candidates =
+            self.machine.instrs.iter().enumerate().filter(|(_, i)| alike(i)).map(|(n, _)| InstrId(n as u16));
         candidates.into_iter().find(|&instr| self.sets_zero(&Inst { instr, ..inst.clone() }, reg, flags))
     }
 
@@ -176,9 +179,7 @@ impl Encodings {
             }
         }
         let (Some(value), Some(set)) = values else { return false };
-        let same = |width: u8, a: &Expr, b: &Expr, op: BinOp| {
-            matches!(value, Expr::Bin { op: o, bits, a: x, b: y } if *o == op && *bits == width && **x == *a && **y == *b)
-        };
+        let same = |width: u8, a: &Expr, b: &Expr, op: BinOp| matches!(value, Expr::Bin { op: o, bits, a: x, b: y } if *o == op && *bits == width && **x == *a && **y == *b);
         match set {
             Expr::FlagsLogic { bits, a } => {
                 let made = match value {

@@ -6,15 +6,15 @@
 //! function that calls others, or needs more registers than a leaf may touch,
 //! opens a window instead of saving.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::{Allocated, Place};
-use ciphermill_select::constants::{Expansion, recipe};
-use ciphermill_vcode::PInst;
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_vcode::{MemRef, VKind, VOp};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
+use ciphermill_patterns::matcher::Matcher;
 use ciphermill_program::{Inst, Operand, Role};
+use ciphermill_select::constants::{Expansion, recipe};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::PInst;
+use ciphermill_vcode::{Allocated, Place};
+use ciphermill_vcode::{MemRef, VKind, VOp};
 
 /// The frame of one function.
 pub struct Frame<'a> {
@@ -154,7 +154,8 @@ impl<'a> Frame<'a> {
                 _ => Operand::Imm(displacement),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
+        let inst =
+            Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
@@ -181,7 +182,15 @@ impl<'a> Frame<'a> {
                     _ => Operand::Reg(into),
                 })
                 .collect();
-            let inst = Inst { instr: v.instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
+            let inst = Inst {
+                instr: v.instr,
+                operands,
+                space: Space::Stack,
+                trap: None,
+                role: Role::Overhead,
+                predicate: None,
+                loc: 0,
+            };
             out.push(PInst { inst, mem: None, kind: VKind::Normal });
         }
         Ok(())
@@ -202,7 +211,8 @@ impl<'a> Frame<'a> {
                 None => Operand::Imm(imm),
             })
             .collect();
-        let inst = Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
+        let inst =
+            Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
         PInst { inst, mem: None, kind: VKind::Normal }
     }
 }

@@ -2,16 +2,16 @@
 //! machine's own instructions compute is recognised, accesses are expanded, and
 //! operations that the machine lacks are rewritten.
 
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_recognise::{Recogniser, configure};
-use crate::tables::Tables;
-use ciphermill_vcode::CompileError;
 use crate::options::Options;
-use ciphermill_select::{addressing, aligned, banks, branches, expand, halves, legalise, masks, shape, turned};
+use crate::tables::Tables;
 use ciphermill_ir::low_bits::{self, Low, LowBits};
-use ciphermill_opt::words::words;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg, Selection};
+use ciphermill_opt::words::words;
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_recognise::{Recogniser, configure};
+use ciphermill_select::{addressing, aligned, banks, branches, expand, halves, legalise, masks, shape, turned};
+use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
 
 /// A module on its way to a machine.

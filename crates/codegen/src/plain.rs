@@ -17,7 +17,9 @@ pub fn of_program(explicit: bool, level: u8, plain: bool) -> Option<Reason> {
     }
     match level {
         0 => Some(Reason::new("level", "at level 0 no loop is")),
-        _ if plain => Some(Reason::new("size", "the code is to be small, and it would have a prologue and an epilogue")),
+        _ if plain => {
+            Some(Reason::new("size", "the code is to be small, and it would have a prologue and an epilogue"))
+        }
         _ => None,
     }
 }
@@ -68,13 +70,17 @@ pub fn reasons(func: &VFunc, refused: &Refused, all: Option<&Reason>) -> Vec<(Lo
         if insts().any(|i| i.kind == VKind::Call) {
             return Reason::new("calls", "it calls a function");
         }
-        let inner = l.blocks.iter().any(|b| *b != l.header && headers.contains(b)) || insts().any(|i| i.kind == VKind::Kernel);
+        let inner =
+            l.blocks.iter().any(|b| *b != l.header && headers.contains(b)) || insts().any(|i| i.kind == VKind::Kernel);
         if inner {
             return Reason::new("inner_loop", "another loop stands in it");
         }
         match l.blocks.len() {
             1 => Reason::new("form", "it does not end in a branch back to its beginning"),
-            n => Reason::new("blocks", format!("it has {n} blocks, because a condition decides inside it, and only loops of one block are")),
+            n => Reason::new(
+                "blocks",
+                format!("it has {n} blocks, because a condition decides inside it, and only loops of one block are"),
+            ),
         }
     };
     found.iter().map(|l| (l.clone(), reason(l))).collect()
@@ -95,10 +101,15 @@ mod tests {
     #[test]
     fn each_loop_has_its_reason() {
         // Blocks 1 to 3 are a loop that may skip 2, block 4 is one by itself, both in 5's loop.
-        let f = func(&[&[1], &[2, 3], &[3], &[1, 4], &[4, 5], &[1, 6], &[]], &[None, Some(0), Some(1), Some(1), Some(3), Some(4), Some(5)]);
+        let f = func(
+            &[&[1], &[2, 3], &[3], &[1, 4], &[4, 5], &[1, 6], &[]],
+            &[None, Some(0), Some(1), Some(1), Some(3), Some(4), Some(5)],
+        );
         assert_eq!(loops(&f)[0], Loop { header: 1, blocks: vec![1, 2, 3, 4, 5] });
         assert_eq!(loops(&f)[1], Loop { header: 4, blocks: vec![4] });
-        let words = |all: Option<&Reason>| -> Vec<&str> { reasons(&f, &Refused::new(), all).iter().map(|r| r.1.word).collect() };
+        let words = |all: Option<&Reason>| -> Vec<&str> {
+            reasons(&f, &Refused::new(), all).iter().map(|r| r.1.word).collect()
+        };
         assert_eq!(words(None), ["inner_loop", "form"]);
         assert_eq!(words(Some(&Reason::new("level", ""))), ["level", "level"]);
         let straight = func(&[&[1], &[2, 3], &[3], &[1, 4], &[]], &[None, Some(0), Some(1), Some(1), Some(3)]);

@@ -10,7 +10,8 @@ pub fn wants_window(func: &VFunc, machine: &Machine, pinned: &[(GlobalId, Reg)])
         return false;
     }
     let outs = liveness::live_out(func);
-    let max_live = func.blocks.iter().enumerate().map(|(b, _)| liveness::max_live(func, b, &outs[b])).max().unwrap_or(0);
+    let max_live =
+        func.blocks.iter().enumerate().map(|(b, _)| liveness::max_live(func, b, &outs[b])).max().unwrap_or(0);
     let constants = func.blocks.iter().flat_map(|b| &b.insts).flat_map(|i| &i.ops);
     let constants: std::collections::BTreeSet<u64> =
         constants.filter_map(|o| if let VOp::Const(c) = o { Some(*c) } else { None }).collect();

@@ -5,8 +5,8 @@
 //! compile, so they are made once for any number of modules.
 
 use crate::encodings::Encodings;
-use ciphermill_vcode::Facts;
 use ciphermill_ir::BinOp;
+use ciphermill_machine::Machine;
 use ciphermill_patterns::graph::any_within;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
@@ -14,7 +14,7 @@ use ciphermill_patterns::pattern::{Action, Template, templates};
 use ciphermill_recognise::Recogniser;
 use ciphermill_regalloc::fold::{self, FoldTable};
 use ciphermill_vcode::CompileError;
-use ciphermill_machine::Machine;
+use ciphermill_vcode::Facts;
 use std::sync::Arc;
 
 /// One machine, as the code generator wants to know it.

@@ -5,10 +5,10 @@
 //! operations are bent in the kernel, where each is wanted by an iteration that follows, and bends are
 //! asked for stores, or for operations whose results are read in the very cycle in which they land.
 
-use ciphermill_schedule::verified::{Checked, Witness};
 use ciphermill_codegen::{Options, compile};
 use ciphermill_machine::{InstrKind, Machine, OperandKind, Reg, load_from_dir};
-use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, Straight, SourceLoop, pipelined, straight};
+use ciphermill_schedule::verified::{Checked, Witness};
+use ciphermill_verify::{Arg, Block, Inst, Pipeline, Rules, SourceLoop, Straight, pipelined, straight};
 use std::path::Path;
 use std::sync::Arc;
 

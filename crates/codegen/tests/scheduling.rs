@@ -1,10 +1,10 @@
 //! The scheduler and its checker, on nodes written by hand.
 
-use ciphermill_schedule::verified::order as check;
-use ciphermill_schedule::list::{PressureLimit, order, order_with};
-use ciphermill_vcode::Node;
-use ciphermill_vcode::MemRef;
 use ciphermill_ir::Space;
+use ciphermill_schedule::list::{PressureLimit, order, order_with};
+use ciphermill_schedule::verified::order as check;
+use ciphermill_vcode::MemRef;
+use ciphermill_vcode::Node;
 
 fn node(reads: &[u32], writes: &[(u32, u32)]) -> Node {
     Node { reads: reads.to_vec(), writes: writes.to_vec(), issue_cycles: 1, ..Node::default() }
@@ -37,7 +37,12 @@ fn a_value_is_not_overwritten_before_it_is_read() {
 
 #[test]
 fn accesses_that_may_touch_the_same_bytes_keep_their_order() {
-    let same = [access(false, 0, &[], &[(1, 2)]), node(&[1], &[(2, 1)]), access(true, 8, &[5], &[]), access(false, 8, &[], &[(3, 2)])];
+    let same = [
+        access(false, 0, &[], &[(1, 2)]),
+        node(&[1], &[(2, 1)]),
+        access(true, 8, &[5], &[]),
+        access(false, 8, &[], &[(3, 2)]),
+    ];
     assert_eq!(order(&same, None), [0, 2, 1, 3]);
     let apart = [access(true, 8, &[1], &[]), access(false, 12, &[], &[(3, 2)]), node(&[3], &[(4, 1)])];
     assert_eq!(check(&apart, &[1, 0, 2]), Ok(()));

@@ -1,12 +1,12 @@
 //! Writing out templates: every operand gets the value it stands for, and one
 //! that has none is an error, never a zero.
 
-use ciphermill_select::constants::Expansion;
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pattern::{Action, Template};
-use ciphermill_vcode::{VInst, VOp, VReg};
 use ciphermill_codegen::{CompileError, Options, compile};
 use ciphermill_machine::{Machine, OperandKind};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pattern::{Action, Template};
+use ciphermill_select::constants::Expansion;
+use ciphermill_vcode::{VInst, VOp, VReg};
 use std::path::Path;
 use std::sync::Arc;
 

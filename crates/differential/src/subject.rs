@@ -71,7 +71,8 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
     for name in names {
         let (name, every) = name.split_once('/').unwrap_or((name, "1"));
         let every = every.parse().ok().filter(|&n| n > 0);
-        let every: u64 = every.ok_or_else(|| format!("{name}: behind a slash stands of how many modules one is run"))?;
+        let every: u64 =
+            every.ok_or_else(|| format!("{name}: behind a slash stands of how many modules one is run"))?;
         let mut parts = name.split('+');
         let base = parts.next().unwrap_or_default();
         let with: Vec<String> = parts.map(str::to_string).collect();
@@ -263,8 +264,8 @@ fn on_machine(
     let (machine, word_bits) = (&*tables.machine, tables.machine.word_bits);
     let module = source.optimised(optimiser(tables, level, strict))?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
-    let program = ciphermill_codegen::compile_with(&module, tables, &options)
-        .map_err(|e| format!("does not compile: {e}"))?;
+    let program =
+        ciphermill_codegen::compile_with(&module, tables, &options).map_err(|e| format!("does not compile: {e}"))?;
     let options = SimOptions {
         strict_addresses: strict,
         caches: level == 2,

@@ -40,7 +40,10 @@ pub fn candidates(funcs: &[(FuncId, Func)], machine: &Machine, counts: &Counts, 
             let here: Vec<Value> =
                 func.blocks[block].insts.iter().filter(|&&i| expressible(func, i)).map(|&i| func.result(i)).collect();
             for nodes in subgraphs(func, block, &users, &here, limits) {
-                let Some(written) = text::write(func, &outputs(&users, &nodes), &nodes, machine.computes_narrow()) else { continue };
+                let Some(written) = text::write(func, &outputs(&users, &nodes), &nodes, machine.computes_narrow())
+                else {
+                    continue;
+                };
                 let place = Place { func: *id, nodes, written, runs };
                 groups.entry(place.written.skeleton.clone()).or_default().push(place);
             }

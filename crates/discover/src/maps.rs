@@ -2,14 +2,14 @@
 //! lookups in constant tables.
 
 use crate::candidate::{Candidate, Counts};
-use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
-use ciphermill_recognise::sums::Sums;
-use ciphermill_recognise::nibbles::ByteTable;
-use ciphermill_recognise::units::Turned;
-use ciphermill_recognise::{form, linear};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Block, Func, Module, Value};
 use ciphermill_machine::Machine;
+use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
+use ciphermill_recognise::nibbles::ByteTable;
+use ciphermill_recognise::sums::Sums;
+use ciphermill_recognise::units::Turned;
+use ciphermill_recognise::{form, linear};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 

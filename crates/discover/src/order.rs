@@ -18,7 +18,11 @@ pub struct OperandOrder {
 
 impl OperandOrder {
     /// The orders to be tried.
-    pub fn all(func: &Func, nodes: &BTreeSet<Value>, uses: &HashMap<Value, usize>) -> impl Iterator<Item = OperandOrder> {
+    pub fn all(
+        func: &Func,
+        nodes: &BTreeSet<Value>,
+        uses: &HashMap<Value, usize>,
+    ) -> impl Iterator<Item = OperandOrder> {
         let mut shapes = Shapes { func, nodes, known: HashMap::new() };
         let (mut always, mut ties) = (BTreeSet::new(), Vec::new());
         for &v in nodes {

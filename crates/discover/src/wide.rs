@@ -6,16 +6,16 @@
 //! tables that are rotations of one another by the byte they belong to, as round tables
 //! are.
 
-use crate::maps::{self, LOOKUP, factored, listed};
 use crate::candidate::{Candidate, Counts, Limits};
+use crate::maps::{self, LOOKUP, factored, listed};
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::low_bits::use_counts;
+use ciphermill_ir::ops::sext;
+use ciphermill_ir::{BinOp, Func, Module, Op, Value};
+use ciphermill_machine::Machine;
+use ciphermill_opt::words::words;
 use ciphermill_recognise::nibbles;
 use ciphermill_recognise::wide::values::Values;
-use ciphermill_ir::low_bits::use_counts;
-use ciphermill_opt::words::words;
-use ciphermill_ir::{BinOp, Func, Module, Op, Value};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::ops::sext;
-use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Entries of 256 or 16 words, and what is done with one.

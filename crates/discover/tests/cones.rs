@@ -8,9 +8,8 @@ fn module(body: &str) -> Module {
 }
 
 fn module_of(body: &str, word: &str) -> Module {
-    let text = format!(
-        "(module (func (export \"f\") (param {word} {word} {word}) (result {word}) (local {word}) {body}))"
-    );
+    let text =
+        format!("(module (func (export \"f\") (param {word} {word} {word}) (result {word}) (local {word}) {body}))");
     let wasm = wat::parse_str(text).expect("the test's module is well formed");
     let mut module = ciphermill_load::load(&wasm).expect("the test's module loads");
     let word_bits = if word == "i64" { 64 } else { 32 };

@@ -83,7 +83,9 @@ pub fn check(path: &Path) -> Result<(), String> {
     let expected = &file.text[module_end(&file.text)..];
     let found = listings(&made)?;
     if found != expected {
-        return Err(format!("the code is not the listed one (BLESS=1 writes it anew); found\n{found}\nexpected\n{expected}"));
+        return Err(format!(
+            "the code is not the listed one (BLESS=1 writes it anew); found\n{found}\nexpected\n{expected}"
+        ));
     }
     called(&file)?;
     differential::check(&file.wasm, &file.subjects).map(drop).map_err(|e| e.to_string())

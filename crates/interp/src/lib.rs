@@ -235,7 +235,9 @@ impl<'m> Interp<'m> {
                 let args: Vec<u64> = (0..data.args.len()).map(arg).collect();
                 return self.finish_call(func, inst, id, &args, values);
             }
-            Op::Apply(_) => return Err(broken(func, "a machine's function, which only the code generator knows".into())),
+            Op::Apply(_) => {
+                return Err(broken(func, "a machine's function, which only the code generator knows".into()));
+            }
             Op::CallPtr(sig) => {
                 let place = arg(0).wrapping_sub(CODE_BASE);
                 let id = FuncId::from_u32((place / CODE_STEP) as u32);

@@ -67,9 +67,17 @@ impl Target {
 pub enum Terminator {
     Jump(Target),
     /// To `then` when `cond` (I32) is not zero.
-    Branch { cond: Value, then: Target, els: Target },
+    Branch {
+        cond: Value,
+        then: Target,
+        els: Target,
+    },
     /// To `targets[index]`, or `default` when the index is too large (unsigned).
-    Switch { index: Value, targets: Vec<Target>, default: Target },
+    Switch {
+        index: Value,
+        targets: Vec<Target>,
+        default: Target,
+    },
     Return(Vec<Value>),
     Trap(TrapCode),
 }

@@ -18,10 +18,10 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 pub mod bits;
-pub mod low_bits;
 pub mod cfg;
 mod func;
 mod ids;
+pub mod low_bits;
 pub mod module;
 pub mod ops;
 mod print;
@@ -30,7 +30,5 @@ pub mod verify;
 pub use cfg::{Cfg, Dominators, Loops};
 pub use func::{Block, BlockData, Func, Inst, InstData, Target, Terminator, Value, ValueData, ValueDef};
 pub use ids::{FuncId, GlobalId, SigId};
-pub use module::{
-    DataSegment, FuncRef, GlobalData, MemoryDecl, Module, SystemImage, PAGE_BYTES, SYSTEM_BASE,
-};
+pub use module::{DataSegment, FuncRef, GlobalData, MemoryDecl, Module, PAGE_BYTES, SYSTEM_BASE, SystemImage};
 pub use ops::{BinOp, CmpOp, MemAccess, Op, Signature, Space, TrapCode, Type, UnOp, mask, sext};

@@ -85,8 +85,10 @@ fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileErro
         let count = abi.allocatable.iter().filter(|r| file(**r).cluster == *cluster).count();
         if count < FEWEST {
             let there = if clusters.len() > 1 { format!(" of cluster {cluster}") } else { String::new() };
-            let error = place().error(format!("{count} registers{there} for values, where programs need {FEWEST} at least"));
-            return Err(error.mend("list more in `allocatable`, or allow more with `registers`, which takes them from its front"));
+            let error =
+                place().error(format!("{count} registers{there} for values, where programs need {FEWEST} at least"));
+            return Err(error
+                .mend("list more in `allocatable`, or allow more with `registers`, which takes them from its front"));
         }
     }
     // An operand that only certain registers fit has to find one of them.
@@ -96,8 +98,13 @@ fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileErro
             let mine: Vec<&Reg> = regs.iter().filter(|r| file(**r).cluster == *cluster && same(r)).collect();
             if !mine.is_empty() && !mine.iter().any(|r| abi.allocatable.contains(r)) {
                 let names = mine.iter().map(|r| b.regs[usize::from(r.0)].name.as_str());
-                let error = place().error(format!("no register for values is of the class `{name}`, which some operands have to be of"));
-                return Err(error.mend(format!("one of {} must be in `allocatable`, and among the first where `registers` limits them", list(names))));
+                let error = place().error(format!(
+                    "no register for values is of the class `{name}`, which some operands have to be of"
+                ));
+                return Err(error.mend(format!(
+                    "one of {} must be in `allocatable`, and among the first where `registers` limits them",
+                    list(names)
+                )));
             }
         }
     }
@@ -110,13 +117,18 @@ fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileErro
             None => abi.allocatable.first().is_some_and(|a| id(*a) == id(reg)),
         };
         if !of_values {
-            let error = place().error(format!("`{}` is not of the register file that values are in", b.regs[usize::from(reg.0)].name));
+            let error = place()
+                .error(format!("`{}` is not of the register file that values are in", b.regs[usize::from(reg.0)].name));
             return Err(error.mend("name registers of one file, or of those of [clusters]"));
         }
         if reg.0 < first || reg.0 - first >= SPAN {
             let name = &b.regs[usize::from(reg.0)].name;
-            let error = place().error(format!("`{name}` is not among the {SPAN} registers from the first of the file of `allocatable` on"));
-            return Err(error.mend("values, arguments and results have to be among so many, in the order of [registers]"));
+            let error = place().error(format!(
+                "`{name}` is not among the {SPAN} registers from the first of the file of `allocatable` on"
+            ));
+            return Err(
+                error.mend("values, arguments and results have to be among so many, in the order of [registers]")
+            );
         }
     }
     Ok(())
@@ -164,7 +176,11 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
             let Some(&reg) = regs.iter().find(|r| others.contains(r)) else { continue };
             // Whichever was stated last is at fault; what a file leaves out is what others say.
             let place = b.last_stated([at(key, reg), at(user, reg)]).unwrap_or(&whole.place);
-            let error = place.error(format!("`{}` is {role}: it cannot be {}", name(reg), if user == "stack_pointer" { "the stack pointer".to_owned() } else { format!("in `{user}`") }));
+            let error = place.error(format!(
+                "`{}` is {role}: it cannot be {}",
+                name(reg),
+                if user == "stack_pointer" { "the stack pointer".to_owned() } else { format!("in `{user}`") }
+            ));
             return Err(error.mend(format!("take it out of `{user}`, or let another register be that")));
         }
     }
@@ -173,8 +189,16 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
         if file.bits != b.word {
             let bits = b.top.table("registers").and_then(|r| r.table(&file.name)).and_then(|f| f.get("bits"));
             let place = b.last_stated([bits, at(key, reg)]).unwrap_or(&whole.place);
-            let error = place.error(format!("`{}` is in `{key}`, but has {} bits, and a word has {}", name(reg), file.bits, b.word));
-            return Err(error.mend(format!("give `registers.{}` as many bits as a word, or name registers that have them", file.name)));
+            let error = place.error(format!(
+                "`{}` is in `{key}`, but has {} bits, and a word has {}",
+                name(reg),
+                file.bits,
+                b.word
+            ));
+            return Err(error.mend(format!(
+                "give `registers.{}` as many bits as a word, or name registers that have them",
+                file.name
+            )));
         }
     }
     enough(b, t, whole, abi)?;
@@ -217,7 +241,11 @@ fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, File
     let name = node.as_str().unwrap_or_default();
     b.instr_names.get(name).copied().ok_or_else(|| {
         if let Some(gone) = b.merged.removed.get(name) {
-            return crate::clusters::still_needed(node, gone, &format!("the frame code needs `{name}`, which is left out"));
+            return crate::clusters::still_needed(
+                node,
+                gone,
+                &format!("the frame code needs `{name}`, which is left out"),
+            );
         }
         let error = node.place.error(format!("unknown instruction `{name}`"));
         error.mend_opt(near_instruction(name, b.instr_names.keys().map(String::as_str)))
@@ -330,7 +358,9 @@ fn rotation(b: &Builder, node: &Node) -> Result<Rotation, FileError> {
         place.error(format!("`rotation.{key}` must be {meaning}"))
     };
     let is = |i: InstrId, registers: usize, immediates: usize, labels: usize| {
-        let of = |f: &dyn Fn(&OperandKind) -> bool| b.instrs[usize::from(i.0)].operands.iter().filter(|o| f(&o.kind)).count();
+        let of = |f: &dyn Fn(&OperandKind) -> bool| {
+            b.instrs[usize::from(i.0)].operands.iter().filter(|o| f(&o.kind)).count()
+        };
         of(&|k| matches!(k, OperandKind::Reg { .. })) == registers
             && of(&|k| matches!(k, OperandKind::Imm { .. })) == immediates
             && of(&|k| matches!(k, OperandKind::Label)) == labels
@@ -338,7 +368,11 @@ fn rotation(b: &Builder, node: &Node) -> Result<Rotation, FileError> {
     let back = |key: &str| {
         let id = instr(b, t, key, node)?;
         let rotates = b.instrs[usize::from(id.0)].semantics.contains(&Stmt::Rotate);
-        if rotates && is(id, 1, 0, 1) { Ok(id) } else { Err(wrong(key, "a branch that rotates, with a register and a label")) }
+        if rotates && is(id, 1, 0, 1) {
+            Ok(id)
+        } else {
+            Err(wrong(key, "a branch that rotates, with a register and a label"))
+        }
     };
     let enter = instr(b, t, "enter", node)?;
     if !is(enter, 0, 1, 0) {
@@ -378,7 +412,9 @@ fn windows(b: &Builder, node: &Node) -> Result<Windows, FileError> {
     };
     if windows.ins.len() != windows.outs.len() {
         let place = b.last_stated([t.get("ins"), t.get("outs")]).unwrap_or(&node.place);
-        return Err(place.error(format!("{} `ins` and {} `outs`", windows.ins.len(), windows.outs.len())).mend("as many of one as of the other, please: these become those"));
+        return Err(place
+            .error(format!("{} `ins` and {} `outs`", windows.ins.len(), windows.outs.len()))
+            .mend("as many of one as of the other, please: these become those"));
     }
     Ok(windows)
 }

@@ -124,7 +124,8 @@ impl Builder<'_> {
     pub fn statements(&self, t: &Tree, whole: &Node, operands: &[Operand]) -> Result<(Vec<Stmt>, usize), FileError> {
         let node = t.get("semantics").unwrap_or(whole);
         let bound = modes::values(self, t, operands)?;
-        let parsed = parse::statements(node.as_str().unwrap_or_default(), &Scope { bound: &bound, ..self.scope(operands) });
+        let parsed =
+            parse::statements(node.as_str().unwrap_or_default(), &Scope { bound: &bound, ..self.scope(operands) });
         parsed.map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))
     }
 
@@ -169,7 +170,12 @@ impl Builder<'_> {
                 if self.reg_names.insert(reg.clone(), Reg(id)).is_some() {
                     return Err(node.place.error(format!("two registers are called `{reg}`")));
                 }
-                self.regs.push(RegInfo { name: reg.clone(), file, zero: zero == Some(reg.as_str()), views: Vec::new() });
+                self.regs.push(RegInfo {
+                    name: reg.clone(),
+                    file,
+                    zero: zero == Some(reg.as_str()),
+                    views: Vec::new(),
+                });
             }
             if let Some(node) = t.get("zero")
                 && !names.iter().any(|(n, _)| Some(n.as_str()) == zero)
@@ -196,7 +202,9 @@ impl Builder<'_> {
             let state = t.get("state").and_then(Node::as_bool).unwrap_or(false);
             let reset = t.get("reset").and_then(Node::as_int).unwrap_or(0) as u64;
             if let (Some(node), false) = (t.get("reset"), state) {
-                return Err(node.place.error(format!("`{name}` has a value after a reset and is not kept between calls; add `state = true`")));
+                return Err(node.place.error(format!(
+                    "`{name}` has a value after a reset and is not kept between calls; add `state = true`"
+                )));
             }
             let (bits, cluster) = (int(&t, "bits").unwrap_or(self.word), int(&t, "cluster").unwrap_or(0));
             if bits > self.word {
@@ -235,14 +243,19 @@ impl Builder<'_> {
         let whole = start.is_some_and(|s| list.iter().enumerate().all(|(i, l)| at(&l.0) == Some(s + i)));
         match start {
             Some(s) if whole && list.len() > 1 => Ok((Reg((first + s) as u16), list.len() as u16)),
-            _ => Err(node.place.error("these are not registers of this file, one after the other").mend("write `[\"r64..r127\"]`")),
+            _ => Err(node
+                .place
+                .error("these are not registers of this file, one after the other")
+                .mend("write `[\"r64..r127\"]`")),
         }
     }
 
     fn units(&mut self) -> Result<(), FileError> {
         for entry in self.top.table("units").into_iter().flat_map(Tree::iter) {
             let (count, cluster, shared) = match entry.node.as_table() {
-                Some(t) => (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0), int(t, "shared").unwrap_or(1)),
+                Some(t) => {
+                    (int(t, "count").unwrap_or(1), int(t, "cluster").unwrap_or(0), int(t, "shared").unwrap_or(1))
+                }
                 None => (entry.node.as_int().and_then(|i| u16::try_from(i).ok()).unwrap_or(1), 0, 1),
             };
             self.units.push(Unit { name: entry.key.clone(), count, cluster, shared });
@@ -269,7 +282,8 @@ impl Builder<'_> {
             let clustered = |r: &Reg| self.files[file(r)].cluster != 0;
             if let Some(other) = regs.iter().find(|r| file(r) != file(&first) && !(clustered(r) && clustered(&first))) {
                 let names = [first, *other].map(|r| &self.regs[usize::from(r.0)].name);
-                let error = entry.place.error(format!("`{}` and `{}` are not of one register file", names[0], names[1]));
+                let error =
+                    entry.place.error(format!("`{}` and `{}` are not of one register file", names[0], names[1]));
                 return Err(error.mend("make a class for each file"));
             }
             classes.insert(entry.key.clone(), (self.regs[usize::from(first.0)].file, regs));
@@ -329,7 +343,9 @@ impl Builder<'_> {
         let empty = Tree::default();
         let format = t.get("format").map(|n| self.named("formats", n)).transpose()?.unwrap_or(&empty);
         if let Some(e) = t.entry("timing_at") {
-            return Err(e.place.error(format!("`{name}` has no operand with forms, so `timing_at` says nothing; give `timing`")));
+            return Err(e
+                .place
+                .error(format!("`{name}` has no operand with forms, so `timing_at` says nothing; give `timing`")));
         }
         let timing_node = t.get("timing").unwrap_or(whole);
         let timing = self.named("timings", timing_node)?;
@@ -428,7 +444,8 @@ impl Builder<'_> {
                     let error = entry.place.error(format!("`{}` is no operand here", entry.key));
                     return Err(error.mend_opt(did_you_mean(&entry.key, operands.iter().map(|o| o.name.as_str()))));
                 };
-                let mut rule = SizeRule { operand, regs: Vec::new(), values: Vec::new(), bytes, prefix: key == "prefixed" };
+                let mut rule =
+                    SizeRule { operand, regs: Vec::new(), values: Vec::new(), bytes, prefix: key == "prefixed" };
                 for node in entry.node.as_list().unwrap_or_default() {
                     let name = node.as_str().unwrap_or_default();
                     match (self.reg_names.get(name), name.parse()) {
@@ -496,7 +513,8 @@ impl Builder<'_> {
                 // A timing serves many instructions: an operand of another one is fine.
                 (None, None) if self.some_instruction_has(name) => {}
                 (None, None) => {
-                    let known = operands.iter().map(|o| o.name.as_str()).chain(self.reg_names.keys().map(String::as_str));
+                    let known =
+                        operands.iter().map(|o| o.name.as_str()).chain(self.reg_names.keys().map(String::as_str));
                     let error = node.place.error(format!("`{name}` is no operand and no register"));
                     return Err(error.mend_opt(did_you_mean(name, known)));
                 }

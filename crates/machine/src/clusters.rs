@@ -46,9 +46,13 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
     };
     let mut cross = BTreeMap::new();
     for entry in t.table("cross").into_iter().flat_map(Tree::iter) {
-        let of = |unit: &str| unit.strip_prefix(entry.key.as_str()).is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()));
+        let of = |unit: &str| {
+            unit.strip_prefix(entry.key.as_str())
+                .is_some_and(|n| !n.is_empty() && n.bytes().all(|c| c.is_ascii_digit()))
+        };
         if !b.units.iter().any(|u| of(&u.name)) {
-            let names: BTreeSet<&str> = b.units.iter().map(|u| u.name.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
+            let names: BTreeSet<&str> =
+                b.units.iter().map(|u| u.name.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
             let error = entry.place.error(format!("no units are called `{0}1`, `{0}2` ...", entry.key));
             return Err(error.mend_opt(did_you_mean(&entry.key, names)));
         }
@@ -56,7 +60,8 @@ pub(crate) fn read(b: &Builder) -> Result<Option<Clusters>, FileError> {
         for node in list {
             let name = node.as_str().unwrap_or_default();
             let sections = ["formats", "instructions"].into_iter().flat_map(|s| b.section(s));
-            let names: BTreeSet<&str> = sections.filter_map(|(_, _, t)| t.table("operands")).flat_map(Tree::keys).collect();
+            let names: BTreeSet<&str> =
+                sections.filter_map(|(_, _, t)| t.table("operands")).flat_map(Tree::keys).collect();
             if !names.contains(name) {
                 let error = node.place.error(format!("no instruction or format has an operand `{name}`"));
                 return Err(error.mend_opt(did_you_mean(name, names)));
@@ -173,7 +178,9 @@ impl Builder<'_> {
                 // What commutes has its other source cross when it is written
                 // the other way round.
                 let turned = straight.clone().filter_map(|(o, _)| Some((partner(&instr, o)?, Some(o))));
-                let turned: Vec<_> = turned.filter(|(o, with)| own.contains(o) && !straight.clone().any(|s| s.0 == *o) && *with != Some(*o)).collect();
+                let turned: Vec<_> = turned
+                    .filter(|(o, with)| own.contains(o) && !straight.clone().any(|s| s.0 == *o) && *with != Some(*o))
+                    .collect();
                 for (o, with) in straight.chain(turned) {
                     let reads = matches!(instr.operands[o].kind, OperandKind::Reg { used: true, def: false, .. });
                     let Some(&path) = clusters.cross_paths.get(cluster).filter(|_| reads) else { continue };

@@ -211,7 +211,8 @@ fn flow(b: &Builder, compound: &Compound, parts: &[Node]) -> Result<(), FileErro
                     return Err(node.place.error(format!("`${n}` is read before it is written")));
                 }
                 PartArg::Operand(i)
-                    if matches!(operand.kind, OperandKind::Reg { def: true, .. }) && written[*i] && !overwrites(*i) => {}
+                    if matches!(operand.kind, OperandKind::Reg { def: true, .. }) && written[*i] && !overwrites(*i) => {
+                }
                 PartArg::Operand(_) if written.contains(&true) => {
                     let error =
                         node.place.error("a source is read after a result was written: they may share a register");

@@ -193,8 +193,9 @@ impl Parser<'_> {
                     && ciphermill_ir::ops::mask(u32::from(*width)) >= entries as u64
                 {
                     let error = format!("an index of {width} bits into `{name}`, which has {entries} entries");
-                    return Err(SemError::new(span, error)
-                        .mend("give the table all its entries, or cut fewer bits out"));
+                    return Err(
+                        SemError::new(span, error).mend("give the table all its entries, or cut fewer bits out")
+                    );
                 }
                 return Ok(Expr::Table { table, index: Box::new(index) });
             }
@@ -224,7 +225,10 @@ impl Parser<'_> {
                 if let Some((_, value)) = self.scope.bound.iter().find(|b| b.0 == name) {
                     value.walk(&mut |_| self.brought += 1);
                     if self.brought > MAX_BROUGHT {
-                        let error = SemError::new(span, format!("`{name}` brings the semantics to more than {MAX_BROUGHT} operations"));
+                        let error = SemError::new(
+                            span,
+                            format!("`{name}` brings the semantics to more than {MAX_BROUGHT} operations"),
+                        );
                         return Err(error.mend("name its value with `let`, once"));
                     }
                     return Ok(value.clone());

@@ -86,7 +86,10 @@ impl Expr {
     pub fn children(&self, mut f: impl FnMut(&Expr)) {
         match self {
             Expr::Operand(_) | Expr::Imm(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}
-            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
+            Expr::Bin { a, b, .. }
+            | Expr::Cmp { a, b, .. }
+            | Expr::FlagsSub { a, b, .. }
+            | Expr::FlagsAdd { a, b, .. } => {
                 f(a);
                 f(b);
             }

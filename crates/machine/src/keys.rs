@@ -73,9 +73,17 @@ static HEAD: &[Key] = &[
     need("title", Kind::Text, "a name for people"),
     may("description", Kind::Text, "a few sentences"),
     may("inherits", Kind::Text, "machine whose file this one changes key by key"),
-    may("without", Kind::Texts, "instructions, compounds or extensions of the parent to leave out, or units (`units.alu`)"),
+    may(
+        "without",
+        Kind::Texts,
+        "instructions, compounds or extensions of the parent to leave out, or units (`units.alu`)",
+    ),
     need("word_bits", Kind::Int(32, 64), "width of a word: 32 or 64"),
-    may("narrow", Kind::OneOf(&["signed", "zero"]), "what a word of 64 bits has above a value of 32: its sign (the default), or zeros, where instructions compute in 32 bits"),
+    may(
+        "narrow",
+        Kind::OneOf(&["signed", "zero"]),
+        "what a word of 64 bits has above a value of 32: its sign (the default), or zeros, where instructions compute in 32 bits",
+    ),
     need("endian", Kind::OneOf(&["little", "big"]), "order of the bytes of a word in memory"),
     need("clock_mhz", Kind::Number(0.001, 1e6), "clock in MHz, for rates"),
 ];
@@ -93,7 +101,11 @@ static REGISTERS: &[Key] = &[
     may("count", Kind::Int(1, 1024), "how many, named by `prefix` and a number"),
     may("prefix", Kind::Text, "what numbered registers are called (the file's name when left out)"),
     need("bits", Kind::Int(1, 64), "width in bits"),
-    may("views", Kind::Map("view", &Kind::Texts), "names of parts of the registers, in order, for the assembly: `{rd.b}`"),
+    may(
+        "views",
+        Kind::Map("view", &Kind::Texts),
+        "names of parts of the registers, in order, for the assembly: `{rd.b}`",
+    ),
     may("zero", Kind::Text, "the register that always reads zero"),
     may("prefixed", Kind::Texts, "registers for which an instruction needs a prefix: one byte, for one or several"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
@@ -149,7 +161,11 @@ static TIMING: &[Key] = &[
         "latency of single results that differ",
     ),
     may("uops", Kind::Int(1, 64), "on machines with `[core]`: micro-operations of the computing part (1)"),
-    may("uop_units", Kind::Texts, "on machines with `[core]`: units that another micro-operation each takes for a cycle"),
+    may(
+        "uop_units",
+        Kind::Texts,
+        "on machines with `[core]`: units that another micro-operation each takes for a cycle",
+    ),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
     may(
@@ -269,7 +285,11 @@ static MEMORY: &[Key] = &[
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
     may("l2", Kind::Table(crate::core::keys::L2), "on machines with `[core]`: the cache behind both"),
     may("dram", Kind::Table(crate::core::keys::DRAM), "on machines with `[core]`: memory behind all caches"),
-    may("dtlb", Kind::Table(crate::core::keys::DTLB), "on machines with `[core]`: buffer of page translations; without it all are known"),
+    may(
+        "dtlb",
+        Kind::Table(crate::core::keys::DTLB),
+        "on machines with `[core]`: buffer of page translations; without it all are known",
+    ),
 ];
 
 static BANKS: &[Key] = &[
@@ -348,7 +368,11 @@ static WINDOWS: &[Key] = &[
 ];
 
 static ROTATION: &[Key] = &[
-    need("enter", Kind::Text, "before a loop: the first stage predicate 1, the others 0, and its immediate the number of stages"),
+    need(
+        "enter",
+        Kind::Text,
+        "before a loop: the first stage predicate 1, the others 0, and its immediate the number of stages",
+    ),
     need("back", Kind::Text, "back to a label while a register is not zero, and until the stages are empty; rotates"),
     need("back_zero", Kind::Text, "the same while the register is zero"),
     need("predicates", Kind::Text, "the register file whose rotating registers are the stage predicates"),

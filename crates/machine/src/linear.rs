@@ -23,7 +23,10 @@ pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Exp
         return Err(error.mend("the polynomial has a degree from 1 to 32, the constant a lower one"));
     };
     if !is_field(polynomial) {
-        let error = SemError::new(span, format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"));
+        let error = SemError::new(
+            span,
+            format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"),
+        );
         return Err(error.mend("give an irreducible polynomial with its highest bit, such as 0x11b"));
     }
     Ok(fold::linear(matrix, x))
@@ -37,7 +40,9 @@ impl Parser<'_> {
             let names = || self.scope.matrices.iter().filter_map(|m| m.name());
             let shown = if self.scope.matrices.is_empty() { "none".to_owned() } else { list(names()) };
             let mend = match self.scope.tables.iter().any(|t| t.name == name) {
-                true => Some(format!("`{name}` is a table, looked up by `{name}[...]`; a linear map stands in [matrices]")),
+                true => {
+                    Some(format!("`{name}` is a table, looked up by `{name}[...]`; a linear map stands in [matrices]"))
+                }
                 false => did_you_mean(&name, names()),
             };
             let error = SemError::new(span, format!("unknown matrix `{name}`; there are {shown}"));

@@ -143,7 +143,16 @@ fn inherit(
             None => {
                 let (extensions, brought, removed, removed_units) = Default::default();
                 let layers = vec![node.place.file.clone()];
-                merged = Some(Merged { tree: node, sources, extensions, brought, removed, removed_units, unused: None, layers });
+                merged = Some(Merged {
+                    tree: node,
+                    sources,
+                    extensions,
+                    brought,
+                    removed,
+                    removed_units,
+                    unused: None,
+                    layers,
+                });
             }
             Some(m) => {
                 for name in without.as_ref().and_then(Node::as_list).unwrap_or_default() {
@@ -221,9 +230,10 @@ fn extend(
         if bits.as_int() != machine {
             let error = format!("extension `{name}` is for words of {} bits", bits.as_int().unwrap_or(0));
             let other = machine.unwrap_or(0);
-            return Err(bits.place.error(error).mend(format!(
-                "take one for words of {other} bits; `ciphermill list extensions` has them"
-            )));
+            return Err(bits
+                .place
+                .error(error)
+                .mend(format!("take one for words of {other} bits; `ciphermill list extensions` has them")));
         }
     }
     if merged.extensions.contains(&name) {

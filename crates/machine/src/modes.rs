@@ -104,7 +104,8 @@ impl<'a> Expander<'a> {
         if section == "compounds" && parts.iter().any(|p| self.removed.contains_key(&head(p))) {
             return Ok(Vec::new());
         }
-        let owned = self.top.table(section).and_then(|s| s.table(&entry.key)).map(|t| self.whole(t)).unwrap_or_default();
+        let owned =
+            self.top.table(section).and_then(|s| s.table(&entry.key)).map(|t| self.whole(t)).unwrap_or_default();
         let modes = self.modes(&owned);
         if modes.is_empty() {
             return Ok(vec![entry.clone()]);
@@ -136,7 +137,11 @@ impl<'a> Expander<'a> {
         let key = names.join("_");
         let text = |value: &str, at: &Node| Node { place: at.place.clone(), value: Value::Str(value.to_owned()) };
         if section == "instructions" && out.get("mnemonic").is_none() {
-            out.insert(Entry { key: "mnemonic".into(), place: entry.place.clone(), node: text(&entry.key, &entry.node) });
+            out.insert(Entry {
+                key: "mnemonic".into(),
+                place: entry.place.clone(),
+                node: text(&entry.key, &entry.node),
+            });
         }
         // Operands, in place.
         let mut operands = Table::default();
@@ -199,7 +204,10 @@ impl<'a> Expander<'a> {
                 None => all.insert(e.clone()),
                 Some((_, form)) if !self.modes(whole).iter().any(|m| m.1.get(form).is_some()) => {
                     let forms: Vec<&str> = self.modes(whole).iter().flat_map(|m| m.1.keys()).collect();
-                    let error = e.place.error(format!("`{form}` is no form of a mode here; there are {}", list(forms.iter().copied())));
+                    let error = e.place.error(format!(
+                        "`{form}` is no form of a mode here; there are {}",
+                        list(forms.iter().copied())
+                    ));
                     return Err(error.mend_opt(did_you_mean(form, forms)));
                 }
                 Some((operand, form)) if choices.iter().any(|c| c.name == form) => {
@@ -228,7 +236,8 @@ impl<'a> Expander<'a> {
             let (operand, form) = e.key.split_once('@').unwrap_or((&e.key, ""));
             let modes = self.modes(whole);
             let Some(mode) = modes.iter().find(|m| m.0 == operand) else {
-                let error = e.place.error(format!("`{operand}` is no operand with forms; `timing_at` is written OPERAND@FORM"));
+                let error =
+                    e.place.error(format!("`{operand}` is no operand with forms; `timing_at` is written OPERAND@FORM"));
                 return Err(error.mend_opt(did_you_mean(operand, modes.iter().map(|m| m.0))));
             };
             if mode.1.get(form).is_none() {

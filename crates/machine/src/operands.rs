@@ -203,7 +203,9 @@ pub(crate) fn template(
         return Err(node.place.error("assembly is one line, and a mnemonic has no braces"));
     }
     match operands.iter().zip(seen).enumerate().find(|(i, (_, seen))| !seen && !implied.contains(i)) {
-        Some((_, (o, _))) => Err(node.place.error(format!("operand `{}` does not appear in the assembly `{text}`", o.name))),
+        Some((_, (o, _))) => {
+            Err(node.place.error(format!("operand `{}` does not appear in the assembly `{text}`", o.name)))
+        }
         None => Ok(out),
     }
 }

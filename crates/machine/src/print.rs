@@ -126,9 +126,15 @@ fn print(e: &Expr, names: Names) -> (String, u8) {
                 (format!("gfmul({constant}, {}, {polynomial:#x})", open(a)), 10)
             }
         },
-        Expr::MatVec { first, a, .. } => (format!("matvec({}, {})", register(usize::from(first.0), names), open(a)), 10),
-        Expr::FlagsSub { bits, a, b } => (format!("{}({}, {})", with_width("flags_sub", *bits, word), open(a), open(b)), 10),
-        Expr::FlagsAdd { bits, a, b } => (format!("{}({}, {})", with_width("flags_add", *bits, word), open(a), open(b)), 10),
+        Expr::MatVec { first, a, .. } => {
+            (format!("matvec({}, {})", register(usize::from(first.0), names), open(a)), 10)
+        }
+        Expr::FlagsSub { bits, a, b } => {
+            (format!("{}({}, {})", with_width("flags_sub", *bits, word), open(a), open(b)), 10)
+        }
+        Expr::FlagsAdd { bits, a, b } => {
+            (format!("{}({}, {})", with_width("flags_add", *bits, word), open(a), open(b)), 10)
+        }
         Expr::FlagsLogic { bits, a } => (format!("{}({})", with_width("flags_logic", *bits, word), open(a)), 10),
         Expr::FlagsTest { op, flags } => (format!("{}({})", cmp_name(*op), open(flags)), 10),
     }

@@ -35,33 +35,83 @@ pub enum Expr {
     /// `bits` is the width the operator works in (a multiple of 8 up to 64;
     /// the word by default). Operands are truncated to it, the result is
     /// zero-extended from it.
-    Bin { op: BinOp, bits: u8, a: Box<Expr>, b: Box<Expr> },
-    Un { op: UnOp, bits: u8, a: Box<Expr> },
-    Cmp { op: CmpOp, bits: u8, a: Box<Expr>, b: Box<Expr> },
+    Bin {
+        op: BinOp,
+        bits: u8,
+        a: Box<Expr>,
+        b: Box<Expr>,
+    },
+    Un {
+        op: UnOp,
+        bits: u8,
+        a: Box<Expr>,
+    },
+    Cmp {
+        op: CmpOp,
+        bits: u8,
+        a: Box<Expr>,
+        b: Box<Expr>,
+    },
     /// `cond ? then : els`; `cond` is zero or not.
-    Select { cond: Box<Expr>, then: Box<Expr>, els: Box<Expr> },
+    Select {
+        cond: Box<Expr>,
+        then: Box<Expr>,
+        els: Box<Expr>,
+    },
     /// Bits `lo + width - 1` down to `lo`, zero-extended.
-    Slice { a: Box<Expr>, lo: u8, width: u8 },
+    Slice {
+        a: Box<Expr>,
+        lo: u8,
+        width: u8,
+    },
     /// `mem8[addr]`, `mem16s[addr]` ...: `bytes` bytes in the machine's byte order.
-    Load { bytes: u8, signed: bool, addr: Box<Expr> },
+    Load {
+        bytes: u8,
+        signed: bool,
+        addr: Box<Expr>,
+    },
     /// Entry of a constant table; the index is taken modulo the table's length.
-    Table { table: TableIndex, index: Box<Expr> },
+    Table {
+        table: TableIndex,
+        index: Box<Expr>,
+    },
     /// `linear(M, a)`, `gfmul(c, a, p)`: a constant matrix over GF(2) times the
     /// bits of `a`; input bits beyond the matrix's columns do not count.
-    Linear { matrix: Arc<BitMatrix>, a: Box<Expr> },
+    Linear {
+        matrix: Arc<BitMatrix>,
+        a: Box<Expr>,
+    },
     /// `matvec(r, a)`: bit i is the parity of register `first + i` and `a`;
     /// there are as many `rows` as a word has bits.
-    MatVec { first: Reg, rows: u8, a: Box<Expr> },
+    MatVec {
+        first: Reg,
+        rows: u8,
+        a: Box<Expr>,
+    },
     /// The four condition bits of `a - b` in `bits` (32 or 64; the word by default): bit 3 N, bit 2 Z,
     /// bit 1 V, bit 0 C (C set when a borrow occurred: `a < b` unsigned).
-    FlagsSub { bits: u8, a: Box<Expr>, b: Box<Expr> },
+    FlagsSub {
+        bits: u8,
+        a: Box<Expr>,
+        b: Box<Expr>,
+    },
     /// The condition bits of `a + b`: C is the carry out.
-    FlagsAdd { bits: u8, a: Box<Expr>, b: Box<Expr> },
+    FlagsAdd {
+        bits: u8,
+        a: Box<Expr>,
+        b: Box<Expr>,
+    },
     /// The condition bits of a logical result: V = C = 0.
-    FlagsLogic { bits: u8, a: Box<Expr> },
+    FlagsLogic {
+        bits: u8,
+        a: Box<Expr>,
+    },
     /// 1 when the condition bits say that a comparison `a op b` held, given
     /// `flags = FlagsSub(a, b)`.
-    FlagsTest { op: CmpOp, flags: Box<Expr> },
+    FlagsTest {
+        op: CmpOp,
+        flags: Box<Expr>,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,13 +124,26 @@ pub enum Dest {
 /// only `Let` is sequential.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stmt {
-    Let { temp: TempIndex, value: Expr },
-    Assign { dest: Dest, value: Expr },
-    Store { bytes: u8, addr: Expr, value: Expr },
+    Let {
+        temp: TempIndex,
+        value: Expr,
+    },
+    Assign {
+        dest: Dest,
+        value: Expr,
+    },
+    Store {
+        bytes: u8,
+        addr: Expr,
+        value: Expr,
+    },
     /// `goto target` or `if (cond) goto target`; the target is a code address
     /// (a [`crate::OperandKind::Label`] operand read as [`Expr::Imm`], or any
     /// expression for indirect jumps).
-    Goto { cond: Option<Expr>, target: Expr },
+    Goto {
+        cond: Option<Expr>,
+        target: Expr,
+    },
     /// Stop with an error (a trap instruction; which one, the program says).
     Trap,
     /// Enter a new register window: the caller's outs become the ins.

@@ -103,11 +103,17 @@ fn check_kind(node: &Node, kind: &'static Kind, path: &str, complete: bool) -> R
             let lacks = |keys: &[Key], t: &Table| keys.iter().any(|k| k.required && t.get(k.name).is_none());
             let others = t.keys().filter(|k| *k != e.key);
             match (inner, e.node.as_table()) {
-                (Kind::Table(keys), Some(own)) if complete && lacks(keys, own) => check_kind(&e.node, inner, &join(path, &e.key), complete)
-                    .map_err(|error| match (did_you_mean(&e.key, others), &error.mend) {
-                        (Some(near), Some(mend)) => { let mend = format!("{near} Or {mend}"); error.mend(mend) }
-                        _ => error,
-                    }),
+                (Kind::Table(keys), Some(own)) if complete && lacks(keys, own) => {
+                    check_kind(&e.node, inner, &join(path, &e.key), complete).map_err(|error| {
+                        match (did_you_mean(&e.key, others), &error.mend) {
+                            (Some(near), Some(mend)) => {
+                                let mend = format!("{near} Or {mend}");
+                                error.mend(mend)
+                            }
+                            _ => error,
+                        }
+                    })
+                }
                 _ => check_kind(&e.node, inner, &join(path, &e.key), complete),
             }
         }),

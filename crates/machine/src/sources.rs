@@ -44,7 +44,10 @@ pub fn take(table: &mut Table) -> Result<Citations, FileError> {
 fn citation(node: &Node) -> Result<&str, FileError> {
     match node.as_str() {
         Some(words) if !words.trim().is_empty() => Ok(words),
-        Some(_) => Err(node.place.error("an empty source").mend("say where the numbers come from; \"assumption: ...\" will do")),
+        Some(_) => Err(node
+            .place
+            .error("an empty source")
+            .mend("say where the numbers come from; \"assumption: ...\" will do")),
         None => Err(node.place.error(format!("a source must be a string, here is {}", node.kind()))),
     }
 }
@@ -88,7 +91,9 @@ fn all_paths(table: &Table, at: &str, depth: usize, out: &mut Vec<String>) {
 }
 
 fn strip(table: &mut Table, path: &mut Vec<String>, out: &mut Citations) -> Result<(), FileError> {
-    if let Some(citation) = table.get("source").filter(|n| n.as_table().is_none()).map(citation).transpose()?.map(str::to_owned) {
+    if let Some(citation) =
+        table.get("source").filter(|n| n.as_table().is_none()).map(citation).transpose()?.map(str::to_owned)
+    {
         table.remove("source");
         out.insert(path.clone(), citation);
     }

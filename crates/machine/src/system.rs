@@ -14,7 +14,10 @@ pub(crate) fn issue(top: &Tree) -> Issue {
     let width = t.and_then(|t| int(t, "width")).unwrap_or(1);
     let interlock = flag(t, "interlock");
     let explicit = t.and_then(|t| t.get("explicit")).and_then(Node::as_bool).unwrap_or(width > 1 || !interlock);
-    Issue { width, interlock, explicit,
+    Issue {
+        width,
+        interlock,
+        explicit,
         packet_bytes: t.and_then(|t| int(t, "packet_bytes")).unwrap_or(0),
         cross_stall: t.and_then(|t| int(t, "cross_stall")).unwrap_or(0),
         register_reads: t.and_then(|t| int(t, "register_reads")).unwrap_or(0),
@@ -34,14 +37,23 @@ pub(crate) fn branch(top: &Tree) -> BranchModel {
 pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
     let t = top.table("memory");
     let cache = |key: &str| t.and_then(|t| t.get(key)).map_or(Ok(None), cache);
-    Ok(MemorySystem { icache: cache("icache")?, dcache: cache("dcache")?, unaligned: flag(t, "unaligned"), banks: t.and_then(|t| t.get("banks")).map_or(Ok(None), banks)? })
+    Ok(MemorySystem {
+        icache: cache("icache")?,
+        dcache: cache("dcache")?,
+        unaligned: flag(t, "unaligned"),
+        banks: t.and_then(|t| t.get("banks")).map_or(Ok(None), banks)?,
+    })
 }
 
 fn banks(node: &Node) -> Result<Option<Banks>, FileError> {
     let Some(t) = node.as_table() else { return Ok(None) };
     let get = |key: &str| int(t, key).unwrap_or(1u32);
-    let banks =
-        Banks { blocks: get("blocks"), block_bytes: get("block_bytes"), banks: get("banks"), bank_bytes: get("bank_bytes") };
+    let banks = Banks {
+        blocks: get("blocks"),
+        block_bytes: get("block_bytes"),
+        banks: get("banks"),
+        bank_bytes: get("bank_bytes"),
+    };
     if !banks.block_bytes.is_multiple_of(banks.banks * banks.bank_bytes) {
         let place = t.get("block_bytes").map_or(&node.place, |n| &n.place);
         return Err(place.error("a block must hold all its banks equally: a multiple of banks * bank_bytes"));

@@ -168,8 +168,15 @@ fn formula(b: &Builder, t: &Tree, node: &Node, bits: u8) -> Result<Vec<u64>, Fil
     let operands = &operands[..if field.is_some() { 2 } else { 1 }];
     // Neither registers nor other tables: a formula depends on its index alone.
     let regs = Default::default();
-    let scope =
-        parse::Scope { word: b.word, operands, regs: &regs, reg_infos: &[], tables: &[], matrices: &b.matrices, bound: &[] };
+    let scope = parse::Scope {
+        word: b.word,
+        operands,
+        regs: &regs,
+        reg_infos: &[],
+        tables: &[],
+        matrices: &b.matrices,
+        bound: &[],
+    };
     let e = parse::expression(node.as_str().unwrap_or_default(), &scope)
         .map_err(|e| node.error_within(e.span, e.message).mend_opt(e.mend))?;
     let inverse = |i| field.map_or(0, |(polynomial, m)| inverse_in_field(i, polynomial, m));
@@ -186,8 +193,11 @@ fn check_field(node: &Node, polynomial: u64) -> Result<(), FileError> {
     if is_field(polynomial) {
         return Ok(());
     }
-    let error = node.place.error(format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"));
-    Err(error.mend("give an irreducible polynomial with its highest bit, such as 0x11b (AES), or leave it out and give bits"))
+    let error =
+        node.place.error(format!("{polynomial:#x} is a product of polynomials: the numbers modulo it are no field"));
+    Err(error.mend(
+        "give an irreducible polynomial with its highest bit, such as 0x11b (AES), or leave it out and give bits",
+    ))
 }
 
 pub(crate) fn matrices(b: &Builder) -> Result<Vec<Arc<BitMatrix>>, FileError> {

@@ -211,7 +211,10 @@ fn extensions() {
     says(&fails(&short), "an index of 8 bits into `sbox`, which has 4 entries", "all its entries");
     let declared = sbox.replace("sbox[rs1[1:0]]", "linear(sbox, rs1)");
     says(&fails(&declared), "unknown matrix `sbox`", "`sbox` is a table");
-    let inverse = format!("{}\n[tables.back]\nbits = 8\ninverse_of = \"sbox\"\nsource = \"a test\"\n", sbox.replace("3, 4", "3, 3"));
+    let inverse = format!(
+        "{}\n[tables.back]\nbits = 8\ninverse_of = \"sbox\"\nsource = \"a test\"\n",
+        sbox.replace("3, 4", "3, 3")
+    );
     says(&fails(&inverse), "`sbox` is no permutation: 0x3 at 0x2 and at 0x3", "each value once");
     let bare = "[instructions]\nfoo = { timing = \"alu\", semantics = \"rd = rs1\" }\nsource = \"a test\"\n";
     says(&fails(bare), "unknown name `rd`: the instruction has no operands", "give it a `format`");
@@ -350,7 +353,8 @@ fn fusing(first: &str, without: &[&str]) -> Result<Machine, FileError> {
 
 #[test]
 fn fused_instructions_have_to_be_there_or_taken_out() {
-    let pairs = |m: Machine| m.core.map(|c| (c.decode.macro_fusion[0].first.len(), c.decode.macro_fusion[0].second.len()));
+    let pairs =
+        |m: Machine| m.core.map(|c| (c.decode.macro_fusion[0].first.len(), c.decode.macro_fusion[0].second.len()));
     assert_eq!(pairs(fusing("add", &[]).unwrap()), Some((1, 1)));
     assert_eq!(pairs(fusing("mulh*", &[]).unwrap()), Some((2, 1)));
     assert_eq!(pairs(fusing("add", &["bne"]).unwrap()), Some((1, 0)));

@@ -90,7 +90,8 @@ fn printed_semantics_read_back_the_same() {
             m.regs.iter().enumerate().map(|(i, r)| (r.name.clone(), ciphermill_machine::Reg(i as u16))).collect();
         for i in &m.instrs {
             let text = print::statements(&i.semantics, m.names(&i.operands));
-            let scope = Scope { bound: &[],
+            let scope = Scope {
+                bound: &[],
                 word: 32,
                 operands: &i.operands,
                 regs: &names,

@@ -34,7 +34,8 @@ fn tables() -> Vec<Table> {
 
 fn parse(text: &str, word: u8) -> Expr {
     let (operands, tables, regs) = (operands(), tables(), BTreeMap::new());
-    let scope = Scope { word, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[], bound: &[] };
+    let scope =
+        Scope { word, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[], bound: &[] };
     expression(text, &scope).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
@@ -142,7 +143,15 @@ fn matrices_multiply() {
 #[test]
 fn wrong_matrices_are_named() {
     let (operands, tables, regs) = (operands(), tables(), BTreeMap::new());
-    let scope = Scope { word: 32, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[], bound: &[] };
+    let scope = Scope {
+        word: 32,
+        operands: &operands,
+        regs: &regs,
+        reg_infos: &[],
+        tables: &tables,
+        matrices: &[],
+        bound: &[],
+    };
     for (text, message) in [
         ("gfmul(a, 3, 0x11b)", "`gfmul` takes a constant, a value and a polynomial"),
         ("gfmul(256, a, 0x11b)", "0x100 is no element of the field of 0x11b"),

@@ -3,11 +3,11 @@
 use crate::error::MeasureError;
 use crate::plan::{Call, grouped};
 use crate::target::{Halt, Target};
+use ciphermill_audit::tracker::Tracker;
 use ciphermill_ooo::Sampling;
 use ciphermill_ooo::log::Log;
 use ciphermill_program::Program;
 use ciphermill_reference::Reference;
-use ciphermill_audit::tracker::Tracker;
 use ciphermill_sim::circuits::ObservedLoop;
 use ciphermill_sim::{Dataflow, Ends, SimOptions, Simulator, Stats, Stop};
 use std::sync::Arc;

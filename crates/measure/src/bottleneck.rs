@@ -125,7 +125,11 @@ fn held(machine: &Machine, stats: &Stats, blocks: f64) -> String {
     match most {
         // Of several slots, others may be held in the same cycles.
         Some((instr, _)) if machine.issue.width == 1 && sum as f64 >= HELD * stats.cycles as f64 => {
-            format!(" and {:.0} cycles more in which some hold the pipeline, {} above all,", sum as f64 / blocks, instr.name)
+            format!(
+                " and {:.0} cycles more in which some hold the pipeline, {} above all,",
+                sum as f64 / blocks,
+                instr.name
+            )
         }
         _ => String::new(),
     }
@@ -213,7 +217,9 @@ mod tests {
             "The issue width limits it: the 41 instructions of a block, one a cycle, and 33 cycles more in which \
              some hold the pipeline, remu above all, take 100 % of the cycles."
         );
-        assert!(run(0).starts_with("The issue width limits it: the 40 instructions of a block, one a cycle, take 100 %"));
+        assert!(
+            run(0).starts_with("The issue width limits it: the 40 instructions of a block, one a cycle, take 100 %")
+        );
     }
 
     #[test]
@@ -243,7 +249,19 @@ mod tests {
         let found = find(&rv32(), &wide, &resource, (10.0, "a block"), true);
         assert_eq!(found.word, "registers");
         assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
-        let full = PipelinedLoop { func: 0, ii: 120, res_mii: 100, rec_mii: 1, stages: 2, lower_bound: 0, register_use: 90, kept_schedule: false, asked: vec![], block: 0, circuit: vec![] };
+        let full = PipelinedLoop {
+            func: 0,
+            ii: 120,
+            res_mii: 100,
+            rec_mii: 1,
+            stages: 2,
+            lower_bound: 0,
+            register_use: 90,
+            kept_schedule: false,
+            asked: vec![],
+            block: 0,
+            circuit: vec![],
+        };
         assert!(crowded(&full));
         // Registers to spare; a schedule that cannot be shorter.
         assert!(!crowded(&PipelinedLoop { register_use: 60, ..full.clone() }));

@@ -51,7 +51,10 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
     };
     let one = flow(1)?;
     if program.machine.core.is_some() {
-        return Ok(Heights { critical_path: one.between.unwrap_or(0) as f64, recurrence: chains(program, module, work, unit)? });
+        return Ok(Heights {
+            critical_path: one.between.unwrap_or(0) as f64,
+            recurrence: chains(program, module, work, unit)?,
+        });
     }
     let recurrence = match work.direction {
         // Calls of a key set-up are separate runs: nothing carries over. The second is the

@@ -13,9 +13,9 @@ use crate::error::MeasureError;
 use crate::fastest::{self, CodeVariant};
 use crate::hints;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Compiled, SearchEffort, UnrolledDriver, How, Lean};
+use crate::pipeline::{self, Compiled, How, Lean, SearchEffort, UnrolledDriver};
 use crate::plan::{self, Work};
-use crate::request::{Blocks, Direction, Unrolling, Goal, Request};
+use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
 use crate::shared;
 use crate::smallest;
 use crate::steady::{Trial, Wanted};
@@ -68,7 +68,15 @@ pub fn choose(
     let plainly = |lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
         let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        Ok(Chosen { cut: program.searches_cut > 0, program, jam: 1, unroll: 1, unrolling: PLAIN, context_at, misaligned: misaligned.cloned() })
+        Ok(Chosen {
+            cut: program.searches_cut > 0,
+            program,
+            jam: 1,
+            unroll: 1,
+            unrolling: PLAIN,
+            context_at,
+            misaligned: misaligned.cloned(),
+        })
     };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let small = request.optimise == Goal::Size;
@@ -89,13 +97,22 @@ pub fn choose(
     let profile = shared::PROFILES.get(turns, || profiled(module, interface, work, unit))?;
     let rounds = profile.trips.iter().map(|p| p.trips).max().unwrap_or(1).max(1);
     let ctx_bytes = interface.ctx_bytes;
-    let unrolled = |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
-        let unrolled = UnrolledDriver { driver, jam, ctx_bytes, throughput, profile: &profile };
-        let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
-        let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
-        let unrolling = Unrolling { unrolled: true, jam, throughput };
-        Ok(Chosen { cut: program.searches_cut > 0, program, jam, unroll: rounds, unrolling, context_at, misaligned: misaligned.cloned() })
-    };
+    let unrolled =
+        |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
+            let unrolled = UnrolledDriver { driver, jam, ctx_bytes, throughput, profile: &profile };
+            let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
+            let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
+            let unrolling = Unrolling { unrolled: true, jam, throughput };
+            Ok(Chosen {
+                cut: program.searches_cut > 0,
+                program,
+                jam,
+                unroll: rounds,
+                unrolling,
+                context_at,
+                misaligned: misaligned.cloned(),
+            })
+        };
     if let Some(first) = first {
         let make = |way: CodeVariant| match way {
             CodeVariant::Lean(lean) => plainly(Some(lean), SearchEffort::Full),
@@ -156,10 +173,12 @@ pub fn choose(
         // A loop over rounds and a straight block come to within a factor of each other by chance.
         let shortest = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
         best.retain(|b| b.0 <= CLOSE * shortest);
-        let unrolling_of = |tried: Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
+        let unrolling_of =
+            |tried: Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
         let mut variants: Vec<_> = best.into_iter().map(unrolling_of).chain(others).collect();
         if variants.len() > 1 {
-            variants = least(together(&variants, SearchEffort::Unrefined, attempt)?).map(unrolling_of).into_iter().collect();
+            variants =
+                least(together(&variants, SearchEffort::Unrefined, attempt)?).map(unrolling_of).into_iter().collect();
         }
         best = variants.into_iter().map(|variant| attempt(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
     } else {

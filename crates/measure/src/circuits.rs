@@ -98,7 +98,15 @@ pub fn recurrence_circuits(wanted: &Wanted<'_>, steady: &Steady) -> Result<Circu
             let (chain, accesses) = chain(program, to, &circuit);
             let function = program.funcs[to.func as usize].name.clone();
             let (cycles, passes) = (circuit.cycles, circuit.passes);
-            out.through_memory.push(LoopCircuit { function, block: to.block, cycles_per_block, cycles, passes, chain, accesses });
+            out.through_memory.push(LoopCircuit {
+                function,
+                block: to.block,
+                cycles_per_block,
+                cycles,
+                passes,
+                chain,
+                accesses,
+            });
         }
     }
     out.through_memory.sort_by(|a, b| b.cycles_per_block.total_cmp(&a.cycles_per_block));

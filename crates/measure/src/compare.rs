@@ -50,7 +50,12 @@ pub fn side_by_side(wasm: &[u8], program: &Program, plan: &RunPlan) -> Result<Ou
 ///
 /// # Errors
 /// As [`side_by_side`].
-pub fn sampled(wasm: &[u8], program: &Program, plan: &RunPlan, sampling: Option<Sampling>) -> Result<Outcome, MeasureError> {
+pub fn sampled(
+    wasm: &[u8],
+    program: &Program,
+    plan: &RunPlan,
+    sampling: Option<Sampling>,
+) -> Result<Outcome, MeasureError> {
     let compared = if sampling.is_some() { plan.measured.len().min(1) } else { plan.measured.len() };
     let judged = judge(wasm, plan, compared)?;
 
@@ -97,8 +102,11 @@ pub(crate) fn judge(wasm: &[u8], plan: &RunPlan, calls: usize) -> Result<Arc<Jud
         judge.reserve(plan.memory_bytes).map_err(MeasureError::input)?;
         let pages = judge.memory().len() as u64 / PAGE_BYTES;
         let margins = Margins::new(plan, judge.memory());
-        let run_of =
-            Run { writes: &plan.writes, calls: [&plan.setup, &plan.measured[..calls], &plan.passes], bytes: plan.memory_bytes };
+        let run_of = Run {
+            writes: &plan.writes,
+            calls: [&plan.setup, &plan.measured[..calls], &plan.passes],
+            bytes: plan.memory_bytes,
+        };
         prepare(&mut judge, plan).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.setup.last() {
             margins.check(judge.memory(), call.export)?;

@@ -7,6 +7,7 @@
 
 use crate::backends::Simulated;
 use crate::choose::choose;
+use crate::circuits::{self, MemoryDependence};
 use crate::class::class;
 use crate::compare::stopped;
 use crate::error::MeasureError;
@@ -17,16 +18,15 @@ use crate::pipelining::{self, Step};
 use crate::plan::{RunPlan, backstop};
 use crate::probe::open;
 use crate::request::Request;
-use crate::circuits::{self, MemoryDependence};
 use crate::target::{prepare, run};
 use crate::view::{self, Passage};
 use crate::work::{message, work};
-use ciphermill_patterns::nearest::{Unused, unused};
-use ciphermill_recognise::finding::Finding;
-use ciphermill_recognise::report::findings;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
+use ciphermill_patterns::nearest::{Unused, unused};
 use ciphermill_program::{Operand, Program, Role};
+use ciphermill_recognise::finding::Finding;
+use ciphermill_recognise::report::findings;
 use ciphermill_sim::circuits::{ObservedLoop, loops};
 use ciphermill_sim::hazard::branch_costs;
 use serde::Serialize;
@@ -347,7 +347,9 @@ fn describe(
         recurrence,
         chain: chain.iter().map(|&n| texts[n].clone()).collect(),
         memory_dependences,
-        circuit: pipelined.filter(|l| pipelining::binds(l)).map_or(Vec::new(), |l| pipelining::steps(machine, &l.circuit)),
+        circuit: pipelined
+            .filter(|l| pipelining::binds(l))
+            .map_or(Vec::new(), |l| pipelining::steps(machine, &l.circuit)),
         units,
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
@@ -367,13 +369,8 @@ fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
         Wait::Nothing(slack) => ("nothing", None, None, slack),
     };
     let unit = |u: usize| machine.units[u].name.clone();
-    let need = |e: &Edge| Need {
-        from: e.from,
-        register: name(e.reg),
-        latency: e.latency,
-        slack: e.slack,
-        passes: e.distance,
-    };
+    let need =
+        |e: &Edge| Need { from: e.from, register: name(e.reg), latency: e.latency, slack: e.slack, passes: e.distance };
     Line {
         cycle: node.time,
         unit: if let [u] = node.instr.units[..] { Some(unit(u)) } else { None },
@@ -456,7 +453,8 @@ fn why(s: &Stretch, machine: &Machine, longer: u64) -> String {
             ),
             false => format!(
                 "{begin}: waiting limits it, {} of them are {}.",
-                s.cycles.saturating_sub(issued + longer), waits.join(" and ")
+                s.cycles.saturating_sub(issued + longer),
+                waits.join(" and ")
             ),
         };
     }

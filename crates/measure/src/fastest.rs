@@ -19,7 +19,7 @@ use crate::chosen::{Chosen, Tried, least, together};
 use crate::compare::{judge, stopped};
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::pipeline::{SearchEffort, Lean};
+use crate::pipeline::{Lean, SearchEffort};
 use crate::plan::{RunPlan, Work, backstop};
 use crate::sizes;
 use crate::smallest::ways;

@@ -39,7 +39,13 @@ pub fn explain(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
 ///
 /// # Errors
 /// As [`crate::measure`]; and for a request that is not one.
-pub fn discover(wasm: &[u8], request: &str, inputs: usize, outputs: usize, most: usize) -> Result<String, MeasureError> {
+pub fn discover(
+    wasm: &[u8],
+    request: &str,
+    inputs: usize,
+    outputs: usize,
+    most: usize,
+) -> Result<String, MeasureError> {
     let limits = ciphermill_discover::Limits { inputs, outputs, most };
     text(&crate::discover::discover(wasm, &parse(request)?, limits)?)
 }

@@ -107,7 +107,16 @@ impl<'a> Kernel<'a> {
             }
         }
         let cycles = cycles.max(1);
-        let mut kernel = Kernel { machine, nodes, cycles, spans, looped, edges: Vec::new(), memory: Vec::new(), constant: Vec::new() };
+        let mut kernel = Kernel {
+            machine,
+            nodes,
+            cycles,
+            spans,
+            looped,
+            edges: Vec::new(),
+            memory: Vec::new(),
+            constant: Vec::new(),
+        };
         kernel.connect();
         Ok(kernel)
     }
@@ -224,7 +233,8 @@ impl<'a> Kernel<'a> {
 
     /// The recurrence circuit with the most cycles a pass; None if there is none.
     pub fn circuit(&self) -> Option<Circuit> {
-        let value = |e: &Edge| Dependence { from: e.from, to: e.to, cycles: e.latency, passes: e.distance, memory: false };
+        let value =
+            |e: &Edge| Dependence { from: e.from, to: e.to, cycles: e.latency, passes: e.distance, memory: false };
         let all: Vec<Dependence> = self.edges.iter().map(value).chain(self.memory.iter().copied()).collect();
         if self.looped { cycle::longest(self.nodes.len(), &all) } else { None }
     }

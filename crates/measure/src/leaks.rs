@@ -220,7 +220,13 @@ mod tests {
             context_at: None,
             exports: Default::default(),
         };
-        let work = |direction| Work { direction, blocks: crate::request::Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
+        let work = |direction| Work {
+            direction,
+            blocks: crate::request::Blocks::Multi,
+            key_bytes: 16,
+            iv_bytes: 0,
+            limit: None,
+        };
         let block = lengths(&interface(Cipher::Block), work(Direction::Encrypt), 16, 2, 4096);
         assert_eq!(block, [16, 32, 48, 32, 80, 4096]);
         let stream = lengths(&interface(Cipher::Stream), work(Direction::Keystream), 16, 1, 100);

@@ -4,6 +4,7 @@ use crate::bottleneck::{self, share};
 use crate::bounds;
 use crate::choose::choose;
 use crate::chosen::Chosen;
+use crate::circuits;
 use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
@@ -14,9 +15,8 @@ use crate::pipeline;
 use crate::pipelining;
 use crate::plan::{self, RunPlan, Work};
 use crate::probe::open;
-use crate::request::{Blocks, Direction, Unrolling, Goal, Request};
+use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
 use crate::resource;
-use crate::circuits;
 use crate::sizes;
 use crate::slope::Slope;
 use crate::stated;
@@ -74,7 +74,8 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     // The ragged end of a message costs a whole block of keystream.
     let blocks_run = f64::from(bytes.div_ceil(unit));
     let each = (whole.instructions as f64 / blocks_run) as u64;
-    let message = both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared, ran: Vec::new() });
+    let message =
+        both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared, ran: Vec::new() });
     let (steady, again) = wanted.find(first, message, each)?;
     let cycles_per_block = steady.slope(|s| s.cycles);
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
@@ -298,7 +299,8 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
     // How long it could have taken changes nothing in what it took.
     let work = Work { limit: None, ..*work };
     let patience = if request.patience > 1 { format!(" patience={}", request.patience) } else { String::new() };
-    let settings = format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}{patience}", request.level);
+    let settings =
+        format!("{work:?} bytes={bytes} level={} form={form:?}{exact}{small}{fixed}{patience}", request.level);
     Provenance {
         kind: "simulated",
         ciphermill: env!("CARGO_PKG_VERSION"),

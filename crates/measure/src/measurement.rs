@@ -5,11 +5,11 @@
 //! times cycles of the simulated machine. A ratio is `null` where the machine
 //! has nothing to count (no cache, no predictor).
 
+use crate::circuits::LoopCircuit;
 use crate::hints::Wrong;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
-use crate::circuits::LoopCircuit;
 use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;

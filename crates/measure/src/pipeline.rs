@@ -1,13 +1,13 @@
 //! One way through: module bytes and machine texts in, a program out.
 
 use crate::error::MeasureError;
+use crate::profile::Profile;
 use crate::request::{MachineRequest, Request};
 use crate::shared;
+use ciphermill_codegen::Search;
 use ciphermill_ir::Module;
 use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
-use crate::profile::Profile;
-use ciphermill_codegen::Search;
 use ciphermill_opt::Unroll;
 use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
@@ -48,7 +48,8 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
     };
     // Extensions of the user's own stand among the files beside the machine's.
     let own = request.library.iter().filter(|f| f.text.contains("[extension]"));
-    let vocabulary = || request.extensions.iter().chain(own.clone()).map(|f| NamedText::new(&f.path, &f.text)).collect();
+    let vocabulary =
+        || request.extensions.iter().chain(own.clone()).map(|f| NamedText::new(&f.path, &f.text)).collect();
     let request = ciphermill_machine::load::Request {
         machine: NamedText::new(&request.file.path, &request.file.text),
         parents: &parents,
@@ -134,7 +135,18 @@ impl How<'_> {
     pub fn of(request: &Request) -> How<'_> {
         let Request { level, aligned, search, patience, schedules, constant_time: straight_selects, .. } = request;
         let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
-        How { level: *level, aligned: *aligned, unrolled: None, exact, kept_schedules: schedules, search: search.map(|s| s.into()), patience: *patience, lean: None, effort: SearchEffort::Full, straight_selects: *straight_selects }
+        How {
+            level: *level,
+            aligned: *aligned,
+            unrolled: None,
+            exact,
+            kept_schedules: schedules,
+            search: search.map(|s| s.into()),
+            patience: *patience,
+            lean: None,
+            effort: SearchEffort::Full,
+            straight_selects: *straight_selects,
+        }
     }
 }
 

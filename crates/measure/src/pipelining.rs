@@ -1,7 +1,7 @@
 //! Whether and how a loop is software-pipelined, or why not: as data and in words.
 
 use ciphermill_machine::Machine;
-use ciphermill_program::{PipelinedLoop, PlainLoop, Program, CircuitStep};
+use ciphermill_program::{CircuitStep, PipelinedLoop, PlainLoop, Program};
 use serde::Serialize;
 
 /// An instruction of a recurrence circuit.
@@ -59,7 +59,9 @@ pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
     let mut out = format!(
         "It is software-pipelined{kept}: an iteration begins every {} (II), {stages}; units need {} (ResMII), \
          what goes from one iteration to the next {} (RecMII)",
-        cycles(l.ii), l.res_mii, l.rec_mii
+        cycles(l.ii),
+        l.res_mii,
+        l.rec_mii
     );
     let bound = l.res_mii.max(l.rec_mii);
     if l.lower_bound > bound {
@@ -78,7 +80,8 @@ pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
         out += &format!(
             ". RecMII goes through memory: accesses that cannot be told apart keep their order ({}), whether they meet or not; \
              dependences seen in this run need {}",
-            named.join(", "), cycles(seen as u32)
+            named.join(", "),
+            cycles(seen as u32)
         );
     }
     out += &match l.ii <= bound.max(l.lower_bound) {

@@ -317,7 +317,8 @@ mod tests {
 
     #[test]
     fn a_long_message_comes_in_pieces() {
-        let plan = |bytes| RunPlan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), bytes).unwrap();
+        let plan =
+            |bytes| RunPlan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), bytes).unwrap();
         assert_eq!(plan(1 << 26).measured.len(), 1);
         let long = plan(2_400_000_001);
         let counts: Vec<u64> = long.measured.iter().map(|c| c.args[3]).collect();

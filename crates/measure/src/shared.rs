@@ -6,10 +6,10 @@
 //! a hash of everything that it is made from. Only so many are kept, the latest;
 //! nothing depends on whether one is found.
 
+use crate::profile::Profile;
+use crate::sparse::Sparse;
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
-use crate::sparse::Sparse;
-use crate::profile::Profile;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -68,7 +68,12 @@ const SHOWN: usize = 48;
 ///
 /// # Errors
 /// When the simulated machine stops.
-pub fn passages(program: &Program, plan: &RunPlan, pages: u32, instructions: u64) -> Result<Vec<Passage>, MeasureError> {
+pub fn passages(
+    program: &Program,
+    plan: &RunPlan,
+    pages: u32,
+    instructions: u64,
+) -> Result<Vec<Passage>, MeasureError> {
     let (log, _) = watched(program, plan, pages, Log::new(instructions / 2, SHOWN as u64))?;
     let mut texts = Texts::new(program)?;
     let rows: Vec<&Row> = log.rows.iter().filter(|r| r.started).take(SHOWN).collect();

@@ -166,7 +166,10 @@ fn refused(wasm: &[u8], request: &Request) -> String {
 fn a_trap_is_the_modules_fault() {
     // One in the round, which the driver calls; what an unreachable place has no operator for is told by the one before.
     let traps = [
-        ("(drop (i32.const 7)) unreachable", "an unreachable place was reached (abort, a failed assertion, undefined behaviour)"),
+        (
+            "(drop (i32.const 7)) unreachable",
+            "an unreachable place was reached (abort, a failed assertion, undefined behaviour)",
+        ),
         ("(i32.load (i32.const -8))", "an access outside of memory"),
         ("(i32.rem_u (local.get $x) (i32.const 0))", "a division by zero"),
         ("(call $round (local.get $ctx) (local.get $x))", "calls nested too deep (endless recursion?)"),
@@ -260,7 +263,9 @@ fn a_hint_that_is_wrong_late_is_found_on_the_message_itself() {
 fn a_missing_direction_is_named() {
     let message = refused(&cipher(XOR), &Request { direction: Direction::Decrypt, ..request("rv32") });
     assert!(
-        message.starts_with("the cipher does not decrypt: the module exports cm_encrypt_blocks and no cm_keysetup_decrypt; "),
+        message.starts_with(
+            "the cipher does not decrypt: the module exports cm_encrypt_blocks and no cm_keysetup_decrypt; "
+        ),
         "{message}"
     );
 }

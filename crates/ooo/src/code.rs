@@ -4,8 +4,8 @@
 //! Numbers are those of the bundles of the whole program, in layout order, so
 //! that the next instruction has the next number.
 
-use crate::parts::Wholes;
 use crate::decompose::{Decomposer, Parts, Ports};
+use crate::parts::Wholes;
 use crate::uop::{Lists, Uop};
 use ciphermill_machine::core::Core;
 use ciphermill_machine::{InstrKind, Machine};

@@ -127,13 +127,7 @@ impl<'a> Decomposer<'a> {
     /// Take an instruction apart.
     pub fn instruction(&mut self, inst: &Inst) -> Res<Parts> {
         let instr = &self.machine.instrs[usize::from(inst.instr.0)];
-        let mut w = Work {
-            inst,
-            instr,
-            lets: vec![Reads::default(); instr.temps],
-            temp: self.temps(),
-            loads: vec![],
-        };
+        let mut w = Work { inst, instr, lets: vec![Reads::default(); instr.temps], temp: self.temps(), loads: vec![] };
         let mut sources = Reads::default();
         let mut results: Vec<Result> = Vec::new();
         let mut stores: Vec<(Vec<u16>, Reads)> = Vec::new();
@@ -194,7 +188,9 @@ impl<'a> Decomposer<'a> {
                     }
                 }
                 Stmt::Trap => jumps = true,
-                Stmt::Rotate => return Err(format!("`{}` rotates registers, which a core that renames does not do", instr.name)),
+                Stmt::Rotate => {
+                    return Err(format!("`{}` rotates registers, which a core that renames does not do", instr.name));
+                }
                 Stmt::WindowSave | Stmt::WindowRestore => {
                     return Err(format!(
                         "`{}` turns a register window, which a core that renames does not have",
@@ -227,7 +223,8 @@ impl<'a> Decomposer<'a> {
         for (address, scaled, temp) in &w.loads {
             let latency = (self.core.load.latency + if *scaled { self.core.load.scaled_cycles } else { 0 }) as u16;
             let copied = copies.iter().filter(|c| c.0 == *temp).map(|c| c.1);
-            let regs: Vec<Result> = [*temp].into_iter().chain(copied).flat_map(|reg| self.both(reg, latency, false)).collect();
+            let regs: Vec<Result> =
+                [*temp].into_iter().chain(copied).flat_map(|reg| self.both(reg, latency, false)).collect();
             self.push(Kind::Load, &self.core.load.units.clone(), 1, address, &regs, latency)?;
         }
         // What a store stores: a register as it is, or something computed first.
@@ -351,8 +348,11 @@ impl<'a> Decomposer<'a> {
             return Err("a micro-operation has no unit to start on: its timing, or `[core.load]` or `[core.store_address]`, names none".into());
         }
         let class = self.ports.class(mask)?;
-        let regs: Vec<u16> =
-            regs.iter().copied().filter(|&r| usize::from(r) >= self.machine.regs.len() || self.writable(Reg(r))).collect();
+        let regs: Vec<u16> = regs
+            .iter()
+            .copied()
+            .filter(|&r| usize::from(r) >= self.machine.regs.len() || self.writable(Reg(r)))
+            .collect();
         let sources = self.list_sources(&regs);
         let results = self.list_results(results);
         self.uops.push(Uop {
@@ -427,7 +427,10 @@ impl<'a> Decomposer<'a> {
                 out = self.reads(w, a);
                 out.work = true;
             }
-            Expr::Bin { a, b, .. } | Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
+            Expr::Bin { a, b, .. }
+            | Expr::Cmp { a, b, .. }
+            | Expr::FlagsSub { a, b, .. }
+            | Expr::FlagsAdd { a, b, .. } => {
                 for e in [a, b] {
                     let read = self.reads(w, e);
                     out.join(&read);

@@ -27,10 +27,10 @@
 //! no sum can have wrapped on the way.
 
 use crate::alias::{Aliases, Place, split};
-use crate::unroll::for_each_chosen;
-use ciphermill_ir::bits;
 use crate::edit;
 use crate::options::Options;
+use crate::unroll::for_each_chosen;
+use ciphermill_ir::bits;
 use ciphermill_ir::{Block, Cfg, Func, Inst, Module, Op, PAGE_BYTES, Space, Target, Terminator, Value};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {

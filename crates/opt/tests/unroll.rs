@@ -262,7 +262,8 @@ fn a_pointer_that_counts_is_as_good_as_a_number() {
     // ctx + 4 (rounds - 1).
     let counting = "(br_if $round (local.tee $n (i32.sub (local.get $n) (i32.const 1))))";
     let end = format!("(local.set $n (i32.add (local.get $ctx) (i32.shl {LOADED} (i32.const 2))))");
-    let text = cipher("(local.get $n)", &end).replace(counting, "(br_if $round (i32.ne (local.get $ctx) (local.get $n)))");
+    let text =
+        cipher("(local.get $n)", &end).replace(counting, "(br_if $round (i32.ne (local.get $ctx) (local.get $n)))");
     let before = module(&text);
     let unroll = Unroll { full_budget: 300, profile: rounds_seen(&before, "e", &[9]), ..inline() };
     let options = disjoint(unroll);

@@ -120,13 +120,8 @@ impl Matcher {
                 Action::Branch { .. } => branches.push(i),
             }
         }
-        let zero = machine
-            .regs
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.zero)
-            .map(|(i, r)| (r.file, Reg(i as u16)))
-            .collect();
+        let zero =
+            machine.regs.iter().enumerate().filter(|(_, r)| r.zero).map(|(i, r)| (r.file, Reg(i as u16))).collect();
         let (mut several, mut joint) = (Vec::new(), Vec::new());
         for group in crate::pattern::several(machine) {
             let results = group.into_iter().map(|spellings| {
@@ -137,13 +132,13 @@ impl Matcher {
             several.push(results.collect());
         }
         let cut = |p: &Pat| matches!(p, Pat::Bin(BinOp::ShrU, _, by) if matches!(**by, Pat::Const(_)));
-        let takes_upper = templates.iter().any(|t| {
-            matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if cut(a) || cut(b))
-        });
+        let takes_upper = templates
+            .iter()
+            .any(|t| matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if cut(a) || cut(b)));
         let part = |p: &Pat| matches!(p, Pat::Bin(BinOp::And | BinOp::ShrU, ..));
-        let takes_halves = templates.iter().any(|t| {
-            matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if part(a) || part(b))
-        });
+        let takes_halves = templates
+            .iter()
+            .any(|t| matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::Mul, a, b)) if part(a) || part(b)));
         let bits = u32::from(machine.word_bits);
         let narrow = machine.computes_narrow();
         Matcher { templates, by_root, branches, stores, several, joint, zero, bits, narrow, takes_upper, takes_halves }
@@ -261,7 +256,8 @@ impl Matcher {
             return None;
         }
         let mut binds = no_binds(t);
-        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds)
+            .then_some(binds)
     }
 
     /// As [`Matcher::value`], with operands that are bound already.
@@ -281,7 +277,8 @@ impl Matcher {
             return None;
         }
         let mut binds = bound.cloned().unwrap_or_else(|| no_binds(t));
-        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds)
+            .then_some(binds)
     }
 
     /// Match a store template.
@@ -291,7 +288,15 @@ impl Matcher {
         let bits = if self.narrow && m.bytes < 8 { 32 } else { self.bits };
         let ok = *bytes == m.bytes
             && reaches(t, m)
-            && self.address(func, addr, args[0], m.offset, Cx { operands: &t.operands, bits, tried: &tried }, fold, &mut binds)
+            && self.address(
+                func,
+                addr,
+                args[0],
+                m.offset,
+                Cx { operands: &t.operands, bits, tried: &tried },
+                fold,
+                &mut binds,
+            )
             && self.leaf(func, value, args[1], Cx { operands: &t.operands, bits, tried: &tried }, fold, &mut binds);
         ok.then_some(binds)
     }
@@ -304,18 +309,37 @@ impl Matcher {
         if !self.computes(t, bits) {
             return None;
         }
-        self.node(func, cond, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds).then_some(binds)
+        self.node(func, cond, op, args, Cx { operands: &t.operands, bits, tried: &Tried::default() }, fold, &mut binds)
+            .then_some(binds)
     }
 
     /// Match any pattern (a rule's left side) with operands of the caller's.
-    pub fn pattern(&self, func: &Func, pat: &Pat, operands: &[Operand], bits: u32, op: Op, args: &[Value]) -> Option<Binds> {
+    pub fn pattern(
+        &self,
+        func: &Func,
+        pat: &Pat,
+        operands: &[Operand],
+        bits: u32,
+        op: Op,
+        args: &[Value],
+    ) -> Option<Binds> {
         let mut binds: Binds = SmallVec::from_elem(None, operands.len());
         let fold = |v: Value| func.def_op(v).is_some_and(|o| o.is_pure());
-        self.node(func, pat, op, args, Cx { operands, bits, tried: &Tried::default() }, &fold, &mut binds).then_some(binds)
+        self.node(func, pat, op, args, Cx { operands, bits, tried: &Tried::default() }, &fold, &mut binds)
+            .then_some(binds)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what is matched, and with what")]
-    fn node(&self, func: &Func, pat: &Pat, op: Op, args: &[Value], cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
+    fn node(
+        &self,
+        func: &Func,
+        pat: &Pat,
+        op: Op,
+        args: &[Value],
+        cx: Cx<'_>,
+        fold: Fold<'_>,
+        binds: &mut Binds,
+    ) -> bool {
         if !cx.tried.step() {
             return false;
         }
@@ -336,18 +360,22 @@ impl Matcher {
                 // nothing, whoever else needs the halves.
                 let half = |v: Value| fold(v) || half(func, v).is_some();
                 let fold: Fold<'_> = if o == BinOp::Mul { &half } else { fold };
-                both(x, args[0], y, args[1], fold, binds) || (o.commutes() && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
+                both(x, args[0], y, args[1], fold, binds)
+                    || (o.commutes() && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
             }
             (Pat::Cmp(p, x, y), Op::Cmp(o)) if *p == o => {
                 let symmetric = matches!(o, ciphermill_ir::CmpOp::Eq | ciphermill_ir::CmpOp::Ne);
-                both(x, args[0], y, args[1], fold, binds) || (symmetric && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
+                both(x, args[0], y, args[1], fold, binds)
+                    || (symmetric && turned(x, y) && both(x, args[1], y, args[0], fold, binds))
             }
             (Pat::Low(x), Op::Wrap | Op::ZExt) => self.part(func, x, args[0], cx, fold, binds),
             (Pat::Un(p, x), Op::Un(o)) if *p == o => self.part(func, x, args[0], cx, fold, binds),
             (Pat::Select(c, x, y), Op::Select) => {
                 self.part(func, c, args[0], cx, fold, binds) && both(x, args[1], y, args[2], fold, binds)
             }
-            (Pat::Load { bytes, signed, addr }, Op::Load(m)) if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < cx.bits) => {
+            (Pat::Load { bytes, signed, addr }, Op::Load(m))
+                if *bytes == m.bytes && *signed == (m.signed && u32::from(m.bytes) * 8 < cx.bits) =>
+            {
                 self.address(func, addr, args[0], m.offset, cx, fold, binds)
             }
             (Pat::Apply(n, pats), Op::Apply(m)) => {
@@ -409,7 +437,9 @@ impl Matcher {
                             && self.node(func, pat, data.op, &args, cx, fold, binds)
                             && bind(binds, end, Bind::Load(inst))
                     }
-                    Some(inst) if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) && self.alike(func, inst, cx) => {
+                    Some(inst)
+                        if fold(v) && !matches!(func.insts[inst].op, Op::Load(_)) && self.alike(func, inst, cx) =>
+                    {
                         let data = &func.insts[inst];
                         let args: SmallVec<[Value; 3]> = data.args.iter().map(|&a| func.resolve(a)).collect();
                         self.node(func, pat, data.op, &args, cx, fold, binds)
@@ -434,7 +464,8 @@ impl Matcher {
         let (Pat::Reg(i), Pat::Const(mask)) = (&**x, &**mask) else { return false };
         let upper = func.def_inst(v).is_some_and(|i| {
             let data = &func.insts[i];
-            data.op == Op::Bin(BinOp::ShrU) && func.as_const(data.args[1]) == Some(u64::from(cx.bits - mask.count_ones()))
+            data.op == Op::Bin(BinOp::ShrU)
+                && func.as_const(data.args[1]) == Some(u64::from(cx.bits - mask.count_ones()))
         });
         if upper && self.takes_upper {
             return false;
@@ -455,7 +486,16 @@ impl Matcher {
     /// Match an address pattern with `addr + offset`; `offset` is taken as a
     /// signed number of 32 bits.
     #[expect(clippy::too_many_arguments, reason = "what is matched, and with what")]
-    fn address(&self, func: &Func, pat: &Pat, addr: Value, offset: u32, cx: Cx<'_>, fold: Fold<'_>, binds: &mut Binds) -> bool {
+    fn address(
+        &self,
+        func: &Func,
+        pat: &Pat,
+        addr: Value,
+        offset: u32,
+        cx: Cx<'_>,
+        fold: Fold<'_>,
+        binds: &mut Binds,
+    ) -> bool {
         let operands = cx.operands;
         let cx = Cx { bits: if self.narrow { 32 } else { self.bits }, ..cx };
         if let (Pat::Imm(i), Some(c)) = (pat, func.as_const(func.resolve(addr))) {

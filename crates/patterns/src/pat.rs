@@ -15,7 +15,11 @@ pub enum Pat {
     Un(UnOp, Arc<Pat>),
     Cmp(CmpOp, Arc<Pat>, Arc<Pat>),
     Select(Arc<Pat>, Arc<Pat>, Arc<Pat>),
-    Load { bytes: u8, signed: bool, addr: Arc<Pat> },
+    Load {
+        bytes: u8,
+        signed: bool,
+        addr: Arc<Pat>,
+    },
     /// The lower half of a word, or 32 bits as a word.
     Low(Arc<Pat>),
     /// A function that recognition found, of these values.

@@ -21,9 +21,16 @@ use std::sync::Arc;
 pub enum Action {
     /// The pattern's value in the register operand of this index.
     Value(usize, Pat),
-    Store { bytes: u8, addr: Pat, value: Pat },
+    Store {
+        bytes: u8,
+        addr: Pat,
+        value: Pat,
+    },
     /// A jump to the label operand when the condition is not zero.
-    Branch { cond: Pat, label: usize },
+    Branch {
+        cond: Pat,
+        label: usize,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +65,9 @@ const SPELT: usize = 12;
 pub fn templates(machine: &Machine) -> Vec<Template> {
     let mut out = Vec::new();
     for (id, instr) in machine.instrs.iter().enumerate() {
-        if !instr.selectable || !matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch) {
+        if !instr.selectable
+            || !matches!(instr.kind, InstrKind::Compute | InstrKind::Load | InstrKind::Store | InstrKind::Branch)
+        {
             continue;
         }
         let mut found = actions(machine, &instr.semantics);
@@ -77,7 +86,18 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
                 Action::Value(dest, p) if added => spelt(dest, p, if bits == 0 { machine.word_bits } else { bits }),
                 action => vec![action],
             };
-            out.extend(actions.into_iter().map(|action| Template { action, bits, operands: instr.operands.clone(), cost, parts: parts.clone(), scratch: 0, unaligned, fixed: vec![], any_old: false, deep }));
+            out.extend(actions.into_iter().map(|action| Template {
+                action,
+                bits,
+                operands: instr.operands.clone(),
+                cost,
+                parts: parts.clone(),
+                scratch: 0,
+                unaligned,
+                fixed: vec![],
+                any_old: false,
+                deep,
+            }));
         }
     }
     for compound in &machine.compounds {
@@ -139,7 +159,8 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
             Action::Value(dest, p) if added => spelt(dest, p, machine.word_bits).into_iter().map(template).collect(),
             action => vec![template(action)],
         };
-        let group: Vec<Vec<Template>> = results(&instr.semantics, Width::words(machine))?.into_iter().map(ways).collect();
+        let group: Vec<Vec<Template>> =
+            results(&instr.semantics, Width::words(machine))?.into_iter().map(ways).collect();
         (group.len() > 1 && !instr.operands.iter().any(overwrites) && complete(&group)).then_some(group)
     };
     machine.instrs.iter().enumerate().filter_map(group).collect()
@@ -203,7 +224,9 @@ fn bitwise(found: &[(u8, Action)]) -> Option<Action> {
         })
     };
     match found {
-        [(64, Action::Value(dest, p))] => mapped(p, &low).filter(|l| l.1).map(|l| Action::Value(*dest, Arc::unwrap_or_clone(l.0))),
+        [(64, Action::Value(dest, p))] => {
+            mapped(p, &low).filter(|l| l.1).map(|l| Action::Value(*dest, Arc::unwrap_or_clone(l.0)))
+        }
         _ => None,
     }
 }
@@ -246,9 +269,11 @@ fn action(semantics: &[Stmt], word: Width) -> Option<Action> {
                 continue;
             }
             Stmt::Assign { dest: Dest::Operand(d), value } => Action::Value(*d, owned(unguarded(value), &lets, word)?),
-            Stmt::Store { bytes, addr, value } => {
-                Action::Store { bytes: *bytes, addr: owned(addr, &lets, word.of_addresses())?, value: owned(value, &lets, word)? }
-            }
+            Stmt::Store { bytes, addr, value } => Action::Store {
+                bytes: *bytes,
+                addr: owned(addr, &lets, word.of_addresses())?,
+                value: owned(value, &lets, word)?,
+            },
             Stmt::Goto { cond: Some(cond), target: Expr::Imm(label) } => {
                 Action::Branch { cond: owned(cond, &lets, word)?, label: *label }
             }
@@ -292,20 +317,29 @@ fn pat(e: &Expr, lets: &[Arc<Pat>], width: Width) -> Option<Arc<Pat>> {
         Expr::Imm(i) => Pat::Imm(*i),
         Expr::Temp(i) => return lets.get(*i).cloned(),
         Expr::Const(c) => Pat::Const(*c),
-        Expr::Bin { op: op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor), bits, a, b }
-            if width.takes(*bits, true) =>
-        {
-            Pat::Bin(*op, within(a, true)?, within(b, true)?)
-        }
+        Expr::Bin {
+            op: op @ (BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor),
+            bits,
+            a,
+            b,
+        } if width.takes(*bits, true) => Pat::Bin(*op, within(a, true)?, within(b, true)?),
         // The amount of such a shift is less than 32: it counts modulo 64.
-        Expr::Bin { op: BinOp::Shl, bits, a, b } if width.takes(*bits, matches!(**b, Expr::Const(0..32) | Expr::Imm(_))) => {
+        Expr::Bin { op: BinOp::Shl, bits, a, b }
+            if width.takes(*bits, matches!(**b, Expr::Const(0..32) | Expr::Imm(_))) =>
+        {
             Pat::Bin(BinOp::Shl, within(a, true)?, sub(b)?)
         }
         Expr::Bin { op, bits, a, b } if *bits == word => Pat::Bin(*op, sub(a)?, sub(b)?),
-        Expr::Un { op: op @ (UnOp::SExt8 | UnOp::SExt16), bits, a } if width.takes(*bits, true) => Pat::Un(*op, sub(a)?),
+        Expr::Un { op: op @ (UnOp::SExt8 | UnOp::SExt16), bits, a } if width.takes(*bits, true) => {
+            Pat::Un(*op, sub(a)?)
+        }
         Expr::Un { op, bits, a } if *bits == word => Pat::Un(*op, sub(a)?),
         Expr::Slice { a, lo: 0, width: 32 } if width.word == 64 && width.addresses == 32 => {
-            if word == 32 { return pat(a, lets, Width { low: true, ..width }) } else { Pat::Low(sub(a)?) }
+            if word == 32 {
+                return pat(a, lets, Width { low: true, ..width });
+            } else {
+                Pat::Low(sub(a)?)
+            }
         }
         Expr::Cmp { op, bits, a, b } if *bits == word => Pat::Cmp(*op, sub(a)?, sub(b)?),
         Expr::Select { cond, then, els } => Pat::Select(sub(cond)?, sub(then)?, sub(els)?),
@@ -325,9 +359,11 @@ fn pat(e: &Expr, lets: &[Arc<Pat>], width: Width) -> Option<Arc<Pat>> {
         }
         // Its sign would stand above the 32 bits.
         Expr::Load { signed: true, .. } if word < width.word && !width.low => return None,
-        Expr::Load { bytes, signed, addr } => {
-            Pat::Load { bytes: *bytes, signed: *signed && *bytes < word / 8, addr: pat(addr, lets, width.of_addresses())? }
-        }
+        Expr::Load { bytes, signed, addr } => Pat::Load {
+            bytes: *bytes,
+            signed: *signed && *bytes < word / 8,
+            addr: pat(addr, lets, width.of_addresses())?,
+        },
         _ => return None,
     }))
 }

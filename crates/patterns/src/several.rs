@@ -10,8 +10,8 @@
 use crate::matcher::{Bind, Binds, Fold, Matcher};
 use crate::pat::Pat;
 use crate::pattern::Action;
-use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::{Func, Inst, Op, Value};
+use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;

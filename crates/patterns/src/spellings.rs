@@ -68,7 +68,9 @@ fn rewritten(pat: &Pat, rotates: Rotates, word: u8) -> Pat {
                 }
                 // Into bits that a shift has cleared nothing is carried.
                 (BinOp::Add, Pat::Const(c)) if cleared(a) & c == *c => Pat::Bin(BinOp::Or, a.clone(), b.clone()),
-                (BinOp::RotL | BinOp::RotR, by @ (Pat::Const(_) | Pat::Imm(_))) => rotate(*op, a, by.clone(), rotates, word),
+                (BinOp::RotL | BinOp::RotR, by @ (Pat::Const(_) | Pat::Imm(_))) => {
+                    rotate(*op, a, by.clone(), rotates, word)
+                }
                 _ => Pat::Bin(*op, a.clone(), b.clone()),
             },
             (Pat::Un(op, _), [a]) => Pat::Un(*op, a.clone()),
@@ -108,9 +110,7 @@ fn rotate(op: BinOp, a: &Arc<Pat>, by: Pat, rotates: Rotates, word: u8) -> Pat {
     match rotates {
         Rotates::Left => of(BinOp::RotL, left),
         Rotates::Right => of(BinOp::RotR, right),
-        Rotates::Shifts if *left != Pat::Const(0) => {
-            binary(BinOp::Or, of(BinOp::Shl, left), of(BinOp::ShrU, right))
-        }
+        Rotates::Shifts if *left != Pat::Const(0) => binary(BinOp::Or, of(BinOp::Shl, left), of(BinOp::ShrU, right)),
         Rotates::AsTheyAre | Rotates::Shifts => of(op, &by),
     }
 }

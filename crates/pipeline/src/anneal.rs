@@ -667,12 +667,12 @@ fn warm(warmth: Warmth, k: u64, moves: u64) -> i64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::{Loop, State, warm};
-    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::body::{Body, From, Node};
     use crate::modulo::Schedule;
     use crate::place::{At, Ops, Sides, settle};
     use crate::relieve::Neighbours;
     use ciphermill_machine::{InstrId, Machine, Reg};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use std::path::Path;
 
     pub fn machine() -> Machine {

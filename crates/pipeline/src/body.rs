@@ -7,10 +7,10 @@
 //! phi: the first iteration finds its initial value in the same register), or
 //! from outside.
 
-use ciphermill_vcode::Facts;
-use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::{MemRef, VFunc, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Loops of more instructions are left as they are: eight blocks of a cipher carried
@@ -164,7 +164,8 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     }
 
     let taken_back = block.succs[0].0 == way_back;
-    let again = if taken_back { branch.instr } else { opposite(machine, branch.instr).ok_or("its branch has no opposite")? };
+    let again =
+        if taken_back { branch.instr } else { opposite(machine, branch.instr).ok_or("its branch has no opposite")? };
 
     let mut def: BTreeMap<VReg, usize> = BTreeMap::new();
     for (i, inst) in insts.iter().enumerate() {
@@ -255,7 +256,11 @@ fn bare(i: &VInst) -> ciphermill_program::Inst {
     }
 }
 
-fn node(machine: &Machine, inst: &VInst, from: &dyn Fn(VReg) -> Result<From, &'static str>) -> Result<Node, &'static str> {
+fn node(
+    machine: &Machine,
+    inst: &VInst,
+    from: &dyn Fn(VReg) -> Result<From, &'static str>,
+) -> Result<Node, &'static str> {
     let instr = &machine.instrs[usize::from(inst.instr.0)];
     let (mut reads, mut writes, mut tied) = (Vec::new(), None, false);
     for (o, op) in inst.ops.iter().enumerate() {
@@ -295,7 +300,9 @@ fn used_outside(func: &VFunc, c: &Candidate) -> BTreeSet<VReg> {
 pub fn tests_nonzero(instr: &Instr) -> Option<bool> {
     use ciphermill_ir::CmpOp;
     match instr.semantics.as_slice() {
-        [Stmt::Goto { cond: Some(Expr::Cmp { op, a, b, .. }), .. }] if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(0))) => {
+        [Stmt::Goto { cond: Some(Expr::Cmp { op, a, b, .. }), .. }]
+            if matches!((&**a, &**b), (Expr::Operand(_), Expr::Const(0))) =>
+        {
             match op {
                 CmpOp::Ne => Some(true),
                 CmpOp::Eq => Some(false),

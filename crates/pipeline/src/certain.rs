@@ -61,7 +61,6 @@ impl Certain {
 #[cfg(test)]
 mod tests {
     use super::Certain;
-    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::anneal::{Loop, State};
     use crate::body::{Body, From, Node};
     use crate::color;
@@ -69,6 +68,7 @@ mod tests {
     use crate::place::{At, Ops, Sides, settle};
     use crate::relieve::Neighbours;
     use ciphermill_machine::{InstrId, Machine, Reg};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use std::cell::Cell;
     use std::path::Path;
 
@@ -85,7 +85,13 @@ mod tests {
         for k in 0..count {
             let ops = [VOp::Imm(4), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
             let inst = VInst::new(VKind::Normal, named("add_imm"), &ops, 0);
-            nodes.push(Node { mem: None, inst, reads: vec![(1, From::Outside(VReg(0)))], writes: Some((2, 1)), tied: false });
+            nodes.push(Node {
+                mem: None,
+                inst,
+                reads: vec![(1, From::Outside(VReg(0)))],
+                writes: Some((2, 1)),
+                tied: false,
+            });
             let desc = &m.instrs[usize::from(named("mv_nz").0)];
             let condition = desc.only[0].0;
             let other = (0..desc.operands.len()).find(|&o| o != condition && desc.operands[o].name == "src2").unwrap();

@@ -14,8 +14,8 @@ use super::graph::kept;
 
 use super::modulo::Schedule;
 use super::place::{Ops, Sides};
-use ciphermill_vcode::VReg;
 use ciphermill_machine::{Machine, Reg};
+use ciphermill_vcode::VReg;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +99,10 @@ pub fn color_counted(
         // From the back: registers that only the kernel can use stay for it.
         let list: Vec<Reg> = only.unwrap_or_else(|| sides.pool[side].clone());
         let fits = |r: &&Reg| {
-            allocatable.contains(r) && sides.pool[side].contains(r) && !busy.contains(r) && rows[usize::from(r.0)].is_none()
+            allocatable.contains(r)
+                && sides.pool[side].contains(r)
+                && !busy.contains(r)
+                && rows[usize::from(r.0)].is_none()
         };
         let Some(&r) = list.iter().rev().find(fits) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
         busy.insert(r);
@@ -114,7 +117,11 @@ pub fn color_counted(
         let most = live.iter().enumerate().map(|(c, n)| n + taken[c]).max().unwrap_or(0);
         if most > pool.len() {
             let over = |(c, n): (usize, &usize)| Some((c, (n + taken[c]).checked_sub(pool.len() + 1)? as i64 + 1));
-            return Err(Short { side, by: most - pool.len(), rows: live.iter().enumerate().filter_map(over).collect() });
+            return Err(Short {
+                side,
+                by: most - pool.len(),
+                rows: live.iter().enumerate().filter_map(over).collect(),
+            });
         }
         let all = Asked::new(&mine, &pool, allocatable, &rows, ii, looked);
         let Some(found) = all.color(&live) else { return Err(Short { side, by: 1, rows: Vec::new() }) };
@@ -336,9 +343,7 @@ impl<'a> Asked<'a> {
         // that of a line.
         let mut cuts: Vec<usize> = (0..live.len()).collect();
         cuts.sort_by_key(|&c| (live[c], c));
-        let open = |n: usize, give_way: bool| {
-            cuts.iter().take(n).find_map(|&cut| self.open_at(cut as i64, give_way))
-        };
+        let open = |n: usize, give_way: bool| cuts.iter().take(n).find_map(|&cut| self.open_at(cut as i64, give_way));
         open(CUTS, false).or_else(|| open(CUTS_AGAIN, true))
     }
 
@@ -415,8 +420,8 @@ impl<'a> Asked<'a> {
 #[cfg(test)]
 mod tests {
     use super::{Asked, Circle, Web, bits};
-    use std::cell::Cell;
     use ciphermill_machine::Reg;
+    use std::cell::Cell;
 
     fn web(arcs: &[(i64, i64)]) -> Web {
         Web { side: 0, arcs: arcs.to_vec(), bits: bits(8, arcs), interface: false, only: None, members: Vec::new() }

@@ -11,13 +11,13 @@
 
 use super::Kernel;
 use super::body::From;
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::Laid;
-use ciphermill_vcode::VOp;
-use ciphermill_schedule::bundle::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_program::{Block, Inst, Operand};
+use ciphermill_schedule::bundle::{Row, bundles};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Laid;
+use ciphermill_vcode::VOp;
 
 /// Write out a kernel: prologue, loop, epilogue. Returns the loop's place among the blocks.
 pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<u32, CompileError> {

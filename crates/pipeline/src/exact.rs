@@ -20,11 +20,11 @@ use super::modulo::Schedule;
 use super::place::{At, Ops, Sides, settle};
 use super::recorded::holding;
 use super::{Kernel, color};
+use ciphermill_machine::{InstrId, Machine, OperandKind};
+use ciphermill_program::exact::{self, Alternative, Answer, Edge, LoopProblem, Node, Problem, Source};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Registers;
 use ciphermill_vcode::VReg;
-use ciphermill_machine::{InstrId, Machine, OperandKind};
-use ciphermill_program::exact::{self, Alternative, Answer, Edge, LoopProblem, Node, Problem, Source};
 use std::collections::BTreeMap;
 
 /// What goes to a solver and what came back, loop by loop in the order in

@@ -13,9 +13,9 @@ use super::modulo::Policy;
 use super::place::Sides;
 use super::squeeze::Finished;
 use super::{DIVIDED, Found, Kernel, Loops, order, partition, recorded};
+use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::VReg;
-use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -90,7 +90,8 @@ impl Loops<'_> {
         }
         for found in &mut *all {
             let known = self.known(&found.body, &found.kept);
-            *found = known.filter(|k| k.kernel.schedule.ii <= found.kernel.schedule.ii).unwrap_or_else(|| found.clone());
+            *found =
+                known.filter(|k| k.kernel.schedule.ii <= found.kernel.schedule.ii).unwrap_or_else(|| found.clone());
         }
         all.extend(self.shortest_known(body));
         all.sort_by_key(|f| f.kernel.schedule.ii);
@@ -115,8 +116,6 @@ mod tests {
     use super::super::place::{Sides, settle};
     use super::super::squeeze::finished;
     use super::super::{Effort, Kernel, Loops, Search, recorded};
-    use ciphermill_vcode::Registers;
-    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::anneal::tests::{addition, machine, named, with_branch};
     use crate::anneal::{Loop, State};
     use crate::body::{Body, From, Node};
@@ -124,6 +123,8 @@ mod tests {
     use crate::{color, partition};
     use ciphermill_machine::{InstrId, Machine, Reg};
     use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
+    use ciphermill_vcode::Registers;
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use std::cell::Cell;
 
     /// Two rings of four additions through the iterations, to which one value is added, and the branch.
@@ -148,7 +149,14 @@ mod tests {
         let m = machine();
         let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
         let none = InstrId(0);
-        let registers = Registers { allocatable: free, clobbered: vec![], callee_saved: vec![], mov: (none, vec![]), jump: none, nop: none };
+        let registers = Registers {
+            allocatable: free,
+            clobbered: vec![],
+            callee_saved: vec![],
+            mov: (none, vec![]),
+            jump: none,
+            nop: none,
+        };
         run(&body(&m), &Sides::new(&m, &registers.allocatable), &registers);
     }
 
@@ -170,8 +178,12 @@ mod tests {
             let parted = partition::separate(body).unwrap();
             assert_eq!((body.nodes.len(), parted.nodes.len()), (10, 11));
             for (whole, apart) in [(12, 10), (10, 12)] {
-                let records = [record(body, sides, &registers.allocatable, whole), record(&parted, sides, &registers.allocatable, apart)];
-                let of = |records| Loops { sides, registers, search: Effort::quick().search, records, work: Cell::new(0) };
+                let records = [
+                    record(body, sides, &registers.allocatable, whole),
+                    record(&parted, sides, &registers.allocatable, apart),
+                ];
+                let of =
+                    |records| Loops { sides, registers, search: Effort::quick().search, records, work: Cell::new(0) };
                 let known = of(&records).shortest_known(body).unwrap();
                 assert_eq!((known.kernel.schedule.ii, known.kernel.recorded), (10, true));
                 assert_eq!(known.body.nodes.len(), if whole < apart { 10 } else { 11 });

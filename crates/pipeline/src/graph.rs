@@ -5,9 +5,9 @@
 use super::body::{Body, From};
 use super::place::{At, Ops, Sides, settle};
 use super::rounds;
-use ciphermill_vcode::CompileError;
 use ciphermill_machine::InstrId;
 use ciphermill_program::Role;
+use ciphermill_vcode::CompileError;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -107,7 +107,11 @@ pub fn induction(ops: &Ops, i: usize) -> bool {
 fn parting(ops: &Ops, inductions: &[bool]) -> Vec<usize> {
     let mut read = vec![false; ops.ops.len()];
     let reads = ops.ops.iter().flat_map(|o| &o.reads);
-    reads.for_each(|r| if let From::Node(p, _) = r.1 { read[p] = true });
+    reads.for_each(|r| {
+        if let From::Node(p, _) = r.1 {
+            read[p] = true
+        }
+    });
     let only = |r: &(usize, From)| match r.1 {
         From::Node(p, d) => d == 1 && inductions[p],
         From::Outside(_) => true,
@@ -229,7 +233,11 @@ pub fn units_of(sides: &Sides<'_>, variants: &[InstrId]) -> u64 {
 
 /// For every set of units, the operations that cannot leave them and the number of the
 /// units; and the number of all operations.
-fn bound_to<'a>(sides: &Sides<'_>, variants: impl Iterator<Item = &'a [InstrId]>, mut each: impl FnMut(u64, u64)) -> u64 {
+fn bound_to<'a>(
+    sides: &Sides<'_>,
+    variants: impl Iterator<Item = &'a [InstrId]>,
+    mut each: impl FnMut(u64, u64),
+) -> u64 {
     // `(units, operations that cannot leave them)`; there are few different sets.
     let mut counts: Vec<(u64, u64)> = Vec::new();
     for set in variants.map(|list| units_of(sides, list)).filter(|m| *m != 0) {

@@ -38,8 +38,7 @@ pub fn hoist(body: &Body, bound: i64) -> Option<Body> {
     }
     let (mut hoisted, mut again) = (vec![false; n], vec![false; n]);
     let rest = rests(body);
-    let mut apart: Vec<(i64, usize)> =
-        spans(body, &invariant, &rest).into_iter().filter(|s| s.0 > bound).collect();
+    let mut apart: Vec<(i64, usize)> = spans(body, &invariant, &rest).into_iter().filter(|s| s.0 > bound).collect();
     apart.sort_unstable_by_key(|&(span, i)| (-span, i));
     apart.iter().take(MOST).for_each(|s| hoisted[s.1] = true);
     let leaves = |i: usize| body.live_out.iter().any(|l| l.0 == i);
@@ -91,7 +90,11 @@ fn grouped(body: &Body, again: &[bool], rest: &[i64], group: i64, hoisted: &mut 
             let From::Node(p, 0) = *from else { continue };
             if again[p] && last.get(&p).is_none_or(|l| (l.1 - rest[i]).abs() > group) {
                 let mut copy = body.nodes[p].clone();
-                copy.reads.iter_mut().for_each(|r| if let From::Node(q, 0) = r.1 { r.1 = From::Node(index[q], 0) });
+                copy.reads.iter_mut().for_each(|r| {
+                    if let From::Node(q, 0) = r.1 {
+                        r.1 = From::Node(index[q], 0)
+                    }
+                });
                 last.insert(p, (out.nodes.len(), rest[i]));
                 out.nodes.push(copy);
                 kept.push(false);
@@ -168,10 +171,10 @@ fn made(node: &Node) -> Option<VReg> {
 #[cfg(test)]
 mod tests {
     use super::hoist;
-    use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
     use crate::body::{Body, From, Node};
     use ciphermill_ir::Space;
     use ciphermill_machine::InstrId;
+    use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
 
     /// A copy of a value from outside, a sum with a constant, which is what `early` and `late`
     /// read, and a chain of six operations of two cycles that they are the ends of.
@@ -244,7 +247,9 @@ mod tests {
         assert_eq!((out.before.len(), loads(&out), out.nodes.len()), (4, 0, 80));
         assert_eq!(out.nodes[0].reads, [(1, From::Outside(VReg(10))), (2, From::Outside(VReg(3)))]);
         // Not where something in the loop may write them.
-        assert!(hoist(&Body { memory: vec![(0, 9, 0, 0), (1, 9, 0, 0), (2, 9, 0, 0), (3, 9, 0, 0)], ..body }, 20).is_none());
+        assert!(
+            hoist(&Body { memory: vec![(0, 9, 0, 0), (1, 9, 0, 0), (2, 9, 0, 0), (3, 9, 0, 0)], ..body }, 20).is_none()
+        );
     }
 
     #[test]
@@ -253,7 +258,10 @@ mod tests {
         let out = hoist(&keyed(8), 20).unwrap();
         assert_eq!((out.before.len(), loads(&out)), (4, 4 * 5));
         for (i, node) in out.nodes.iter().enumerate() {
-            assert!(node.reads.iter().all(|r| !matches!(r.1, From::Node(p, 0) if p >= i)), "{i} reads what comes later");
+            assert!(
+                node.reads.iter().all(|r| !matches!(r.1, From::Node(p, 0) if p >= i)),
+                "{i} reads what comes later"
+            );
         }
         // Where the interval is as long as they are read apart, each is loaded once.
         assert!(hoist(&keyed(8), 32).is_none());

@@ -111,14 +111,26 @@ impl Loops<'_> {
         let ii = least + (known - least) * part / 100;
         let chain = room.plan.orders.chain(ops);
         let length = (chain * length.0 / 100).max(ii * length.1 / 100);
-        if ii >= known || far && 100 * known < (100 + FAR) * least || length > stages(self.sides.machine, length / ii) * ii {
+        if ii >= known
+            || far && 100 * known < (100 + FAR) * least
+            || length > stages(self.sides.machine, length / ii) * ii
+        {
             return false;
         }
         // The branch stands as many cycles before the end of the first stage.
         let before = known - best.schedule.time.last().copied().unwrap_or(0);
         let allocatable = &self.registers.allocatable;
         let moves = self.search.times * (START.0 * ops.ops.len() as u64).min(START.1);
-        let leaps = SEEDS.map(|seed| Leap { all, allocatable, ii, known, branch: ii - before, length, seed: self.search.seed(seed), moves });
+        let leaps = SEEDS.map(|seed| Leap {
+            all,
+            allocatable,
+            ii,
+            known,
+            branch: ii - before,
+            length,
+            seed: self.search.seed(seed),
+            moves,
+        });
         let landed = together(&leaps, |leap| leap.run().0);
         let shortest = landed.into_iter().flatten().min_by_key(|f| f.schedule.ii);
         let Some(shorter) = shortest else { return false };

@@ -41,11 +41,11 @@ mod park;
 pub mod partition;
 pub mod place;
 mod recorded;
-pub mod refused;
 mod redivide;
 mod refine;
-mod relieve;
+pub mod refused;
 mod relaxed;
+mod relieve;
 mod replace;
 pub mod rotating;
 mod rounds;
@@ -53,17 +53,17 @@ pub mod spill;
 mod squeeze;
 pub mod table;
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::Registers;
-use ciphermill_vcode::Facts;
 use crate::refused::{Reason, Refused};
-use ciphermill_schedule::verified::{self, Replaced};
-use ciphermill_vcode::{VFunc, VReg};
 use body::{Body, Candidate};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_program::CircuitStep;
 use ciphermill_program::exact::Question;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
+use ciphermill_schedule::verified::{self, Replaced};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::Registers;
+use ciphermill_vcode::{VFunc, VReg};
 use exact::Exchange;
 pub use memo::Memo;
 use memo::Starts;
@@ -83,18 +83,150 @@ const INTERLOCKED: i64 = 2;
 const TRIED: i64 = 2;
 /// What is tried at each II.
 const POLICIES: [Policy; 12] = [
-    Policy { frugal: false, program: 0, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 2, slack: 0, safe: true, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 6, slack: 0, safe: true, seed: 0 },
-    Policy { frugal: true, program: 2, reserve: 0, wait: Some(6), hope: 0, ahead: 2, keep: 4, slack: 1, safe: true, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 1, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: true, program: 0, reserve: 3, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 4, wait: None, hope: 0, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: false, program: 0, reserve: 0, wait: None, hope: 8, ahead: 2, keep: 2, slack: 2, safe: false, seed: 0 },
-    Policy { frugal: false, program: 4, reserve: 0, wait: None, hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
-    Policy { frugal: false, program: 2, reserve: 0, wait: Some(99), hope: 1, ahead: 2, keep: 2, slack: 0, safe: false, seed: 0 },
+    Policy {
+        frugal: false,
+        program: 0,
+        reserve: 0,
+        wait: Some(6),
+        hope: 0,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: true,
+        seed: 0,
+    },
+    Policy {
+        frugal: true,
+        program: 0,
+        reserve: 0,
+        wait: Some(6),
+        hope: 0,
+        ahead: 2,
+        keep: 6,
+        slack: 0,
+        safe: true,
+        seed: 0,
+    },
+    Policy {
+        frugal: true,
+        program: 2,
+        reserve: 0,
+        wait: Some(6),
+        hope: 0,
+        ahead: 2,
+        keep: 4,
+        slack: 1,
+        safe: true,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 0,
+        reserve: 0,
+        wait: None,
+        hope: 8,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: true,
+        program: 0,
+        reserve: 0,
+        wait: None,
+        hope: 8,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: true,
+        program: 0,
+        reserve: 0,
+        wait: Some(99),
+        hope: 1,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 0,
+        reserve: 1,
+        wait: None,
+        hope: 1,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: true,
+        program: 0,
+        reserve: 3,
+        wait: None,
+        hope: 1,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 0,
+        reserve: 4,
+        wait: None,
+        hope: 0,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 0,
+        reserve: 0,
+        wait: None,
+        hope: 8,
+        ahead: 2,
+        keep: 2,
+        slack: 2,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 4,
+        reserve: 0,
+        wait: None,
+        hope: 1,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
+    Policy {
+        frugal: false,
+        program: 2,
+        reserve: 0,
+        wait: Some(99),
+        hope: 1,
+        ahead: 2,
+        keep: 2,
+        slack: 0,
+        safe: false,
+        seed: 0,
+    },
 ];
 /// Schedules of one length that are tried, with fewer registers each time where the
 /// last had too few.
@@ -295,7 +427,8 @@ pub fn pipeline(
         };
         let mut found = None;
         for body in hoisted.into_iter().chain([body]) {
-            let asked = Asked { body: &body, sides: &sides, registers, kept: kept(&kernels), effort, records: records.known };
+            let asked =
+                Asked { body: &body, sides: &sides, registers, kept: kept(&kernels), effort, records: records.known };
             let searched = narrower::pipeline(asked, memo)?;
             cut += u32::from(searched.cut && effort.thorough);
             if let Some((kernel, own)) = searched.found {
@@ -313,7 +446,10 @@ pub fn pipeline(
             kernel.least = relaxed::bound(&sides, &body, (kernel.res_mii, kernel.rec_mii))?.unwrap_or(0);
             if kernel.least > kernel.schedule.ii {
                 let (least, ii) = (kernel.least, kernel.schedule.ii);
-                return Err(CompileError::Internal(format!("{}: a loop has an interval of {ii} below its bound of {least}", func.name)));
+                return Err(CompileError::Internal(format!(
+                    "{}: a loop has an interval of {ii} below its bound of {least}",
+                    func.name
+                )));
             }
         }
         if let (Some(new), true) = (&mut records.new, effort.thorough && sides.files.len() > 1) {
@@ -416,7 +552,8 @@ fn best(asked: Asked<'_>, remembered: Remembering<'_>) -> Result<Searched, Compi
     }
     let found = all.into_iter().min_by_key(|f| f.kernel.schedule.ii);
     let cut = loops.work.get() <= 0;
-    let found = found.map(|f| (Kernel { res_mii, rec_mii, words: f.kept.len() + f.body.parked, kept: f.kept, ..f.kernel }, f.body));
+    let found = found
+        .map(|f| (Kernel { res_mii, rec_mii, words: f.kept.len() + f.body.parked, kept: f.kept, ..f.kernel }, f.body));
     Ok(Searched { found, cut, used: budget - loops.work.get() })
 }
 
@@ -652,8 +789,10 @@ impl Loops<'_> {
         let mut limits: Vec<i64> = room.limits.iter().map(|l| l + policy.slack).collect();
         let mut bias: Vec<Vec<i64>> = Vec::new();
         for _ in 0..ATTEMPTS {
-            let schedule = modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
-            let (schedule, moves) = relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
+            let schedule =
+                modulo::schedule(self.sides, ops, &room.plan, ii, policy, &limits, stages, &bias, &self.work)?;
+            let (schedule, moves) =
+                relieve::relieve(self.sides, ops, &room.near, room.plan.apart, &room.limits, schedule);
             self.charge(ops.ops.len() + moves as usize / 8);
             let looked = Cell::new(0);
             let colored = color::color_counted(self.sides, ops, &schedule, &self.registers.allocatable, &looked);

@@ -5,13 +5,13 @@
 //! registers, the machine and the records alone: looking it up changes how long a compilation
 //! takes, never its result.
 
-use super::{Effort, Found as Start, Searched as Found};
 use super::body::Body;
 use super::narrower::Room;
 use super::place::Sides;
-use ciphermill_vcode::Registers;
+use super::{Effort, Found as Start, Searched as Found};
 use ciphermill_machine::Machine;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
+use ciphermill_vcode::Registers;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};

@@ -30,13 +30,13 @@
 mod future;
 mod inductions;
 
-use super::certain::Certain;
 use super::body::From;
+use super::certain::Certain;
 use super::graph::{Orders, kept, latency};
 use super::place::{Op, Ops, Sides};
 use super::table::{Table, demand, shuffle};
-use future::Future;
 use ciphermill_machine::InstrId;
+use future::Future;
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -187,7 +187,19 @@ impl Plan {
         for (i, list) in before.iter().enumerate() {
             list.iter().for_each(|&p| behind[p].push(i));
         }
-        Plan { orders, rank, apart, sources, readers, before, behind, waiting, demand: demand(sides, ops), certain: Certain::of(sides, ops), chain }
+        Plan {
+            orders,
+            rank,
+            apart,
+            sources,
+            readers,
+            before,
+            behind,
+            waiting,
+            demand: demand(sides, ops),
+            certain: Certain::of(sides, ops),
+            chain,
+        }
     }
 }
 
@@ -598,7 +610,8 @@ impl<'a> Attempt<'a> {
             let lax = self.policy.wait.is_none();
             let room = |kind: usize, s: i64| {
                 let alive = self.alive[kind] + self.gain(i, kind) - 1;
-                let more = |c: i64| crowd.iter().filter(|x| x.0.contains(&kind) && (x.1..x.2).contains(&c)).count() as i64;
+                let more =
+                    |c: i64| crowd.iter().filter(|x| x.0.contains(&kind) && (x.1..x.2).contains(&c)).count() as i64;
                 (s + kept(ops, p)..t).all(|c| self.occupied(kind, c) + more(c) + alive < self.limit[kind])
             };
             let fits = slot.filter(|&(s, _)| lax || kinds.iter().all(|&kind| room(kind, s)));
@@ -671,8 +684,7 @@ impl<'a> Attempt<'a> {
 /// Does every access to memory wait for those before it, and every operand find
 /// its value landed and not yet overwritten by the next iteration's?
 pub fn keeps_orders(ops: &Ops, ii: i64, time: &[i64]) -> bool {
-    let memory =
-        ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
+    let memory = ops.memory.iter().all(|&(a, b, cycles, d)| time[b] + i64::from(d) * ii >= time[a] + i64::from(cycles));
     let operands = ops.ops.iter().enumerate().all(|(i, op)| {
         op.reads.iter().all(|r| match r.1 {
             From::Node(p, d) => {

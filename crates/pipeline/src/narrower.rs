@@ -20,8 +20,8 @@
 use super::memo::Memo;
 use super::place::Ops;
 use super::{Asked, Searched, graph, shortest};
-use ciphermill_vcode::CompileError;
 use ciphermill_machine::Machine;
+use ciphermill_vcode::CompileError;
 use std::collections::BTreeSet;
 
 /// Narrower machines that a loop is scheduled for.

@@ -187,9 +187,9 @@ fn in_order(body: &Body, order: &[usize]) -> Body {
 #[cfg(test)]
 mod tests {
     use super::{Graph, frugal, most, other};
-    use ciphermill_vcode::{VInst, VKind};
     use crate::body::{Body, From, Node};
     use ciphermill_machine::InstrId;
+    use ciphermill_vcode::{VInst, VKind};
 
     /// Nodes by their sources; what they are does not matter here.
     fn body(sources: &[&[usize]]) -> Body {

@@ -21,9 +21,9 @@ use super::graph::Orders;
 use super::place::{self, At, Sides};
 use super::spill::{self, access};
 use super::{Found, Loops, color, order, partition};
+use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::VReg;
-use ciphermill_machine::{InstrId, Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Operations that schedulers may look at.
@@ -98,7 +98,8 @@ impl Loops<'_> {
             |body: &Body| partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default());
         let left: i64 = color::left(sides, &place::settle(body, sides, &spread(body))?).iter().sum();
         let held = spill::held(body, left.max(0) as usize / 2);
-        let fewer = if held.is_empty() { None } else { spill::spill(body, sides.machine, &held, self.word(kept + own.len())) };
+        let fewer =
+            if held.is_empty() { None } else { spill::spill(body, sides.machine, &held, self.word(kept + own.len())) };
         let mut own = own.to_vec();
         let body = match &fewer {
             Some((fewer, words)) => {
@@ -358,11 +359,11 @@ fn sources(node: &Node) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::park;
-    use ciphermill_vcode::{MemRef, VInst, VKind, VReg};
     use crate::body::{Body, From, Node};
     use crate::place::{At, Sides};
     use ciphermill_ir::Space;
     use ciphermill_machine::{InstrId, Machine};
+    use ciphermill_vcode::{MemRef, VInst, VKind, VReg};
     use std::path::Path;
 
     fn machine() -> Machine {
@@ -421,7 +422,10 @@ mod tests {
     fn a_word_is_used_again_where_no_other_is_in_reach() {
         assert_eq!(parked(2, 2, 131_064).unwrap().2, 2);
         let (names, orders, words) = parked(2, 2, 131_068).unwrap();
-        assert_eq!((names.as_str(), words), ("ldw ldw stw_far ldw add ldw_far add ldw ldw stw_far ldw add ldw_far add b", 1));
+        assert_eq!(
+            (names.as_str(), words),
+            ("ldw ldw stw_far ldw add ldw_far add ldw ldw stw_far ldw add ldw_far add b", 1)
+        );
         let stays = [(2, 5, 1, 0), (5, 9, 0, 0), (9, 12, 1, 0), (12, 2, 0, 1)];
         assert_eq!(orders, [&[(2, 3, 0, 0), (9, 10, 0, 0)], &stays[..], &[(0, 1, 0, 1)]].concat());
         assert!(parked(2, 2, 131_072).is_none());

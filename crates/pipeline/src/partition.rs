@@ -10,9 +10,9 @@
 
 use super::body::{Body, From};
 use super::place::{At, Sides};
-use ciphermill_vcode::VReg;
 use ciphermill_ir::Space;
 use ciphermill_machine::InstrKind;
+use ciphermill_vcode::VReg;
 use std::cmp::Reverse;
 
 /// Nodes that no block of the message goes into: their sources are values from

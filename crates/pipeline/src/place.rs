@@ -8,9 +8,9 @@
 //! out is the list of [`Op`]s to be scheduled, each with the variants that fit.
 
 use super::body::{Body, From, Node};
+use ciphermill_machine::{FileId, Instr, InstrId, Machine, OperandKind, Reg, UnitId};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::{VInst, VKind, VOp, VReg};
-use ciphermill_machine::{FileId, Instr, InstrId, Machine, OperandKind, Reg, UnitId};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -339,7 +339,15 @@ impl Settler<'_> {
         inst.kind = VKind::Normal;
         self.index.push(self.out.ops.len());
         let origin = Origin::Node(self.index.len() - 1);
-        let op = Op { inst, reads: SmallVec::new(), writes: node.writes, tied: node.tied, at, variants, stalling: Vec::new() };
+        let op = Op {
+            inst,
+            reads: SmallVec::new(),
+            writes: node.writes,
+            tied: node.tied,
+            at,
+            variants,
+            stalling: Vec::new(),
+        };
         self.push(op, origin, &reads);
         Ok(())
     }

@@ -17,9 +17,9 @@ use super::place::{At, Ops, Sides, fit, settle};
 use super::squeeze::Finished;
 use super::table::Table;
 use super::{Kernel, color, stages};
-use ciphermill_vcode::{VOp, VReg};
 use ciphermill_machine::{InstrId, Reg};
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
+use ciphermill_vcode::{VOp, VReg};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -162,7 +162,6 @@ fn places(letters: &str, sides: &Sides<'_>) -> Option<Vec<At>> {
 #[cfg(test)]
 mod tests {
     use super::{Recorded, digest, read, write};
-    use ciphermill_vcode::{VOp, VReg};
     use crate::Kernel;
     use crate::anneal::State;
     use crate::anneal::tests::on_one_side;
@@ -170,6 +169,7 @@ mod tests {
     use crate::place::Sides;
     use crate::squeeze::finished;
     use ciphermill_machine::Reg;
+    use ciphermill_vcode::{VOp, VReg};
 
     /// Chains of additions and the branch in so many rows, as a record.
     fn recorded<T>(shape: (usize, usize), ii: i64, run: impl FnOnce(&Body, &Sides<'_>, &[Reg], Recorded) -> T) -> T {

@@ -96,7 +96,9 @@ impl Loops<'_> {
             let own = found.kernel.schedule.stages;
             let chain = room.plan.orders.chain(&ops);
             let stages = match k % 10 {
-                0 if own < stages(self.sides.machine, own) && useful(own + 1, found.kernel.schedule.ii, chain) => own + 1,
+                0 if own < stages(self.sides.machine, own) && useful(own + 1, found.kernel.schedule.ii, chain) => {
+                    own + 1
+                }
                 5 => (own - 1).max(1),
                 _ => own,
             };

@@ -23,8 +23,8 @@ use super::body::Body;
 use super::graph::{capacity, one_side, unions, units_of};
 use super::place::Sides;
 use super::rounds::{Edge, Orders};
-use ciphermill_vcode::CompileError;
 use ciphermill_program::Role;
+use ciphermill_vcode::CompileError;
 use std::collections::BinaryHeap;
 
 /// Operations of the iterations together.

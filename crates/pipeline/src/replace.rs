@@ -6,12 +6,20 @@
 
 use super::body::{Body, Candidate};
 use super::{Kernel, spill};
+use ciphermill_machine::{Machine, Reg};
 use ciphermill_vcode::Registers;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
-use ciphermill_machine::{Machine, Reg};
 
 /// The loop's block becomes one instruction and a jump.
-pub fn replace(func: &mut VFunc, c: &Candidate, body: &Body, kernel: &Kernel, index: usize, registers: &Registers, machine: &Machine) {
+pub fn replace(
+    func: &mut VFunc,
+    c: &Candidate,
+    body: &Body,
+    kernel: &Kernel,
+    index: usize,
+    registers: &Registers,
+    machine: &Machine,
+) {
     let mut inst = VInst::new(VKind::Kernel, registers.nop, &[VOp::Imm(index as i64)], 0);
     let mut before = body.before.clone();
     // The same value in several registers: a copy for each but the first.

@@ -7,11 +7,11 @@
 //! what it was; and one that is wanted behind the loop is loaded again there.
 
 use super::body::{Body, From, Node};
-use ciphermill_vcode::semantics::access_operands;
-use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, InstrKind, Machine, OperandKind};
 use ciphermill_program::Role;
+use ciphermill_vcode::semantics::access_operands;
+use ciphermill_vcode::{MemRef, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Readers that stand no farther behind the first one share its reload.
@@ -220,7 +220,9 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
             OperandKind::Reg { .. } if o == base => VOp::Phys(machine.abi.stack_pointer),
             OperandKind::Reg { def: true, .. } => VOp::Def(value),
             OperandKind::Reg { .. } => VOp::Use(value),
-            OperandKind::Imm { .. } if operand.kind.imm_for(offset as u64, machine.word_bits) == Some(offset) => VOp::Imm(offset),
+            OperandKind::Imm { .. } if operand.kind.imm_for(offset as u64, machine.word_bits) == Some(offset) => {
+                VOp::Imm(offset)
+            }
             _ => return None,
         });
     }
@@ -233,9 +235,9 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
 #[cfg(test)]
 mod tests {
     use super::{Spilled, candidates, held, instruction, spill, surplus};
-    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use crate::body::{Body, From, Node};
     use ciphermill_machine::{InstrId, Machine};
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
     use std::path::Path;
 
     fn machine() -> Machine {

@@ -162,7 +162,9 @@ impl Loops<'_> {
         if !near && !leapt && FRESH * n <= each.1 {
             let moves = (each.0 * n * n.min(FULL) / FULL).min(each.1);
             self.descend(found, moves, |least| match thorough {
-                false => (least..=stages(self.sides.machine, least).min(least + 1)).map(|s| (s, false, s as u64)).collect(),
+                false => {
+                    (least..=stages(self.sides.machine, least).min(least + 1)).map(|s| (s, false, s as u64)).collect()
+                }
                 true => vec![(own, true, 7), (own, false, 8)],
             });
         }
@@ -220,7 +222,8 @@ impl Loops<'_> {
         let n = kernel.ops.ops.len() as u64;
         let most = if n > LARGE { WALK.1 / 2 } else { WALK.1 };
         let moves = (WALK.0 * n * n.min(FULL) / FULL).min(most) * self.search.times;
-        let walks = [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed: self.search.seed(seed), moves });
+        let walks =
+            [0, 1].map(|seed| Walk { body, sides, allocatable, apart, least, seed: self.search.seed(seed), moves });
         let shortest = together(&walks, |walk| walk.run(start.clone())).into_iter().min_by_key(|s| s.found.schedule.ii);
         if let Some(shorter) = shortest.filter(|s| s.found.schedule.ii < kernel.schedule.ii) {
             found.replace(shorter.found);

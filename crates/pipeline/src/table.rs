@@ -6,8 +6,8 @@
 
 use super::body::From;
 use super::place::{Op, Ops, Sides, bit};
-use ciphermill_vcode::banks::{Set, meet};
 use ciphermill_machine::{Instr, InstrId, UnitId};
+use ciphermill_vcode::banks::{Set, meet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -330,11 +330,12 @@ pub fn shuffle(
         // its turn.
         let without = table.full[row] & !table.sides.takes[usize::from(old.0)].bits;
         let alone = !ops.ops[i].variants.iter().any(|&v| table.may(v, without));
-        let idle = alone || match (&blocking, table.sides.machine.instrs[usize::from(old.0)].units.as_slice()) {
-            (Blocking::All, [] | [_]) | (Blocking::Units(_), []) => true,
-            (Blocking::Units(wanted), [unit]) => !wanted.contains(unit),
-            _ => false,
-        };
+        let idle = alone
+            || match (&blocking, table.sides.machine.instrs[usize::from(old.0)].units.as_slice()) {
+                (Blocking::All, [] | [_]) | (Blocking::Units(_), []) => true,
+                (Blocking::Units(wanted), [unit]) => !wanted.contains(unit),
+                _ => false,
+            };
         if idle {
             table.held[row].retain(|x| *x != q);
             table.held[row].push(q);

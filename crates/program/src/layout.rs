@@ -47,7 +47,8 @@ impl Layout {
         let machine = &program.machine;
         let mut sizes: Vec<Vec<Vec<u32>>> = Vec::with_capacity(program.funcs.len());
         for func in &program.funcs {
-            let block = |b: &Block| b.bundles.iter().map(|b| b.insts.iter().map(|i| shortest(machine, i)).sum()).collect();
+            let block =
+                |b: &Block| b.bundles.iter().map(|b| b.insts.iter().map(|i| shortest(machine, i)).sum()).collect();
             sizes.push(func.blocks.iter().map(block).collect());
         }
         loop {

@@ -9,12 +9,12 @@
 pub mod asm;
 pub mod code;
 pub mod exact;
+pub mod kept_schedules;
 pub mod layout;
 pub mod lines;
 pub mod loops;
 pub mod program;
-pub mod kept_schedules;
 
 pub use code::{Block, Bundle, Func, Inst, Operand, Role};
-pub use loops::{PipelinedLoop, PlainLoop, CircuitStep};
+pub use loops::{CircuitStep, PipelinedLoop, PlainLoop};
 pub use program::{Program, Segment};

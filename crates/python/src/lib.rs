@@ -77,7 +77,14 @@ fn explain(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
 
 /// Instructions that a request's cipher would like to have; JSON.
 #[pyfunction]
-fn discover(py: Python<'_>, wasm: &[u8], request: &str, inputs: usize, outputs: usize, most: usize) -> PyResult<String> {
+fn discover(
+    py: Python<'_>,
+    wasm: &[u8],
+    request: &str,
+    inputs: usize,
+    outputs: usize,
+    most: usize,
+) -> PyResult<String> {
     guarded(py, || core::json::discover(wasm, request, inputs, outputs, most))
 }
 

@@ -9,8 +9,8 @@
 
 use super::form::{Form, WORD};
 use super::nibbles;
-use super::sums::Sums;
 use super::nibbles::ByteTable;
+use super::sums::Sums;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, DataSegment, Func, MemAccess, Op, Space, Type, UnOp, Value};
 use std::collections::{HashMap, HashSet};
@@ -44,7 +44,8 @@ impl Lookup {
 
     /// What a linear table makes of a form of its source.
     pub fn form(&self, source: &Form) -> Form {
-        let bit = |b: usize| source.moved(|i| (self.table[1 << b] >> i & 1 == 1).then_some(8 * usize::from(self.byte) + b));
+        let bit =
+            |b: usize| source.moved(|i| (self.table[1 << b] >> i & 1 == 1).then_some(8 * usize::from(self.byte) + b));
         (0..8).fold(Form::constant(0), |sum, b| sum.xor(&bit(b)))
     }
 }
@@ -172,9 +173,8 @@ fn entries(
         (own..own + LARGEST_PART).find_map(|scale| Some((scale, index(func, masks, rest, scale, width)?)))?;
     let size = u64::from(m.bytes);
     let end = root + (((1u64 << width) - 1) << scale) + size;
-    let inside = |d: &&DataSegment| {
-        d.readonly && u64::from(d.addr) <= root && end <= u64::from(d.addr) + d.bytes.len() as u64
-    };
+    let inside =
+        |d: &&DataSegment| d.readonly && u64::from(d.addr) <= root && end <= u64::from(d.addr) + d.bytes.len() as u64;
     let segment = data.iter().find(inside)?;
     let bytes = &segment.bytes[(root - u64::from(segment.addr)) as usize..];
     let entry = |x: usize| {

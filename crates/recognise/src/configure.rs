@@ -7,9 +7,9 @@
 //! it. Code whose callees hold different matrices, or that cannot know what it
 //! calls, holds none, and they load their own.
 
-use super::units::{Rows, Turned};
 use super::linear;
 use super::recogniser::{LoadedMatrix, Recogniser};
+use super::units::{Rows, Turned};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::{Machine, Reg};
@@ -143,7 +143,8 @@ fn loaded(module: &Module, own: BTreeMap<FuncId, LoadedMatrix>) -> BTreeMap<Func
     loop {
         let mut changed = false;
         for (id, func) in module.funcs.iter().filter(|(_, f)| !calls(f).is_empty() || blind(f)) {
-            let below: BTreeSet<LoadedMatrix> = calls(func).iter().filter_map(|(_, c)| loaded.get(c)).cloned().collect();
+            let below: BTreeSet<LoadedMatrix> =
+                calls(func).iter().filter_map(|(_, c)| loaded.get(c)).cloned().collect();
             let below_refused = calls(func).iter().any(|(_, c)| refused.contains(c));
             let all: BTreeSet<LoadedMatrix> = below.into_iter().chain(loaded.get(&id).cloned()).collect();
             if (all.len() > 1 || below_refused || blind(func)) && refused.insert(id) {

@@ -15,11 +15,11 @@
 use super::form::{Form, WORD};
 use super::semantics::{Domain, Fixed};
 use super::units::{Rows, Turned};
-use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Instr, InstrKind, Machine, OperandKind, Reg};
+use ciphermill_patterns::pattern::Template;
 use std::collections::BTreeSet;
 
 /// Bytes of a word.
@@ -67,9 +67,11 @@ pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Tem
         let file = &machine.files[machine.regs[usize::from(register.0)].file];
         let rest = if file.state { file.reset as u32 & !LOWEST } else { return None };
         let one = |operands: [usize; 2]| {
-            let multiplier = Multiplier { function: function as u16, register, rest, id, instr: instr.clone(), operands };
+            let multiplier =
+                Multiplier { function: function as u16, register, rest, id, instr: instr.clone(), operands };
             let doubled = |byte: usize| Some(multiplier.block(2)?[byte] == times(2, TRIED));
-            let fits = multiplier.times(rest | TRIED, 0x0101_0101)? == identity() && (0..BYTES).all(|k| doubled(k) == Some(true));
+            let fits = multiplier.times(rest | TRIED, 0x0101_0101)? == identity()
+                && (0..BYTES).all(|k| doubled(k) == Some(true));
             fits.then_some(multiplier)
         };
         let found = [[*a, *b], [*b, *a]].into_iter().find_map(one)?;
@@ -272,7 +274,10 @@ mod tests {
     fn other_fields_and_single_bytes() {
         let m = gmpy4();
         // The MDS matrix of Twofish, modulo 0x169.
-        let mds = matrix([[0x01, 0xef, 0x5b, 0x5b], [0x5b, 0xef, 0xef, 0x01], [0xef, 0x5b, 0x01, 0xef], [0xef, 0x01, 0xef, 0x5b]], 0x69);
+        let mds = matrix(
+            [[0x01, 0xef, 0x5b, 0x5b], [0x5b, 0xef, 0xef, 0x01], [0xef, 0x5b, 0x01, 0xef], [0xef, 0x01, 0xef, 0x5b]],
+            0x69,
+        );
         let (loaded, products) = m.any(&mds).unwrap();
         assert_eq!((loaded, products.len()), (0x0700_0069, 4));
         // Of another field than the loaded one it is none.

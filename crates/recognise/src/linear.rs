@@ -127,7 +127,9 @@ fn candidates(
                 return;
             }
             let rows = form.rows.map(|r| r as u32);
-            let Some((turned, more, cost)) = accept(&rows).and_then(|p| products(p, source, rotate_cost)) else { return };
+            let Some((turned, more, cost)) = accept(&rows).and_then(|p| products(p, source, rotate_cost)) else {
+                return;
+            };
             let saves = (cone.size(func, from) + from.len()).saturating_sub(1 + cost);
             if saves > 0 {
                 let found = Match { turned, source, rest, more, saves, rows };

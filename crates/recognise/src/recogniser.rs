@@ -1,11 +1,11 @@
 //! What is looked for on one machine, and the search in one function.
 
 use crate::{bytes, fields, form, linear, pairs, rewrite, sums, units, wide, words};
-use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, templates};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, DataSegment, Func};
 use ciphermill_machine::{Machine, Reg};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, templates};
 use std::collections::HashMap;
 
 /// Operations in a rotate by a constant where no instruction does it.
@@ -69,7 +69,8 @@ impl Recogniser {
         let rows = loaded.and_then(|loaded| units::Rows::try_from(&loaded[..]).ok());
         if let Some((unit, rows)) = self.configurable.as_ref().zip(rows) {
             let meaning = units::Meaning::Matrix(vec![rows]);
-            let configured = units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
+            let configured =
+                units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
             let units: Vec<units::Unit> = self.units.iter().cloned().chain([configured]).collect();
             let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
             return self.rewrite(func, data, &units, &inverses, Some(&|rows| Some(vec![*matrices.get(rows)?])));
@@ -101,8 +102,15 @@ impl Recogniser {
         let linear = accept.map(find).unwrap_or_default();
         let pairs = pairs::pairs(units);
         let words = words::matches(func, &masks, &bytes, units);
-        let matches =
-            rewrite::Matches { units, inverses, pairs: &pairs, sums: &sums, linear: &linear, words: &words, bytes: &bytes };
+        let matches = rewrite::Matches {
+            units,
+            inverses,
+            pairs: &pairs,
+            sums: &sums,
+            linear: &linear,
+            words: &words,
+            bytes: &bytes,
+        };
         rewrite::rewrite(func, &matches);
     }
 }

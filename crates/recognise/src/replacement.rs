@@ -8,7 +8,11 @@ use ciphermill_ir::Value;
 pub enum Replacement {
     Linear(Match),
     /// A matrix of two sources times these, and the sum of `rest`.
-    Words { matrix: u16, sources: [Value; 2], rest: Vec<Value> },
+    Words {
+        matrix: u16,
+        sources: [Value; 2],
+        rest: Vec<Value>,
+    },
     /// The sum of the steps' tables, rotated to the left by `turn`, put through a
     /// matrix if there is one, and of `rest`.
     Tables {

@@ -4,12 +4,12 @@
 //! reader of the cipher's specification would name them, where they can be.
 
 use super::bytes::{ByteSums, added};
-use super::form::WORD;
-use super::{fields, layers, linear, nibbles, words};
-use super::sums::Sums;
 use super::finding::Finding;
+use super::form::WORD;
 use super::nibbles::ByteTable;
+use super::sums::Sums;
 use super::units::{Meaning, Turned, Unit, units};
+use super::{fields, layers, linear, nibbles, words};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Func, Module, Value};
 use ciphermill_machine::Machine;
@@ -47,7 +47,8 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
         let bytes = ByteSums::new(func, &masks, &sums, &module.data);
         for (rows, places) in matrices(func, &masks, &sums, &bytes) {
             let near = units.iter().filter_map(|u| Some((distance(&u.one_word()?, &rows), u))).min_by_key(|n| n.0);
-            let exact = near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone()).or_else(|| multiplies(&rows));
+            let exact =
+                near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone()).or_else(|| multiplies(&rows));
             let missed = match near {
                 Some((bits, unit)) if bits <= NEAR_BITS => {
                     format!("differs from `{}` in {bits} bits of the matrix", name(unit))
@@ -85,7 +86,9 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
 /// The matrices of the values that are largest: not those of values inside
 /// another's computation.
 fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeMap<[u32; WORD], usize> {
-    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| Some(vec![Turned { function: Some(0), ..Turned::default() }]));
+    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| {
+        Some(vec![Turned { function: Some(0), ..Turned::default() }])
+    });
     let mut inner: BTreeSet<Value> = BTreeSet::new();
     for (&root, m) in &found {
         let mut todo = vec![root];
@@ -164,7 +167,9 @@ fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (O
         return (Some(names.into_iter().collect::<Vec<_>>().join(", ")), None);
     }
     let missed = match nearest.iter().filter(|n| n.0 > 0).min_by_key(|n| n.0) {
-        Some((bits, unit)) if *bits <= NEAR_BITS => format!("differs from `{}` in {bits} bits of the matrices", name(unit)),
+        Some((bits, unit)) if *bits <= NEAR_BITS => {
+            format!("differs from `{}` in {bits} bits of the matrices", name(unit))
+        }
         _ => "no instruction of the machine has these matrices".to_owned(),
     };
     (None, Some(missed))
@@ -180,7 +185,8 @@ fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usi
         let terms = sums.flatten(root, &mut |_| false);
         for lookup in added(terms.iter().flat_map(|t| bytes.of(*t).unwrap_or_default())) {
             for (shift, table) in by_nibbles(&lookup.table) {
-                let lowest = |x: usize| table[(x << shift) & 0xff].rotate_right(8 * u32::from(lookup.byte) + shift as u32);
+                let lowest =
+                    |x: usize| table[(x << shift) & 0xff].rotate_right(8 * u32::from(lookup.byte) + shift as u32);
                 *out.entry(std::array::from_fn(lowest)).or_default() += 1;
             }
         }

@@ -124,7 +124,9 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
         match choose(func, matches, &uses, v) {
             Some(replacement) => {
                 match &replacement {
-                    Replacement::Linear(m) => todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1))),
+                    Replacement::Linear(m) => {
+                        todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1)))
+                    }
                     Replacement::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
                     Replacement::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
@@ -196,7 +198,8 @@ fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Val
     }
     // Else those terms that are tables of the machine by themselves.
     let mut whole = |t: Value| {
-        let single = |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(matches.units, l).is_some_and(|s| !s.is_empty());
+        let single =
+            |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(matches.units, l).is_some_and(|s| !s.is_empty());
         matches.bytes.of(t).is_some_and(single)
     };
     let terms = matches.sums.flatten(v, &mut whole);
@@ -218,7 +221,9 @@ fn cut_from_word(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>,
         }
         (v, cut) = (func.resolve(data.args[0]), true);
     }
-    let Some(lookups) = matches.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else { return false };
+    let Some(lookups) = matches.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else {
+        return false;
+    };
     let whole = |steps: &Vec<Step>| matches!(&steps[..], [step] if step.turn == 0 && step.mask == u32::MAX);
     cover(matches.units, lookups).is_some_and(|steps| whole(&steps))
 }

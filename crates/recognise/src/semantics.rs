@@ -5,12 +5,12 @@
 //! forms on machines of 32-bit words ([`super::units`]), sums of functions of bytes
 //! on those of 64 ([`super::wide::units`]). What becomes of the result is theirs too.
 
-use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, cost};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, cost};
 use std::sync::Arc;
 
 /// Most combinations of immediates that an instruction is tried with.
@@ -56,12 +56,7 @@ pub fn fixed(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
     };
     machine.instrs.iter().enumerate().filter(move |(_, instr)| found(instr)).flat_map(move |(id, instr)| {
         let sources = register_sources(instr);
-        immediates(instr).into_iter().map(move |immediates| Fixed {
-            id,
-            instr,
-            sources: sources.clone(),
-            immediates,
-        })
+        immediates(instr).into_iter().map(move |immediates| Fixed { id, instr, sources: sources.clone(), immediates })
     })
 }
 
@@ -128,7 +123,9 @@ fn is_layer(instr: &Instr) -> bool {
     for stmt in &instr.semantics {
         let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
         let term = |e: &Expr| !matches!(e, Expr::Const(_) | Expr::Imm(_));
-        value.walk(&mut |e| sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b))));
+        value.walk(&mut |e| {
+            sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b)))
+        });
     }
     sums >= 2 && register_sources(instr).len() == 1
 }

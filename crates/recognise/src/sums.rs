@@ -3,8 +3,8 @@
 //! A sum is a tree of exclusive-ors whose inner nodes nothing else uses; an or
 //! and an addition count where no bit can be set on both sides.
 
-use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::bits::Masks;
+use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::{BinOp, Func, Op, Value};
 use std::collections::{HashMap, HashSet};
 

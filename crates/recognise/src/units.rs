@@ -18,11 +18,11 @@
 use super::form::{Form, WORD};
 use super::nibbles::{self, ByteTable};
 use super::semantics::{Domain, Fixed, fixed};
-use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Machine, Reg};
+use ciphermill_patterns::pattern::Template;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -87,7 +87,8 @@ pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Config
         return None;
     }
     machine.instrs.iter().enumerate().find_map(|(id, instr)| {
-        let [Stmt::Assign { dest: Dest::Operand(dest), value: Expr::MatVec { first, a, .. } }] = &instr.semantics[..] else {
+        let [Stmt::Assign { dest: Dest::Operand(dest), value: Expr::MatVec { first, a, .. } }] = &instr.semantics[..]
+        else {
             return None;
         };
         let Expr::Operand(source) = **a else { return None };
@@ -141,11 +142,8 @@ fn found(machine: &Machine, instr: &Fixed) -> Option<UnitMeaning> {
     }
     let mut forms = Forms { machine, atoms: Vec::new() };
     let (dest, form) = instr.result(&mut forms)?;
-    let meaning = if forms.atoms.is_empty() {
-        matrix(&form, sources)?
-    } else {
-        tables(machine, &form, &forms.atoms, sources)?
-    };
+    let meaning =
+        if forms.atoms.is_empty() { matrix(&form, sources)? } else { tables(machine, &form, &forms.atoms, sources)? };
     let nibbles = match &meaning {
         Meaning::Tables { parts, .. } if forms.atoms.iter().any(|a| a.width == 4) => halves(parts).unwrap_or_default(),
         _ => Vec::new(),
@@ -261,7 +259,8 @@ impl Domain for Forms<'_> {
             _ => return None,
         };
         let first = index.rows[0].trailing_zeros() as usize;
-        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(width) || usize::from(data.bits) > WORD {
+        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(width) || usize::from(data.bits) > WORD
+        {
             return None;
         }
         if *index != Form::source(first, ops::mask(width as u32) as u32) {

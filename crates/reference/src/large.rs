@@ -117,7 +117,8 @@ mod tests {
     use super::*;
 
     fn text(memory: &str) -> Vec<u8> {
-        wat::parse_str(format!("(module {memory} (func (export \"f\") (drop (i32.load (i32.const 0)))))")).expect("valid")
+        wat::parse_str(format!("(module {memory} (func (export \"f\") (drop (i32.load (i32.const 0)))))"))
+            .expect("valid")
     }
 
     #[test]

@@ -65,7 +65,8 @@ fn every_extension_becomes_hardware() {
     for name in names_in(&root().join("extensions")) {
         let m = MACHINES.iter().find_map(|m| machine(m, &name)).unwrap();
         // Loads and stores with an addressing mode of their own are the processor's.
-        let own = |i: &&Instr| i.extension.as_ref() == Some(&name) && !matches!(i.kind, InstrKind::Load | InstrKind::Store);
+        let own =
+            |i: &&Instr| i.extension.as_ref() == Some(&name) && !matches!(i.kind, InstrKind::Load | InstrKind::Store);
         for instr in m.instrs.iter().filter(own) {
             let made = hardware(&m, instr, Tables::Case).unwrap_or_else(|e| panic!("{e}"));
             assert!(made.verilog.contains(&format!("module op_{} (", instr.name)));

@@ -148,7 +148,12 @@ pub fn edges(nodes: &[Node]) -> Vec<Vec<Edge>> {
 }
 
 /// One instruction a cycle, in the order given.
-pub fn in_order(machine: &Machine, insts: &[Schedulable], succs: &[Vec<Edge>], last: Option<usize>) -> (Vec<Row>, Vec<u32>) {
+pub fn in_order(
+    machine: &Machine,
+    insts: &[Schedulable],
+    succs: &[Vec<Edge>],
+    last: Option<usize>,
+) -> (Vec<Row>, Vec<u32>) {
     let mut earliest = vec![0u32; insts.len()];
     let (mut rows, mut issue, mut next): (Vec<Row>, _, u32) = (Vec::new(), vec![0u32; insts.len()], 0);
     for i in (0..insts.len()).filter(|&i| Some(i) != last) {

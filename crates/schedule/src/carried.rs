@@ -9,10 +9,10 @@
 //! parameter arrives in a register that calls clobber, and the allocator would return to that register
 //! in every iteration.
 
-use ciphermill_vcode::liveness::Set;
 use crate::list::{PressureLimit, order_with};
 use ciphermill_vcode::Node;
 use ciphermill_vcode::Registers;
+use ciphermill_vcode::liveness::Set;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use std::collections::HashMap;
 
@@ -30,8 +30,7 @@ pub fn order(func: &VFunc, b: usize, nodes: &[Node], limit: &PressureLimit<'_>, 
     if moves == 0 {
         return plain;
     }
-    let soft_edges: Vec<(usize, usize)> =
-        carried.iter().flat_map(|c| c.uses.iter().map(|&u| (u, c.made))).collect();
+    let soft_edges: Vec<(usize, usize)> = carried.iter().flat_map(|c| c.uses.iter().map(|&u| (u, c.made))).collect();
     let (other, other_cycles) = order_with(nodes, Some(limit), &soft_edges);
     let other_moves = self::moves(&carried, &other);
     if other_cycles + other_moves < cycles + moves { other } else { plain }

@@ -112,7 +112,11 @@ pub fn order(nodes: &[Node], limit: Option<&PressureLimit<'_>>) -> Vec<usize> {
 
 /// The same with soft edges `(earlier, later)`. One that would close a cycle with dependences or with
 /// the soft edges before it is left out. Also gives the cycles that the order takes.
-pub fn order_with(nodes: &[Node], limit: Option<&PressureLimit<'_>>, soft_edges: &[(usize, usize)]) -> (Vec<usize>, u64) {
+pub fn order_with(
+    nodes: &[Node],
+    limit: Option<&PressureLimit<'_>>,
+    soft_edges: &[(usize, usize)],
+) -> (Vec<usize>, u64) {
     let mut e = edges(nodes);
     for &(earlier, later) in soft_edges {
         if earlier != later && !e.leads(later, earlier) {
@@ -206,7 +210,11 @@ impl<'a> Live<'a> {
                 *u = u.saturating_sub(1);
             }
         }
-        let born = n.writes.iter().filter(|(r, _)| self.uses_left.get(r).is_some_and(|&u| u > 0) || (self.limit.live_out)(*r)).count();
+        let born = n
+            .writes
+            .iter()
+            .filter(|(r, _)| self.uses_left.get(r).is_some_and(|&u| u > 0) || (self.limit.live_out)(*r))
+            .count();
         self.count = (self.count + born).saturating_sub(dying);
     }
 }

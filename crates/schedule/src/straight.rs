@@ -18,9 +18,15 @@ pub fn schedule(func: &mut VFunc, machine: &Machine, facts: &Facts, registers: u
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
         debug_assert!(nodes[last].barrier);
         let live_out = |r: u32| r >= base && out.contains(VReg(r - base));
-        let limit = PressureLimit { registers: registers.saturating_sub(1), values: base, live_out: &live_out, live_through: out.len() };
+        let limit = PressureLimit {
+            registers: registers.saturating_sub(1),
+            values: base,
+            live_out: &live_out,
+            live_through: out.len(),
+        };
         let order = carried::order(func, b, &nodes, &limit, out);
-        verified::order(&nodes, &order).map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
+        verified::order(&nodes, &order)
+            .map_err(|e| CompileError::Internal(format!("`{}`, block {b}: {e}", func.name)))?;
         let mut insts: Vec<_> = std::mem::take(&mut func.blocks[b].insts).into_iter().map(Some).collect();
         func.blocks[b].insts = order.into_iter().filter_map(|i| insts[i].take()).collect();
     }

@@ -4,14 +4,14 @@
 //! Every schedule is checked right before it is used, whoever made it: [`order`] for the order of a
 //! block, [`Checker`] for the emitted code of a block or a pipelined loop.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::Facts;
-use ciphermill_vcode::{Laid, PInst};
-use ciphermill_vcode::{Node, Resource};
-use ciphermill_vcode::{MemRef, Object, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_ir::Space;
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::{Block, Inst, Operand};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Facts;
+use ciphermill_vcode::{Laid, PInst};
+use ciphermill_vcode::{MemRef, Object, VFunc, VInst, VKind, VOp, VReg};
+use ciphermill_vcode::{Node, Resource};
 use ciphermill_verify as verify;
 use cranelift_entity::EntityRef;
 use std::collections::BTreeSet;
@@ -167,7 +167,13 @@ impl Checker<'_> {
     ///
     /// # Errors
     /// [`CompileError::Internal`] with the rule that is broken.
-    pub fn kernel(&self, replaced: Option<&Replaced>, out: &Laid, from: usize, aside: usize) -> Result<(), CompileError> {
+    pub fn kernel(
+        &self,
+        replaced: Option<&Replaced>,
+        out: &Laid,
+        from: usize,
+        aside: usize,
+    ) -> Result<(), CompileError> {
         let told = |e: String| CompileError::Internal(format!("pipelined loop at block {from}: {e}"));
         let Some(Replaced { source, pipeline }) = replaced else {
             return Err(told("nothing is known of the loop that it stands for".into()));
@@ -189,7 +195,12 @@ impl Checker<'_> {
 ///
 /// # Errors
 /// When it is no loop of one block.
-pub fn source_loop(func: &VFunc, machine: &Machine, header: u32, back: Option<u32>) -> Result<verify::SourceLoop, CompileError> {
+pub fn source_loop(
+    func: &VFunc,
+    machine: &Machine,
+    header: u32,
+    back: Option<u32>,
+) -> Result<verify::SourceLoop, CompileError> {
     let block = &func.blocks[header as usize];
     let again = back.unwrap_or(header);
     let one = |i: &VInst| virtual_inst(machine, i);

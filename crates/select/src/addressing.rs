@@ -9,11 +9,11 @@
 //! As everywhere in the code generator a displacement is taken to be added
 //! without wrapping; code that must keep every trap is left as it is.
 
+use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Type, Value};
+use ciphermill_machine::{Operand, OperandKind};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::Action;
-use ciphermill_ir::{BinOp, Func, Inst, MemAccess, Op, Type, Value};
-use ciphermill_machine::{Operand, OperandKind};
 
 /// Does some load take a base, a scaled index and any displacement? A short one
 /// has no room for constants that have gone into a base.
@@ -21,7 +21,8 @@ pub fn three_terms(matcher: &Matcher) -> bool {
     let any = |o: &Operand| matches!(o.kind, OperandKind::Imm { min, max, .. } if min <= i64::from(i32::MIN) && max >= i64::from(i32::MAX));
     matcher.templates.iter().any(|t| match &t.action {
         Action::Value(_, Pat::Load { addr, .. }) => {
-            is_three_terms(addr) && matches!(&**addr, Pat::Bin(_, _, d) if matches!(**d, Pat::Imm(i) if any(&t.operands[i])))
+            is_three_terms(addr)
+                && matches!(&**addr, Pat::Bin(_, _, d) if matches!(**d, Pat::Imm(i) if any(&t.operands[i])))
         }
         _ => false,
     })

@@ -15,11 +15,11 @@
 //! said to gives another output than the reference's.
 
 use crate::banks::{LARGEST, constant_tables, copied, index, rooted};
-use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, templates};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Type, Value};
 use ciphermill_machine::Machine;
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, templates};
 use std::collections::{BTreeMap, HashSet};
 
 /// Does some load of the machine put base and index side by side?

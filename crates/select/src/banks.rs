@@ -15,12 +15,12 @@
 //! Nothing here is needed for a right result: a buffer that stands elsewhere
 //! than assumed costs cycles, no more.
 
-use ciphermill_ir::low_bits::{Low, LowBits};
 use crate::provenance::extent;
-use ciphermill_vcode::banks::Set;
 use ciphermill_ir::bits::Masks;
+use ciphermill_ir::low_bits::{Low, LowBits};
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Value};
 use ciphermill_machine::{Banks, Machine};
+use ciphermill_vcode::banks::Set;
 use std::collections::BTreeMap;
 
 /// Tables larger than this are no tables.

@@ -27,7 +27,8 @@ pub fn lower(func: &mut Func) {
 /// new block that has the rest; the new block.
 fn split(func: &mut Func, block: Block, first: usize) -> Block {
     let mut rest = func.blocks[block].insts.split_off(first);
-    let operands = |func: &Func, i: Inst| -> Vec<Value> { func.insts[i].args.iter().map(|&a| func.resolve(a)).collect() };
+    let operands =
+        |func: &Func, i: Inst| -> Vec<Value> { func.insts[i].args.iter().map(|&a| func.resolve(a)).collect() };
     let cond = operands(func, rest[0])[0];
     let mut made: Vec<Value> = Vec::new();
     let mut count = 0;

@@ -8,15 +8,15 @@
 //! before a nest also serves the code after it. A block of low register pressure makes each constant
 //! once.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::liveness::{live_out, max_live};
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, solve};
-use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_machine::compounds::part_imm;
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::{Action, Template, solve};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::liveness::{live_out, max_live};
+use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, HashMap};
 
 /// A constant used this often in a nest is made before it even at high register pressure: what the

@@ -28,14 +28,14 @@
 //! whose address is certain to be in such a segment goes there without
 //! correction.
 
-use ciphermill_ir::low_bits::LowBits;
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_ir::{
-    BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator,
-    TrapCode, Type, UnOp, Value,
-};
 use ciphermill_ir::bits::Masks;
+use ciphermill_ir::low_bits::LowBits;
+use ciphermill_ir::{
+    BinOp, Block, CmpOp, Func, GlobalId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Target, Terminator, TrapCode,
+    Type, UnOp, Value,
+};
 use ciphermill_machine::{Endian, Machine};
+use ciphermill_patterns::matcher::Matcher;
 use std::collections::HashMap;
 
 /// What the expansion must know beside the function.
@@ -378,9 +378,8 @@ impl Expander<'_> {
         let root = root.wrapping_add(m.offset);
         let rest = rest?;
         let most = self.facts.masks.as_ref()?.possible(self.func, rest);
-        let inside = |&&(start, len, _): &&(u32, u32, u32)| {
-            root >= start && u64::from(root - start) + most < u64::from(len)
-        };
+        let inside =
+            |&&(start, len, _): &&(u32, u32, u32)| root >= start && u64::from(root - start) + most < u64::from(len);
         let &(start, _, copy) = self.cx.byte_copies.iter().find(inside)?;
         let offset = SYSTEM_BASE + copy + (root - start);
         Some(self.read(MemAccess { offset, space: Space::System, ..m }, rest, loc))
@@ -453,8 +452,7 @@ impl Expander<'_> {
             [only] => {
                 let c = self.konst(first);
                 let cond = self.emit(Op::Cmp(CmpOp::Eq), &[index, c], 0);
-                self.func.blocks[self.cur].term =
-                    Terminator::Branch { cond, then: only.clone(), els: default.clone() };
+                self.func.blocks[self.cur].term = Terminator::Branch { cond, then: only.clone(), els: default.clone() };
             }
             _ => {
                 let mid = targets.len() / 2;

@@ -13,13 +13,13 @@
 //! exclusive-ors, the halves of a rotate having no bit in common. A rotate that is
 //! used again stays whole; one that is there before the other term does, too.
 
-use ciphermill_ir::low_bits::use_counts;
 use crate::legalise::units;
+use ciphermill_ir::low_bits::use_counts;
+use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Value, bits};
+use ciphermill_machine::Machine;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::Action;
-use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Value, bits};
-use ciphermill_machine::Machine;
 use std::collections::{HashMap, HashSet};
 
 /// Places by which instructions scale what they add.

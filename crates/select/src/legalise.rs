@@ -22,16 +22,16 @@
 
 mod whole;
 
-use ciphermill_vcode::CompileError;
 use ciphermill_ir::low_bits::use_counts;
+use ciphermill_ir::{BinOp, Block, Func, Inst, InstData, MemAccess, Op, Terminator, TrapCode, Type, Value, bits};
+use ciphermill_machine::eval::{Env, eval};
+use ciphermill_machine::sem::Expr;
+use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
 use ciphermill_patterns::matcher::{Bind, Binds, Matcher};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, fits};
 use ciphermill_patterns::wanted;
-use ciphermill_ir::{BinOp, Block, bits, Func, Inst, InstData, MemAccess, Op, Terminator, TrapCode, Type, Value};
-use ciphermill_machine::eval::{Env, eval};
-use ciphermill_machine::sem::Expr;
-use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
+use ciphermill_vcode::CompileError;
 use std::collections::{HashMap, HashSet};
 
 /// Rules applied inside rules, at most; more is a rules file that runs in a
@@ -48,9 +48,22 @@ pub fn legalise(func: &mut Func, machine: &Machine, matcher: &Matcher, throughpu
     let rules = [(&machine.rules, machine.word_bits), (&machine.narrow_rules, 32)]
         .map(|(list, bits)| prepared(list, bits, matcher, throughput));
     let units = |op| units(machine, matcher, op, false);
-    let sum_is_wider = units(BinOp::Add) > units(BinOp::Or)
-        || crate::addressing::adds_scaled(matcher);
-    let mut l = Legaliser { uses: use_counts(func), func, matcher, rules, sum_is_wider, adds_scaled: crate::addressing::adds_scaled(matcher), cur: Block::from_u32(0), cache: HashMap::new(), booleans: HashSet::new(), active: Vec::new(), bits: u32::from(machine.word_bits), registers: machine.abi.allocatable.len(), far: HashMap::new() };
+    let sum_is_wider = units(BinOp::Add) > units(BinOp::Or) || crate::addressing::adds_scaled(matcher);
+    let mut l = Legaliser {
+        uses: use_counts(func),
+        func,
+        matcher,
+        rules,
+        sum_is_wider,
+        adds_scaled: crate::addressing::adds_scaled(matcher),
+        cur: Block::from_u32(0),
+        cache: HashMap::new(),
+        booleans: HashSet::new(),
+        active: Vec::new(),
+        bits: u32::from(machine.word_bits),
+        registers: machine.abi.allocatable.len(),
+        far: HashMap::new(),
+    };
     l.far = l.far_accesses();
     for block in l.func.layout.clone() {
         l.cur = block;
@@ -256,7 +269,10 @@ impl<'a> Legaliser<'a> {
     /// Is one such operation enough for a block? Not of those that cut 32 bits out
     /// of a wider word: the instructions behind them do it for nothing.
     fn is_shared(&self, op: Op, args: &[Value]) -> bool {
-        let cuts = self.bits == 64 && !self.matcher.narrow() && op == Op::Bin(BinOp::And) && self.func.as_const(args[1]) == Some(u64::from(u32::MAX));
+        let cuts = self.bits == 64
+            && !self.matcher.narrow()
+            && op == Op::Bin(BinOp::And)
+            && self.func.as_const(args[1]) == Some(u64::from(u32::MAX));
         op.is_pure() && !cuts
     }
 
@@ -303,7 +319,9 @@ impl<'a> Legaliser<'a> {
             return Ok(None);
         }
         let once = |v: Value| self.uses.get(&v) == Some(&1);
-        let Some((pat, binds)) = whole::taking_in(self.func, self.matcher, self.bits, op, args, &once) else { return Ok(None) };
+        let Some((pat, binds)) = whole::taking_in(self.func, self.matcher, self.bits, op, args, &once) else {
+            return Ok(None);
+        };
         let mut leaves = Vec::with_capacity(binds.len());
         for (operand, bind) in binds {
             let value = match bind {
@@ -366,7 +384,9 @@ impl<'a> Legaliser<'a> {
     fn price(&self, op: Op, args: &[Value]) -> u32 {
         let costs = self.matcher.candidates(op).iter().map(|&i| &self.matcher.templates[i]);
         let fitting = costs.filter(|t| match op {
-            Op::Bin(b) => matches!(&t.action, Action::Value(_, Pat::Bin(p, x, _)) if *p == b && matches!(**x, Pat::Reg(_))),
+            Op::Bin(b) => {
+                matches!(&t.action, Action::Value(_, Pat::Bin(p, x, _)) if *p == b && matches!(**x, Pat::Reg(_)))
+            }
             _ => self.matcher.value(self.func, t, self.bits, op, args, &|_| false).is_some(),
         });
         fitting.map(|t| t.cost).min().unwrap_or(1 << 16)
@@ -378,10 +398,9 @@ impl<'a> Legaliser<'a> {
 
     fn is_legal(&self, op: Op, args: &[Value]) -> bool {
         let no_fold = |_| false;
-        self.matcher
-            .candidates(op)
-            .iter()
-            .any(|&t| self.matcher.value(self.func, &self.matcher.templates[t], self.bits, op, args, &no_fold).is_some())
+        self.matcher.candidates(op).iter().any(|&t| {
+            self.matcher.value(self.func, &self.matcher.templates[t], self.bits, op, args, &no_fold).is_some()
+        })
     }
 
     fn rewrite(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
@@ -584,7 +603,13 @@ impl<'a> Legaliser<'a> {
     }
 
     /// An address and displacement that some load or store of this kind takes.
-    fn displacement(&mut self, m: MemAccess, addr: Value, op: Op, depth: u32) -> Result<(Value, MemAccess), CompileError> {
+    fn displacement(
+        &mut self,
+        m: MemAccess,
+        addr: Value,
+        op: Op,
+        depth: u32,
+    ) -> Result<(Value, MemAccess), CompileError> {
         let constant = self.func.as_const(addr).map(|c| (c as u32).wrapping_add(m.offset));
         if constant.is_none() && self.reaches(op, m) {
             return Ok((addr, m));
@@ -595,7 +620,9 @@ impl<'a> Legaliser<'a> {
         // each to stay in a register.
         let several = self.far.get(&addr).is_some_and(|far| 4 * far.len() >= self.registers);
         let low = self.window(op, m).map(|window| total % window);
-        if let (None, None, true, Some(low)) = (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m }))) {
+        if let (None, None, true, Some(low)) =
+            (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m })))
+        {
             let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;
             let base = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
             return Ok((base, MemAccess { offset: low, ..m }));
@@ -623,7 +650,9 @@ impl<'a> Legaliser<'a> {
         list.iter().filter_map(move |&i| {
             let t = &matcher.templates[i];
             match &t.action {
-                Action::Value(_, Pat::Load { bytes, addr, .. }) if *bytes == m.bytes => Some((&**addr, &t.operands[..])),
+                Action::Value(_, Pat::Load { bytes, addr, .. }) if *bytes == m.bytes => {
+                    Some((&**addr, &t.operands[..]))
+                }
                 Action::Store { bytes, addr, .. } if *bytes == m.bytes => Some((addr, &t.operands[..])),
                 _ => None,
             }

@@ -102,7 +102,9 @@ fn has_index(func: &Func, v: Value, depth: u32) -> bool {
         Op::Bin(BinOp::Add | BinOp::Or | BinOp::Xor) if depth > 0 => {
             data.args.iter().any(|&a| func.as_const(a).is_none() && has_index(func, a, depth - 1))
         }
-        Op::Bin(BinOp::Shl) if depth > 0 => func.as_const(data.args[1]).is_some() && has_index(func, data.args[0], depth - 1),
+        Op::Bin(BinOp::Shl) if depth > 0 => {
+            func.as_const(data.args[1]).is_some() && has_index(func, data.args[0], depth - 1)
+        }
         // What a word of 32 bits in a register of 64 is cut to.
         Op::Un(UnOp::SExt32) => has_index(func, data.args[0], depth),
         _ => false,

@@ -5,10 +5,10 @@
 //! neither fits an immediate and the machine has an and-not, one register
 //! serves both: the rarer mask is written as the complement of the other.
 
+use ciphermill_ir::{BinOp, Func, Op, Type};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, fits};
-use ciphermill_ir::{BinOp, Func, Op, Type};
 use std::collections::BTreeMap;
 
 /// Rewrite `x & c` to `x & ~k` where `k = ~c` is needed in a register anyway.
@@ -19,7 +19,8 @@ pub fn pair(func: &mut Func, matcher: &Matcher, bits: u32) {
     let ones = ciphermill_ir::ops::mask(bits);
     let mut count: BTreeMap<u64, usize> = BTreeMap::new();
     let masks = |func: &Func| -> Vec<_> {
-        let insts = func.layout.iter().flat_map(|&b| func.blocks[b].insts.iter().enumerate().map(move |(i, &x)| (b, i, x)));
+        let insts =
+            func.layout.iter().flat_map(|&b| func.blocks[b].insts.iter().enumerate().map(move |(i, &x)| (b, i, x)));
         insts
             .filter(|&(_, _, x)| func.insts[x].op == Op::Bin(BinOp::And))
             .filter_map(|(b, i, x)| Some((b, i, x, func.as_const(func.insts[x].args[1])? & ones)))
@@ -48,7 +49,8 @@ pub fn pair(func: &mut Func, matcher: &Matcher, bits: u32) {
 }
 
 fn has_and_not(matcher: &Matcher) -> bool {
-    let is_not = |p: &Pat| matches!(p, Pat::Bin(BinOp::Xor, a, b) if matches!((&**a, &**b), (Pat::Reg(_), Pat::Const(_))));
+    let is_not =
+        |p: &Pat| matches!(p, Pat::Bin(BinOp::Xor, a, b) if matches!((&**a, &**b), (Pat::Reg(_), Pat::Const(_))));
     matcher.templates.iter().any(|t| {
         matches!(&t.action, Action::Value(_, Pat::Bin(BinOp::And, a, b)) if matches!(**a, Pat::Reg(_)) && is_not(b))
     })

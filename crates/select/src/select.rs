@@ -11,21 +11,22 @@
 //! Constants in registers stay symbolic ([`VOp::Const`]); where they are made
 //! is decided by [`crate::constants`] once the code is known.
 
-use ciphermill_vcode::CompileError;
-use ciphermill_ir::low_bits::use_counts;
 use crate::banks::Analysis;
 use crate::lookups::Lookups;
-use ciphermill_patterns::matcher::{Bind, Binds, Matcher, half};
-use ciphermill_patterns::pattern::{Action, Template};
 use crate::provenance::{self, Root};
-use ciphermill_vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
-use ciphermill_patterns::wanted;
 use ciphermill_ir::bits::Masks;
+use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::{
-    BinOp, Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value, ValueDef,
+    BinOp, Block, Cfg, CmpOp, Dominators, Func, FuncId, GlobalId, Inst, Loops, MemAccess, Op, Space, Terminator, Value,
+    ValueDef,
 };
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
+use ciphermill_patterns::matcher::{Bind, Binds, Matcher, half};
+use ciphermill_patterns::pattern::{Action, Template};
+use ciphermill_patterns::wanted;
 use ciphermill_program::Role;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{Inverse, MemRef, Object, VBlock, VFunc, VInst, VKind, VOp, VReg};
 use cranelift_entity::{EntityRef, SecondaryMap};
 use smallvec::SmallVec;
 use std::collections::{HashMap, HashSet};
@@ -192,13 +193,16 @@ impl Selector<'_> {
     fn foldable(&self, v: Value, block: Block) -> bool {
         self.uses.get(&v) == Some(&1)
             && !self.needed.contains(&v)
-            && self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+            && self
+                .func
+                .def_inst(v)
+                .is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
     }
 
     /// Is the value computed in this block, by an operation that may be repeated?
     fn computed(&self, v: Value, block: Block) -> bool {
         self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
-}
+    }
 
     /// The same, or a load that may happen as late as the instruction at `at`.
     fn foldable_at(&self, v: Value, block: Block, at: usize) -> bool {
@@ -252,9 +256,10 @@ impl Selector<'_> {
     fn loaded_for_this(&self, v: Value, block: Block) -> bool {
         self.folds_loads
             && self.uses.get(&v) == Some(&1)
-            && self.func.def_inst(v).is_some_and(|i| {
-                self.home.get(&i) == Some(&block) && matches!(self.func.insts[i].op, Op::Load(_))
-            })
+            && self
+                .func
+                .def_inst(v)
+                .is_some_and(|i| self.home.get(&i) == Some(&block) && matches!(self.func.insts[i].op, Op::Load(_)))
     }
 
     /// Cost of the moves that save a value from being overwritten: most of them
@@ -269,7 +274,11 @@ impl Selector<'_> {
             },
             _ => false,
         };
-        if t.any_old || !self.folds_loads { 0 } else { COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32 }
+        if t.any_old || !self.folds_loads {
+            0
+        } else {
+            COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32
+        }
     }
 
     /// Is the value read behind the instruction that is being looked at?
@@ -284,7 +293,12 @@ impl Selector<'_> {
     }
 
     /// Cheapest of the templates `matches` accepts.
-    fn cheapest(&self, list: &[usize], block: Block, matches: impl Fn(&Template) -> Option<Binds>) -> Option<(usize, Binds, u32)> {
+    fn cheapest(
+        &self,
+        list: &[usize],
+        block: Block,
+        matches: impl Fn(&Template) -> Option<Binds>,
+    ) -> Option<(usize, Binds, u32)> {
         let mut best: Option<(usize, Binds, u32)> = None;
         for &i in list {
             let t = &self.matcher.templates[i];
@@ -386,12 +400,8 @@ impl Selector<'_> {
 
         // Forward: write it out.
         let params: Vec<VReg> = if block == func.entry {
-            let regs: Vec<(VReg, Reg)> = data
-                .params
-                .iter()
-                .zip(&self.machine.abi.callee_args)
-                .map(|(&p, &r)| (self.vreg(p), r))
-                .collect();
+            let regs: Vec<(VReg, Reg)> =
+                data.params.iter().zip(&self.machine.abi.callee_args).map(|(&p, &r)| (self.vreg(p), r)).collect();
             let mut inst = VInst::new(VKind::Params, self.machine.abi.ops.nop, &[], 0);
             inst.fixed_defs = regs;
             self.out.push(inst);
@@ -600,7 +610,12 @@ impl Selector<'_> {
             }
             None => {
                 let target = VOp::Use(self.in_register(data.args[0]));
-                VInst::new(VKind::Call, abi.ops.call_indirect, &self.fill(abi.ops.call_indirect, None, &[target]), data.loc)
+                VInst::new(
+                    VKind::Call,
+                    abi.ops.call_indirect,
+                    &self.fill(abi.ops.call_indirect, None, &[target]),
+                    data.loc,
+                )
             }
         };
         call.mem = self.return_slot(true);
@@ -728,7 +743,10 @@ impl Selector<'_> {
             }
             Terminator::Branch { cond, then, els } => {
                 let (then, els) = (self.index[&then.block], self.index[&els.block]);
-                let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction { operation: "a conditional branch, `if (a == b) goto target`".into(), loc: 0 })?;
+                let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction {
+                    operation: "a conditional branch, `if (a == b) goto target`".into(),
+                    loc: 0,
+                })?;
                 let (taken, fall) = if negated { (els, then) } else { (then, els) };
                 let matcher = self.matcher;
                 let insts = self.expand(&matcher.templates[i], &binds, None, Some(taken))?;
@@ -779,4 +797,3 @@ impl Selector<'_> {
         same.then(|| Inverse { instr: last.instr, ops: last.ops.clone() })
     }
 }
-

@@ -33,7 +33,13 @@ impl Convention {
 
     fn slot(&self, index: usize) -> MemAccess {
         let bytes = self.word.bits() / 8;
-        MemAccess { bytes: bytes as u8, signed: false, align: bytes as u8, offset: bytes * index as u32, space: Space::System }
+        MemAccess {
+            bytes: bytes as u8,
+            signed: false,
+            align: bytes as u8,
+            offset: bytes * index as u32,
+            space: Space::System,
+        }
     }
 }
 

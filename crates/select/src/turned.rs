@@ -14,12 +14,12 @@
 //! A word that is not wanted afterwards is shifted in its own register as it is, and left. Where
 //! copies cost nothing the rotates would be all that is new.
 
-use ciphermill_patterns::matcher::Matcher;
-use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::Action;
 use ciphermill_ir::{BinOp, Block, Func, Inst, Op, Type, Value};
 use ciphermill_machine::core::Idiom;
 use ciphermill_machine::{Machine, OperandKind};
+use ciphermill_patterns::matcher::Matcher;
+use ciphermill_patterns::pat::Pat;
+use ciphermill_patterns::pattern::Action;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// By how many places a word is turned.

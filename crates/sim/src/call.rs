@@ -7,11 +7,11 @@
 
 use crate::engine::{Halt, RETURN_TO};
 use crate::memory::Fault;
+use crate::simulator::{Core, Simulator, Stop};
 use crate::step::{NoWatch, Stepper, Watch};
 use crate::windows::POISON;
-use crate::simulator::{Core, Simulator, Stop};
-use ciphermill_ir::ops::mask;
 use ciphermill_ir::TrapCode;
+use ciphermill_ir::ops::mask;
 use ciphermill_machine::Reg;
 use ciphermill_program::layout::STACK_TOP;
 
@@ -76,7 +76,8 @@ impl Simulator {
     /// Set registers and overflow words up; the bundle to start at.
     pub(crate) fn prepare(&mut self, func: u32, args: &[u64]) -> Result<u32, Stop> {
         let internal = |s: String| Stop::Internal(s);
-        let f = self.program.funcs.get(func as usize).ok_or_else(|| internal(format!("there is no function {func}")))?;
+        let f =
+            self.program.funcs.get(func as usize).ok_or_else(|| internal(format!("there is no function {func}")))?;
         if args.len() != f.params {
             return Err(internal(format!("{} takes {} words, not {}", f.name, f.params, args.len())));
         }

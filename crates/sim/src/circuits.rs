@@ -145,13 +145,25 @@ impl Watch for Tracker<'_> {
             let inst = bundle.insts.get(slot).filter(|_| !self.off[slot])?;
             let instr = &self.program.machine.instrs[usize::from(inst.instr.0)];
             let instruction = place.first[(n - place.bundles.start) as usize] + slot as u32;
-            (!instr.semantics.is_empty()).then_some(Made { by: at? as u32, instruction, pass: self.pass, entry: self.entry, cycles })
+            (!instr.semantics.is_empty()).then_some(Made {
+                by: at? as u32,
+                instruction,
+                pass: self.pass,
+                entry: self.entry,
+                cycles,
+            })
         };
         let mut found: Vec<Dependence> = Vec::new();
         let mut depends = |on: Option<&Made>, to: Made, memory: bool| {
             if let Some(m) = on.filter(|m| m.by == to.by && m.entry == to.entry) {
                 let (cycles, passes) = (u64::from(m.cycles), to.pass - m.pass);
-                found.push(Dependence { from: m.instruction as usize, to: to.instruction as usize, cycles, passes, memory });
+                found.push(Dependence {
+                    from: m.instruction as usize,
+                    to: to.instruction as usize,
+                    cycles,
+                    passes,
+                    memory,
+                });
             }
         };
         for (slot, inst) in bundle.insts.iter().enumerate() {
@@ -174,7 +186,8 @@ impl Watch for Tracker<'_> {
                 };
             }
         }
-        let ran: Vec<usize> = (0..bundle.insts.len()).filter_map(|slot| Some(made(slot, 1)?.instruction as usize)).collect();
+        let ran: Vec<usize> =
+            (0..bundle.insts.len()).filter_map(|slot| Some(made(slot, 1)?.instruction as usize)).collect();
         let lands = |slot: usize, cycles: u32| {
             if self.off.get(slot) == Some(&true) { Lands::Nothing } else { Lands::Value(made(slot, cycles)) }
         };

@@ -5,9 +5,9 @@
 //! looked up here; an address where no bundle starts is a fault of the
 //! compiler's.
 
+use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_program::layout::{Layout, begins};
 use ciphermill_program::{Bundle, Program};
-use ciphermill_machine::gf2::BitMatrix;
 use std::collections::HashMap;
 use std::sync::Arc;
 

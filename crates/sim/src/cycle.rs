@@ -113,7 +113,14 @@ mod tests {
 
     /// The largest ratio of all circuits of a small graph that pass a node at most once.
     fn slowly(nodes: usize, edges: &[Dependence]) -> Option<(u64, u64)> {
-        fn walk(at: usize, first: usize, seen: u32, so_far: (u64, u64), edges: &[Dependence], all: &mut Vec<(u64, u64)>) {
+        fn walk(
+            at: usize,
+            first: usize,
+            seen: u32,
+            so_far: (u64, u64),
+            edges: &[Dependence],
+            all: &mut Vec<(u64, u64)>,
+        ) {
             for d in edges.iter().filter(|d| d.from == at) {
                 let now = (so_far.0 + d.cycles, so_far.1 + d.passes);
                 if d.to == first {

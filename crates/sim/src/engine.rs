@@ -102,7 +102,14 @@ impl Engine {
 
     /// Run from the start of bundle `entry` until a return to the outside,
     /// with at most about `fuel` instructions. Returns instructions executed.
-    pub fn call(&mut self, program: &Program, map: &CodeMap, state: &mut State, entry: u32, fuel: u64) -> Result<u64, Halt> {
+    pub fn call(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        entry: u32,
+        fuel: u64,
+    ) -> Result<u64, Halt> {
         // The cache moves out of `self` while the loop holds it as its hook.
         let mut dcache = self.dcache.take();
         let run = match (&mut dcache, self.big, self.icache.is_some()) {
@@ -168,7 +175,14 @@ impl Engine {
     }
 
     #[cold]
-    fn follow(&mut self, program: &Program, map: &CodeMap, state: &mut State, at: u32, exit: usize) -> Result<u32, Halt> {
+    fn follow(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        at: u32,
+        exit: usize,
+    ) -> Result<u32, Halt> {
         let way = self.superblocks[self.nodes[at as usize].superblock as usize].ways[exit];
         let Way::To(bundle) = way else {
             return Err(Halt::Internal(format!("a stretch of code was left by an exit it does not have: {way:?}")));
@@ -180,7 +194,14 @@ impl Engine {
     }
 
     #[inline(never)]
-    fn follow_to(&mut self, program: &Program, map: &CodeMap, state: &mut State, at: u32, addr: u64) -> Result<u32, Halt> {
+    fn follow_to(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        at: u32,
+        addr: u64,
+    ) -> Result<u32, Halt> {
         let bundle = map.lookup(addr)?;
         let next_state = self.exit_timing(program, at, 0)?;
         let next = self.node(program, map, state, bundle, next_state)?;
@@ -210,7 +231,14 @@ impl Engine {
     }
 
     /// The node of a bundle entered in a state, made if new.
-    fn node(&mut self, program: &Program, map: &CodeMap, state: &mut State, bundle: u32, hazards: u32) -> Result<u32, String> {
+    fn node(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        state: &mut State,
+        bundle: u32,
+        hazards: u32,
+    ) -> Result<u32, String> {
         let superblock = match self.by_bundle.get(&bundle) {
             Some(&s) => s,
             None => {
@@ -319,7 +347,9 @@ pub fn add_bundles(s: &mut Stats, program: &Program, map: &CodeMap, counts: &[u6
             match program.machine.instrs[usize::from(inst.instr.0)].kind {
                 InstrKind::Load => s.loads += times,
                 InstrKind::Store => s.stores += times,
-                InstrKind::Jump | InstrKind::Call | InstrKind::CallIndirect | InstrKind::JumpIndirect => s.jumps += times,
+                InstrKind::Jump | InstrKind::Call | InstrKind::CallIndirect | InstrKind::JumpIndirect => {
+                    s.jumps += times
+                }
                 _ => {}
             }
         }

@@ -222,7 +222,8 @@ impl<'a> Flattener<'a> {
                         let (a, b) = self.address(&cx, addr)?;
                         let v = self.expr(&cx, value)?;
                         let value = self.slot(v)?;
-                        let op = store_op(*bytes, inst.space, instr.unaligned).ok_or_else(|| format!("a store of {bytes} bytes"))?;
+                        let op = store_op(*bytes, inst.space, instr.unaligned)
+                            .ok_or_else(|| format!("a store of {bytes} bytes"))?;
                         stores.push(PendingStore { op, value, a, b, slot: n as u16, predicate });
                     }
                     Stmt::Goto { cond, target } => {
@@ -256,7 +257,11 @@ impl<'a> Flattener<'a> {
                 }
             }
             if predicate.is_some() {
-                if instr.semantics.iter().any(|s| !matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. })) {
+                if instr
+                    .semantics
+                    .iter()
+                    .any(|s| !matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. }))
+                {
                     return Err(format!("`{}` cannot be guarded by a predicate", instr.name));
                 }
                 self.code[skip].b = (self.code.len() - skip - 1) as u16;
@@ -408,7 +413,9 @@ impl<'a> Flattener<'a> {
             Expr::Const(c) => Ok(Val::Const(*c)),
             Expr::Pc => Ok(Val::Const(cx.pc)),
             Expr::Fixed(r) => self.register(*r),
-            Expr::Temp(t) => cx.lets.get(*t).copied().flatten().ok_or_else(|| "a `let` is used before it is bound".into()),
+            Expr::Temp(t) => {
+                cx.lets.get(*t).copied().flatten().ok_or_else(|| "a `let` is used before it is bound".into())
+            }
             Expr::Operand(i) => match cx.inst.operands.get(*i) {
                 Some(Operand::Reg(r)) => self.register(*r),
                 other => Err(format!("operand {i} should be a register, not {other:?}")),

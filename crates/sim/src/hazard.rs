@@ -65,7 +65,11 @@ impl BundleTiming {
     pub fn new(machine: &Machine, bundle: &Bundle) -> Result<BundleTiming, String> {
         let mut t = BundleTiming { issue_cycles: 1, ..BundleTiming::default() };
         if bundle.insts.len() > usize::from(machine.issue.width.max(1)) {
-            return Err(format!("a bundle of {} instructions on a machine of width {}", bundle.insts.len(), machine.issue.width));
+            return Err(format!(
+                "a bundle of {} instructions on a machine of width {}",
+                bundle.insts.len(),
+                machine.issue.width
+            ));
         }
         for inst in &bundle.insts {
             let instr = machine.instrs.get(usize::from(inst.instr.0)).ok_or("an instruction number is out of range")?;
@@ -131,7 +135,10 @@ fn paths(machine: &Machine, bundle: &Bundle, t: &mut BundleTiming) -> Result<(),
                 None => machine.regs.get(usize::from(r.0)).is_some_and(|info| info.file == file),
             };
             if !fits {
-                return Err(format!("`{}` cannot have the register {} as its operand `{}`", instr.name, r.0, spec.name));
+                return Err(format!(
+                    "`{}` cannot have the register {} as its operand `{}`",
+                    instr.name, r.0, spec.name
+                ));
             }
         }
         for &(o, times) in &instr.ports {
@@ -232,7 +239,8 @@ impl Pipes {
         // Where every instruction names its unit there is nothing to choose.
         if needs.iter().all(|(classes, _)| classes.len() == 1) {
             let wanted = |class: UnitId| needs.iter().filter(|n| n.0[0] == class).count();
-            let free = |class: UnitId| self.free.get(class).map_or(0, |units| units.iter().filter(|u| **u <= t).count());
+            let free =
+                |class: UnitId| self.free.get(class).map_or(0, |units| units.iter().filter(|u| **u <= t).count());
             if needs.iter().any(|n| free(n.0[0]) < wanted(n.0[0])) {
                 return false;
             }

@@ -64,7 +64,12 @@ pub struct Memory {
 
 impl Memory {
     /// Memory as a program starts with it.
-    pub fn new(program: &Program, layout: &Layout, strict_addresses: bool, check_alignment: bool) -> Result<Memory, String> {
+    pub fn new(
+        program: &Program,
+        layout: &Layout,
+        strict_addresses: bool,
+        check_alignment: bool,
+    ) -> Result<Memory, String> {
         // Word-invariance is about aligned accesses.
         let big = program.machine.endian == Endian::Big;
         let size = u64::from(program.min_pages) * PAGE_BYTES;
@@ -137,7 +142,11 @@ impl Memory {
 
     /// The same at an address that need not be aligned.
     #[inline(always)]
-    pub(crate) fn store_anywhere<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store_anywhere<const N: usize, const BE: bool>(
+        &mut self,
+        addr: u64,
+        value: u64,
+    ) -> Result<(), Fault> {
         let addr = addr & self.address_mask;
         let at = turned::<N, BE>(addr) as u64;
         if at < self.span.end && at.wrapping_add(N as u64) > self.span.start && self.promised(at, N as u64) {

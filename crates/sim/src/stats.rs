@@ -34,7 +34,15 @@ pub struct Stalls {
 
 impl Stalls {
     pub fn total(&self) -> u64 {
-        self.load_wait + self.operand_wait + self.unit + self.branch + self.icache + self.dcache + self.window + self.bank + self.cross
+        self.load_wait
+            + self.operand_wait
+            + self.unit
+            + self.branch
+            + self.icache
+            + self.dcache
+            + self.window
+            + self.bank
+            + self.cross
     }
 }
 

@@ -236,7 +236,8 @@ impl Stepper {
             };
             let at = map.bundles[n as usize];
             if let Some(icache) = &mut self.icache {
-                let (first, last) = (icache.line_of(at.addr.into()), icache.line_of((at.addr + at.bytes.max(1) - 1).into()));
+                let (first, last) =
+                    (icache.line_of(at.addr.into()), icache.line_of((at.addr + at.bytes.max(1) - 1).into()));
                 (first..=last).for_each(|line| icache.read_line(line));
             }
             recorder.accesses.clear();
@@ -261,7 +262,9 @@ impl Stepper {
             {
                 self.tally.stalls.bank += conflicts(banks, &recorder.accesses);
             }
-            if self.cross_stall > 0 && step.timing.crossing.iter().any(|r| self.fresh.contains(&state.pool.register(*r))) {
+            if self.cross_stall > 0
+                && step.timing.crossing.iter().any(|r| self.fresh.contains(&state.pool.register(*r)))
+            {
                 self.tally.stalls.cross += u64::from(self.cross_stall);
             }
             watch.issued(n, &step.timing, &step.flow, &recorder.accesses, state);
@@ -271,12 +274,17 @@ impl Stepper {
             for (which, w) in step.flow.writes.iter().enumerate() {
                 let due = now + if self.exposed { u64::from(w.latency.max(1)) } else { 1 };
                 if self.exposed && self.pending.iter().any(|p| p.due == due && p.reg == w.reg) {
-                    return Err(Halt::Internal(format!("{}: two writes of one register in one cycle", map.describe(program, n))));
+                    return Err(Halt::Internal(format!(
+                        "{}: two writes of one register in one cycle",
+                        map.describe(program, n)
+                    )));
                 }
                 let value = state.pool.values[usize::from(w.value)];
-                let load = map.bundle(program, n).insts.get(w.slot).is_some_and(|i| {
-                    program.machine.instrs[usize::from(i.instr.0)].kind == InstrKind::Load
-                });
+                let load = map
+                    .bundle(program, n)
+                    .insts
+                    .get(w.slot)
+                    .is_some_and(|i| program.machine.instrs[usize::from(i.instr.0)].kind == InstrKind::Load);
                 self.pending.push(Pending { due, reg: w.reg, value, serial, which, load });
             }
             if step.timing.rotates {

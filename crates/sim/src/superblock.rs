@@ -66,7 +66,13 @@ impl Decoder {
     }
 
     /// Decode the run that starts at bundle `first`.
-    pub fn decode(&mut self, program: &Program, map: &CodeMap, pool: &mut SlotPool, first: u32) -> Result<Superblock, String> {
+    pub fn decode(
+        &mut self,
+        program: &Program,
+        map: &CodeMap,
+        pool: &mut SlotPool,
+        first: u32,
+    ) -> Result<Superblock, String> {
         let code = self.code.len();
         let done = self.run(program, map, pool, first);
         done.map(|mut sb| {
@@ -90,7 +96,10 @@ impl Decoder {
         loop {
             let at = map.bundles.get(n as usize).filter(|at| at.func == func);
             let Some(at) = at else {
-                return Err(format!("control runs off the end of function {func} ({})", program.funcs[func as usize].name));
+                return Err(format!(
+                    "control runs off the end of function {func} ({})",
+                    program.funcs[func as usize].name
+                ));
             };
             if sb.count == MAX_BUNDLES {
                 self.emit((n, 0), Op::End, 0, 0, 0);
@@ -108,7 +117,8 @@ impl Decoder {
             if let Some(jump) = flow.jump {
                 let block = at.block;
                 let slots = n + 1..n + 1 + delay;
-                if slots.clone().any(|s| map.bundles.get(s as usize).is_none_or(|d| d.func != func || d.block != block)) {
+                if slots.clone().any(|s| map.bundles.get(s as usize).is_none_or(|d| d.func != func || d.block != block))
+                {
                     return Err(format!("{}: the delay slots run past the block", map.describe(program, n)));
                 }
                 self.end(program, map, pool, n, jump, slots, &mut sb)?;

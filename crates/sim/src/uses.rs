@@ -41,7 +41,9 @@ pub fn reads(inst: &Inst, e: &Expr, f: &mut impl FnMut(Reg)) {
             reads(inst, a, f);
             reads(inst, b, f);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => reads(inst, a, f),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => {
+            reads(inst, a, f)
+        }
         Expr::MatVec { first, rows, a } => {
             (0..u16::from(*rows)).for_each(|i| f(Reg(first.0 + i)));
             reads(inst, a, f);
@@ -85,11 +87,13 @@ pub fn read_later(machine: &Machine, bundle: &Bundle, n: usize, k: usize, reg: R
         let stores = instr.semantics.iter().any(|s| matches!(s, Stmt::Store { .. }));
         for (j, s) in instr.semantics.iter().enumerate() {
             // A `let` may stand for a register until its last user.
-            let later = m > n || (m == n && j > k) || match s {
-                Stmt::Store { .. } => true,
-                Stmt::Let { .. } => stores || (m == n && last > k),
-                _ => false,
-            };
+            let later = m > n
+                || (m == n && j > k)
+                || match s {
+                    Stmt::Store { .. } => true,
+                    Stmt::Let { .. } => stores || (m == n && last > k),
+                    _ => false,
+                };
             if later {
                 statement_reads(inst, s, &mut |r| found |= r == reg);
             }
@@ -103,7 +107,9 @@ pub(crate) fn may_stop(e: &Expr) -> bool {
     match e {
         Expr::Load { .. } => true,
         Expr::Bin { op, a, b, .. } => op.may_trap() || may_stop(a) || may_stop(b),
-        Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => may_stop(a) || may_stop(b),
+        Expr::Cmp { a, b, .. } | Expr::FlagsSub { a, b, .. } | Expr::FlagsAdd { a, b, .. } => {
+            may_stop(a) || may_stop(b)
+        }
         Expr::Un { a, .. }
         | Expr::Slice { a, .. }
         | Expr::Linear { a, .. }

@@ -133,7 +133,11 @@ fn what_a_false_guard_passes_over_depends_on_nothing() {
     assert_eq!(seen.entries, 1);
     assert!(seen.ran[..4].iter().all(|&n| n == seen.passes - 1), "{:?} of {}", seen.ran, seen.passes);
     // The load of one stage, in the next pass's sum.
-    assert!(seen.dependences.iter().any(|d| (d.from, d.to, d.cycles, d.passes) == (0, 3, 2, 1)), "{:?}", seen.dependences);
+    assert!(
+        seen.dependences.iter().any(|d| (d.from, d.to, d.cycles, d.passes) == (0, 3, 2, 1)),
+        "{:?}",
+        seen.dependences
+    );
     // A word less, then the branch that makes the next pass's predicate of it.
     let circuit = seen.circuit().unwrap();
     assert_eq!((circuit.cycles, circuit.passes, circuit.memory()), (2, 1, false));

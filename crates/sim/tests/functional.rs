@@ -54,7 +54,9 @@ fn calls_nest_and_return() {
 
 #[test]
 fn indirect_calls_reach_functions() {
-    let mut p = assemble(toy(), "
+    let mut p = assemble(
+        toy(),
+        "
         func main 0 1
             mov r9, r15
             ldw r2, r0, -268435448 !system
@@ -64,7 +66,8 @@ fn indirect_calls_reach_functions() {
         func seven 0 1
             li r1, 7
             ret
-    ");
+    ",
+    );
     p.system_func_refs = vec![ciphermill_ir::FuncRef { offset: 8, func: ciphermill_ir::FuncId::from_u32(1) }];
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
     assert_eq!(s.call(0, &[]).unwrap(), [7]);
@@ -103,11 +106,14 @@ fn promises_hold_for_the_bytes_that_change() {
     // The big-endian machine's byte 103 is the module's 100.
     let mut m = toy();
     m.endian = Endian::Big;
-    let mut p = assemble(m, "
+    let mut p = assemble(
+        m,
+        "
         func f 1 0
             stb r0, r1, 0
             ret
-    ");
+    ",
+    );
     p.readonly.push(100..101);
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
     assert!(s.call(0, &[100]).is_ok());
@@ -204,14 +210,19 @@ fn stops() {
 fn promises_are_checked() {
     let mut m = toy();
     m.memory.unaligned = false;
-    let mut p = assemble(m, "
+    let mut p = assemble(
+        m,
+        "
         func f 1 0
             stw r0, r1, 0
             ret
-    ");
+    ",
+    );
     p.readonly = vec![100..110, 200..204];
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
-    for (at, fine) in [(96, true), (100, false), (108, false), (112, true), (150, false), (152, true), (200, false), (204, true)] {
+    for (at, fine) in
+        [(96, true), (100, false), (108, false), (112, true), (150, false), (152, true), (200, false), (204, true)]
+    {
         match s.call(0, &[at]) {
             Ok(_) => assert!(fine, "{at}"),
             Err(Stop::PromiseBroken(_)) => assert!(!fine && at != 150, "{at}"),
@@ -239,13 +250,20 @@ fn arguments_and_results_overflow_into_the_system_area() {
 fn bundles_read_before_they_write() {
     let mut m = toy();
     m.issue.width = 4;
-    let mut s = Simulator::new(Arc::new(assemble(m, "
+    let mut s = Simulator::new(
+        Arc::new(assemble(
+            m,
+            "
         func swap 2 2
             mov r1, r2 || mov r2, r1
             stw r1, r0, 0 || ldw r3, r0, 0
             add r1, r1, r3
             ret
-    ")), SimOptions::default()).unwrap();
+    ",
+        )),
+        SimOptions::default(),
+    )
+    .unwrap();
     // Memory held 0 when the bundle with the store read it.
     assert_eq!(s.call(0, &[5, 9]).unwrap(), [9, 5]);
     assert_eq!(s.memory()[0], 9);
@@ -267,18 +285,27 @@ fn selects_run_only_the_arm_they_take() {
         };
         i.semantics = vec![set(0, div)];
     });
-    let mut s = Simulator::new(Arc::new(assemble(m, "
+    let mut s = Simulator::new(
+        Arc::new(assemble(
+            m,
+            "
         func f 2 1
             divu r1, r1, r2
             ret
-    ")), SimOptions::default()).unwrap();
+    ",
+        )),
+        SimOptions::default(),
+    )
+    .unwrap();
     assert_eq!(s.call(0, &[100, 7]).unwrap(), [14]);
     assert_eq!(s.call(0, &[100, 0]).unwrap(), [0xffff_ffff]);
 }
 
 #[test]
 fn start_runs_once_and_first() {
-    let mut p = assemble(toy(), "
+    let mut p = assemble(
+        toy(),
+        "
         func start 0 0
             ldw r1, r0, 0
             addi r1, r1, 1
@@ -287,7 +314,8 @@ fn start_runs_once_and_first() {
         func get 0 1
             ldw r1, r0, 0
             ret
-    ");
+    ",
+    );
     p.start = Some(0);
     p.data = vec![ciphermill_program::Segment { addr: 0, bytes: vec![41] }];
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
@@ -297,11 +325,14 @@ fn start_runs_once_and_first() {
 
 #[test]
 fn a_wrong_operand_is_an_error() {
-    let mut p = assemble(toy(), "
+    let mut p = assemble(
+        toy(),
+        "
         func f 0 0
             add r1, r2, 3
             ret
-    ");
+    ",
+    );
     let s = |p| Simulator::new(Arc::new(p), SimOptions::default()).unwrap().call(0, &[]);
     assert!(matches!(s(p.clone()), Err(Stop::Internal(m)) if m.contains("operand 2")));
     p.funcs[0].blocks[0].bundles[0].insts[0].instr = ciphermill_machine::InstrId(999);

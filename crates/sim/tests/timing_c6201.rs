@@ -170,12 +170,15 @@ fn moves_that_depend_on_a_register() {
 #[test]
 fn several_no_operations_in_one_word() {
     // 0 to 8 nop9, 9 ret, 10 to 14: 15 cycles, of which 3 issue a packet.
-    let (_, stats) = run("
+    let (_, stats) = run(
+        "
         func f 1 0
             nop9
             ret
             nop5
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((stats.cycles, stats.bundles), (15, 3));
 }
 
@@ -204,32 +207,40 @@ fn banks() {
 
 #[test]
 fn what_the_hardware_cannot_issue() {
-    let twice = refused("
+    let twice = refused(
+        "
         func f 1 1
             add a4, a4, a4 || sub a4, a4, a5
             ret
             nop5
-    ");
+    ",
+    );
     assert!(twice.contains("more units than the machine has"), "{twice}");
-    let path = refused("
+    let path = refused(
+        "
         func f 1 1
             add.l1x a4, b4, a5 || add.s1x a4, b5, a6
             ret
             nop5
-    ");
+    ",
+    );
     assert!(path.contains("two instructions of a bundle use the path `x1`"), "{path}");
-    let file = refused("
+    let file = refused(
+        "
         func f 1 1
             add a4, b4, a5
             ret
             nop5
-    ");
+    ",
+    );
     assert!(file.contains("cannot have the register"), "{file}");
-    let writes = refused("
+    let writes = refused(
+        "
         func f 1 1
             add a4, a4, a5 || add.s1 a4, a4, a5
             ret
             nop5
-    ");
+    ",
+    );
     assert!(writes.contains("two writes of one register in one cycle"), "{writes}");
 }

@@ -10,9 +10,9 @@ mod common;
 mod machine;
 
 use ciphermill_ir::BinOp;
+use ciphermill_machine::core::*;
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{InstrId, Machine, OperandKind};
-use ciphermill_machine::core::*;
 use ciphermill_ooo::log::{Log, Row};
 use ciphermill_ooo::{Cause, Counts};
 use ciphermill_sim::{SimOptions, Simulator};
@@ -53,7 +53,8 @@ fn body(lines: &[&str]) -> String {
 
 #[test]
 fn a_chain_starts_one_after_the_other() {
-    let (counts, rows) = run(dynamic(|_| ()), &body(&["add r1, r1, r1", "add r1, r1, r1", "mul r1, r1, r1", "add r1, r1, r1"]), &[1; 4]);
+    let (counts, rows) =
+        run(dynamic(|_| ()), &body(&["add r1, r1, r1", "add r1, r1, r1", "mul r1, r1, r1", "add r1, r1, r1"]), &[1; 4]);
     // 3, 4, 5 and its result after three cycles: 8; the return, in the next block, is not kept waiting: 4.
     assert_eq!(starts(&rows), [3, 4, 5, 8, 4]);
     assert_eq!(rows.iter().map(|r| r.retired).collect::<Vec<_>>(), [4, 5, 8, 9, 9]);
@@ -64,7 +65,8 @@ fn a_chain_starts_one_after_the_other() {
 #[test]
 fn ports_are_shared_the_oldest_first() {
     // Two ports for six independent additions: 3 3 4 4, and those of the second block 5 5.
-    let lines = ["add r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1", "add r8, r1, r1", "add r9, r1, r1", "add r4, r1, r1"];
+    let lines =
+        ["add r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1", "add r8, r1, r1", "add r9, r1, r1", "add r4, r1, r1"];
     let (counts, rows) = run(dynamic(|_| ()), &body(&lines), &[1; 4]);
     assert_eq!(starts(&rows), [3, 3, 4, 4, 5, 5, 4]);
     assert!(counts.cycles(Cause::Ports) > 0.0);
@@ -81,7 +83,8 @@ fn a_younger_one_overtakes_and_retires_in_order() {
     assert_eq!(starts(&rows), [3, 6, 3, 3]);
     assert_eq!(rows[2].retired, 7);
     // In order the third waits for the second's start.
-    let (_, rows) = run(dynamic(|c| c.in_order = true), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
+    let (_, rows) =
+        run(dynamic(|c| c.in_order = true), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
     assert_eq!(starts(&rows), [3, 6, 6, 6]);
 }
 
@@ -126,7 +129,10 @@ fn decoders_take_what_they_can_make() {
     let fused = |c: &mut Core| c.decode.pattern = vec![4, 1, 1, 1];
     let (counts, rows) = run(dynamic(fused), &body(&lines), &[0, 64, 0, 0]);
     assert_eq!(rows.iter().map(|r| r.decoded).collect::<Vec<_>>(), [2, 2, 2, 2, 2, 3]);
-    assert_eq!((counts.get("uops_retired"), counts.get("uops_retired_fused"), counts.get("uops_fused_pairs")), (6, 5, 1));
+    assert_eq!(
+        (counts.get("uops_retired"), counts.get("uops_retired_fused"), counts.get("uops_fused_pairs")),
+        (6, 5, 1)
+    );
     // One that the first decoder cannot make takes it three cycles.
     let mut m = dynamic(|_| ());
     common::tune(&mut m, "add", |i| i.uops = 3);
@@ -236,7 +242,11 @@ fn loads_and_unknown_addresses() {
     assert_eq!(start(Disambiguation::Predict { entries: 16 }), 3);
     // With the same address the prediction is wrong: known in 7, and two cycles
     // later fetch starts again behind the load.
-    let (counts, rows) = run(dynamic(|c| c.load.disambiguation = Disambiguation::Predict { entries: 16 }), &body(&lines), &[8, 0, 64, 0]);
+    let (counts, rows) = run(
+        dynamic(|c| c.load.disambiguation = Disambiguation::Predict { entries: 16 }),
+        &body(&lines),
+        &[8, 0, 64, 0],
+    );
     assert_eq!(counts.get("memory_order_violations"), 1);
     assert_eq!((rows[3].start, rows[3].end), (3, 12));
     assert_eq!(rows[4].fetched, 9);
@@ -355,7 +365,8 @@ fn the_loop_counter_knows_sixty_four_turns() {
     ";
     let counter = |c: &mut Core| {
         let bimodal = Part { name: "bimodal".into(), kind: PartKind::Bimodal { entries: 64, bits: 2 } };
-        let loops = Part { name: "loop".into(), kind: PartKind::Loop { entries: 64, trips: 64, sure: 2, otherwise: 0 } };
+        let loops =
+            Part { name: "loop".into(), kind: PartKind::Loop { entries: 64, trips: 64, sure: 2, otherwise: 0 } };
         (c.predictor.parts, c.predictor.direction) = (vec![bimodal, loops], 1);
     };
     let wrong = |turns: u64| run(dynamic(counter), nest, &[20, turns]).0.get("branches_mispredicted");
@@ -445,7 +456,15 @@ fn written_registers_are_read_through_few_ports() {
 #[test]
 fn misses_take_the_latency_of_where_the_line_is() {
     use ciphermill_machine::{Cache, Replacement, WritePolicy};
-    let cache = |bytes| Cache { bytes, ways: 2, line_bytes: 64, replacement: Replacement::Lru, write: WritePolicy::Back, miss_cycles: 0, writeback_cycles: 0 };
+    let cache = |bytes| Cache {
+        bytes,
+        ways: 2,
+        line_bytes: 64,
+        replacement: Replacement::Lru,
+        write: WritePolicy::Back,
+        miss_cycles: 0,
+        writeback_cycles: 0,
+    };
     let with = |change: &dyn Fn(&mut Core)| {
         let mut m = dynamic(|c| {
             c.l2 = Some(L2 { cache: cache(4096), latency: 15, interval: 1 });
@@ -456,7 +475,8 @@ fn misses_take_the_latency_of_where_the_line_is() {
     };
     // A chain of loads: each word of memory is 0, so that addresses are known here.
     // 3 from memory: 53. The same line: 56. Line 2 and 4 from memory; line 0 then is in the second cache only.
-    let lines = ["ldw r5, r1, 0", "ldw r5, r5, 4", "ldw r5, r5, 128", "ldw r5, r5, 256", "ldw r5, r5, 8", "ldw r5, r5, 12"];
+    let lines =
+        ["ldw r5, r1, 0", "ldw r5, r5, 4", "ldw r5, r5, 128", "ldw r5, r5, 256", "ldw r5, r5, 8", "ldw r5, r5, 12"];
     let (counts, rows) = run(with(&|_| ()), &body(&lines), &[0; 4]);
     let ends: Vec<u64> = rows[..6].iter().map(|r| r.end - r.start).collect();
     assert_eq!(ends, [50, 3, 50, 50, 15, 3]);
@@ -469,7 +489,8 @@ fn misses_take_the_latency_of_where_the_line_is() {
     let (_, rows) = run(with(&|c| c.load.fill_buffers = 1), &body(&lines), &[0; 4]);
     assert_eq!(rows[..3].iter().map(|r| r.end).collect::<Vec<_>>(), [53, 100, 147]);
     // The next line comes along.
-    let (counts, rows) = run(with(&|c| c.prefetch.next_line = true), &body(&["ldw r5, r1, 0", "ldw r5, r5, 64"]), &[0; 4]);
+    let (counts, rows) =
+        run(with(&|c| c.prefetch.next_line = true), &body(&["ldw r5, r1, 0", "ldw r5, r5, 64"]), &[0; 4]);
     assert_eq!(rows[..2].iter().map(|r| r.end).collect::<Vec<_>>(), [53, 57]);
     assert!(counts.get("prefetches") >= 1);
     // A page walk before it.
@@ -535,7 +556,15 @@ const WALK: &str = "
 #[test]
 fn what_is_recalled_counts_as_what_is_worked_out() {
     use ciphermill_machine::{Cache, Replacement, WritePolicy};
-    let cache = |bytes| Cache { bytes, ways: 2, line_bytes: 64, replacement: Replacement::Lru, write: WritePolicy::Back, miss_cycles: 0, writeback_cycles: 0 };
+    let cache = |bytes| Cache {
+        bytes,
+        ways: 2,
+        line_bytes: 64,
+        replacement: Replacement::Lru,
+        write: WritePolicy::Back,
+        miss_cycles: 0,
+        writeback_cycles: 0,
+    };
     let part = |name: &str, kind| Part { name: name.into(), kind };
     let changes: [&dyn Fn(&mut Core); 6] = [
         &|_| (),
@@ -560,7 +589,15 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
                     c.rename.binds_port = true;
                     if small {
                         c.l2 = Some(L2 { cache: cache(1024), latency: 15, interval: 2 });
-                        c.dtlb = Some(Dtlb { page_bytes: 64, entries: 2, ways: 2, l2_entries: 4, l2_ways: 2, l2_cycles: 2, walk_cycles: 9 });
+                        c.dtlb = Some(Dtlb {
+                            page_bytes: 64,
+                            entries: 2,
+                            ways: 2,
+                            l2_entries: 4,
+                            l2_ways: 2,
+                            l2_cycles: 2,
+                            walk_cycles: 9,
+                        });
                         c.prefetch.next_line = true;
                         c.prefetch.stride_entries = 8;
                     }
@@ -586,7 +623,10 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
                 let (recalled, some) = count(true, sampling);
                 assert_eq!(worked, recalled, "core {i}, small caches {small}, {sampling:?}");
                 assert_eq!(none, 0);
-                assert!(some > if sampling.is_none() { 2000 } else { 50 }, "core {i}, small caches {small}: {some} recalled");
+                assert!(
+                    some > if sampling.is_none() { 2000 } else { 50 },
+                    "core {i}, small caches {small}: {some} recalled"
+                );
             }
         }
     }

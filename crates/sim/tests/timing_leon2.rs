@@ -26,21 +26,27 @@ fn cycles(text: &str, args: &[u64]) -> u64 {
 #[test]
 fn alu_one_cycle() {
     // 0 sethi, 1 or, 2 sll, 3 retl, 5 xor in its slot: 6.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 1 1
             sethi 1024, o1
             or_imm o1, 7, o1
             sll_imm o1, 1, o1
             retl
             xor o0, o1, o0
-    ", &[1]);
+    ",
+        &[1],
+    );
     assert_eq!((results[0], stats.cycles), (1 ^ 2062, 6));
 }
 
 #[test]
 fn load_one_cycle_and_one_of_delay() {
     // 0 ld, 1 ld (nothing waits), 2 add of the first, 3 add of the second, 4 retl, 6 nop: 7.
-    assert_eq!(cycles("
+    assert_eq!(
+        cycles(
+            "
         func f 1 0
             ld o0, 0, o1
             ld o0, 4, o2
@@ -48,67 +54,101 @@ fn load_one_cycle_and_one_of_delay() {
             add o2, o2, o2
             retl
             nop
-    ", &[64]), 7);
+    ",
+            &[64]
+        ),
+        7
+    );
     // 0 ld, 2 add (one cycle of delay), 3 retl, 5 nop: 6.
-    assert_eq!(cycles("
+    assert_eq!(
+        cycles(
+            "
         func f 1 0
             ld o0, 0, o1
             add o1, o1, o1
             retl
             nop
-    ", &[64]), 6);
+    ",
+            &[64]
+        ),
+        6
+    );
     // The same for an address: 0 ld, 2 ldub, 3 retl, 5 nop: 6.
-    assert_eq!(cycles("
+    assert_eq!(
+        cycles(
+            "
         func f 1 0
             ld o0, 0, o1
             ldub_reg o0, o1, o1
             retl
             nop
-    ", &[64]), 6);
+    ",
+            &[64]
+        ),
+        6
+    );
 }
 
 #[test]
 fn store_two_cycles() {
     // 0 st, 2 stb, 4 sth, 6 retl, 8 nop: 9.
-    assert_eq!(cycles("
+    assert_eq!(
+        cycles(
+            "
         func f 1 0
             st g0, o0, 0
             stb g0, o0, 4
             sth g0, o0, 6
             retl
             nop
-    ", &[64]), 9);
+    ",
+            &[64]
+        ),
+        9
+    );
 }
 
 #[test]
 fn multiply_five_divide_thirty_five() {
     // 0 umul, 5 rd %y, 6 retl, 8 nop: 9.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 2 1
             umul o0, o1, o2
             rdy o0
             retl
             nop
-    ", &[0x8000_0000, 6]);
+    ",
+        &[0x8000_0000, 6],
+    );
     assert_eq!((results[0], stats.cycles, stats.stalls.unit), (3, 9, 5));
     // 0 wr %y (with its three nops 4), 4 udiv, 39 retl, 41 nop: 42.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 2 1
             wry g0
             udiv o0, o1, o0
             retl
             nop
-    ", &[100, 7]);
+    ",
+        &[100, 7],
+    );
     assert_eq!((results[0], stats.cycles), (14, 42));
     // 0 sra, 1 wr %y, 5 sdiv, 40 retl, 42 nop: 43.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 2 1
             sra_imm o0, 31, o2
             wry o2
             sdiv o0, o1, o0
             retl
             nop
-    ", &[0xffff_ff9c, 7]);
+    ",
+        &[0xffff_ff9c, 7],
+    );
     assert_eq!((results[0], stats.cycles), (0xffff_fff2, 43));
 }
 
@@ -154,20 +194,26 @@ fn condition_codes_at_once_or_held() {
 #[test]
 fn carry_chains() {
     // 64-bit addition: 0 addcc, 1 addx, 2 retl, 4 mov: 5.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 4 2
             addcc o0, o2, o0
             addx o1, o3, o1
             retl
             nop
-    ", &[0xffff_ffff, 1, 2, 3]);
+    ",
+        &[0xffff_ffff, 1, 2, 3],
+    );
     assert_eq!((results, stats.cycles), (vec![1, 5], 5));
 }
 
 #[test]
 fn call_and_return() {
     // 0 mov, 1 call, 2 slot, [callee: 3 retl, 5 add], 6 mov, 7 retl, 9 nop: 10.
-    let (results, stats) = run_with(&[], "
+    let (results, stats) = run_with(
+        &[],
+        "
         func f 1 1
             mov o7, g1
             call @g
@@ -178,7 +224,9 @@ fn call_and_return() {
         func g 1 1
             retl
             add o0, o0, o0
-    ", &[5]);
+    ",
+        &[5],
+    );
     assert_eq!((results[0], stats.cycles, stats.jumps), (12, 10, 3));
 }
 
@@ -214,7 +262,9 @@ fn windows() {
 #[test]
 fn window_registers_turn() {
     // The callee sees the caller's outs as ins, has locals of its own, and hands back through ins.
-    let (results, _) = run_with(&[], "
+    let (results, _) = run_with(
+        &[],
+        "
         func f 2 2
             save -96
             mov i0, l0
@@ -230,7 +280,9 @@ fn window_registers_turn() {
             sub i0, i1, i0
             ret
             restore
-    ", &[5, 30]);
+    ",
+        &[5, 30],
+    );
     // i0 = 5 + (30 - 9); o1 of the caller is f's i1, unchanged.
     assert_eq!(results, [26, 30]);
 }

@@ -6,9 +6,7 @@
 mod common;
 
 use ciphermill_machine::sem::Stmt;
-use ciphermill_machine::{
-    Cache, InstrId, Machine, Predictor, Reg, RegInfo, Replacement, Unit, Windows, WritePolicy,
-};
+use ciphermill_machine::{Cache, InstrId, Machine, Predictor, Reg, RegInfo, Replacement, Unit, Windows, WritePolicy};
 use ciphermill_sim::{SimOptions, Simulator, Stats, Stop};
 use common::{assemble, imm, instr, op, toy, tune};
 use std::sync::Arc;
@@ -33,12 +31,16 @@ fn check(s: &Stats) {
 #[test]
 fn one_a_cycle() {
     // 0 add, 1 add, 2 ret: 3 cycles.
-    let s = run(toy(), "
+    let s = run(
+        toy(),
+        "
         func f 0 0
             addi r1, r0, 1
             add r1, r1, r1
             ret
-    ", &[]);
+    ",
+        &[],
+    );
     assert_eq!((s.cycles, s.instructions), (3, 3));
 }
 
@@ -47,21 +49,29 @@ fn load_use() {
     let mut m = toy();
     tune(&mut m, "ldw", |i| i.latency = 2);
     // 0 ldw (r1 ready at 2), 2 add, 3 ret: 4 cycles.
-    let s = run(m.clone(), "
+    let s = run(
+        m.clone(),
+        "
         func f 1 0
             ldw r1, r1, 0
             add r1, r1, r1
             ret
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((s.cycles, s.stalls.load_wait), (4, 1));
     // 0 ldw, 1 add (other registers), 2 add (r1), 3 ret: 4 cycles, no wait.
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 1 0
             ldw r1, r1, 0
             add r2, r3, r3
             add r1, r1, r1
             ret
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((s.cycles, s.stalls.total()), (4, 0));
 }
 
@@ -71,7 +81,9 @@ fn hazards_cross_blocks_and_calls() {
     tune(&mut m, "ldw", |i| i.latency = 4);
     tune(&mut m, "mul", |i| i.latency = 3);
     // 0 ldw (r1 at 4), 1 beq (not taken: r3 = 1), 4 add, 5 mul (r2 at 8), 6 j, 8 add r2, 9 ret: 10.
-    let s = run(m.clone(), "
+    let s = run(
+        m.clone(),
+        "
         func f 1 0
             ldw r1, r1, 0
             beq r3, r0, out
@@ -82,10 +94,14 @@ fn hazards_cross_blocks_and_calls() {
         out:
             add r2, r2, r2
             ret
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((s.cycles, s.stalls.load_wait, s.stalls.operand_wait), (10, 2, 1));
     // Into a callee and back: 0 mov, 1 ldw (r1 at 5), 2 call, 5 mul (r2 at 8), 6 ret, 8 add, 9 mov, 10 ret: 11.
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 1 0
             mov r9, r15
             ldw r1, r1, 0
@@ -96,7 +112,9 @@ fn hazards_cross_blocks_and_calls() {
         func g 0 0
             mul r2, r1, r1
             ret
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((s.cycles, s.stalls.load_wait, s.stalls.operand_wait), (11, 2, 1));
 }
 
@@ -107,13 +125,17 @@ fn multi_cycle_issue() {
     tune(&mut m, "mul", |i| i.issue_cycles = 5);
     tune(&mut m, "mul", |i| i.latency = 5);
     // 0 stw, 2 mul, 7 add (ready at 7 too), 8 ret: 9. Extra: 1 + 4.
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 1 0
             stw r0, r0, 0
             mul r1, r1, r1
             add r1, r1, r1
             ret
-    ", &[0]);
+    ",
+        &[0],
+    );
     assert_eq!((s.cycles, s.stalls.unit), (9, 5));
 }
 
@@ -146,18 +168,25 @@ fn units_are_matched_not_grabbed() {
     m.units = vec![unit("A"), unit("B")];
     tune(&mut m, "mul", |i| i.units = vec![0]);
     tune(&mut m, "add", |i| i.units = vec![0, 1]);
-    let s = run(m.clone(), "
+    let s = run(
+        m.clone(),
+        "
         func f 2 0
             add r3, r1, r1 || mul r4, r1, r1
             mul r4, r1, r1 || add r3, r1, r1
             ret
-    ", &[1, 2]);
+    ",
+        &[1, 2],
+    );
     assert_eq!((s.cycles, s.instructions, s.bundles), (3, 5, 3));
-    let p = assemble(m, "
+    let p = assemble(
+        m,
+        "
         func f 0 0
             mul r3, r1, r1 || mul r4, r1, r1
             ret
-    ");
+    ",
+    );
     let stop = Simulator::new(Arc::new(p), SimOptions::default()).unwrap().call(0, &[]);
     assert!(matches!(stop, Err(Stop::Internal(m)) if m.contains("units")));
 }
@@ -183,14 +212,18 @@ fn taken_and_untaken_branches() {
     assert_eq!(run(m.clone(), COUNTDOWN, &[3]).cycles, 11);
     // Forward branches are guessed untaken. r1 = 0: 0 beq untaken, 1 bne (r2 = 1) taken +2, 4 ret, +3: 8.
     tune(&mut m, "beq", |i| (i.taken_cycles, i.untaken_cycles) = (2, 1));
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 2 0
             beq r2, r0, out
             bne r2, r0, out
             nop
         out:
             ret
-    ", &[0, 1]);
+    ",
+        &[0, 1],
+    );
     assert_eq!((s.cycles, s.stalls.branch), (8, 5));
 }
 
@@ -226,7 +259,9 @@ fn the_delay_slot_does_not_change_the_decision() {
     tune(&mut m, "bne", |i| i.delay_slots = 1);
     tune(&mut m, "ret", |i| i.delay_slots = 1);
     // The slots write the registers that the jumps have read.
-    let p = assemble(m, "
+    let p = assemble(
+        m,
+        "
         func f 1 1
             bne r1, r0, out
             li r1, 0
@@ -234,7 +269,8 @@ fn the_delay_slot_does_not_change_the_decision() {
         out:
             ret
             li r15, 0
-    ");
+    ",
+    );
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
     assert_eq!(s.call(0, &[1]).unwrap(), [0]);
     assert_eq!(s.call(0, &[0]).unwrap(), [99]);
@@ -253,7 +289,9 @@ fn instruction_cache() {
     assert_eq!((s.cycles, s.stalls.icache), (15, 10));
     // The function (aligned to 16 bytes) and its callee 64 bytes later share a
     // line: each call and return misses. 4 + 4 + 5 + 1 + 1 instructions.
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 0 0
             mov r9, r15
             call @g
@@ -274,7 +312,9 @@ fn instruction_cache() {
             ret
         func g 0 0
             ret
-    ", &[]);
+    ",
+        &[],
+    );
     // Misses: f, g, f again. 5 instructions.
     assert_eq!((s.cycles, s.icache.unwrap().read_misses), (35, 3));
 }
@@ -309,11 +349,14 @@ fn data_cache() {
 fn caches_keep_their_content_between_calls() {
     let mut m = toy();
     m.memory.dcache = Some(cache(64, 1, WritePolicy::Through));
-    let p = assemble(m, "
+    let p = assemble(
+        m,
+        "
         func f 0 0
             ldw r1, r0, 0
             ret
-    ");
+    ",
+    );
     let mut s = Simulator::new(Arc::new(p), SimOptions::default()).unwrap();
     s.call(0, &[]).unwrap();
     s.reset_stats();
@@ -381,11 +424,14 @@ fn window_traps() {
         assert_eq!(st.cycles, 10 * (n + 1) - 2 + traps * 50);
     }
     // Endless recursion ends with the stack.
-    let p = assemble(windowed(), "
+    let p = assemble(
+        windowed(),
+        "
         func f 0 0
             save r2, r2, -64
             call @f
-    ");
+    ",
+    );
     // The call would return to the end of the function, were it to return.
     let stop = Simulator::new(Arc::new(p), SimOptions::default()).unwrap().call(0, &[]);
     assert_eq!(stop, Err(Stop::StackOverflow));
@@ -396,14 +442,18 @@ fn hazards_follow_the_window() {
     let mut m = windowed();
     tune(&mut m, "ldw", |i| i.latency = 4);
     // 0 ldw (out r1 at 4), 1 save: the in r5 is ready at 4, 4 mov, 5 restore, 6 ret: 7.
-    let s = run(m, "
+    let s = run(
+        m,
+        "
         func f 0 0
             ldw r1, r0, 0
             save r2, r2, -64
             mov r3, r5
             restore
             ret
-    ", &[]);
+    ",
+        &[],
+    );
     assert_eq!((s.cycles, s.stalls.load_wait), (7, 2));
 }
 
@@ -452,14 +502,17 @@ fn exposed_branches_take_effect_after_their_slots() {
     // A round: 0 sub and bne (which reads the old r1), 1 to 5 idle: 6 cycles.
     // r1 = 3: taken with 3, 2, 1, not with 0: four rounds. Then ret and an idle
     // that the jump cuts short after 5 of its 9 cycles: 24 + 6 = 30.
-    let p = Arc::new(assemble(m, "
+    let p = Arc::new(assemble(
+        m,
+        "
         func f 1 1
         again:
             subi r1, r1, 1 || bne r1, r0, again
             idle5
             ret
             idle9
-    "));
+    ",
+    ));
     let mut s = Simulator::new(p, SimOptions::default()).unwrap();
     assert_eq!(s.call(0, &[3]).unwrap(), [0xffff_ffff]);
     assert_eq!((s.stats().cycles, s.stats().branches_taken), (30, 3));
@@ -472,20 +525,33 @@ fn exposed_faults_are_found() {
     m.issue.interlock = false;
     m.units = vec![Unit { name: "M".into(), count: 1, cluster: 0, shared: 1 }];
     tune(&mut m, "mul", |i| (i.units, i.unit_cycles, i.latency) = (vec![0], 2, 2));
-    let stop = |text: &str| match Simulator::new(Arc::new(assemble(m.clone(), text)), SimOptions::default()).unwrap().call(0, &[]) {
+    let stop = |text: &str| match Simulator::new(Arc::new(assemble(m.clone(), text)), SimOptions::default())
+        .unwrap()
+        .call(0, &[])
+    {
         Err(Stop::Internal(e)) => e,
         other => panic!("{other:?}"),
     };
-    assert!(stop("
+    assert!(
+        stop(
+            "
         func f 0 0
             mul r1, r1, r1
             add r1, r1, r1
             ret
-    ").contains("two writes"));
-    assert!(stop("
+    "
+        )
+        .contains("two writes")
+    );
+    assert!(
+        stop(
+            "
         func f 0 0
             mul r1, r1, r1
             mul r2, r2, r2
             ret
-    ").contains("busy"));
+    "
+        )
+        .contains("busy")
+    );
 }

@@ -44,71 +44,117 @@ fn alu_one_cycle() {
 #[test]
 fn load_use_bubble() {
     // 0 lw, 2 add, 3 ret: 6.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 1 0
             lw a1, 0, a0
             add a1, a1, a1
             ret
-    ", &[64]).1, 6);
+    ",
+            &[64]
+        )
+        .1,
+        6
+    );
     // 0 lw, 1 lbu, 2 add, 3 add, 4 ret: 7, no bubble.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 1 0
             lw a1, 0, a0
             lbu a2, 4, a0
             add a1, a1, a1
             add a2, a2, a2
             ret
-    ", &[64]).1, 7);
+    ",
+            &[64]
+        )
+        .1,
+        7
+    );
     // A store's value counts as a use: 0 lw, 2 sw, 3 ret: 6.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 1 0
             lw a1, 0, a0
             sw a1, 4, a0
             ret
-    ", &[64]).1, 6);
+    ",
+            &[64]
+        )
+        .1,
+        6
+    );
 }
 
 #[test]
 fn store_one_cycle() {
     // 0 sw, 1 sb, 2 sh, 3 ret: 6.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 1 0
             sw zero, 0, a0
             sb zero, 4, a0
             sh zero, 6, a0
             ret
-    ", &[64]).1, 6);
+    ",
+            &[64]
+        )
+        .1,
+        6
+    );
 }
 
 #[test]
 fn multiplier_is_pipelined() {
     // 0 mul, 3 add: result after 3; 4 ret: 7.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 2 1
             mul a0, a0, a1
             add a0, a0, a0
             ret
-    ", &[3, 5]), (vec![30], 7));
+    ",
+            &[3, 5]
+        ),
+        (vec![30], 7)
+    );
     // 0 mul, 1 mulhu, 3 add of the first, 4 add of the second, 5 ret: 8.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 2 2
             mul a2, a0, a1
             mulhu a3, a0, a1
             add a0, a2, a2
             add a1, a3, a3
             ret
-    ", &[0x8000_0000, 6]), (vec![0, 6], 8));
+    ",
+            &[0x8000_0000, 6]
+        ),
+        (vec![0, 6], 8)
+    );
 }
 
 #[test]
 fn divider_stops_the_pipeline() {
     // 0 divu, 34 addi (though independent), 35 ret: 38.
-    assert_eq!(run("
+    assert_eq!(
+        run(
+            "
         func f 2 1
             divu a0, a0, a1
             addi a1, a1, 1
             ret
-    ", &[100, 7]), (vec![14], 38));
+    ",
+            &[100, 7]
+        ),
+        (vec![14], 38)
+    );
     let rem = "
         func f 2 2
             rem a2, a0, a1
@@ -179,7 +225,9 @@ const JUMPS: &str = "
 #[test]
 fn indirect_calls_cost_like_returns() {
     // 0 mv, 1 jalr (+2), [4 addi, 5 ret (+2)], 8 mv, 9 ret (+2): 12. The callee's address comes in.
-    let program = Arc::new(assemble(real("rv32", &[]), "
+    let program = Arc::new(assemble(
+        real("rv32", &[]),
+        "
         func f 1 1
             mv t0, ra
             call_reg a0
@@ -188,7 +236,8 @@ fn indirect_calls_cost_like_returns() {
         func g 0 1
             li a0, 77
             ret
-    "));
+    ",
+    ));
     let address = u64::from(ciphermill_program::layout::Layout::new(&program).func(1));
     let mut s = Simulator::new(program, SimOptions::default()).unwrap();
     assert_eq!(s.call(0, &[address]).unwrap(), [77]);

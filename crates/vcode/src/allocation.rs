@@ -32,7 +32,10 @@ pub enum Step {
     /// Instruction `index` of the block with the places of its operands: one
     /// for each use and definition, in the order of the operands.
     Inst(usize, Vec<Place>),
-    Move { from: Place, to: Place },
+    Move {
+        from: Place,
+        to: Place,
+    },
 }
 
 pub struct Allocated {

@@ -17,7 +17,10 @@ pub enum VOp {
     Use(VReg),
     Def(VReg),
     /// Read and written: the definition takes the register of the use.
-    Tied { used: VReg, def: VReg },
+    Tied {
+        used: VReg,
+        def: VReg,
+    },
     /// A constant wanted in a register; a later stage decides where it
     /// is made.
     Const(u64),

@@ -125,7 +125,9 @@ fn reads(e: &Expr, out: &mut Vec<Reg>) {
             reads(a, out);
             reads(b, out);
         }
-        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => reads(a, out),
+        Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => {
+            reads(a, out)
+        }
         Expr::MatVec { first, rows, a } => {
             out.extend((0..u16::from(*rows)).map(|i| Reg(first.0 + i)));
             reads(a, out);

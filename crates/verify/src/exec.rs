@@ -166,7 +166,10 @@ impl<'a> Exec<'a> {
                     stores.push((t.access, t.iteration, whole));
                 }
             }
-            if instr.kind == InstrKind::Trap && iteration.is_none() && insts.iter().any(|i| rules.effect(i.instr).stores) {
+            if instr.kind == InstrKind::Trap
+                && iteration.is_none()
+                && insts.iter().any(|i| rules.effect(i.instr).stores)
+            {
                 return Err(self.fault(inst, "a store stands in the cycle of a trap, and never happens"));
             }
             if inst.traps || effect.stores || instr.kind == InstrKind::Trap {
@@ -306,7 +309,13 @@ impl<'a> Exec<'a> {
     }
 
     /// What an access touches and which stores it follows.
-    fn touched(&mut self, state: &mut State, inst: &Inst, effect: &Effect, iteration: Option<u32>) -> Result<Known, Fault> {
+    fn touched(
+        &mut self,
+        state: &mut State,
+        inst: &Inst,
+        effect: &Effect,
+        iteration: Option<u32>,
+    ) -> Result<Known, Fault> {
         let mut key: Key = smallvec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
         let place = self.terms.of(&key);
@@ -315,7 +324,8 @@ impl<'a> Exec<'a> {
                 // An access of which nothing is said meets no other.
                 let alone = Access { constant: true, ..Access::anywhere(inst.space) };
                 let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
-                let known = Known { number: self.count, access, iteration, follows: state.stored.before(&access, iteration) };
+                let known =
+                    Known { number: self.count, access, iteration, follows: state.stored.before(&access, iteration) };
                 self.count += 1;
                 self.accesses.entry(place).or_default().push(known);
                 known

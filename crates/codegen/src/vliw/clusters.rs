@@ -5,12 +5,12 @@
 //! registers of the right file and results from one. Of all variants the one with the fewest moves is
 //! taken.
 
-use ciphermill_vcode::CompileError;
 use crate::context::Emitter;
-use ciphermill_schedule::bundle::Schedulable;
-use ciphermill_vcode::PInst;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::Operand;
+use ciphermill_schedule::bundle::Schedulable;
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::PInst;
 
 /// Can `instr` have the register as its operand `o`?
 pub fn accepts(machine: &Machine, instr: InstrId, o: usize, r: Reg) -> bool {
@@ -45,7 +45,8 @@ pub fn assign_clusters(emitter: &Emitter<'_>, p: PInst, out: &mut Vec<Schedulabl
         out.push(Schedulable { inst: p, variants: fitting });
         return Ok(());
     }
-    let with_moves = all.iter().filter_map(|&v| Some((moves_for(machine, &p, v)?, v))).min_by_key(|(r, v)| (r.len(), *v));
+    let with_moves =
+        all.iter().filter_map(|&v| Some((moves_for(machine, &p, v)?, v))).min_by_key(|(r, v)| (r.len(), *v));
     let Some((moved, _)) = with_moves else {
         let name = &machine.instrs[usize::from(p.inst.instr.0)].name;
         return Err(CompileError::Internal(format!("no cluster can run `{name}` on the registers it was given")));
@@ -67,7 +68,8 @@ pub fn assign_clusters(emitter: &Emitter<'_>, p: PInst, out: &mut Vec<Schedulabl
     }
     for p in before.into_iter().chain([inst]).chain(behind) {
         let all = &machine.variants[usize::from(p.inst.instr.0)];
-        let variants: Vec<InstrId> = all.iter().copied().filter(|&v| foreign_operands(machine, &p, v).is_empty()).collect();
+        let variants: Vec<InstrId> =
+            all.iter().copied().filter(|&v| foreign_operands(machine, &p, v).is_empty()).collect();
         if variants.is_empty() {
             let name = &machine.instrs[usize::from(p.inst.instr.0)].name;
             return Err(CompileError::Internal(format!("no cluster can run `{name}` even after moves")));

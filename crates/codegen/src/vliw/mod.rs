@@ -8,5 +8,5 @@
 //! * [`pack`] schedules straight code into bundles, by units, cross paths and latencies, and emits
 //!   branches, calls and no-operations.
 
-pub mod pack;
 pub mod clusters;
+pub mod pack;

@@ -8,17 +8,17 @@
 //! A call ends a block, as the return address is that of the next one. On an exposed pipeline the two
 //! instructions of `[abi.link]` load it. Elsewhere the call does, and has a bundle of its own.
 
-use ciphermill_vcode::CompileError;
 use crate::context::{Emitter, aimed, control};
-use ciphermill_vcode::{Laid, PInst};
+use crate::vliw::clusters::assign_clusters;
+use ciphermill_machine::InstrKind;
+use ciphermill_pipeline as kernel;
+use ciphermill_program::{Block, Bundle, Operand};
+use ciphermill_schedule::bundle::{Row, Schedulable, bundles, edges, in_order, list};
+use ciphermill_schedule::verified;
+use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Node;
 use ciphermill_vcode::VKind;
-use ciphermill_schedule::verified;
-use ciphermill_pipeline as kernel;
-use crate::vliw::clusters::assign_clusters;
-use ciphermill_schedule::bundle::{Row, Schedulable, bundles, edges, in_order, list};
-use ciphermill_machine::InstrKind;
-use ciphermill_program::{Block, Bundle, Operand};
+use ciphermill_vcode::{Laid, PInst};
 
 /// Emits a block, split at its calls.
 pub fn emit(
@@ -31,7 +31,8 @@ pub fn emit(
     let mut segment = Vec::new();
     for p in body {
         if p.kind == VKind::Kernel {
-            let number = p.inst.operands.iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n as usize) } else { None });
+            let number =
+                p.inst.operands.iter().find_map(|o| if let Operand::Imm(n) = o { Some(*n as usize) } else { None });
             let Some((number, kernel)) = number.and_then(|n| Some((n, emitter.kernels.get(n)?))) else {
                 return Err(CompileError::Internal("a pipelined loop is lost".into()));
             };
@@ -150,4 +151,3 @@ fn straight(
     out.blocks.push(block);
     Ok(())
 }
-

@@ -175,7 +175,11 @@ static PREFETCH: &[Key] = &[
     may("adjacent_line", Kind::Bool, "a miss in the second cache fetches the other line of an aligned pair (false)"),
     may("streams", Kind::Int(0, 1024), "streams of second-level accesses run ahead of (0)"),
     may("stream_lines", Kind::Int(0, 64), "by so many lines (2)"),
-    may("page_bytes", Kind::Int(0, 1 << 24), "nothing is fetched across a border of pages of so many bytes (0: anywhere)"),
+    may(
+        "page_bytes",
+        Kind::Int(0, 1 << 24),
+        "nothing is fetched across a border of pages of so many bytes (0: anywhere)",
+    ),
 ];
 
 /// `[memory.l2]`.

@@ -272,7 +272,10 @@ mod tests {
         assert_eq!(s.seen(0x2104, 4), StoreMatch::default());
         // One that has them hides what is older; what is younger hides nothing of it.
         assert_eq!(s.seen(0x1100, 4), StoreMatch { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
-        assert_eq!(s.seen(0x3100, 4), StoreMatch { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) });
+        assert_eq!(
+            s.seen(0x3100, 4),
+            StoreMatch { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) }
+        );
     }
 
     #[test]

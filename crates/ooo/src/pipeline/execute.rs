@@ -59,7 +59,9 @@ impl Pipeline {
             cause = Cause::Ports;
         }
         match (uop.kind, access) {
-            (Kind::Load, Some(access)) => self.load(lists, number, uop, (access, accesses), (start, port), (seen, guess), cause),
+            (Kind::Load, Some(access)) => {
+                self.load(lists, number, uop, (access, accesses), (start, port), (seen, guess), cause)
+            }
             (Kind::StoreAddress, Some(access)) => {
                 self.store = Store { address: start + 1, data: start, drained: 0 };
                 self.stored = access;
@@ -154,7 +156,11 @@ impl Pipeline {
                 waited.max(drained) + failed + latency
             }
             Forwarding::Nothing => {
-                let got = Data::unpack(self.ask(Question::Data { pc: self.pc(number), access, write: false }, looks, accesses));
+                let got = Data::unpack(self.ask(
+                    Question::Data { pc: self.pc(number), access, write: false },
+                    looks,
+                    accesses,
+                ));
                 match got.level {
                     _ if got.translated && got.level == Level::First => cause = Cause::Translation,
                     Level::First => {}

@@ -281,7 +281,15 @@ impl Memo {
 
     /// Another step of the same run that has had the same answers so far and has this one now:
     /// to a load's question, or to the one that stands there.
-    pub(super) fn instead(&mut self, all: &[Short], node: u32, of: u32, at: usize, answer: Answer, load: bool) -> Option<u32> {
+    pub(super) fn instead(
+        &mut self,
+        all: &[Short],
+        node: u32,
+        of: u32,
+        at: usize,
+        answer: Answer,
+        load: bool,
+    ) -> Option<u32> {
         let key = (of, at as u32 * 2 + u32::from(load), answer);
         if let Some(&known) = self.found.get(&key) {
             return Some(known);

@@ -19,17 +19,18 @@ use ciphermill_ir::{Block, Func, Module, Terminator};
 
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     let budget = options.unroll.full_budget;
-    budget > 0 && super::for_each_chosen(module, options, |_, _, func| {
-        let mut changed = false;
-        // A rotated loop has its exit at the end, so this terminates.
-        loop {
-            let graph = Graph::new(func);
-            let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id, budget)?)));
-            let Some((id, header)) = found else { return changed };
-            turn(func, &graph, id, header);
-            changed = true;
-        }
-    })
+    budget > 0
+        && super::for_each_chosen(module, options, |_, _, func| {
+            let mut changed = false;
+            // A rotated loop has its exit at the end, so this terminates.
+            loop {
+                let graph = Graph::new(func);
+                let found = graph.loops.loops.keys().find_map(|id| Some((id, middle(func, &graph, id, budget)?)));
+                let Some((id, header)) = found else { return changed };
+                turn(func, &graph, id, header);
+                changed = true;
+            }
+        })
 }
 
 /// The header of a loop of two blocks that is left between them, and there alone.

@@ -148,7 +148,8 @@ impl Pass<'_> {
     /// A loop with a condition, or a switch, that does not change in it and was always the same.
     fn steady(&self, func: &Func, unasked: &[Block]) -> Option<Version> {
         let known = &self.options.unroll.steady;
-        let likely = |b: &&Block| !known.is_empty() && !unasked.contains(b) && self.graph.loops.innermost(**b).is_some();
+        let likely =
+            |b: &&Block| !known.is_empty() && !unasked.contains(b) && self.graph.loops.innermost(**b).is_some();
         func.layout.iter().filter(likely).find_map(|&block| {
             let (root, is_condition) = match &func.blocks[block].term {
                 Terminator::Branch { cond, .. } => (func.resolve(*cond), true),
@@ -167,9 +168,16 @@ impl Pass<'_> {
                 return None;
             }
             let results = blocks.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
-            let equal = |v: &Value| *v != root && self.equal(func, *v, root, DEPTH) && self.movable(func, id, *v, DEPTH);
+            let equal =
+                |v: &Value| *v != root && self.equal(func, *v, root, DEPTH) && self.movable(func, id, *v, DEPTH);
             let also = results.copied().filter(equal).collect();
-            Some(Version { id, root, c: u64::from(if is_condition { value.min(1) } else { value }), also, counted: None })
+            Some(Version {
+                id,
+                root,
+                c: u64::from(if is_condition { value.min(1) } else { value }),
+                also,
+                counted: None,
+            })
         })
     }
 

@@ -168,7 +168,10 @@ impl Widener<'_> {
             BinOp::And | BinOp::Or | BinOp::Xor => self.out.push(inst),
             BinOp::Add if below(self.possible(a).checked_add(self.possible(b))) => self.out.push(inst),
             BinOp::Mul if below(self.possible(a).checked_mul(self.possible(b))) => self.out.push(inst),
-            BinOp::Add if self.addresses.contains(&self.func.result(inst)) && self.possible(a).min(self.possible(b)) < SIGN => {
+            BinOp::Add
+                if self.addresses.contains(&self.func.result(inst))
+                    && self.possible(a).min(self.possible(b)) < SIGN =>
+            {
                 self.out.push(inst);
             }
             BinOp::Add | BinOp::Sub | BinOp::Mul => self.extended(inst, op, a, b),

@@ -7,11 +7,11 @@
 //! and go between schedules ([`super::super::redivide`]).
 
 use super::{Dice, Loop, NEAR, State, dearer, places, row};
-use ciphermill_vcode::VReg;
 use crate::body::From;
 use crate::graph::without_units;
 use crate::place::{At, Ops, fit};
 use ciphermill_machine::InstrId;
+use ciphermill_vcode::VReg;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 

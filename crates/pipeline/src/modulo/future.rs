@@ -70,7 +70,8 @@ impl Future {
     fn changes(a: &Attempt<'_>, placed: &[usize]) -> Changes {
         let last = |list: &[usize]| list.iter().copied().filter(|&r| a.time[r].is_none()).max();
         let mut out = Changes::new();
-        let mut change = |p: usize, by: i64, turn: usize| out.extend(a.lives[p].kinds.iter().map(|&kind| (kind, by, turn)));
+        let mut change =
+            |p: usize, by: i64, turn: usize| out.extend(a.lives[p].kinds.iter().map(|&kind| (kind, by, turn)));
         let mut opened: SmallVec<[usize; 8]> = SmallVec::new();
         for &i in placed {
             if a.lives[i].open || opened.contains(&i) {

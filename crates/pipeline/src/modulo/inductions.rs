@@ -65,7 +65,10 @@ impl Attempt<'_> {
         let (ops, ii, plan) = (self.ops, self.ii, self.plan);
         for &i in &plan.orders.parting {
             let (mut low, mut high) = (self.lowest, -1);
-            let sources = ops.ops[i].reads.iter().filter_map(|r| if let From::Node(p, _) = r.1 { Some((p, ops.crossing(i, r.0))) } else { None });
+            let sources = ops.ops[i]
+                .reads
+                .iter()
+                .filter_map(|r| if let From::Node(p, _) = r.1 { Some((p, ops.crossing(i, r.0))) } else { None });
             for (p, crossing) in sources {
                 let reads = ops.ops.iter().enumerate().flat_map(|(r, o)| o.reads.iter().map(move |x| (r, x)));
                 let others = reads.filter(|(r, x)| x.1 == From::Node(p, 1) && *r != p && !plan.orders.lazy[*r]);

@@ -4,13 +4,13 @@
 use super::super::Kernel;
 use super::super::body::From;
 use super::Names;
-use ciphermill_vcode::CompileError;
-use ciphermill_vcode::Laid;
-use ciphermill_vcode::VOp;
-use ciphermill_schedule::bundle::{Row, bundles};
 use ciphermill_ir::Space;
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_program::{Block, Inst, Operand, Role};
+use ciphermill_schedule::bundle::{Row, bundles};
+use ciphermill_vcode::CompileError;
+use ciphermill_vcode::Laid;
+use ciphermill_vcode::VOp;
 
 /// Write out a kernel: moves and the count of stages, the loop, moves.
 pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Result<u32, CompileError> {

@@ -25,14 +25,14 @@ mod schedule;
 use super::body::{Body, From};
 use super::modulo::Schedule;
 use super::place::{self, At, Op, Ops, Sides};
-use super::{Kernel, color, graph};
 use super::rounds::Orders;
-use schedule::{Order, Policy};
+use super::{Kernel, color, graph};
+use ciphermill_machine::sem::Stmt;
+use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Registers;
-use ciphermill_machine::sem::Stmt;
+use schedule::{Order, Policy};
 use std::cell::Cell;
-use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
 
 /// Names for the values of a pipelined loop.
 #[derive(Clone, Debug)]
@@ -83,7 +83,13 @@ pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough: bool, work: &Cell<i64>) -> Result<Option<Kernel>, CompileError> {
+pub fn pipeline(
+    body: &Body,
+    sides: &Sides<'_>,
+    registers: &Registers,
+    thorough: bool,
+    work: &Cell<i64>,
+) -> Result<Option<Kernel>, CompileError> {
     let machine = sides.machine;
     let Some((rotation, ring)) = ring(machine).filter(|_| sides.files.len() == 1 && machine.issue.interlock) else {
         return Ok(None);
@@ -142,7 +148,9 @@ pub fn pipeline(body: &Body, sides: &Sides<'_>, registers: &Registers, thorough:
 /// Can an instruction do nothing where a predicate says so?
 fn guardable(machine: &Machine, instr: InstrId) -> bool {
     let semantics = &machine.instrs[usize::from(instr.0)].semantics;
-    semantics.iter().all(|s| matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Goto { .. }))
+    semantics
+        .iter()
+        .all(|s| matches!(s, Stmt::Let { .. } | Stmt::Assign { .. } | Stmt::Store { .. } | Stmt::Goto { .. }))
 }
 
 /// The branch that goes back where the loop's own does.

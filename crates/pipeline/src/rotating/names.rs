@@ -89,7 +89,8 @@ mod tests {
     fn ops(reads: &[&[(usize, u32)]]) -> Ops {
         let mut ops = Ops { interlock: true, ..Ops::default() };
         for list in reads {
-            let inst = ciphermill_vcode::VInst::new(ciphermill_vcode::VKind::Normal, ciphermill_machine::InstrId(0), &[], 0);
+            let inst =
+                ciphermill_vcode::VInst::new(ciphermill_vcode::VKind::Normal, ciphermill_machine::InstrId(0), &[], 0);
             ops.ops.push(Op {
                 inst,
                 reads: list.iter().enumerate().map(|(o, &(p, d))| (o + 1, From::Node(p, d))).collect(),

@@ -153,9 +153,18 @@ pub fn schedule(
 
 /// Of the operations that stand in a row, the one to make room for another: the
 /// latest that runs on one of the other's units, or any where the row is full.
-fn in_the_way(sides: &Sides<'_>, ops: &Ops, held: &[usize], time: &[Option<i64>], variant: &[InstrId], i: usize, back: usize) -> Option<usize> {
+fn in_the_way(
+    sides: &Sides<'_>,
+    ops: &Ops,
+    held: &[usize],
+    time: &[Option<i64>],
+    variant: &[InstrId],
+    i: usize,
+    back: usize,
+) -> Option<usize> {
     let units = |v: InstrId| &sides.machine.instrs[usize::from(v.0)].units;
     let here = || held.iter().filter(|&&k| k != back);
-    let shares = |k: &&usize| ops.ops[i].variants.iter().any(|&v| units(v).iter().any(|u| units(variant[**k]).contains(u)));
+    let shares =
+        |k: &&usize| ops.ops[i].variants.iter().any(|&v| units(v).iter().any(|u| units(variant[**k]).contains(u)));
     here().filter(shares).max_by_key(|&&k| (time[k], k)).or_else(|| here().next()).copied()
 }

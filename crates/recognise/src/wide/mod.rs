@@ -72,7 +72,8 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
             if let Some(replacement) = results.first().and_then(|r| replacements.get(r)) {
                 let loc = func.insts[inst].loc;
                 let ty = func.ty(results[0]);
-                let args: Vec<Value> = replacement.sources.iter().map(|&v| shifted(func, block, v, replacement.down, loc)).collect();
+                let args: Vec<Value> =
+                    replacement.sources.iter().map(|&v| shifted(func, block, v, replacement.down, loc)).collect();
                 if !replacement.chain.is_empty() {
                     let value = linked(func, block, replacement, ty, loc);
                     func.replace(results[0], value);
@@ -83,7 +84,11 @@ pub fn rewrite(func: &mut Func, data: &[DataSegment], units: &[Unit]) {
                     .entry((replacement.function, args.clone(), whole))
                     .or_insert_with(|| func.append1(block, Op::Apply(replacement.function), &args, whole, loc));
                 if let Some(turn) = replacement.low {
-                    value = if ty == Type::I64 { low(func, block, value, turn, loc) } else { narrow(func, block, value, turn, loc) };
+                    value = if ty == Type::I64 {
+                        low(func, block, value, turn, loc)
+                    } else {
+                        narrow(func, block, value, turn, loc)
+                    };
                 }
                 if replacement.mask != u64::MAX {
                     value = with_constant(func, block, BinOp::And, value, replacement.mask, loc);
@@ -154,7 +159,12 @@ fn low(func: &mut Func, block: Block, word: Value, turn: u32, loc: u32) -> Value
 }
 
 /// The replacements of the values that have one, and all values that are needed.
-fn replacement(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (HashMap<Value, WideReplacement>, HashSet<Value>) {
+fn replacement(
+    func: &Func,
+    units: &[Unit],
+    sums: &Sums,
+    values: &Values,
+) -> (HashMap<Value, WideReplacement>, HashSet<Value>) {
     let mut todo = roots(func, &values.loads);
     let uses = ciphermill_ir::low_bits::use_counts(func);
     let (mut replacements, mut needed) = (HashMap::new(), HashSet::new());
@@ -174,7 +184,13 @@ fn replacement(func: &Func, units: &[Unit], sums: &Sums, values: &Values) -> (Ha
 
 /// A sum with lookups that nothing else reads: each of them is added by the instruction that
 /// looks up.
-fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u32>, v: Value) -> Option<WideReplacement> {
+fn chained(
+    units: &[Unit],
+    sums: &Sums,
+    values: &Values,
+    uses: &HashMap<Value, u32>,
+    v: Value,
+) -> Option<WideReplacement> {
     sums.parts(v)?;
     let adds = |term: Value| {
         let wanted = values.of(term).filter(|_| values.loads.contains(&term) && uses.get(&term) == Some(&1))?;
@@ -192,7 +208,15 @@ fn chained(units: &[Unit], sums: &Sums, values: &Values, uses: &HashMap<Value, u
         }
     }
     let sources = chain.iter().map(|link| link.source).collect();
-    (!chain.is_empty()).then_some(WideReplacement { function: 0, low: None, mask: u64::MAX, down: 0, sources, rest, chain })
+    (!chain.is_empty()).then_some(WideReplacement {
+        function: 0,
+        low: None,
+        mask: u64::MAX,
+        down: 0,
+        sources,
+        rest,
+        chain,
+    })
 }
 
 fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<WideReplacement> {
@@ -201,7 +225,15 @@ fn choose(units: &[Unit], sums: &Sums, values: &Values, v: Value) -> Option<Wide
         return if values.loads.contains(&v) { single(units, &all) } else { None };
     }
     let whole = |unit: &Unit| {
-        Some(WideReplacement { function: unit.function, low: unit.low, mask: u64::MAX, down: 0, sources: bound(unit, &all)?, rest: rest.clone(), chain: Vec::new() })
+        Some(WideReplacement {
+            function: unit.function,
+            low: unit.low,
+            mask: u64::MAX,
+            down: 0,
+            sources: bound(unit, &all)?,
+            rest: rest.clone(),
+            chain: Vec::new(),
+        })
     };
     units.iter().filter(|u| u.added.is_none()).find_map(whole).or_else(|| masked(units, &all, &rest))
 }
@@ -214,7 +246,15 @@ fn masked(units: &[Unit], wanted: &Sum<Value>, rest: &[Value]) -> Option<WideRep
     }
     units.iter().filter(|u| u.low.is_none() && u.added.is_none()).find_map(|unit| {
         let cut = Unit { sum: unit.sum.through(|x| x & mask), ..unit.clone() };
-        Some(WideReplacement { function: unit.function, low: None, mask, down: 0, sources: bound(&cut, wanted)?, rest: rest.to_vec(), chain: Vec::new() })
+        Some(WideReplacement {
+            function: unit.function,
+            low: None,
+            mask,
+            down: 0,
+            sources: bound(&cut, wanted)?,
+            rest: rest.to_vec(),
+            chain: Vec::new(),
+        })
     })
 }
 
@@ -239,7 +279,15 @@ fn looked_up(unit: &Unit, wanted: &Sum<Value>) -> Option<WideReplacement> {
     }
     let place = |byte: u8, shift: usize| 8 * i32::from(byte) + shift as i32;
     let down = place(part.byte, from) - place(own.byte, to);
-    Some(WideReplacement { function: unit.function, low: None, mask: u64::MAX, down, sources: vec![part.source], rest: Vec::new(), chain: Vec::new() })
+    Some(WideReplacement {
+        function: unit.function,
+        low: None,
+        mask: u64::MAX,
+        down,
+        sources: vec![part.source],
+        rest: Vec::new(),
+        chain: Vec::new(),
+    })
 }
 
 /// The tables in a value's sum, and its other terms.

@@ -3,10 +3,10 @@
 
 use super::super::semantics::{Domain, fixed};
 use super::sum::Sum;
-use ciphermill_patterns::pattern::Template;
 use ciphermill_ir::{BinOp, UnOp, ops};
 use ciphermill_machine::Machine;
 use ciphermill_machine::gf2::BitMatrix;
+use ciphermill_patterns::pattern::Template;
 
 /// An instruction with its immediates fixed.
 #[derive(Clone)]
@@ -59,8 +59,11 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             let function = templates.len() as u16;
             templates.push(instr.template(machine, dest, &instr.sources, function, false));
             let unit = Unit { name: instr.instr.name.clone(), sum, sources, function, low: None, added: None };
-            let halves =
-                TURNS.map(|turn| Unit { sum: unit.sum.through(|w| low(machine, w, turn)), low: Some(turn), ..unit.clone() });
+            let halves = TURNS.map(|turn| Unit {
+                sum: unit.sum.through(|w| low(machine, w, turn)),
+                low: Some(turn),
+                ..unit.clone()
+            });
             let bare = unit.without_added();
             units.extend(std::iter::once(unit).chain(halves.into_iter().filter(|u| uses_all(&u.sum))).chain(bare));
         }

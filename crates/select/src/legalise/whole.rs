@@ -5,12 +5,12 @@
 //! it. Here the rule's expression is laid over the templates; what stands where
 //! a template has a register is a leaf, to be computed like any other value.
 
+use ciphermill_ir::{Func, Op, Value};
+use ciphermill_machine::sem::Expr;
 use ciphermill_patterns::graph::any;
 use ciphermill_patterns::matcher::{Bind, Matcher};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::Action;
-use ciphermill_ir::{Func, Op, Value};
-use ciphermill_machine::sem::Expr;
 
 /// A selection's template, and what each of its register operands stands for.
 pub(super) fn cover<'e, 'm>(e: &'e Expr, matcher: &'m Matcher) -> Option<(&'m Pat, Vec<(usize, &'e Expr)>)> {
