@@ -5,3 +5,10 @@
 ;; edges
 (module
   (func (export "f") (param i64 i32) (result i32) (i32.lt_s (i32.wrap_i64 (local.get 0)) (local.get 1))))
+
+;; x86_64:
+;;   movl %edi, %edi
+;;   cmpl %esi, %edi
+;;   movl $0, %eax
+;;   setl %al
+;;   ret

@@ -5,3 +5,9 @@
 (module
   (func (export "f") (param i32 i64) (result i64)
     (i64.add (local.get 1) (i64.extend_i32_u (i32.xor (local.get 0) (i32.const 5))))))
+
+;; x86_64:
+;;   xorl $5, %edi
+;;   movq %rsi, %rax
+;;   addq %rdi, %rax
+;;   ret

@@ -5,3 +5,9 @@
 (module
   (func (export "f") (param i64 i32) (result i32)
     (i32.xor (local.get 1) (i32.wrap_i64 (i64.shr_u (local.get 0) (i64.const 7))))))
+
+;; x86_64:
+;;   shrq $7, %rdi
+;;   movq %rsi, %rax
+;;   xorl %edi, %eax
+;;   ret

@@ -43,6 +43,8 @@
 //!
 //! Cranelift's file tests, where the same is done with its intermediate representation.
 
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
 pub mod check;
 mod code;
 mod header;
