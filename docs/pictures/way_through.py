@@ -10,6 +10,7 @@ white and on black, so the picture suits pages of either kind.
 
 from __future__ import annotations
 
+import itertools
 from html import escape
 from pathlib import Path
 
@@ -40,7 +41,9 @@ STEPS = [
 BOX = 48
 
 
-def text(x: float, y: float, words: str, size: int, colour: str, weight: str = "normal", family: str = "sans-serif") -> str:
+def text(
+    x: float, y: float, words: str, size: int, colour: str, weight: str = "normal", family: str = "sans-serif"
+) -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" font-family="{family}" font-size="{size}" font-weight="{weight}" '
         f'fill="{colour}" text-anchor="middle">{escape(words)}</text>'
@@ -77,7 +80,7 @@ def drawn() -> str:
         '<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
         f'<path d="M0,0 L10,5 L0,10 z" fill="{LINE}"/></marker></defs>',
     ]
-    for (top, *_), (following, *_) in zip(STEPS, STEPS[1:]):
+    for (top, *_), (following, *_) in itertools.pairwise(STEPS):
         parts.append(down(MIDDLE, top + BOX, following))
     parts += [box(MIDDLE, top, kind, name, below) for top, kind, name, below in STEPS]
 
@@ -86,7 +89,18 @@ def drawn() -> str:
     judge = int(simulate) - 32
     x = LEFT[0] + 20
     parts.append(arrow((MIDDLE[0], module), (x, module), (x, judge - 2)))
-    parts.append(box(LEFT, judge, JUDGE, "Reference run", "wasmi, which shares", "no code with the rest", "(reference)", height=80))
+    parts.append(
+        box(
+            LEFT,
+            judge,
+            JUDGE,
+            "Reference run",
+            "wasmi, which shares",
+            "no code with the rest",
+            "(reference)",
+            height=80,
+        )
+    )
     parts.append(arrow((x, judge + 80), (x, compare), (MIDDLE[0] - 2, compare)))
 
     # The machine: one file, read once, asked by every stage from recognition on.
@@ -94,9 +108,19 @@ def drawn() -> str:
     parts.append(box(RIGHT, STEPS[0][0], DATA, "Machine file", "with extensions, rules.toml"))
     parts.append(down(RIGHT, STEPS[0][0] + BOX, first))
     parts.append(
-        box(RIGHT, first, STAGE, "Machine", "each instruction", "as a line of semantics,", "units, latencies,", "registers, caches", "(machine)",
-            height=last + BOX - first)
-    )  # fmt: skip
+        box(
+            RIGHT,
+            first,
+            STAGE,
+            "Machine",
+            "each instruction",
+            "as a line of semantics,",
+            "units, latencies,",
+            "registers, caches",
+            "(machine)",
+            height=last + BOX - first,
+        )
+    )
     for top, kind, *_ in STEPS:
         if kind is STAGE and top >= first:
             parts.append(arrow((RIGHT[0], top + BOX / 2), (MIDDLE[1] + 2, top + BOX / 2)))
@@ -104,7 +128,19 @@ def drawn() -> str:
     # The check of schedules, beside the stages that make them.
     check, ends = STEPS[5][0], STEPS[7][0] + BOX
     narrow = (LEFT[0] + 40, LEFT[1] + 20)
-    parts.append(box(narrow, check, JUDGE, "Check", "every schedule, run", "symbolically right", "before it is used", "(verify)", height=ends - check))
+    parts.append(
+        box(
+            narrow,
+            check,
+            JUDGE,
+            "Check",
+            "every schedule, run",
+            "symbolically right",
+            "before it is used",
+            "(verify)",
+            height=ends - check,
+        )
+    )
     for y in (check + BOX / 2, ends - BOX / 2):
         parts.append(arrow((MIDDLE[0], y), (narrow[1] + 2, y)))
     return "\n".join([*parts, "</svg>", ""])

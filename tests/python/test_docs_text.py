@@ -15,7 +15,13 @@ from samples import ROOT
 
 DOCS = ROOT / "docs"
 CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml"))
-PAGES = [*sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("*/*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "crates" / "README.md"]
+PAGES = [
+    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.glob("*/*.md")),
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "crates" / "README.md",
+]
 
 #: Longest paragraph, list item or row of a table, in characters.
 LONGEST = 900
@@ -95,7 +101,7 @@ def is_path(words: str) -> bool:
     if not re.fullmatch(r"[\w.*/-]+", words):
         return False
     first, slash, _ = words.partition("/")
-    return words.endswith(".rs") or bool(slash) and (first in FOLDERS or words.endswith(SOURCE))
+    return words.endswith(".rs") or (bool(slash) and (first in FOLDERS or words.endswith(SOURCE)))
 
 
 def exists(path: str, page: Path) -> bool:
@@ -111,7 +117,9 @@ def missing(text: str, page: Path) -> list[str]:
 
 
 def test_paths_lead_somewhere(page):
-    assert missing(page.read_text(), page) == [], f"{named(page)} names files that are not there (from the top, or from crates/)"
+    assert missing(page.read_text(), page) == [], (
+        f"{named(page)} names files that are not there (from the top, or from crates/)"
+    )
 
 
 def test_a_wrong_path_is_found():
@@ -139,7 +147,9 @@ def test_the_map_is_two_pages():
     text = (DOCS / "design.md").read_text()
     assert len(text) <= 8000
     for crate in CRATES:
-        assert re.search(rf"^\| \[{crate}\]\(design/{crate}\.md\) \|", text, re.MULTILINE), f"the table of crates lacks {crate}"
+        assert re.search(rf"^\| \[{crate}\]\(design/{crate}\.md\) \|", text, re.MULTILINE), (
+            f"the table of crates lacks {crate}"
+        )
 
 
 @pytest.mark.parametrize("crate", CRATES)
@@ -179,9 +189,15 @@ def misplaced(text: str) -> list[str]:
     """Names that none of the files beside them has."""
     wrong = []
     for names, files in PLACED.findall(text):
-        found = [next(path for place in (ROOT, ROOT / "crates") if (path := place / file).exists()) for file in quoted(files)]
+        found = [
+            next(path for place in (ROOT, ROOT / "crates") if (path := place / file).exists()) for file in quoted(files)
+        ]
         there = {word for path in found for word in re.findall(r"\w+", path.read_text())}
-        wrong += [f"{name} in {files}" for name in quoted(names) if not set(name.split("::")[-1:]) <= there | {path.stem for path in found}]
+        wrong += [
+            f"{name} in {files}"
+            for name in quoted(names)
+            if not set(name.split("::")[-1:]) <= there | {path.stem for path in found}
+        ]
     return wrong
 
 
@@ -191,7 +207,9 @@ def test_names_are_in_the_files_beside_them(crate):
 
 
 def test_a_misplaced_name_is_found():
-    assert misplaced("`VFunc`, `Loops` (`vcode/src/code.rs`) and `liveness::max_live` (`vcode/src/liveness.rs`)") == ["Loops in `vcode/src/code.rs`"]
+    assert misplaced("`VFunc`, `Loops` (`vcode/src/code.rs`) and `liveness::max_live` (`vcode/src/liveness.rs`)") == [
+        "Loops in `vcode/src/code.rs`"
+    ]
 
 
 # The glossary.
