@@ -35,6 +35,7 @@ mod kind;
 mod lex;
 mod linear;
 pub mod load;
+mod memory;
 mod merged;
 mod model;
 mod modes;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub use crate::cache::{Cache, Replacement, WritePolicy};
 pub use crate::ids::{FileId, InstrId, Reg, UnitId};
+pub use crate::memory::{Banks, MemorySystem};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Endian {
@@ -335,48 +336,6 @@ pub enum Predictor {
     /// Backward taken, forward not: `taken_cycles` and `untaken_cycles` are
     /// paid only when the guess was wrong.
     BackwardTaken,
-}
-
-#[derive(Clone, Debug)]
-pub struct MemorySystem {
-    /// None: every fetch hits.
-    pub icache: Option<Cache>,
-    /// None: every access hits.
-    pub dcache: Option<Cache>,
-    /// Loads and stores may be unaligned; otherwise the code generator splits
-    /// them and the simulator reports one as a broken promise.
-    pub unaligned: bool,
-    /// None: accesses of one cycle never conflict.
-    pub banks: Option<Banks>,
-}
-
-/// On-chip memory of several single-ported banks: two accesses of one cycle to
-/// one bank cost a cycle.
-#[derive(Clone, Debug)]
-pub struct Banks {
-    /// Independent blocks of memory, one after the other and again from the first.
-    pub blocks: u32,
-    pub block_bytes: u32,
-    /// Banks of a block, interleaved.
-    pub banks: u32,
-    pub bank_bytes: u32,
-}
-
-impl Banks {
-    /// The banks, counted through all blocks, that an access touches.
-    pub fn touched(&self, addr: u32, bytes: u32) -> impl Iterator<Item = u32> + '_ {
-        let first = addr / self.bank_bytes;
-        let last = addr.wrapping_add(bytes.saturating_sub(1)) / self.bank_bytes;
-        (first..=last).map(|unit| {
-            let block = unit / (self.block_bytes / self.bank_bytes) % self.blocks;
-            block * self.banks + unit % self.banks
-        })
-    }
-
-    /// The block an address is in.
-    pub fn block(&self, addr: u32) -> u32 {
-        addr / self.block_bytes % self.blocks
-    }
 }
 
 /// Choices of the code generator that a machine's compilers make differently.

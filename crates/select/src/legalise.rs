@@ -20,17 +20,16 @@
 //! A comparison that only decides its block's branch is left alone: branch
 //! templates take it as it stands.
 
+mod displacements;
+mod rewriting;
 mod whole;
 
 use ciphermill_ir::low_bits::use_counts;
-use ciphermill_ir::{BinOp, Block, Func, Inst, InstData, MemAccess, Op, Terminator, TrapCode, Type, Value, bits};
-use ciphermill_machine::eval::{Env, eval};
-use ciphermill_machine::sem::Expr;
+use ciphermill_ir::{BinOp, Block, Func, Inst, InstData, Op, Terminator, TrapCode, Type, Value, bits};
 use ciphermill_machine::{Machine, Operand, OperandKind, Rule};
-use ciphermill_patterns::matcher::{Bind, Binds, Matcher};
+use ciphermill_patterns::matcher::{Bind, Matcher};
 use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, fits};
-use ciphermill_patterns::wanted;
+use ciphermill_patterns::pattern::Action;
 use ciphermill_vcode::CompileError;
 use std::collections::{HashMap, HashSet};
 
@@ -151,24 +150,6 @@ struct Legaliser<'a> {
     registers: usize,
     /// The displacements out of reach at which each address is accessed.
     far: HashMap<Value, HashSet<u32>>,
-}
-
-/// A window of displacements, of so many bits; a range that lies unevenly about 0, as -255 to 4095
-/// does, has a larger one from 0 on than with a sign.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Reach {
-    bits: u32,
-    signed: bool,
-}
-
-impl Reach {
-    fn within(min: i64, max: i64) -> Option<Reach> {
-        let bits = |n: i64| u64::try_from(n).ok().and_then(u64::checked_ilog2);
-        let least = min.checked_neg().unwrap_or(i64::MAX);
-        let signed = bits(least.min(max.checked_add(1)?)).map(|n| Reach { bits: n + 1, signed: true });
-        let from_0 = bits(max.checked_add(1)?).map(|bits| Reach { bits, signed: false });
-        signed.max(from_0).map(|reach| Reach { bits: reach.bits.min(32), ..reach })
-    }
 }
 
 impl<'a> Legaliser<'a> {
@@ -403,138 +384,6 @@ impl<'a> Legaliser<'a> {
         })
     }
 
-    fn rewrite(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
-        let fail = || CompileError::NoInstruction { operation: wanted::semantics(op), loc };
-        if depth > MAX_DEPTH {
-            return Err(fail());
-        }
-        // A selection is matched as if its condition were masked.
-        let mut args = args.to_vec();
-        if op == Op::Select && self.booleans.contains(&args[0]) {
-            let one = self.func.make_inst(Op::Const(1), &[], &[self.word()], 0);
-            let one = self.func.result(one);
-            let masked = self.func.make_inst(Op::Bin(BinOp::And), &[args[0], one], &[self.word()], 0);
-            args[0] = self.func.result(masked);
-        }
-        for i in 0..self.rules().len() {
-            if self.active.contains(&i) {
-                continue;
-            }
-            let Some(p) = &self.rules()[i] else { continue };
-            let Some(binds) = self.matcher.pattern(self.func, &p.from, &p.vars, self.bits, op, &args) else { continue };
-            let rule: &'a Rule = p.rule;
-            if let Some(when) = &rule.when
-                && self.evaluate(when, &binds).is_none_or(|v| v == 0)
-            {
-                continue;
-            }
-            self.active.push(i);
-            let mut lets = Vec::new();
-            for e in &rule.lets {
-                let v = self.build(e, &binds, &lets, loc, depth + 1)?;
-                lets.push(v);
-            }
-            let v = self.build(&rule.to, &binds, &lets, loc, depth + 1);
-            self.active.pop();
-            return v;
-        }
-        Err(fail())
-    }
-
-    /// The value of an expression of a rule's constants; None when it has others.
-    fn evaluate(&self, e: &Expr, binds: &Binds) -> Option<u64> {
-        eval(e, self.bits as u8, &Constants(binds))
-    }
-
-    /// Make the value of a rule's expression in the current block.
-    fn build(&mut self, e: &Expr, binds: &Binds, lets: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
-        if let Some(c) = self.evaluate(e, binds) {
-            return self.make(Op::Const(c), &[], loc, depth);
-        }
-        if self.is_zero(e, binds, lets) {
-            return self.make(Op::Const(0), &[], loc, depth);
-        }
-        if let Expr::Bin { op: BinOp::Add | BinOp::Or | BinOp::Xor, a, b, .. } = e {
-            for (part, other) in [(a, b), (b, a)] {
-                if self.is_zero(part, binds, lets) {
-                    return self.build(other, binds, lets, loc, depth);
-                }
-            }
-        }
-        if let Some((pat, leaves)) = whole::cover(e, self.matcher) {
-            let mut values = Vec::with_capacity(leaves.len());
-            for (operand, leaf) in leaves {
-                values.push((operand, self.build(leaf, binds, lets, loc, depth)?));
-            }
-            return Ok(self.as_it_stands(pat, &values, loc));
-        }
-        let (op, args): (Op, Vec<&Expr>) = match e {
-            Expr::Operand(i) => {
-                return match binds[*i] {
-                    Some(Bind::Val(v)) => Ok(v),
-                    _ => Err(CompileError::NoInstruction { operation: format!("unbound variable {i} of a rule"), loc }),
-                };
-            }
-            Expr::Temp(i) => return Ok(lets[*i]),
-            Expr::Bin { op, a, b, .. } => (Op::Bin(*op), vec![a, b]),
-            Expr::Un { op, a, .. } => (Op::Un(*op), vec![a]),
-            Expr::Cmp { op, a, b, .. } => (Op::Cmp(*op), vec![a, b]),
-            Expr::Slice { a, lo, width } => {
-                let a = self.build(a, binds, lets, loc, depth)?;
-                let by = self.make(Op::Const(u64::from(*lo)), &[], loc, depth)?;
-                let shifted = self.make(Op::Bin(BinOp::ShrU), &[a, by], loc, depth)?;
-                let mask = self.make(Op::Const(ciphermill_ir::ops::mask(u32::from(*width))), &[], loc, depth)?;
-                return self.make(Op::Bin(BinOp::And), &[shifted, mask], loc, depth);
-            }
-            other => {
-                return Err(CompileError::NoInstruction { operation: format!("{other:?} in a rule"), loc });
-            }
-        };
-        let args = args.into_iter().map(|a| self.build(a, binds, lets, loc, depth)).collect::<Result<Vec<_>, _>>()?;
-        self.make(op, &args, loc, depth)
-    }
-
-    /// Has a rule's expression no bits, as the upper half of a word that is known to be
-    /// a half, and what that is multiplied with?
-    fn is_zero(&self, e: &Expr, binds: &Binds, lets: &[Value]) -> bool {
-        let zero = |e: &Expr| self.is_zero(e, binds, lets);
-        let value = |e: &Expr| match e {
-            Expr::Operand(i) => match binds[*i] {
-                Some(Bind::Val(v)) => Some(v),
-                _ => None,
-            },
-            Expr::Temp(i) => lets.get(*i).copied(),
-            _ => None,
-        };
-        match e {
-            Expr::Bin { op: BinOp::ShrU, a, b, .. } => {
-                let beyond = |v: Value, by: u64| by < u64::from(self.bits) && bits::possible(self.func, v) >> by == 0;
-                value(a).zip(self.evaluate(b, binds)).is_some_and(|(v, by)| beyond(v, by)) || zero(a)
-            }
-            Expr::Bin { op: BinOp::Mul | BinOp::And, a, b, .. } => zero(a) || zero(b),
-            Expr::Bin { op: BinOp::Add | BinOp::Or | BinOp::Xor, a, b, .. } => zero(a) && zero(b),
-            Expr::Bin { op: BinOp::Shl, a, .. } => zero(a),
-            _ => false,
-        }
-    }
-
-    /// The nodes of an instruction's pattern, for the selector to find whole.
-    fn as_it_stands(&mut self, pat: &Pat, leaves: &[(usize, Value)], loc: u32) -> Value {
-        let (op, args): (Op, Vec<&Pat>) = match pat {
-            Pat::Const(c) => (Op::Const(*c), vec![]),
-            Pat::Bin(op, a, b) => (Op::Bin(*op), vec![a, b]),
-            Pat::Un(op, a) => (Op::Un(*op), vec![a]),
-            Pat::Cmp(op, a, b) => (Op::Cmp(*op), vec![a, b]),
-            Pat::Select(c, a, b) => (Op::Select, vec![c, a, b]),
-            Pat::Reg(i) | Pat::Imm(i) => return leaves.iter().find(|l| l.0 == *i).expect("every leaf is covered").1,
-            Pat::Load { .. } | Pat::Low(_) | Pat::Apply(..) => unreachable!("covers have neither"),
-        };
-        let args: Vec<Value> = args.into_iter().map(|a| self.as_it_stands(a, leaves, loc)).collect();
-        let inst = self.func.make_inst(op, &args, &[self.result(op)], loc);
-        self.func.blocks[self.cur].insts.push(inst);
-        self.func.result(inst)
-    }
-
     fn make(&mut self, op: Op, args: &[Value], loc: u32, depth: u32) -> Result<Value, CompileError> {
         if let Some(&v) = self.cache.get(&(op, args.to_vec())) {
             return Ok(v);
@@ -601,125 +450,6 @@ impl<'a> Legaliser<'a> {
         let other = [(a, b), (b, a)].into_iter().find(|&(x, _)| possible(x) & c == 0)?.1;
         self.masked(other, c)
     }
-
-    /// An address and displacement that some load or store of this kind takes.
-    fn displacement(
-        &mut self,
-        m: MemAccess,
-        addr: Value,
-        op: Op,
-        depth: u32,
-    ) -> Result<(Value, MemAccess), CompileError> {
-        let constant = self.func.as_const(addr).map(|c| (c as u32).wrapping_add(m.offset));
-        if constant.is_none() && self.reaches(op, m) {
-            return Ok((addr, m));
-        }
-        let reach = self.reach(op, m);
-        let total = constant.unwrap_or(m.offset);
-        // Accesses of one window share their base, where they are too many for a constant
-        // each to stay in a register.
-        let several = self.far.get(&addr).is_some_and(|far| 4 * far.len() >= self.registers);
-        let low = self.window(op, m).map(|window| total % window);
-        if let (None, None, true, Some(low)) =
-            (constant, reach, several, low.filter(|&offset| self.reaches(op, MemAccess { offset, ..m })))
-        {
-            let c = self.make(Op::Const(u64::from(total - low)), &[], 0, depth)?;
-            let base = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
-            return Ok((base, MemAccess { offset: low, ..m }));
-        }
-        if constant.is_none() && (self.indexed(op, m) || reach.is_none()) {
-            let c = self.make(Op::Const(u64::from(total)), &[], 0, depth)?;
-            let sum = self.make(Op::Bin(BinOp::Add), &[addr, c], 0, depth)?;
-            return Ok((sum, MemAccess { offset: 0, ..m }));
-        }
-        let low = match reach {
-            Some(Reach { bits, signed: true }) => ciphermill_ir::ops::sext(u64::from(total), bits) as u32,
-            Some(Reach { bits, signed: false }) => total & ciphermill_ir::ops::mask(bits) as u32,
-            None => 0,
-        };
-        // Displacements in steps, or few and irregular ones.
-        let low = if self.reaches(op, MemAccess { offset: low, ..m }) { low } else { 0 };
-        let high = self.make(Op::Const(u64::from(total.wrapping_sub(low))), &[], 0, depth)?;
-        let base = if constant.is_some() { high } else { self.make(Op::Bin(BinOp::Add), &[addr, high], 0, depth)? };
-        Ok((base, MemAccess { offset: low, ..m }))
-    }
-
-    fn accesses(&self, op: Op, m: MemAccess) -> impl Iterator<Item = (&Pat, &[Operand])> {
-        let matcher = self.matcher;
-        let list = if matches!(op, Op::Load(_)) { matcher.candidates(op) } else { &matcher.stores };
-        list.iter().filter_map(move |&i| {
-            let t = &matcher.templates[i];
-            match &t.action {
-                Action::Value(_, Pat::Load { bytes, addr, .. }) if *bytes == m.bytes => {
-                    Some((&**addr, &t.operands[..]))
-                }
-                Action::Store { bytes, addr, .. } if *bytes == m.bytes => Some((addr, &t.operands[..])),
-                _ => None,
-            }
-        })
-    }
-
-    /// Does some template take this displacement?
-    fn reaches(&self, op: Op, m: MemAccess) -> bool {
-        m.offset == 0
-            || self.accesses(op, m).any(|(addr, operands)| match addr {
-                Pat::Bin(BinOp::Add, _, imm) => match **imm {
-                    Pat::Imm(i) => fits(&operands[i], u64::from(m.offset), 32).is_some(),
-                    _ => false,
-                },
-                _ => false,
-            })
-    }
-
-    /// The widest window of displacements that templates take, negative ones among them.
-    fn reach(&self, op: Op, m: MemAccess) -> Option<Reach> {
-        self.accesses(op, m)
-            .filter_map(|(addr, operands)| match addr {
-                Pat::Bin(BinOp::Add, _, imm) => match **imm {
-                    Pat::Imm(i) => match operands[i].kind {
-                        OperandKind::Imm { min, max, .. } if min < 0 => Reach::within(min, max),
-                        _ => None,
-                    },
-                    _ => None,
-                },
-                _ => None,
-            })
-            .max()
-    }
-
-    fn far_accesses(&self) -> HashMap<Value, HashSet<u32>> {
-        let mut far: HashMap<Value, HashSet<u32>> = HashMap::new();
-        for &inst in self.func.layout.iter().flat_map(|&b| &self.func.blocks[b].insts) {
-            let data = &self.func.insts[inst];
-            if let Op::Load(m) | Op::Store(m) = data.op
-                && !self.reaches(data.op, m)
-            {
-                far.entry(self.func.resolve(data.args[0])).or_default().insert(m.offset);
-            }
-        }
-        far
-    }
-
-    /// Bytes from 0 on that displacements of templates reach, where none is negative.
-    fn window(&self, op: Op, m: MemAccess) -> Option<u32> {
-        let window = |(addr, operands): (&Pat, &[Operand])| match addr {
-            Pat::Bin(BinOp::Add, _, imm) => match **imm {
-                Pat::Imm(i) => match operands[i].kind {
-                    OperandKind::Imm { min: 0, max, step, values: None } => u32::try_from(max + step.max(1)).ok(),
-                    _ => None,
-                },
-                _ => None,
-            },
-            _ => None,
-        };
-        self.accesses(op, m).filter_map(window).max()
-    }
-
-    /// Is there a form with base and index registers?
-    fn indexed(&self, op: Op, m: MemAccess) -> bool {
-        self.accesses(op, m)
-            .any(|(addr, _)| matches!(addr, Pat::Bin(BinOp::Add, a, b) if matches!(**a, Pat::Reg(_)) && matches!(**b, Pat::Reg(_))))
-    }
 }
 
 /// Units that the operation of two registers, or of one and a constant, can run on, on
@@ -758,17 +488,4 @@ fn non_adjacent(c: u64, bits: u32) -> Vec<(u32, bool)> {
         place += 1;
     }
     digits
-}
-
-/// A rule's constants, for evaluating expressions of them alone.
-struct Constants<'a>(&'a Binds);
-
-impl Env for Constants<'_> {
-    fn imm(&self, index: usize) -> Option<i64> {
-        match self.0.get(index).copied()?? {
-            Bind::Imm(v) => Some(v),
-            Bind::Zero(_) => Some(0),
-            Bind::Val(_) | Bind::Load(_) => None,
-        }
-    }
 }

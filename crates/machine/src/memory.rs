@@ -1,0 +1,45 @@
+//! Memory as a machine has it: caches, and banks of on-chip memory.
+
+use crate::cache::Cache;
+
+#[derive(Clone, Debug)]
+pub struct MemorySystem {
+    /// None: every fetch hits.
+    pub icache: Option<Cache>,
+    /// None: every access hits.
+    pub dcache: Option<Cache>,
+    /// Loads and stores may be unaligned; otherwise the code generator splits
+    /// them and the simulator reports one as a broken promise.
+    pub unaligned: bool,
+    /// None: accesses of one cycle never conflict.
+    pub banks: Option<Banks>,
+}
+
+/// On-chip memory of several single-ported banks: two accesses of one cycle to
+/// one bank cost a cycle.
+#[derive(Clone, Debug)]
+pub struct Banks {
+    /// Independent blocks of memory, one after the other and again from the first.
+    pub blocks: u32,
+    pub block_bytes: u32,
+    /// Banks of a block, interleaved.
+    pub banks: u32,
+    pub bank_bytes: u32,
+}
+
+impl Banks {
+    /// The banks, counted through all blocks, that an access touches.
+    pub fn touched(&self, addr: u32, bytes: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = addr / self.bank_bytes;
+        let last = addr.wrapping_add(bytes.saturating_sub(1)) / self.bank_bytes;
+        (first..=last).map(|unit| {
+            let block = unit / (self.block_bytes / self.bank_bytes) % self.blocks;
+            block * self.banks + unit % self.banks
+        })
+    }
+
+    /// The block an address is in.
+    pub fn block(&self, addr: u32) -> u32 {
+        addr / self.block_bytes % self.blocks
+    }
+}

@@ -1,0 +1,160 @@
+//! What a cover costs, and which operations may be folded into one instruction.
+
+use super::{CONSTANT_COST, COPY_COST, Selector};
+use ciphermill_ir::{BinOp, Block, Inst, Op, Value, ValueDef};
+use ciphermill_machine::OperandKind;
+use ciphermill_patterns::matcher::{Bind, Binds, half};
+use ciphermill_patterns::pattern::Template;
+use ciphermill_vcode::MemRef;
+use std::collections::HashMap;
+
+impl Selector<'_> {
+    pub(super) fn mark_used_elsewhere(&mut self) {
+        let func = self.func;
+        for &block in &func.layout {
+            let mut mark = |v: Value| {
+                let v = func.resolve(v);
+                if let ValueDef::Inst(inst, _) = func.values[v].def
+                    && self.home.get(&inst) != Some(&block)
+                {
+                    self.needed.insert(v);
+                }
+            };
+            for &inst in &func.blocks[block].insts {
+                func.insts[inst].args.iter().copied().for_each(&mut mark);
+                // A multiplier that takes halves looks through what cuts them out, wherever that
+                // stands: it reads the whole.
+                if self.matcher.takes_halves && func.insts[inst].op == Op::Bin(BinOp::Mul) {
+                    for &v in &func.insts[inst].args {
+                        std::iter::successors(half(func, v), |&v| half(func, v)).for_each(&mut mark);
+                    }
+                }
+            }
+            func.blocks[block].term.for_each_value(&mut mark);
+            for target in func.blocks[block].term.targets() {
+                for &v in &target.args {
+                    self.needed.insert(func.resolve(v));
+                }
+            }
+        }
+    }
+
+    /// May the value be computed inside a pattern of its block?
+    pub(super) fn foldable(&self, v: Value, block: Block) -> bool {
+        self.uses.get(&v) == Some(&1)
+            && !self.needed.contains(&v)
+            && self
+                .func
+                .def_inst(v)
+                .is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+    }
+
+    /// Is the value computed in this block, by an operation that may be repeated?
+    pub(super) fn computed(&self, v: Value, block: Block) -> bool {
+        self.func.def_inst(v).is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+    }
+
+    /// The same, or a load that may happen as late as the instruction at `at`.
+    pub(super) fn foldable_at(&self, v: Value, block: Block, at: usize) -> bool {
+        if self.foldable(v, block) {
+            return true;
+        }
+        self.uses.get(&v) == Some(&1)
+            && !self.needed.contains(&v)
+            && self.func.def_inst(v).and_then(|i| self.latest.get(&i)).is_some_and(|&latest| at <= latest)
+    }
+
+    /// For each load of a block, the place of the last instruction that it can
+    /// be made at: nothing between may write what it reads.
+    pub(super) fn latest(&self, block: Block) -> HashMap<Inst, usize> {
+        let insts = &self.func.blocks[block].insts;
+        let mut out = HashMap::new();
+        // What writes behind the instruction at hand, the nearest last: a store's memory, or a
+        // call's, which may be any.
+        let mut writers: Vec<(usize, Option<MemRef>)> = Vec::new();
+        for (i, &inst) in insts.iter().enumerate().rev() {
+            let data = &self.func.insts[inst];
+            match data.op {
+                Op::Load(m) => {
+                    let mine = self.mem_ref(m, data.args[0], false);
+                    let writes = |w: &&(usize, Option<MemRef>)| w.1.is_none_or(|other| other.conflicts(&mine));
+                    out.insert(inst, writers.iter().rev().find(writes).map_or(usize::MAX, |w| w.0));
+                }
+                Op::Store(s) => writers.push((i, Some(self.mem_ref(s, data.args[0], true)))),
+                Op::Call(_) | Op::CallPtr(_) => writers.push((i, None)),
+                _ => {}
+            }
+        }
+        out
+    }
+
+    pub(super) fn total(&self, t: &Template, binds: &Binds, block: Block) -> u32 {
+        let leaf = |b: &Option<Bind>| match b {
+            Some(Bind::Val(v)) if self.func.as_const(*v).is_some() => CONSTANT_COST,
+            Some(Bind::Val(v)) if self.foldable(*v, block) => self.best.get(v).map_or(0, |b| b.2),
+            Some(Bind::Val(v)) if self.loaded_for_this(*v, block) => self.best.get(v).map_or(0, |b| b.2),
+            _ => 0,
+        };
+        t.cost + binds.iter().map(leaf).sum::<u32>() + self.copies(t, binds)
+    }
+
+    /// A load that only one operation here uses, which might take it in.
+    pub(super) fn loaded_for_this(&self, v: Value, block: Block) -> bool {
+        self.folds_loads
+            && self.uses.get(&v) == Some(&1)
+            && self
+                .func
+                .def_inst(v)
+                .is_some_and(|i| self.home.get(&i) == Some(&block) && matches!(self.func.insts[i].op, Op::Load(_)))
+    }
+
+    /// Cost of the moves that save a value from being overwritten: most of them
+    /// vanish with register allocation, if the value has no other user. Counted
+    /// where overwriting is the rule: elsewhere the alternative is a constant in
+    /// a register, which costs more.
+    pub(super) fn copies(&self, t: &Template, binds: &Binds) -> u32 {
+        let overwritten = |i: &usize| match t.operands[*i].kind {
+            OperandKind::Reg { def: true, used: true, .. } => match binds[*i] {
+                Some(Bind::Val(v)) => self.read_later(v),
+                _ => false,
+            },
+            _ => false,
+        };
+        if t.any_old || !self.folds_loads {
+            0
+        } else {
+            COPY_COST * (0..t.operands.len()).filter(overwritten).count() as u32
+        }
+    }
+
+    /// Is the value read behind the instruction that is being looked at?
+    pub(super) fn read_later(&self, v: Value) -> bool {
+        let here = match self.func.values[v].def {
+            ValueDef::Inst(inst, _) => self.home.get(&inst) == Some(&self.current),
+            ValueDef::Param(block, _) => block == self.current,
+            ValueDef::Alias(_) => false,
+        };
+        let read = self.read_here.get(&v).copied().unwrap_or(0);
+        !here || self.uses.get(&v).is_some_and(|&n| n > read)
+    }
+
+    /// Cheapest of the templates `matches` accepts.
+    pub(super) fn cheapest(
+        &self,
+        list: &[usize],
+        block: Block,
+        matches: impl Fn(&Template) -> Option<Binds>,
+    ) -> Option<(usize, Binds, u32)> {
+        let mut best: Option<(usize, Binds, u32)> = None;
+        for &i in list {
+            let t = &self.matcher.templates[i];
+            if let Some(binds) = matches(t) {
+                let cost = self.total(t, &binds, block);
+                if best.as_ref().is_none_or(|b| cost < b.2 || (cost == b.2 && t.deep)) {
+                    best = Some((i, binds, cost));
+                }
+            }
+        }
+        best
+    }
+}
