@@ -9,7 +9,8 @@
 #                a cipher on every machine
 #   make test-browser  tests the report in Chromium (installs Playwright in .venv)
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
-#   make schedules  searches anew for the kept schedules that no loop takes any more
+#   make schedules  says of each kept schedule whether a loop takes it, and searches anew for
+#                those that none takes any more
 #   make synthesis  synthesises and proves all hardware anew and writes rtl/synthesis.json
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it

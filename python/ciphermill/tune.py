@@ -101,18 +101,26 @@ def settings(entry: Mapping[str, Any]) -> tuple[str, str, engine.Options]:
     return *cipher.split("/"), options
 
 
+def taken(machine: str, entry: Mapping[str, Any]) -> bool:
+    """Does a loop of what an entry's `note` names still take it? `machine` is a name or a file."""
+    cipher, variant, options = settings(entry)
+    m = engine.measure(engine.module(manifest.find(cipher), variant), machine, options)
+    return any(loop["recorded"] and loop["ii"] == entry["ii"] for loop in m.loops)
+
+
 def again(times: int = 20, rounds: int = 4) -> None:
-    """Search anew for what is kept in ``schedules/`` and no loop takes any more, and say so."""
+    """A line for each schedule in ``schedules/``: a loop takes it, or it is searched anew."""
     for path in sorted(paths.SCHEDULES.glob("*.json")):
         for entry in schedules.read(path):
+            what = f"{path.stem}, {entry[schedules.NOTE]}"
+            if taken(path.stem, entry):
+                print(f"{what}: taken, II {entry['ii']}", flush=True)
+                continue
+            print(f"{what}: no loop takes it any more; searching anew", flush=True)
             cipher, variant, options = settings(entry)
             module = engine.module(manifest.find(cipher), variant)
-            m = engine.measure(module, path.stem, options)
-            if any(loop["recorded"] and loop["ii"] == entry["ii"] for loop in m.loops):
-                continue
-            schedules.write(
-                path, path.stem, [other for other in schedules.read(path) if other["loop"] != entry["loop"]]
-            )
+            others = [other for other in schedules.read(path) if other["loop"] != entry["loop"]]
+            schedules.write(path, path.stem, others)
             print(text(tune(module, path.stem, options, times, range(1, rounds + 1)), path), flush=True)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import ciphermill as cm
-from ciphermill import engine, manifest, schedules, tune
+from ciphermill import engine, schedules, tune
 
 #: A machine of the user's: the C6201, with what is kept for it in a file of its own.
 MINE = '[machine]\nname = "mine"\ninherits = "c6201"\n'
@@ -180,15 +180,9 @@ def test_where_there_is_nothing_to_search_is_said(refused):
     assert "no machine" in refused("tune", "rijndael", "--on", "c6202")
 
 
-KEPT = [
-    (path.stem, entry) for path in sorted(schedules.paths.SCHEDULES.glob("*.json")) for entry in schedules.read(path)
-]
-
-
-@pytest.mark.parametrize(("machine", "entry"), KEPT, ids=[f"{machine} {entry['for']}" for machine, entry in KEPT])
-def test_what_is_kept_is_still_of_use(machine, entry):
-    """One that no loop takes any more is to be found anew: `make schedules`."""
-    cipher, variant, options = tune.settings(entry)
-    m = engine.measure(engine.module(manifest.find(cipher), variant), machine, options)
-    assert m.verified and tune.note(m, options) == entry["for"]
-    assert (entry["ii"], True) in loops(m), f"{machine} {entry['for']}: `make schedules` finds it anew"
+def test_what_is_kept_is_taken_or_told(tuned):
+    path, _ = tuned
+    ((ii, _),) = loops(run(path))
+    (entry,) = [e for e in schedules.read(path.with_suffix(".schedules.json")) if e["ii"] == ii]
+    assert tune.taken(str(path), entry)
+    assert not tune.taken(str(path), entry | {"ii": ii - 1})
