@@ -67,7 +67,8 @@ pub fn check(wasm: &[u8], subjects: &[Subject]) -> Result<Checked, Mismatch> {
 ///
 /// # Errors
 ///
-/// The first difference; or that a call traps, or the module does not export its function.
+/// The first difference; or that a call traps or does not come to an end, or the module does not
+/// export its function.
 pub fn calls(wasm: &[u8], subjects: &[Subject], calls: &[(&str, Vec<u64>)]) -> Result<Vec<Vec<u64>>, Mismatch> {
     let fail = |what: String| Mismatch { subject: "reference".into(), what };
     let module = ciphermill_load::load(wasm).map_err(|e| fail(e.to_string()))?;
@@ -77,6 +78,10 @@ pub fn calls(wasm: &[u8], subjects: &[Subject], calls: &[(&str, Vec<u64>)]) -> R
     };
     let script = calls.iter().map(call).collect::<Result<Vec<_>, _>>()?;
     let (_, expected) = scripted(wasm, &module, script, subjects)?;
+    // The script ends before a call that does not come to an end.
+    if let Some((export, args)) = calls.get(expected.outcomes.len()) {
+        return Err(fail(format!("\"{export}\"({}) does not come to an end", list(args))));
+    }
     let trap = |o: Outcome| o.map_err(|e| fail(format!("a call ends with {e:?}")));
     expected.outcomes.into_iter().map(trap).collect()
 }

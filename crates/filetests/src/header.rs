@@ -59,14 +59,12 @@ pub struct Header {
 /// `line N: …` where a line says nothing that is known, or no machine is named.
 pub fn header(text: &str) -> Result<Header, String> {
     let mut header = Header::default();
-    let mut begun = false;
     for (number, line) in text.lines().enumerate() {
         let Some(line) = line.strip_prefix(";;") else { break };
         let at = |e: String| format!("line {}: {e}", number + 1);
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("on ") {
             header.targets.push(target(rest).map_err(at)?);
-            begun = true;
         } else if let Some(rest) = line.strip_prefix("aligned ") {
             let all = rest.split_whitespace().map(|n| n.parse().map_err(|_| at(format!("`{n}` is no parameter"))));
             header.aligned = all.collect::<Result<_, _>>()?;
@@ -74,7 +72,7 @@ pub fn header(text: &str) -> Result<Header, String> {
             header.edges = true;
         } else if let Some(rest) = line.strip_prefix("f(") {
             header.calls.push(call(rest).map_err(at)?);
-        } else if begun && !line.is_empty() {
+        } else if !(header.targets.is_empty() || line.is_empty()) {
             return Err(at(format!("`{line}`: expected `on`, `aligned`, `edges` or `f(...) = ...`")));
         }
     }
