@@ -8,17 +8,21 @@ its sizes come from the module itself.
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
 
-from . import paths
+import msgspec
+
+from . import paths, toml
 from ._core import InputError
+from .declared import Declared, Source
 from .suggest import did_you_mean
+from .toml import Place
 
 FILE = "cipher.toml"
-KINDS = ("block", "stream")
+Kind = Literal["block", "stream"]
+KINDS = get_args(Kind)
 
 #: Bits of the largest key or IV a manifest may state.
 MOST_BITS = 65536
@@ -128,224 +132,116 @@ def _single(path: Path) -> Cipher:
 
 def load(path: Path) -> Cipher:
     """Read and check a manifest."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
-    return parse(path, data)
+    return _cipher(path, Source.read(path))
 
 
 def parse(path: Path, data: bytes) -> Cipher:
     """Check a manifest's content; `path` says where its files are, and names it in messages."""
-    try:
-        table = tomllib.loads(data.decode(paths.TEXT))
-    except UnicodeDecodeError:
-        raise InputError(f"{paths.shown(path)}: not a text file; a manifest is TOML in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{paths.shown(path)}: not TOML: {_line(str(error))}") from None
-    except RecursionError:
+    text, table = toml.parse(data, paths.shown(path))
+    return _cipher(path, Source(paths.shown(path), table, text))
+
+
+def _bits(least: int) -> Any:
+    return msgspec.Meta(
+        ge=least,
+        le=MOST_BITS,
+        multiple_of=8,
+        description=f"a size in bits is a multiple of 8 from {least} to {MOST_BITS}",
+    )
+
+
+class _Variant(Declared, frozen=True):
+    sources: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, description="name at least one C file")]
+    flags: tuple[str, ...] = ()
+    trades: str = ""
+    constant_time: bool | None = None
+    exports: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class _Vectors(Declared, frozen=True):
+    file: str
+    source: str
+
+
+class _Manifest(Declared, frozen=True, kw_only=True):
+    """The keys of a ``cipher.toml``."""
+
+    name: str
+    title: str = ""
+    year: Annotated[int, msgspec.Meta(ge=1, le=9999, description="it is a year such as 1998")] | None = None
+    kind: Kind
+    block_bytes: Annotated[int, msgspec.Meta(ge=1, le=65536, description="it is a number of bytes from 1 to 65536")]
+    key_bits: Annotated[
+        tuple[Annotated[int, _bits(8)], ...],
+        msgspec.Meta(min_length=1, description="it lists the key sizes in bits, for instance [128, 256]"),
+    ]
+    iv_bits: tuple[Annotated[int, _bits(0)], ...] = ()
+    default_variant: str | None = None
+    variants: Annotated[
+        dict[str, Annotated[_Variant, msgspec.Meta(description="a variant is a table such as [variants.plain]")]],
+        msgspec.Meta(min_length=1, description="add a table such as [variants.plain] with sources"),
+    ]
+    vectors: tuple[_Vectors, ...] = ()
+    note: str = ""
+
+
+def _cipher(path: Path, source: Source) -> Cipher:
+    """What only the whole manifest and the files beside it can tell."""
+    if "name" not in source.table and ("machine" in source.table or "extension" in source.table):
         raise InputError(
-            f"{paths.shown(path)}: lists or tables nested too deep; no key here needs more than two"
-        ) from None
-    except ValueError:
-        # TOML knows no largest number, Python's decimal conversion does.
-        raise InputError(f"{paths.shown(path)}: a number of thousands of digits; shorten it") from None
-    return _Reader(path, table).cipher()
-
-
-class _Reader:
-    """Takes keys out of a manifest one by one; what is left at the end is unknown."""
-
-    def __init__(self, path: Path, table: dict[str, Any]) -> None:
-        self.path = path
-        self.table = table
-
-    def fail(self, key: str, problem: str) -> InputError:
-        return InputError(f"{paths.shown(self.path)}: {_line(key)}: {_line(problem)}")
-
-    def take(self, table: dict[str, Any], key: str, kind: type, prefix: str = "", **default: Any) -> Any:
-        if key not in table:
-            if "default" in default:
-                return default["default"]
-            raise self.fail(prefix + key, f"missing; add it ({_a(kind)})")
-        value = table.pop(key)
-        # A TOML boolean is a Python int too, and no number here is a boolean.
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise self.fail(prefix + key, f"is {_a(type(value))}, must be {_a(kind)}")
-        return value
-
-    def finish(self, table: dict[str, Any], known: tuple[str, ...], prefix: str = "") -> None:
-        for key in table:
-            raise self.fail(
-                prefix + key, f"unknown key{did_you_mean(key, known)}; the keys here are {', '.join(known)}"
-            )
-
-    def sizes(self, key: str, least: int) -> tuple[int, ...]:
-        values = self.take(self.table, key, list, default=[])
-        for value in values:
-            if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST_BITS or value % 8:
-                raise self.fail(
-                    key, f"has {_value(value)}; every size is in bits, a multiple of 8 from {least} to {MOST_BITS}"
-                )
-        return tuple(sorted(set(values)))
-
-    def name(self, key: str, name: str) -> str:
-        """A name that a message can show and a command line can give."""
+            f"{source.shown}: a machine or extension file, no cipher's manifest; give it to --on or --with"
+        )
+    said = source.checked(_Manifest)
+    for place, name in [(("name",), said.name), *((("variants", name), name) for name in said.variants)]:
         if not name or not name.isprintable() or name != name.strip():
-            raise self.fail(key, f"is {name!r}; a name has letters, digits and signs, and no space around it")
-        return name
-
-    def cipher(self) -> Cipher:
-        table = self.table
-        if "name" not in table and ("machine" in table or "extension" in table):
-            raise InputError(
-                f"{paths.shown(self.path)}: a machine or extension file, no cipher's manifest; give it to --on or --with"
-            )
-        name = self.name("name", self.take(table, "name", str))
-        kind = self.take(table, "kind", str)
-        if kind not in KINDS:
-            raise self.fail("kind", f"is {kind!r}{did_you_mean(kind, KINDS)}; it is block or stream")
-        block_bytes = self.take(table, "block_bytes", int)
-        if not 1 <= block_bytes <= 65536:
-            raise self.fail("block_bytes", f"is {_value(block_bytes)}; it is a number of bytes from 1 to 65536")
-        key_bits = self.sizes("key_bits", 8)
-        if not key_bits:
-            raise self.fail("key_bits", "missing; add the list of key sizes in bits, for instance [128, 256]")
-        iv_bits = self.sizes("iv_bits", 0)
-        title = self.take(table, "title", str, default="")
-        year = self.take(table, "year", int, default=None)
-        if year is not None and not 1 <= year <= 9999:
-            raise self.fail("year", f"is {_value(year)}; it is a year such as 1998")
-        note = self.take(table, "note", str, default="")
-        default_variant = self.take(table, "default_variant", str, default=None)
-        variants = self.variants(self.take(table, "variants", dict))
-        if default_variant is None:
-            default_variant = next(iter(variants))
-        if default_variant not in variants:
-            raise self.fail("default_variant", f"is {default_variant!r}; the variants are {', '.join(variants)}")
-        vectors = tuple(self.vector(i, entry) for i, entry in enumerate(self.take(table, "vectors", list, default=[])))
-        self.finish(
-            table,
-            (
-                "name",
-                "title",
-                "year",
-                "kind",
-                "block_bytes",
-                "key_bits",
-                "iv_bits",
-                "default_variant",
-                "variants",
-                "vectors",
-                "note",
-            ),
+            raise source.wrong(place, f"is {name!r}; a name has letters, digits and signs, and no space around it")
+    variants = {name: _variant(path, source, name, variant) for name, variant in said.variants.items()}
+    default = said.default_variant or next(iter(variants))
+    if default not in variants:
+        raise source.wrong(
+            ("default_variant",),
+            f"is {default!r}{did_you_mean(default, variants)}; the variants are {', '.join(variants)}",
         )
-        return Cipher(
-            name=name,
-            path=self.path,
-            variants=variants,
-            default_variant=default_variant,
-            kind=kind,
-            title=title,
-            year=year,
-            block_bytes=block_bytes,
-            key_bits=key_bits,
-            iv_bits=iv_bits,
-            vectors=vectors,
-            note=note,
-        )
+    return Cipher(
+        name=said.name,
+        path=path,
+        variants=variants,
+        default_variant=default,
+        kind=said.kind,
+        title=said.title,
+        year=said.year,
+        block_bytes=said.block_bytes,
+        key_bits=tuple(sorted(set(said.key_bits))),
+        iv_bits=tuple(sorted(set(said.iv_bits))),
+        vectors=tuple(_file(path, source, v.file, ("vectors", i, "file")) for i, v in enumerate(said.vectors)),
+        note=said.note,
+    )
 
-    def variants(self, tables: dict[str, Any]) -> dict[str, Variant]:
-        if not tables:
-            raise self.fail("variants", "is empty; add a table such as [variants.plain] with sources")
-        result = {}
-        for name, table in tables.items():
-            prefix = f"variants.{name}."
-            self.name("variants", name)
-            if not isinstance(table, dict):
-                raise self.fail(f"variants.{name}", "must be a table with sources")
-            sources = self.strings(table, "sources", prefix)
-            if not sources:
-                raise self.fail(prefix + "sources", "is empty; name at least one C file")
-            files = tuple(self.file(source, f"{prefix}sources") for source in sources)
-            wasm = [file for file in files if file.suffix == ".wasm"]
-            if wasm and len(files) > 1:
-                raise self.fail(prefix + "sources", "a WebAssembly module stands alone; leave the other files out")
-            exports = self.take(table, "exports", dict, prefix, default={})
-            if exports and not wasm:
-                raise self.fail(
-                    prefix + "exports", "is for WebAssembly modules; C exports by the names of ciphermill.h"
-                )
-            for new, old in exports.items():
-                if not isinstance(old, str):
-                    raise self.fail(f"{prefix}exports.{new}", "must be a string, the name in the module")
-            result[name] = Variant(
-                name=name,
-                sources=files,
-                flags=tuple(self.strings(table, "flags", prefix, default=[])),
-                trades=self.take(table, "trades", str, prefix, default=""),
-                constant_time=self.take(table, "constant_time", bool, prefix, default=None),
-                exports=exports,
-            )
-            self.finish(table, ("sources", "flags", "trades", "constant_time", "exports"), prefix)
-        return result
 
-    def strings(self, table: dict[str, Any], key: str, prefix: str, **default: Any) -> list[str]:
-        values: list[str] = self.take(table, key, list, prefix, **default)
-        for value in values:
-            if not isinstance(value, str):
-                raise self.fail(prefix + key, f"has {_value(value)}; every entry is a string")
+def _variant(path: Path, source: Source, name: str, said: _Variant) -> Variant:
+    place = ("variants", name)
+    for key, values in (("sources", said.sources), ("flags", said.flags)):
+        for i, value in enumerate(values):
             if "\0" in value:
-                raise self.fail(prefix + key, f"has {value!r}; no path and no flag holds a NUL character")
-        return values
-
-    def file(self, name: str, key: str) -> Path:
-        path = self.path.parent / name
-        try:
-            found = path.is_file()
-        except OSError as error:
-            raise self.fail(key, f"{name}: {error.strerror}") from None
-        if not found:
-            raise self.fail(key, f"{name or repr(name)}: no such file beside the manifest")
-        return path
-
-    def vector(self, index: int, entry: Any) -> Path:
-        prefix = f"vectors[{index}]."
-        if not isinstance(entry, dict):
-            raise self.fail(f"vectors[{index}]", "must be a table with file and source")
-        path = self.file(self.take(entry, "file", str, prefix), prefix + "file")
-        self.take(entry, "source", str, prefix)
-        self.finish(entry, ("file", "source"), prefix)
-        return path
+                raise source.wrong((*place, key, i), f"is {value!r}; no path and no flag holds a NUL character")
+    files = tuple(_file(path, source, file, (*place, "sources", i)) for i, file in enumerate(said.sources))
+    wasm = any(file.suffix == ".wasm" for file in files)
+    if wasm and len(files) > 1:
+        raise source.wrong((*place, "sources"), "a WebAssembly module stands alone; leave the other files out")
+    if said.exports and not wasm:
+        raise source.wrong((*place, "exports"), "is for WebAssembly modules; C exports by the names of ciphermill.h")
+    return Variant(name, files, said.flags, said.trades, said.constant_time, said.exports)
 
 
-_TYPES = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number with a fraction",
-    list: "a list",
-    dict: "a table",
-    bool: "true or false",
-}
-
-
-def _a(kind: type) -> str:
-    return _TYPES.get(kind, f"a {kind.__name__}")
-
-
-def _value(value: Any) -> str:
-    """A value of any type and size as a message shows it."""
-    if isinstance(value, (list, dict)):
-        return _a(type(value))
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"a number of {value.bit_length()} bits"
-    return repr(value)
-
-
-def _line(text: str, most: int = 400) -> str:
-    """What a manifest holds may stand in a message, which is one line a terminal can show."""
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
+def _file(path: Path, source: Source, name: str, place: Place) -> Path:
+    file = path.parent / name
+    try:
+        found = file.is_file()
+    except OSError as error:
+        raise source.wrong(place, f"{name}: {error.strerror}") from None
+    if not found:
+        raise source.wrong(place, f"{name or repr(name)}: no such file beside the manifest")
+    return file
 
 
 def _sizes(values: tuple[int, ...]) -> str:
