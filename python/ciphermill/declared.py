@@ -91,7 +91,7 @@ def _fault(value: Any, kind: Any, place: Place) -> tuple[Place, str] | None:
         return None
     mine = next((k for k in _alternatives(kind) if _plain(k) is _plain(type(value))), None)
     if mine is None:
-        return place, f"is {NAMES.get(_plain(type(value)), type(value).__name__)}, must be {_words(kind)}{_mend(kind)}"
+        return place, f"is {shown(value)}, must be {_words(kind)}{_mend(kind)}"
     parts: Mapping[Any, Any] = {}
     arguments = get_args(_bare(mine))
     if isinstance(value, Mapping) and issubclass(_bare(mine), msgspec.Struct):
@@ -111,7 +111,7 @@ def _fault(value: Any, kind: Any, place: Place) -> tuple[Place, str] | None:
         if found := _fault(value[part], of, (*place, part)):
             return found
     hint = did_you_mean(value, arguments) if isinstance(value, str) else ""
-    return place, f"is {shown(value)}{hint}{_mend(mine) or _mend(kind) or f'; it is {_words(mine)}'}"
+    return place, f"is {shown(value)}{hint}{_mend(mine) or _mend(kind) or f', must be {_words(kind)}'}"
 
 
 def _bare(kind: Any) -> Any:
@@ -159,7 +159,11 @@ def _words(kind: Any) -> str:
 def shown(value: Any) -> str:
     """A value of any type and size as a message shows it."""
     if isinstance(value, list | tuple | Mapping):
-        return NAMES[_plain(type(value))] if value else "empty"
+        return (
+            NAMES[_plain(type(value))] if value else f"an empty {_plain(type(value)).__name__}".replace("dict", "table")
+        )
+    if isinstance(value, bool):
+        return "true" if value else "false"
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of {value.bit_length()} bits"
-    return repr(value)
+    return repr(value) if isinstance(value, str) else str(value)

@@ -14,6 +14,7 @@ import pytest
 from samples import XOR_CIPHER
 
 import ciphermill as cm
+from ciphermill.declared import Source
 from ciphermill.sweeps import grid as grids
 from ciphermill.sweeps import load, monotone, run, work
 from ciphermill.sweeps.store import Store
@@ -34,7 +35,7 @@ QUICK = {"grid": {"cipher": ["rijndael", "rc6"], "on": "rv32", "bytes": 256, "se
 def points(text: str) -> tuple:
     import tomllib
 
-    return grids.parse(tomllib.loads(text), "test", None).points
+    return grids.parse(Source("test", tomllib.loads(text)), None).points
 
 
 def test_a_grid_is_the_product_of_its_axes():
@@ -57,13 +58,32 @@ def test_a_point_of_two_grids_counts_once():
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[grid]\non = 'rv32'", "cipher is missing"),
-        ("[grid]\ncipher = 'rc6'\non = 'rv32'\nblock = 'multi'", "unknown key 'block' (did you mean 'blocks'?)"),
-        ("[grid]\ncipher = 'rc6'\non = 'rv32'\nbytes = '64'", "bytes: it is a whole number"),
-        ("[grid]\ncipher = 'rc6'\non = 'rv32'\njam = true", "jam: it is a whole number"),
-        ("[grid]\ncipher = 'rc6'\non = 'rv32'\nset = 4", "set: it is a table"),
-        ("[sweep]\nstore = 3\n[grid]\ncipher = 'rc6'\non = 'rv32'", "sweep.store: it is the name of a file"),
-        ("", "there is no [[grid]]"),
+        ("[grid]\non = 'rv32'", "g.toml:1: grid.cipher: missing; add it (a string or a list)"),
+        (
+            "[grid]\ncipher = 'rc6'\non = 'rv32'\nblock = 'multi'",
+            "g.toml:4: grid.block: unknown key (did you mean 'blocks'?)",
+        ),
+        (
+            "[grid]\ncipher = 'rc6'\non = 'rv32'\nbytes = '64'",
+            "g.toml:4: grid.bytes: is '64', must be a whole number or a list",
+        ),
+        (
+            "[grid]\ncipher = 'rc6'\non = 'rv32'\njam = true",
+            "g.toml:4: grid.jam: is true, must be a whole number or a list",
+        ),
+        (
+            "[grid]\ncipher = 'rc6'\non = 'rv32'\nset = 4",
+            "g.toml:4: grid.set: is 4, must be a table; it goes from paths to values",
+        ),
+        (
+            "[grid]\ncipher = 'rc6'\non = 'rv32'\nwith = []",
+            "g.toml:4: grid.with: is an empty list; an axis has one value or more",
+        ),
+        (
+            "[sweep]\nstore = 3\n[grid]\ncipher = 'rc6'\non = 'rv32'",
+            "g.toml:2: sweep.store: is 3, must be a string; it is the name of a file",
+        ),
+        ("", "g.toml: grid: missing; add it (a table or a list); there is at least one [[grid]]"),
         ("[grid", "not TOML"),
     ],
 )

@@ -19,21 +19,82 @@ left out when it agrees with all that some entry of ``skip`` says.
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypeVar
 
-from .. import paths
-from .._core import InputError
-from ..suggest import did_you_mean
+import msgspec
 
-#: What a point may say, and the type of one value; sets are a table of axes.
-AXES: dict[str, type | tuple[type, ...]] = {
-    "cipher": str, "variant": str, "on": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "optimise": str, "with": (str, list), "without": (str, list),
-}  # fmt: skip
+from ..declared import Declared, Source
+
+T = TypeVar("T")
+Several: TypeAlias = Annotated[list[T], msgspec.Meta(min_length=1, description="an axis has one value or more")]
+#: One value, or a list of them.
+Axis: TypeAlias = T | Several[T]
+#: A name, or several that go together; with commas between, or as a list.
+Names: TypeAlias = str | list[str]
+NamesAxis: TypeAlias = str | Several[Names]
+Value: TypeAlias = int | float | bool | str
+
+
+class Skip(Declared, frozen=True):
+    """A setting of points that are left out."""
+
+    cipher: str | None = None
+    variant: str | None = None
+    on: str | None = None
+    direction: str | None = None
+    key_bits: int | None = None
+    blocks: str | None = None
+    bytes: int | None = None
+    jam: int | None = None
+    unroll: bool | None = None
+    optimise: str | None = None
+    with_: Names | None = msgspec.field(name="with", default=None)
+    without: Names | None = None
+    set: dict[str, Value] = msgspec.field(default_factory=dict)
+
+
+class Axes(Declared, frozen=True, kw_only=True):
+    """A ``[[grid]]``: what a point may say, each an axis."""
+
+    cipher: Axis[str]
+    on: Axis[str]
+    variant: Axis[str] | None = None
+    direction: Axis[str] | None = None
+    key_bits: Axis[int] | None = None
+    blocks: Axis[str] | None = None
+    bytes: Axis[int] | None = None
+    jam: Axis[int] | None = None
+    unroll: Axis[bool] | None = None
+    optimise: Axis[str] | None = None
+    with_: NamesAxis | None = msgspec.field(name="with", default=None)
+    without: NamesAxis | None = None
+    set: Annotated[
+        dict[str, Axis[Value]], msgspec.Meta(description='it goes from paths to values, { "issue.width" = [1, 2] }')
+    ] = msgspec.field(default_factory=dict)
+    skip: Annotated[list[Skip], msgspec.Meta(description="each element has settings to leave out")] = msgspec.field(
+        default_factory=list
+    )
+
+
+class Head(Declared, frozen=True):
+    """The table ``[sweep]``."""
+
+    store: Annotated[str | None, msgspec.Meta(description="it is the name of a file")] = None
+
+
+class File(Declared, frozen=True, kw_only=True):
+    """A file of a sweep."""
+
+    sweep: Head = Head()
+    grid: Annotated[
+        Axes | Annotated[list[Axes], msgspec.Meta(min_length=1)],
+        msgspec.Meta(description="there is at least one [[grid]], with cipher and on"),
+    ]
+
+
 NAMES = ("with", "without")
 
 
@@ -71,103 +132,44 @@ def load(source: str | Path | Mapping[str, Any]) -> Grid:
     Raises InputError that names the place.
     """
     if isinstance(source, Mapping):
-        return parse(source, "the grid", None)
+        return parse(Source("the grid", source), None)
     path = Path(source)
-    try:
-        data = tomllib.loads(path.read_text(encoding=paths.TEXT))
-    except OSError as error:
-        raise InputError(f"{paths.shown(path)}: {error.strerror}; give the path of a grid, docs/sweeps.md") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
-    return parse(data, paths.shown(path), path)
+    return parse(Source.read(path, "; give the path of a grid, docs/sweeps.md"), path)
 
 
-def parse(data: Mapping[str, Any], place: str, path: Path | None) -> Grid:
-    known(data, ("sweep", "grid"), place)
-    head = data.get("sweep", {})
-    if not isinstance(head, Mapping):
-        raise InputError(f"{place}: sweep: it is a table, [sweep]")
-    known(head, ("store",), f"{place}: [sweep]")
-    store = head.get("store")
-    if store is not None and not isinstance(store, str):
-        raise InputError(f"{place}: sweep.store: it is the name of a file, here is {store!r}")
-    grids = data.get("grid", [])
-    grids = [grids] if isinstance(grids, Mapping) else grids
-    if not isinstance(grids, list) or not grids or not all(isinstance(grid, Mapping) for grid in grids):
-        raise InputError(f"{place}: there is no [[grid]]; add one with at least cipher and on")
-    points: list[dict[str, Any]] = []
-    seen = set()
-    for number, grid in enumerate(grids, 1):
-        for point in product(grid, f"{place}: grid {number}"):
-            if (same := repr(point)) not in seen:
-                seen.add(same)
-                points.append(point)
-    where = None if path is None else (path.parent / store if store else path.with_suffix(".sqlite"))
-    return Grid(tuple(points), where)
+def parse(source: Source, path: Path | None) -> Grid:
+    head = source.checked(File).sweep
+    grids = source.table["grid"]
+    points: dict[str, dict[str, Any]] = {}
+    for grid in [grids] if isinstance(grids, Mapping) else grids:
+        for point in product(grid):
+            points.setdefault(repr(point), point)
+    where = None if path is None else (path.parent / head.store if head.store else path.with_suffix(".sqlite"))
+    return Grid(tuple(points.values()), where)
 
 
-def product(grid: Mapping[str, Any], place: str) -> Iterator[dict[str, Any]]:
-    """The points of one grid."""
-    known(grid, (*AXES, "set", "skip"), place)
-    for needed in ("cipher", "on"):
-        if needed not in grid:
-            raise InputError(f"{place}: {needed} is missing; name one or several")
-    axes: list[tuple[str, list[Any]]] = []
-    for name, value in grid.items():
-        if name in AXES:
-            axes.append((name, axis(name, value, f"{place}: {name}")))
-    sets = grid.get("set", {})
-    if not isinstance(sets, Mapping):
-        raise InputError(f'{place}: set: it is a table from paths to values, {{ "issue.width" = [1, 2] }}')
-    for path, value in sets.items():
-        values = value if isinstance(value, list) else [value]
-        if not values or not all(isinstance(v, (int, float, bool, str)) for v in values):
-            raise InputError(f"{place}: set: {path}: it is a value or a list of values, here is {value!r}")
-        axes.append((f"set\0{path}", values))
-    skips = grid.get("skip", [])
-    if not isinstance(skips, list) or not all(isinstance(skip, Mapping) for skip in skips):
-        raise InputError(f"{place}: skip: it is a list of tables of settings to leave out")
-    skips = [skip_of(skip, f"{place}: skip") for skip in skips]
-    for chosen in itertools.product(*(values for _, values in axes)):
-        point: dict[str, Any] = {}
-        for (name, _), value in zip(axes, chosen, strict=True):
-            if name.startswith("set\0"):
-                point.setdefault("set", {})[name[4:]] = value
-            else:
-                point[name] = value
+def product(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The points of one grid; its axes in the order of the file."""
+    axes = [(name, values(name, value)) for name, value in grid.items() if name not in ("set", "skip")]
+    sets = [(path, values(path, value)) for path, value in grid.get("set", {}).items()]
+    skips = [
+        flat({name: split(v) if name in NAMES else v for name, v in skip.items()}) for skip in grid.get("skip", [])
+    ]
+    for chosen in itertools.product(*(each for _, each in axes), *(each for _, each in sets)):
+        point = dict(zip([name for name, _ in axes], chosen, strict=False))
+        if sets:
+            point["set"] = dict(zip([path for path, _ in sets], chosen[len(axes) :], strict=True))
         settings = flat(point)
         if not any(all(settings.get(name) == value for name, value in skip.items()) for skip in skips):
             yield point
 
 
-def axis(name: str, value: Any, place: str) -> list[Any]:
+def values(name: str, value: Any) -> list[Any]:
     """The values of one axis."""
-    if name in NAMES:
-        # A list is an axis; its elements are names, or lists of names.
-        values = value if isinstance(value, list) else [value]
-        out = [[v] if isinstance(v, str) else v for v in values]
-        if not out or not all(isinstance(v, list) and all(isinstance(n, str) for n in v) for v in out):
-            raise InputError(f"{place}: each element is a name or a list of names, here is {value!r}")
-        return [[n.strip() for v in names for n in v.split(",") if n.strip()] for names in out]
-    values = value if isinstance(value, list) else [value]
-    wanted = AXES[name]
-    right = [isinstance(v, wanted) and (wanted is not int or not isinstance(v, bool)) for v in values]
-    if not values or not all(right):
-        kind = "a whole number" if wanted is int else "true or false" if wanted is bool else "a string"
-        raise InputError(f"{place}: it is {kind} or a list of such, here is {value!r}")
-    return values
+    each = value if isinstance(value, list | tuple) else [value]
+    return [split(names) for names in each] if name in NAMES else list(each)
 
 
-def skip_of(skip: Mapping[str, Any], place: str) -> dict[str, Any]:
-    known(skip, (*AXES, "set"), place)
-    sets = skip.get("set", {})
-    point = {name: [value] if name in NAMES and isinstance(value, str) else value for name, value in skip.items()}
-    if not isinstance(sets, Mapping):
-        raise InputError(f"{place}: set: it is a table from paths to values")
-    return flat(point)
-
-
-def known(table: Mapping[str, Any], keys: tuple[str, ...], place: str) -> None:
-    for name in table:
-        if name not in keys:
-            raise InputError(f"{place}: unknown key {name!r}{did_you_mean(name, keys)}; known here: {', '.join(keys)}")
+def split(names: str | list[str]) -> list[str]:
+    """Names in a list, or with commas between."""
+    return [n.strip() for part in ([names] if isinstance(names, str) else names) for n in part.split(",") if n.strip()]
