@@ -81,8 +81,8 @@ def content(root: Path, monkeypatch):
     answers = dict(measure.measure_all([*small.work(), *named], lambda items, total: items))
     answers[measure.key(named[3])] = measure.Missing("out of order")
     comment = commentary.load(small)
-    loops = [(asked, kernels.explain(asked)) for asked in comment.kernels]
-    traces = [(asked, pipelines.trace(asked)) for asked in comment.pipelines]
+    loops = [(asked, kernels.explain(asked)) for asked in (kernel.given() for kernel in comment.kernel)]
+    traces = [(asked, pipelines.trace(asked)) for asked in (way.given() for way in comment.pipeline)]
     return page.Content(
         [(a, answers[measure.key(a)]) for a in named], [(results.solve(small, answers), comment)], loops, traces
     )

@@ -9,7 +9,7 @@ import pytest
 import ciphermill as cm
 from ciphermill import _core, paths, study
 from ciphermill.measurement import Measurement
-from ciphermill.study import formulas, layout, measure, results, text
+from ciphermill.study import layout, measure, results, text
 
 STUDY = """\
 [study]
@@ -142,42 +142,31 @@ def test_an_unverified_measurement_is_our_fault(folder):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('unit = "Mbit/s", ', 'units = "Mbit/s", ', "table 't', column 2: no key 'units' here (did you mean 'unit'?)"),
-        (
-            'formula = "rate"',
-            'formula = "rates"',
-            "table 't', column 2 (rate): no formula 'rates' (did you mean 'rate'?)",
-        ),
-        ("mhz = 200", "khz = 200", "table 't', column 2 (rate): `constants` must give mhz"),
-        (
-            'of = ["cycles"]',
-            'of = ["cycle"]',
-            "table 't', row 'a', column 'rate': `of` names 'cycle', and there is no such cell",
-        ),
-        (
-            'figures = "t.b"',
-            'figures = "t.c"',
-            "table 't', row 'b', column 'cycles': s/figures.toml has no figure 't.c.cycles'",
-        ),
-        (
-            'cipher = "rc6"',
-            'blocks = "multi"',
-            "table 't', row 'a', column 'cycles': nothing says which cipher; add it to `settings`",
-        ),
-        ("bytes = 64", 'bytes = "64"', "[study], settings: bytes = '64' is of the wrong type"),
-        ('key = "b", label', 'key = "a", label', "two rows of table 't' are called 'a'; rename one"),
-        ('measure = "cycles_per_block", summary = true', "label2 = 1", "no key 'label2' here"),
-        ('title = "T"', 'title = "T', "not TOML"),
+        ('unit = "Mbit/s", ', 'units = "Mbit/s", ', ":11: table['t'].columns['rate'].units: unknown key (did you mean 'unit'?)"),
+        ('formula = "rate"', 'formula = "rates"', ":11: table['t'].columns['rate'].formula: is 'rates' (did you mean 'rate'?); there are rate, quotient"),
+        ("mhz = 200", "khz = 200", ":11: table['t'].columns['rate'].constants: must give mhz, for `bits * mhz / cycles`"),
+        ("mhz = 200", "mhz = 200, khz = 1", ":11: table['t'].columns['rate'].constants: the formula has no khz"),
+        ("mhz = 200", "mhz = 'x'", ":11: table['t'].columns['rate'].constants.mhz: is 'x', must be a number"),
+        ('of = ["cycles"]', 'of = ["cycle"]', ":11: table['t'].columns['rate'].of[0]: is 'cycle', and there is no such cell for row 'a'"),
+        ('of = ["cycles"]', "of = []", ":11: table['t'].columns['rate'].of: must name 1 cells: cycles"),
+        ('of = ["cycles"]', 'of = ["*/cycles"]', ":11: table['t'].columns['rate'].formula: `bits * mhz / cycles`: `cycles` is several cells where a number is wanted"),
+        ('figures = "t.b"', 'figures = "t.c"', ":18: table['t'].rows['b'].figures: s/figures.toml has no figure 't.c.cycles', which column 'cycles' has"),
+        ('cipher = "rc6"', 'blocks = "multi"', ":17: table['t'].rows['a']: nothing says which cipher column 'cycles' has; add it to `settings`"),
+        ("bytes = 64", 'bytes = "64"', ":4: study.settings.bytes: is '64', must be a whole number"),
+        ('key = "b", label', 'key = "a", label', ":18: table['t'].rows['a'].key: is 'a', and so is another's; rename one"),
+        ('label = "Second"', 'label = "Second", columns = ["cycle"]', ":18: table['t'].rows['b'].columns[0]: is 'cycle' (did you mean 'cycles'?); the table has cycles, rate"),
+        ('measure = "cycles_per_block", summary = true', "label2 = 1", ":10: table['t'].columns['cycles'].label2: unknown key (did you mean 'label'?)"),
+        ('measure = "cycles_per_block", summary = true', "summary = true", ":10: table['t'].columns['cycles']: needs either `measure` or `formula`"),
+        ('title = "T"', 'title = "T', ": not TOML"),
     ],
-)
+)  # fmt: skip
 def test_messages(folder, monkeypatch, old, new, message):
     assert old in STUDY
     made = folder(STUDY.replace(old, new, 1))
     monkeypatch.chdir(made.parent)
     with pytest.raises(_core.InputError) as error:
         layout.load(made)
-    assert str(error.value).startswith("s/study.toml: ")
-    assert message in str(error.value)
+    assert str(error.value).startswith(f"s/study.toml{message}")
 
 
 def test_a_cell_must_not_be_derived_from_itself(folder):
@@ -189,11 +178,89 @@ def test_a_cell_must_not_be_derived_from_itself(folder):
 
 
 def test_formulas():
-    assert formulas.rate(184, bits=128, mhz=200) == pytest.approx(139.13, abs=0.01)
-    assert formulas.mean(128.0, 116.4) == pytest.approx(122.2)
-    assert formulas.rank(3, [1, 3, 5, 3]) == 2
-    assert formulas.correlation([1, 2, 3], [2, 4, 6]) == pytest.approx(1)
-    assert formulas.correlation([1, 2, 3], [3, 1, -1]) == pytest.approx(-1)
+    known = study.find("gf-multiplier-on-leon2").formulas
+    assert known["rate"].value([184], {"bits": 128, "mhz": 200}) == pytest.approx(139.13, abs=0.01)
+    assert known["mean"].value([128.0, 116.4], {}) == pytest.approx(122.2)
+    assert known["rank"].value([3, [1, 3, 5, 3]], {}) == 2
+    assert known["correlation"].value([[1, 2, 3], [2, 4, 6]], {}) == pytest.approx(1)
+    assert known["correlation"].value([[1, 2, 3], [3, 1, -1]], {}) == pytest.approx(-1)
+    assert known["quotient"].value([3, 2], {}) == 1.5 and known["quotient"].value([3, 2], {"times": 100}) == 150
+    # Whole numbers stay whole, those of several columns count one by one.
+    stored = known["matrix_storage"].value([], {"rows": 4, "bits": 8})
+    assert stored == 1056 and isinstance(stored, int)
+    assert known["largest"].value([1, [5, 2]], {}) == 5
+    own = study.find("addressing-modes-on-epic").formulas
+    assert own["enough"].value([9, 5, 5.04, 5], {"within": 0.01}) == 2
+    assert own["enough"].value([9, 5, 4, 4], {"within": 0.01, "factor": 2}) == 4
+    assert own["rise"].value([9, 5, 6], {}) == pytest.approx(20) and own["rise"].value([9, 5, 5], {}) == 0
+
+
+OWN = '[formulas]\nloss = { of = ["cycles"], expression = "EXPRESSION", defaults = { part = 2 } }\n[[table]]\n'
+
+
+def own_formula(expression: str) -> str:
+    """The study with a formula of its own, in place of `rate`."""
+    text = STUDY.replace("[[table]]\n", OWN.replace("EXPRESSION", expression), 1)
+    return text.replace('formula = "rate"', 'formula = "loss"').replace("bits = 128, mhz = 200", "base = 10")
+
+
+def test_a_formula_of_the_study_s_own(folder):
+    result = solved(
+        folder(own_formula("max(base, cycles) - base if cycles > part ** 2 else -1")), rc6=160.0, rijndael=3.0
+    )
+    rates = {row: cell for (_, row, column), cell in result.cells.items() if column == "rate"}
+    assert [(rates[r].paper, rates[r].ours) for r in "ab"] == [(90, 150.0), (390, -1)]
+    assert rates["a"].provenance == {"kind": "derived", "formula": "loss", "of": ["cycles"], "constants": {"base": 10}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("cycles ^ base * part", "`cycles ^ base * part` cannot stand in it; it is made of numbers, names, + - * / **"),
+        ("cycles +* base", "no expression (invalid syntax); it is made of"),
+        ("", "no expression (invalid syntax"),
+        ("median(cycles)", "no function 'median' (did you mean 'mean'?); there are sum, min, max"),
+        ("cycles.real", "`cycles.real` cannot stand in it"),
+        ("[c for c in base]", "`[c for c in base]` cannot stand in it"),
+        ("__import__('os').system(base)", "`__import__('os').system(base)` cannot stand in it"),
+        ("(lambda: part)()", "`(lambda: part)()` cannot stand in it"),
+        ("'a' * part", "`'a'` cannot stand in it"),
+        ("True + part", "`True` cannot stand in it"),
+        ("1 < part < 3", "`1 < part < 3` cannot stand in it"),
+        ("min(part, key=base)", "`min(part, key=base)` cannot stand in it"),
+        ("+" * 400 + "part", "longer than 300 characters"),
+        ("(" * 250 + "part" + ")" * 40, "no expression ("),
+    ],
+)
+def test_an_expression_that_is_none(folder, monkeypatch, expression, message):
+    made = folder(own_formula(expression))
+    monkeypatch.chdir(made.parent)
+    with pytest.raises(_core.InputError) as error:
+        layout.load(made)
+    said = str(error.value)
+    assert said.startswith(f"s/study.toml:7: formulas.loss.expression: is {expression!r}"[:80]) and message in said
+
+
+def test_a_default_of_no_constant_and_a_call_with_too_much(folder):
+    with pytest.raises(_core.InputError, match=r"formulas\.loss\.defaults: the expression has no part"):
+        layout.load(folder(own_formula("cycles + base")))
+    with pytest.raises(_core.InputError, match="takes exactly one argument"):
+        layout.load(folder(own_formula("sqrt(cycles, base, part)")))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "cycles / (base - 10 * part / 2)",
+        "sqrt(part - cycles * base)",
+        "9 ** 9 ** 9 ** part * base",
+        "(-cycles) ** (part / base)",
+    ],
+)
+def test_an_expression_without_a_value_here(folder, expression):
+    result = solved(folder(own_formula(expression)), rc6=160.0, rijndael=3.0)
+    cell = result.cells["t", "a", "rate"]
+    assert (cell.ours, cell.missing) == (None, "the formula has no value here")
 
 
 def test_a_machine_of_the_study_s_own():

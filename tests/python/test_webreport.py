@@ -350,20 +350,16 @@ def test_text_on_any_ground_can_be_read(ground):
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        ("agree = 'x'", "report.toml: the file: no key 'agree' here (did you mean 'agrees'?)"),
-        ("[[kernel]]\ncipher = 'rc6'", "report.toml: kernel 1: 'on' is missing"),
-        (
-            "[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'",
-            "report.toml: pareto 1: the study has no table 'u'; it has t",
-        ),
-        (
-            "[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'",
-            "pareto 1: table 't' has no column 'b'; it has cycles",
-        ),
-        ("[[bars]]\ntitle = 'x'\ntable = 't'\nparts = ['b']", "bars 1: table 't' has no column 'b'; it has cycles"),
-        ("[[curves]]\ntitle = 'x'\nx = 'w'\ncolumns = ['cycles']\nlines = ['t']", "curves 1: lines: a list of pairs"),
+        ("agree = 'x'", "report.toml:1: agree: unknown key (did you mean 'agrees'?)"),
+        ("[[kernel]]\ncipher = 'rc6'", "report.toml:1: kernel[0].on: missing; add it (a string)"),
+        ("[[kernel]]\ncipher = 'rc6'\non = 'm'\ncount = 3", "report.toml:4: kernel[0].count: unknown key"),
+        ("[[pareto]]\ntitle = 'x'\ntable = 'u'\nx = 'a'\ny = 'b'", "report.toml:3: pareto[0].table: the study has no table 'u'; it has t"),
+        ("[[pareto]]\ntitle = 'x'\ntable = 't'\nx = 'size'\ny = 'b'", "report.toml:5: pareto[0].y: table 't' has no column 'b'; it has cycles"),
+        ("[[bars]]\ntitle = 'x'\ntable = 't'\nparts = ['b']", "report.toml:4: bars[0].parts[0]: table 't' has no column 'b'; it has cycles"),
+        ("[[curves]]\ntitle = 'x'\nx = 'w'\ncolumns = ['cycles']\nlines = ['t']", "report.toml:5: curves[0].lines[0]: is 't', must be a list; it is a pair"),
+        ("[[curves]]\ntitle = 'x'\nx = 'w'\ncolumns = ['cycles']\nlines = [['t']]", "report.toml:5: curves[0].lines[0]: is a list; it is a pair"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_commentary_is_refused(commented, report, message):
     with pytest.raises(_core.InputError, match=re.escape(message)):
         commented(report)

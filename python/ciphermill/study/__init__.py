@@ -7,7 +7,7 @@ cells (``docs/studies.md``). Adding a study is adding those two files.
 
     layout.py    reads and checks the files
     measure.py   makes the measurements that the cells ask for, or finds them kept
-    formulas.py  the few formulas that papers apply to their own cells
+    formulas.py  the formulas that papers apply to their own cells; expressions.py reads and works them out
     results.py   puts paper and ours together
     text.py      prints it
 """

@@ -7,29 +7,54 @@ not there yet) is no matter of the layout: it becomes a cell that says so.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from .. import paths
-from .._core import InputError
+from ..declared import Declared, Source
 from ..suggest import did_you_mean
-from . import formulas
+from ..toml import Place
+from .formulas import Formula, Number
 
-#: What a cell may say about its measurement: the options of ``ciphermill run``,
-#: or a unit of ``rtl/units.toml`` that is synthesised instead.
-SETTINGS: dict[str, type | tuple[type, ...]] = {
-    "cipher": str, "on": str, "variant": str, "direction": str, "key_bits": int, "blocks": str, "bytes": int,
-    "jam": int, "unroll": bool, "aligned": bool, "optimise": str, "static": bool,
-    "with": list, "without": list, "set": list, "optimal": bool, "fresh": bool, "hardware": str,
-}  # fmt: skip
+#: The formulas of general use.
+FORMULAS = paths.STUDIES / "formulas.toml"
 
 
-@dataclass(frozen=True)
-class Column:
+class Settings(Declared, frozen=True, kw_only=True, omit_defaults=True):
+    """What a cell may say about its measurement: the options of ``ciphermill run``, or a unit of
+    ``rtl/units.toml`` that is synthesised instead."""
+
+    cipher: str | None = None
+    on: str | None = None
+    variant: str | None = None
+    direction: str | None = None
+    key_bits: int | None = None
+    blocks: str | None = None
+    bytes: int | None = None
+    jam: int | None = None
+    unroll: bool | None = None
+    aligned: bool | None = None
+    optimise: str | None = None
+    static: bool | None = None
+    with_: list[str] | None = msgspec.field(name="with", default=None)
+    without: list[str] | None = None
+    set: list[str] | None = None
+    optimal: bool | None = None
+    fresh: bool | None = None
+    hardware: str | None = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that are said, by the names that the file has."""
+        given: dict[str, Any] = msgspec.to_builtins(self)
+        return given
+
+
+class Column(Declared, frozen=True, kw_only=True):
     """One figure for every row: measured, or worked out from other cells."""
 
     key: str
@@ -42,36 +67,34 @@ class Column:
     #: Dotted path into the measurement.
     measure: str | None = None
     #: Factor from the measurement's unit to this column's.
-    times: float = 1
+    times: Number = 1
     formula: str | None = None
     of: tuple[str, ...] = ()
-    constants: Mapping[str, float] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    constants: dict[str, Number] = msgspec.field(default_factory=dict)
+    settings: Settings = Settings()
     #: Whether the geometric mean of ours/paper over its rows means something.
     summary: bool = False
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Declared, frozen=True, kw_only=True):
     key: str
     label: str
     #: Dotted path into the figures.
     figures: str | None = None
     #: Instead of the columns'.
     measure: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = Settings()
     #: Keys of the columns it has; None: all.
     columns: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(Declared, frozen=True, kw_only=True):
     name: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     note: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = Settings()
 
     def cells(self) -> Iterator[tuple[Row, Column]]:
         """Row by row."""
@@ -81,20 +104,43 @@ class Table:
                     yield row, column
 
 
+class Head(Declared, frozen=True, kw_only=True):
+    title: str
+    paper: str
+    note: str = ""
+    settings: Settings = Settings()
+
+
+class File(Declared, frozen=True, kw_only=True):
+    """A ``study.toml``."""
+
+    study: Head
+    formulas: dict[str, Formula] = msgspec.field(default_factory=dict)
+    table: tuple[Table, ...]
+
+
+class Shared(Declared, frozen=True):
+    """What stands in `FORMULAS`."""
+
+    formulas: dict[str, Formula]
+
+
 @dataclass(frozen=True)
 class Study:
     name: str
     title: str
     paper: str
     note: str
-    settings: Mapping[str, Any]
+    settings: Settings
     tables: tuple[Table, ...]
     figures: Mapping[str, Any]
+    #: Its own and those of general use.
+    formulas: Mapping[str, Formula]
 
     def asked(self, table: Table, row: Row, column: Column) -> dict[str, Any]:
         """What a measured cell asks for: the study's settings, overruled by
         the table's, the row's and the column's."""
-        return {**self.settings, **table.settings, **row.settings, **column.settings}
+        return {k: v for part in (self, table, row, column) for k, v in part.settings.given().items()}
 
     def work(self) -> list[dict[str, Any]]:
         """The settings of all measured cells, each once, in order."""
@@ -119,107 +165,77 @@ def names() -> list[str]:
 @cache
 def load(folder: Path) -> Study:
     """Read a study's folder. Raises InputError when something in it is wrong."""
-    place = paths.shown(folder / "study.toml")
-    content, figures = read(folder / "study.toml"), read(folder / "figures.toml")
-    take(content, place, "the file", {"study": dict, "table": list}, {"study", "table"})
-    head = content["study"]
-    take(head, place, "[study]", {"title": str, "paper": str, "note": str, "settings": dict}, {"title", "paper"})
+    source, figures = Source.read(folder / "study.toml"), Source.read(folder / "figures.toml")
+    said = source.checked(File)
+    for name, formula in said.formulas.items():
+        if wrong := formula.fault():
+            raise source.wrong(("formulas", name, wrong[0]), wrong[1])
     study = Study(
         name=folder.name,
-        title=head["title"],
-        paper=head["paper"],
-        note=head.get("note", "").strip(),
-        settings=settings(head, place, "[study]"),
-        tables=tuple(table(t, place, i) for i, t in enumerate(content["table"])),
-        figures=figures,
+        title=said.study.title,
+        paper=said.study.paper,
+        note=said.study.note.strip(),
+        settings=said.study.settings,
+        tables=said.table,
+        figures=figures.table,
+        formulas={**Source.read(FORMULAS).checked(Shared).formulas, **said.formulas},
     )
-    check(study, place, paths.shown(folder / "figures.toml"))
+    _unique(source, ("table",), "name", [t.name for t in study.tables])
+    for i, t in enumerate(study.tables):
+        _unique(source, ("table", i, "columns"), "key", [c.key for c in t.columns])
+        _unique(source, ("table", i, "rows"), "key", [r.key for r in t.rows])
+        for n, c in enumerate(t.columns):
+            _check_formula(study, source, ("table", i, "columns", n), c)
+        keys = [c.key for c in t.columns]
+        for n, r in enumerate(t.rows):
+            for m, key in enumerate(r.columns or ()):
+                if key not in keys:
+                    place = ("table", i, "rows", n, "columns", m)
+                    raise source.wrong(place, f"is {key!r}{did_you_mean(key, keys)}; the table has {', '.join(keys)}")
+            for c in (c for c in t.columns if r.columns is None or c.key in r.columns):
+                _check_cell(study, source, figures.shown, ("table", i), t, r, c)
     return study
 
 
-def table(content: Any, place: str, index: int) -> Table:
-    where = f"table {content['name']!r}" if isinstance(content, dict) and "name" in content else f"table {index + 1}"
-    known = {"name": str, "title": str, "note": str, "settings": dict, "columns": list, "rows": list}
-    take(content, place, where, known, {"name", "title", "columns", "rows"})
-    return Table(
-        name=content["name"],
-        title=content["title"],
-        note=content.get("note", "").strip(),
-        settings=settings(content, place, where),
-        columns=tuple(column(c, place, f"{where}, column {i + 1}") for i, c in enumerate(content["columns"])),
-        rows=tuple(row(r, place, f"{where}, row {i + 1}") for i, r in enumerate(content["rows"])),
-    )
+def _unique(source: Source, place: Place, key: str, names: Sequence[str]) -> None:
+    if twice := next((n for n, name in enumerate(names) if name in names[:n]), None):
+        raise source.wrong((*place, twice, key), f"is {names[twice]!r}, and so is another's; rename one")
 
 
-def column(content: Any, place: str, where: str) -> Column:
-    known = {
-        "key": str, "label": str, "unit": str, "figure": str, "quoted": bool, "measure": str, "times": (int, float),
-        "formula": str, "of": list, "constants": dict, "settings": dict, "summary": bool,
-    }  # fmt: skip
-    take(content, place, where, known, {"key", "label", "unit"})
-    where = f"{where} ({content['key']})"
-    if ("measure" in content) == ("formula" in content):
-        raise InputError(f"{place}: {where}: it needs either `measure` or `formula`")
-    constants = content.get("constants", {})
-    if name := content.get("formula"):
-        if name not in formulas.ALL:
-            known_names = ", ".join(formulas.ALL)
-            raise InputError(
-                f"{place}: {where}: no formula {name!r}{did_you_mean(name, formulas.ALL)}; there are {known_names}"
-            )
-        if wrong := formulas.ALL[name].complaint(content.get("of", []), constants):
-            raise InputError(f"{place}: {where}: {wrong}")
-    return Column(**{**content, "of": tuple(content.get("of", ())), "settings": settings(content, place, where)})
+def _check_formula(study: Study, source: Source, place: Place, column: Column) -> None:
+    if (column.measure is None) == (column.formula is None):
+        raise source.wrong(place, "needs either `measure` or `formula`")
+    if (name := column.formula) is None:
+        return
+    if name not in study.formulas:
+        hint = did_you_mean(name, study.formulas)
+        raise source.wrong(
+            (*place, "formula"),
+            f"is {name!r}{hint}; there are {', '.join(study.formulas)}; a new one goes into a table [formulas]",
+        )
+    if wrong := study.formulas[name].complaint(column.of, column.constants):
+        raise source.wrong((*place, wrong[0]), wrong[1])
 
 
-def row(content: Any, place: str, where: str) -> Row:
-    known = {"key": str, "label": str, "figures": str, "measure": str, "settings": dict, "columns": list}
-    take(content, place, where, known, {"key", "label"})
-    where = f"{where} ({content['key']})"
-    columns = tuple(content["columns"]) if "columns" in content else None
-    return Row(**{**content, "columns": columns, "settings": settings(content, place, where)})
-
-
-def settings(content: Mapping[str, Any], place: str, where: str) -> dict[str, Any]:
-    found: dict[str, Any] = content.get("settings", {})
-    take(found, place, f"{where}, settings", SETTINGS, set())
-    return found
-
-
-def check(study: Study, place: str, figures: str) -> None:
-    """What only the whole can tell: names that must be unique, figures and cells that must exist."""
-    for what, keys in [("table", [t.name for t in study.tables])] + [
-        (f"{kind} of table {t.name!r}", [part.key for part in parts])
-        for t in study.tables
-        for kind, parts in (("row", t.rows), ("column", t.columns))
-    ]:
-        if twice := next((key for key in keys if keys.count(key) > 1), None):
-            raise InputError(
-                f"{place}: two {what.replace(' ', 's ', 1) if ' ' in what else what + 's'} are called {twice!r}; rename one"
-            )
-    for t in study.tables:
-        there = {c.key for c in t.columns}
-        for r in t.rows:
-            if r.columns is not None and (odd := set(r.columns) - there):
-                raise InputError(
-                    f"{place}: table {t.name!r}, row {r.key!r}: no column {sorted(odd)[0]!r} in this table"
-                )
-        for r, c in t.cells():
-            where = f"table {t.name!r}, row {r.key!r}, column {c.key!r}"
-            if c.formula is None:
-                asked = study.asked(t, r, c)
-                missing = {"cipher", "on"} - asked.keys()
-                if missing and "hardware" not in asked:
-                    raise InputError(
-                        f"{place}: {where}: nothing says which {'machine (on)' if 'on' in missing else 'cipher'}; add it to `settings`"
-                    )
-            try:
-                study.figure(r, c)
-            except LookupError as error:
-                raise InputError(f"{place}: {where}: {figures} has no {error.args[0]}") from None
-            for reference in c.of:
-                if not cells_of(study, t, r, reference):
-                    raise InputError(f"{place}: {where}: `of` names {reference!r}, and there is no such cell")
+def _check_cell(
+    study: Study, source: Source, figures: str, place: Place, table: Table, row: Row, column: Column
+) -> None:
+    """What only the whole can tell: figures, settings and cells that must exist."""
+    in_row = (*place, "rows", table.rows.index(row))
+    asked = study.asked(table, row, column)
+    missing = {"cipher", "on"} - asked.keys()
+    if column.formula is None and missing and "hardware" not in asked:
+        what = "machine (on)" if "on" in missing else "cipher"
+        raise source.wrong(in_row, f"nothing says which {what} column {column.key!r} has; add it to `settings`")
+    try:
+        study.figure(row, column)
+    except LookupError as error:
+        wanted = f"{figures} has no {error.args[0]}, which column {column.key!r} has"
+        raise source.wrong((*in_row, "figures"), wanted) from None
+    for n, reference in enumerate(column.of):
+        if not cells_of(study, table, row, reference):
+            at = (*place, "columns", table.columns.index(column), "of", n)
+            raise source.wrong(at, f"is {reference!r}, and there is no such cell for row {row.key!r}")
 
 
 def cells_of(study: Study, table: Table, row: Row, reference: str) -> list[tuple[Table, Row, Column]]:
@@ -248,28 +264,3 @@ def lookup(figures: Mapping[str, Any], path: str) -> float:
 
 def join(path: str, more: str) -> str:
     return f"{path}.{more}" if more else path
-
-
-def read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{paths.shown(path)}: not TOML: {error}") from None
-
-
-def take(content: Any, place: str, where: str, known: Mapping[str, Any], required: set[str]) -> None:
-    """Check a table's keys and the types of their values."""
-    if not isinstance(content, Mapping):
-        raise InputError(f"{place}: {where}: it must be a table")
-    for key, value in content.items():
-        if key not in known:
-            raise InputError(
-                f"{place}: {where}: no key {key!r} here{did_you_mean(key, known)}; there are {', '.join(known)}"
-            )
-        # A truth value is a number to Python, and to no one else.
-        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
-            raise InputError(f"{place}: {where}: {key} = {value!r} is of the wrong type")
-    if missing := sorted(required - content.keys()):
-        raise InputError(f"{place}: {where}: {missing[0]!r} is missing")

@@ -15,7 +15,7 @@ from typing import Any
 
 from .._core import InputError
 from ..measurement import Measurement
-from . import formulas
+from .formulas import Formula
 from .layout import Column, Row, Study, Table, cells_of
 from .measure import Answers, Missing, key
 
@@ -45,12 +45,12 @@ class Cell:
     #: What was asked for and what came of it, where one measurement gave the value.
     asked: Mapping[str, Any] | None = None
     measurement: Measurement | None = None
+    formula: Formula | None = None
 
     @property
     def ratio(self) -> float | None:
         """ours/paper, where that means something."""
-        comparable = self.column.formula is None or formulas.ALL[self.column.formula].comparable
-        if self.ours is None or not self.paper or not comparable:
+        if self.ours is None or not self.paper or (self.formula and not self.formula.comparable):
             return None
         return self.ours / self.paper
 
@@ -104,7 +104,7 @@ class Result:
                 {
                     "name": table.name,
                     "title": table.title,
-                    "note": table.note,
+                    "note": table.note.strip(),
                     "rows": [cell.to_dict() for cell in self.of(table)],
                     "geometric_mean": self.summary(table),
                 }
@@ -134,7 +134,8 @@ def _cell(result: Result, answers: Answers, table: Table, row: Row, column: Colu
             asked = result.study.asked(table, row, column)
             _measured(cell, answers[key(asked)], asked)
         else:
-            _derived(cell, _inputs(result, answers, table, row, column, (*above, place)))
+            formula = cell.formula = result.study.formulas[column.formula]
+            _derived(cell, formula, _inputs(result, answers, table, row, column, (*above, place)))
         result.cells[place] = cell
     return result.cells[place]
 
@@ -190,25 +191,25 @@ def _inputs(
     return found
 
 
-def _derived(cell: Cell, inputs: list[Cell | list[Cell]]) -> None:
+def _derived(cell: Cell, formula: Formula, inputs: list[Cell | list[Cell]]) -> None:
     """Apply a column's formula to the paper's figures, where it prints none
     itself, and to ours."""
     column = cell.column
-    function = formulas.ALL[column.formula or ""].function
+    flat = [c for group in inputs for c in (group if isinstance(group, list) else [group])]
 
     def apply(value: Callable[[Cell], float | None]) -> float | None:
-        values = [[value(c) for c in group] if isinstance(group, list) else value(group) for group in inputs]
-        if any(v is None for group in values for v in (group if isinstance(group, list) else [group])):
+        of = {id(c): v for c in flat if (v := value(c)) is not None}
+        if any(id(c) not in of for c in flat):
             return None
+        values = [[of[id(c)] for c in group] if isinstance(group, list) else of[id(group)] for group in inputs]
         try:
-            return function(*values, **column.constants)
-        except (ZeroDivisionError, ValueError):
+            return formula.value(values, column.constants)
+        except (ArithmeticError, ValueError, TypeError):
             return None
 
     if cell.paper is None:
         cell.paper = apply(lambda c: c.paper)
         cell.paper_kind = None if cell.paper is None else "derived"
-    flat = [c for group in inputs for c in (group if isinstance(group, list) else [group])]
     stand_ins = [c for c in flat if c.ours is None and c.column.quoted]
     cell.ours = apply(lambda c: c.paper if c in stand_ins else c.ours)
     lacking = [c for c in flat if c.ours is None and c not in stand_ins]

@@ -55,7 +55,7 @@ def pieces(result: Result) -> list[Piece]:
         out.append(wrapped(study.note))
     for table in study.tables:
         head = f"{table.title}\n{'=' * len(table.title)}"
-        out.append(f"{head}\n{wrapped(table.note)}" if table.note else head)
+        out.append(f"{head}\n{wrapped(table.note)}" if table.note.strip() else head)
         out += grids(result, table)
         out += remarks(result, table)
     return out

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -75,10 +75,16 @@ def write(out: Path, studies: list[layout.Study], progress: Progress = lambda it
     compared = [(work, answers[measuring.key(work)]) for work in asked]
     kept = [asked for asked, m in compared if isinstance(m, Measurement) and m.verified and evidence.is_kept(m)]
     answers |= measuring.measure_all([{**asked, "fresh": True} for asked in kept], progress)
-    loops = list({measuring.key(k): k for comment in comments for k in comment.kernels}.values())
+    loops = list(
+        {measuring.key(k): k for comment in comments for k in (kernel.given() for kernel in comment.kernel)}.values()
+    )
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         explained = list(progress(pool.map(kernels.explain, loops), len(loops)))
-    asked_for = list({measuring.key(p): p for comment in comments for p in comment.pipelines}.values())
+    asked_for = list(
+        {
+            measuring.key(p): p for comment in comments for p in (pipeline.given() for pipeline in comment.pipeline)
+        }.values()
+    )
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         traced = list(progress(pool.map(pipelines.trace, asked_for), len(asked_for)))
     content = page.Content(
@@ -94,6 +100,12 @@ def write(out: Path, studies: list[layout.Study], progress: Progress = lambda it
     faults += [m.reason for _, m in compared if isinstance(m, measuring.Missing) and m.fault]
     made = sum(isinstance(answer, Measurement) for answer in answers.values())
     return Written(out, len(text), len(studies), made, list(dict.fromkeys(faults)))
+
+
+def distinct(asked: Iterable[Sequence[layout.Settings]]) -> list[dict[str, Any]]:
+    """Settings of several studies, each once."""
+    given = [settings.given() for each in asked for settings in each]
+    return list({measuring.key(settings): settings for settings in given}.values())
 
 
 def fresh_of(answers: measuring.Answers) -> dict[str, Measurement]:

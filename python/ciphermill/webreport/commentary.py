@@ -7,20 +7,20 @@ without it (``docs/studies.md``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from .. import paths
-from .._core import InputError
-from ..study.layout import SETTINGS, Study, read, take
+from ..declared import Declared, Source
+from ..study.layout import Settings, Study
 from ..study.results import Result
+from ..suggest import did_you_mean
+from ..toml import Place
 from . import words
 
 
-@dataclass(frozen=True)
-class Pareto:
+class Pareto(Declared, frozen=True):
     """Two costs of the rows of a table against each other: its columns, or
     ``table/column`` for the rows of the same keys in another table."""
 
@@ -39,8 +39,7 @@ class Pareto:
 TEXTS = ("agrees", "differs", "why")
 
 
-@dataclass(frozen=True)
-class Bars:
+class Bars(Declared, frozen=True):
     """The paper's bars beside ours: columns of a table stacked, its rows side by side."""
 
     title: str
@@ -48,19 +47,39 @@ class Bars:
     parts: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Curves:
+class Curves(Declared, frozen=True):
     """Columns as points of a line: a strip for each row, a line for each of
     several tables, ``(table, label)``, that have the same rows and columns."""
 
     title: str
-    lines: tuple[tuple[str, str], ...]
+    lines: tuple[
+        Annotated[
+            tuple[str, ...],
+            msgspec.Meta(min_length=2, max_length=2, description="it is a pair, a table and what its line is called"),
+        ],
+        ...,
+    ]
     columns: tuple[str, ...]
     x: str
 
 
-@dataclass(frozen=True)
-class Commentary:
+class Kernel(Settings, frozen=True, kw_only=True):
+    """Settings of a measurement whose hottest loops are shown."""
+
+    cipher: str
+    on: str
+
+
+class Pipeline(Kernel, frozen=True, kw_only=True):
+    """Settings of one whose way through an out-of-order core is shown."""
+
+    first: int | None = None
+    count: int | None = None
+
+
+class Commentary(Declared, frozen=True):
+    """A ``report.toml``."""
+
     #: Templates (`ciphermill.webreport.words`).
     agrees: str = ""
     differs: str = ""
@@ -68,86 +87,45 @@ class Commentary:
     pareto: tuple[Pareto, ...] = ()
     bars: tuple[Bars, ...] = ()
     curves: tuple[Curves, ...] = ()
-    #: Settings of the measurements whose hottest loops are shown.
-    kernels: tuple[Mapping[str, Any], ...] = ()
-    #: Settings of those whose way through an out-of-order core is shown, with ``first`` and ``count``.
-    pipelines: tuple[Mapping[str, Any], ...] = ()
+    kernel: tuple[Kernel, ...] = ()
+    pipeline: tuple[Pipeline, ...] = ()
+
+    def columns(self) -> list[tuple[Place, str, str]]:
+        """The columns that it names: where, the table, the column."""
+        found: list[tuple[Place, str, str]] = []
+        for i, front in enumerate(self.pareto):
+            found += [(("pareto", i, axis), *front.place(getattr(front, axis))) for axis in ("x", "y")]
+        for i, bars in enumerate(self.bars):
+            found += [(("bars", i, "parts", n), bars.table, part) for n, part in enumerate(bars.parts)]
+        for i, curves in enumerate(self.curves):
+            tables = [table for table, _ in curves.lines]
+            found += [(("curves", i, "columns", n), t, c) for t in tables for n, c in enumerate(curves.columns)]
+        return found
 
 
 def load(study: Study) -> Commentary:
     """Read a study's commentary. Raises InputError when something in it is wrong."""
-    file: Path = paths.STUDIES / study.name / "report.toml"
+    file = paths.STUDIES / study.name / "report.toml"
     if not file.is_file():
         return Commentary()
-    place, content = paths.shown(file), read(file)
-    allowed = {
-        "agrees": str,
-        "differs": str,
-        "why": str,
-        "pareto": list,
-        "bars": list,
-        "curves": list,
-        "kernel": list,
-        "pipeline": list,
-    }
-    take(content, place, "the file", allowed, set())
-    fronts = []
-    for i, entry in enumerate(content.get("pareto", [])):
-        where = f"pareto {i + 1}"
-        take(entry, place, where, {"title": str, "table": str, "x": str, "y": str}, {"title", "table", "x", "y"})
-        front = Pareto(**entry)
-        for axis in (front.x, front.y):
-            name, column = front.place(axis)
-            _known(study, place, where, name, column)
-        if front.table not in [t.name for t in study.tables]:
-            raise InputError(f"{place}: {where}: the study has no table {front.table!r}")
-        fronts.append(front)
-    bars = []
-    for i, entry in enumerate(content.get("bars", [])):
-        where = f"bars {i + 1}"
-        take(entry, place, where, {"title": str, "table": str, "parts": list}, {"title", "table", "parts"})
-        for part in entry["parts"]:
-            _known(study, place, where, entry["table"], part)
-        bars.append(Bars(entry["title"], entry["table"], tuple(entry["parts"])))
-    curves = []
-    for i, entry in enumerate(content.get("curves", [])):
-        where = f"curves {i + 1}"
-        names = {"title": str, "lines": list, "columns": list, "x": str}
-        take(entry, place, where, names, set(names))
-        if not all(isinstance(line, list) and len(line) == 2 for line in entry["lines"]):
-            raise InputError(f"{place}: {where}: lines: a list of pairs, a table and what its line is called")
-        for table, _ in entry["lines"]:
-            for column in entry["columns"]:
-                _known(study, place, where, table, column)
-        curves.append(
-            Curves(
-                entry["title"], tuple((t, label) for t, label in entry["lines"]), tuple(entry["columns"]), entry["x"]
+    source = Source.read(file)
+    comment = source.checked(Commentary)
+    tables = {table.name: [column.key for column in table.columns] for table in study.tables}
+    named = [(("pareto", i, "table"), front.table) for i, front in enumerate(comment.pareto)]
+    for place, name in [*named, *((place, table) for place, table, _ in comment.columns())]:
+        if name not in tables:
+            hint = did_you_mean(name, tables)
+            raise source.wrong(place, f"the study has no table {name!r}{hint}; it has {', '.join(tables)}")
+    for place, name, column in comment.columns():
+        if column not in tables[name]:
+            hint = did_you_mean(column, tables[name])
+            raise source.wrong(
+                place, f"table {name!r} has no column {column!r}{hint}; it has {', '.join(tables[name])}"
             )
-        )
-    kernels = content.get("kernel", [])
-    for i, entry in enumerate(kernels):
-        take(entry, place, f"kernel {i + 1}", SETTINGS, {"cipher", "on"})
-    traces = content.get("pipeline", [])
-    for i, entry in enumerate(traces):
-        take(entry, place, f"pipeline {i + 1}", {**SETTINGS, "first": int, "count": int}, {"cipher", "on"})
-    return Commentary(
-        **{name: content.get(name, "") for name in TEXTS}, pareto=tuple(fronts), bars=tuple(bars), curves=tuple(curves),
-        kernels=tuple(kernels), pipelines=tuple(traces),
-    )  # fmt: skip
+    return comment
 
 
 def spoken(comment: Commentary, result: Result) -> dict[str, str]:
     """The texts with today's figures. Raises InputError when one is wrong."""
     place = paths.shown(paths.STUDIES / result.study.name / "report.toml")
     return {name: words.said(getattr(comment, name), result, f"{place}: {name}") for name in TEXTS}
-
-
-def _known(study: Study, place: str, where: str, name: str, column: str) -> None:
-    """InputError when the study has no such column."""
-    table = next((t for t in study.tables if t.name == name), None)
-    if table is None:
-        raise InputError(
-            f"{place}: {where}: the study has no table {name!r}; it has {', '.join(t.name for t in study.tables)}"
-        )
-    if column not in (keys := [c.key for c in table.columns]):
-        raise InputError(f"{place}: {where}: table {name!r} has no column {column!r}; it has {', '.join(keys)}")
