@@ -19,12 +19,14 @@ from __future__ import annotations
 
 import json
 import random
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from . import _core, library, paths, tables
+from .declared import Declared, Source
 from .suggest import did_you_mean
 
 SHEETS = paths.MACHINES / "sheets"
@@ -39,9 +41,67 @@ CRITERION = (
     "throughputs to a tenth, latencies and penalties to half a cycle or a twentieth, wrong guesses to 0.05 a turn"
 )
 
-#: What a loop must have; and a sheet's head.
-LOOP = ("name", "group", "body", "expected")
-HEADER = ("start", "end", "source")
+#: Where to see how a sheet is written.
+SHOWN = "; machines/sheets/boom.toml shows how a sheet is written"
+
+
+#: Bytes, words or turns, as the core takes them.
+Number = Annotated[int, msgspec.Meta(ge=0, lt=2**32, description="it is a number from 0 to 4294967295")]
+Many = Annotated[int, msgspec.Meta(ge=1, description="it is a number from 1 on")]
+
+
+class Words(Declared, frozen=True):
+    """Words in memory: a `pattern` of 0 and 1 again and again, or ``random``."""
+
+    at: Number
+    pattern: Annotated[str, msgspec.Meta(pattern="^([01]+|random)$", description="it is made of 0 and 1, or random")]
+    count: Number
+
+
+class Chase(Declared, frozen=True):
+    """A circle of addresses in memory."""
+
+    at: Number
+    bytes: Number
+    stride: Number
+    ascending: bool = False
+
+
+class Loop(Declared, frozen=True, kw_only=True):
+    name: str
+    group: str
+    setup: list[str] = msgspec.field(default_factory=list)
+    body: list[str]
+    copies: Many = 1
+    #: Instructions that a copy counts as; left out: all of its body.
+    each: Many | None = None
+    turns: (
+        Annotated[list[Number], msgspec.Meta(min_length=2, max_length=2, description="two numbers of turns")] | None
+    ) = None
+    words: Words | None = None
+    chase: Chase | None = None
+    #: The loop above it that is subtracted; the event that is counted.
+    less: str | None = None
+    count: str | None = None
+    expected: Annotated[
+        int | float | Annotated[list[int | float], msgspec.Meta(min_length=2, max_length=2)],
+        msgspec.Meta(description="it is a number, or two for a range"),
+    ]
+    source: str | None = None
+    note: str | None = None
+
+
+class Head(Declared, frozen=True, kw_only=True):
+    machine: str | None = None
+    before: list[str] = msgspec.field(default_factory=list)
+    start: list[str]
+    end: list[str]
+    source: str
+
+
+class File(Declared, frozen=True):
+    sheet: Annotated[Head, msgspec.Meta(description=f"a sheet has a table [sheet]{SHOWN}")]
+    loop: Annotated[list[Loop], msgspec.Meta(description=f"a sheet has tables [[loop]]{SHOWN}")]
 
 
 def names() -> list[str]:
@@ -96,34 +156,14 @@ def found(machine: str) -> tuple[Path, str]:
 
 def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Head and loops of a sheet."""
-    shown = paths.shown(path)
-
-    def wrong(what: str) -> _core.InputError:
-        return _core.InputError(f"{shown}: {what}; machines/sheets/boom.toml shows how a sheet is written")
-
-    try:
-        sheet = tomllib.loads(library.read(path)["text"])
-    except tomllib.TOMLDecodeError as error:
-        raise _core.InputError(f"{shown}: not TOML: {error}") from None
-    head, loops = sheet.get("sheet"), sheet.get("loop")
-    if not isinstance(head, dict) or not isinstance(loops, list):
-        raise wrong("a sheet has a table [sheet] and tables [[loop]]")
-    for key in HEADER:
-        if key not in head:
-            raise wrong(f"[sheet] has no `{key}`")
-    before: set[str] = set()
-    for number, loop in enumerate(loops, 1):
-        for key in LOOP:
-            if key not in loop:
-                raise wrong(f"loop {number} ({loop.get('name', 'without a name')}) has no `{key}`")
-        if "less" in loop and loop["less"] not in before:
-            raise wrong(f"loop {number} ({loop['name']}): `less` names no loop above it")
-        expected = loop["expected"]
-        ends = expected if isinstance(expected, list) else [expected, expected]
-        if len(ends) != 2 or not all(isinstance(end, (int, float)) for end in ends):
-            raise wrong(f"loop {number} ({loop['name']}): `expected` is a number, or two for a range")
-        before.add(loop["name"])
-    return head, loops
+    source = Source.read(path)
+    loops = source.checked(File).loop
+    for i, loop in enumerate(loops):
+        if loop.less is not None and loop.less not in (above := [each.name for each in loops[:i]]):
+            raise source.wrong(
+                ("loop", i, "less"), f"is {loop.less!r}{did_you_mean(loop.less, above)}; it names a loop above"
+            )
+    return source.table["sheet"], source.table["loop"]
 
 
 def asked(head: Mapping[str, Any], loop: Mapping[str, Any]) -> dict[str, Any]:

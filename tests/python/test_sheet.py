@@ -145,11 +145,36 @@ def test_own_files_that_are_wrong(refused, write):
     assert "give one with --loops FILE" in refused("sheet", bare)
     for text, said in [
         ("x = ", "not TOML"),
-        ("x = 1", "a table [sheet] and tables [[loop]]"),
-        (OWN_SHEET.replace('source = "by hand"', ""), "[sheet] has no `source`"),
-        (OWN_SHEET.replace("expected = 3", ""), "loop 1 (this form) has no `expected`"),
-        (OWN_SHEET.replace("expected = 3", 'expected = "3"'), "`expected` is a number"),
-        (OWN_SHEET.replace("expected = 3", 'expected = 3\nless = "it"'), "`less` names no loop above it"),
+        ("x = 1", "loops.toml:1: x: unknown key; the keys here are sheet, loop"),
+        (
+            "",
+            "loops.toml: sheet: missing; add it (a table); a sheet has a table [sheet]; machines/sheets/boom.toml shows how",
+        ),
+        (OWN_SHEET.replace('source = "by hand"', ""), "loops.toml:1: sheet.source: missing; add it (a string)"),
+        (
+            OWN_SHEET.replace("expected = 3", ""),
+            "loop['this form'].expected: missing; add it (a number or a list); it is a number, or two for a range",
+        ),
+        (
+            OWN_SHEET.replace("expected = 3", 'expected = "3"'),
+            "loop['this form'].expected: is '3', must be a number or a list",
+        ),
+        (
+            OWN_SHEET.replace("expected = 3", "expected = [3]"),
+            "loop['this form'].expected: is a list; it is a number, or two for a range",
+        ),
+        (
+            OWN_SHEET.replace("expected = 3", 'expected = 3\nless = "it"'),
+            "loop['this form'].less: is 'it'; it names a loop above",
+        ),
+        (
+            OWN_SHEET.replace("expected = 3", 'expected = 3\nwords = { at = 0, pattern = "012", count = 9 }'),
+            "words.pattern: is '012'; it is made of 0 and 1, or random",
+        ),
+        (
+            OWN_SHEET.replace("expected = 3", "expected = 3\nchase = { at = -4, bytes = 64, stride = 4 }"),
+            "chase.at: is -4; it is a number from 0 to",
+        ),
     ]:
         assert said in refused("sheet", "zen5", "--loops", write("loops.toml", text))
 
