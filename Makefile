@@ -11,6 +11,7 @@
 #   make test-rtl  proves the hardware of every instruction (installs Yosys in .venv)
 #   make schedules  says of each kept schedule whether a loop takes it, and searches anew for
 #                those that none takes any more
+#   make types   writes python/ciphermill/measured_types.py after the core's structs
 #   make synthesis  synthesises and proves all hardware anew and writes rtl/synthesis.json
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
@@ -23,7 +24,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis schedules fuzz readme docs wheel clean
+.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis schedules types fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -122,6 +123,10 @@ synthesis: build $(VENV)/synthesising
 # After a change to the code that pipelined loops are made of: a minute or more for each.
 schedules: build
 	$(BIN)/python -c 'from ciphermill import tune; tune.again()'
+
+# After a change to a struct that a measurement is made of.
+types:
+	$(BIN)/python tests/python/measured_types.py
 
 fuzz:
 	cargo run --release --locked --package ciphermill-differential --bin ciphermill-fuzz

@@ -10,9 +10,11 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .measured_types import Fields
 
-class Measured(Mapping[str, Any]):
-    """One measurement. Every key of the JSON document is also an attribute.
+
+class Measured(Fields, Mapping[str, Any]):
+    """One measurement. Every key of the JSON document is also an attribute, with its type.
 
     The keys and their units are described in ``docs/measurement.md``.
     """

@@ -15,6 +15,7 @@ from typing import Any
 from . import tables
 from .leaks import counted
 from .measured import Measured
+from .measured_types import Bounds, Loop
 from .tables import columns as columns
 
 
@@ -78,7 +79,7 @@ def details(m: Measured) -> str:
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
-    rows += [(METRICS.get(key, key.replace("_", " ")), metric(key, value)) for key, value in m.metrics.items() if value]
+    rows += [(METRICS.get(key, key.replace("_", " ")), metric(key, value)) for key, value in m["metrics"].items() if value]
     rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
@@ -93,7 +94,7 @@ def details(m: Measured) -> str:
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
 
-def critical(bounds: dict[str, Any]) -> str:
+def critical(bounds: Bounds) -> str:
     """The critical path, where any result depends on the block."""
     return f", critical path {number(bounds['critical_path'])}" if bounds["critical_path"] else ""
 
@@ -131,7 +132,7 @@ def metric(key: str, value: float) -> str:
     return f"{value:.2f}" if key.endswith("_mpki") else f"{100 * value:.1f} %"
 
 
-def pipelined(loop: dict[str, Any]) -> str:
+def pipelined(loop: Loop) -> str:
     """An initiation interval, and how far it is from the least."""
     stages = "1 stage" if loop["stages"] == 1 else f"{loop['stages']} stages"
     if loop["recorded"]:
@@ -143,7 +144,7 @@ def pipelined(loop: dict[str, Any]) -> str:
     )
 
 
-def solver(loop: dict[str, Any]) -> str:
+def solver(loop: Loop) -> str:
     """What the exact scheduler left open, and why."""
     words = {
         "unknown": "not decided by the exact scheduler in its time",

@@ -133,8 +133,8 @@ def of_hardware(asked: Mapping[str, Any], m: Measurement) -> dict[str, Any]:
         "compared": None,
         "vectors": None,
         "kind": m.provenance["kind"],
-        "version": f"Yosys {m.provenance['yosys']}"
-        + (", kept in rtl/synthesis.json" if m.provenance.get("kept") else ""),
+        "version": f"Yosys {m['provenance']['yosys']}"
+        + (", kept in rtl/synthesis.json" if m["provenance"].get("kept") else ""),
         "machine": {},
         "module": {},
         "settings": {"unit": asked["hardware"]},
