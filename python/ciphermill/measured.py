@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .measured_types import Fields
+if TYPE_CHECKING:
+    from .measured_types import Fields
+else:
+    # Types, and nothing else: to make them takes longer than all else here, and start-up is part of every run.
+    Fields = object
 
 
-class Measured(Fields, Mapping[str, Any]):
+class Measured(Mapping[str, Any], Fields):
     """One measurement. Every key of the JSON document is also an attribute, with its type.
 
     The keys and their units are described in ``docs/measurement.md``.

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tables
 from .leaks import counted
 from .measured import Measured
-from .measured_types import Bounds, Loop
 from .tables import columns as columns
+
+if TYPE_CHECKING:
+    from .measured_types import Bounds, Loop
 
 
 def title(m: Measured) -> str:
@@ -79,7 +81,9 @@ def details(m: Measured) -> str:
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
     ]
     # Nothing counted, and nothing to count, are the same to a reader.
-    rows += [(METRICS.get(key, key.replace("_", " ")), metric(key, value)) for key, value in m["metrics"].items() if value]
+    rows += [
+        (METRICS.get(key, key.replace("_", " ")), metric(key, value)) for key, value in m["metrics"].items() if value
+    ]
     rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
         ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),

@@ -9,6 +9,7 @@ import typer
 from .. import _core, completion
 from .._core import InputError
 from ..options import Options
+from ..suggest import did_you_mean
 from .options import Csv, Json, Parquet, taking
 from .output import check, emit, say
 
@@ -49,7 +50,6 @@ def list_(
 ) -> None:
     """List what there is to choose from."""
     from .. import api, tables
-    from ..suggest import did_you_mean
 
     check(json, csv, parquet)
     kinds = {"ciphers": api.ciphers, "machines": api.machines, "extensions": api.extensions, "studies": api.studies}
