@@ -111,7 +111,7 @@ def _fault(value: Any, kind: Any, place: Place) -> tuple[Place, str] | None:
         if found := _fault(value[part], of, (*place, part)):
             return found
     hint = did_you_mean(value, arguments) if isinstance(value, str) else ""
-    return place, f"is {shown(value)}{hint}{_mend(mine) or _mend(kind) or f', must be {_words(kind)}'}"
+    return place, f"is {shown(value)}{hint}{_mend(mine) or _mend(kind) or f'; it is {_words(kind)}'}"
 
 
 def _bare(kind: Any) -> Any:

@@ -100,7 +100,7 @@ class Outer(Declared, frozen=True, kw_only=True):
         ("", "f: needed: missing; add it (true or false)"),
         ("needed = 1", "f:1: needed: is 1, must be true or false"),
         ("need = true", "f:1: need: unknown key (did you mean 'needed'?); the keys here are way, part, either, inner, by_name, needed"),
-        ("needed = true\nway = 'lift'", "f:2: way: is 'lift' (did you mean 'left'?), must be left or right"),
+        ("needed = true\nway = 'lift'", "f:2: way: is 'lift' (did you mean 'left'?); it is left or right"),
         ("needed = true\nway = 3", "f:2: way: is 3, must be left or right"),
         ("needed = true\npart = true", "f:2: part: is true, must be a number"),
         ("needed = true\npart = 1979-05-27", "f:2: part: is 1979-05-27, must be a number"),
