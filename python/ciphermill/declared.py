@@ -93,9 +93,9 @@ def _fault(value: Any, kind: Any, place: Place) -> tuple[Place, str] | None:
     if mine is None:
         return place, f"is {shown(value)}, must be {_words(kind)}{_mend(kind)}"
     parts: Mapping[Any, Any] = {}
-    arguments = get_args(_bare(mine))
-    if isinstance(value, Mapping) and issubclass(_bare(mine), msgspec.Struct):
-        fields = {field.encode_name: field for field in msgspec.structs.fields(_bare(mine))}
+    bare, arguments = _bare(mine), get_args(_bare(mine))
+    if isinstance(value, Mapping) and get_origin(bare) is None:
+        fields = {field.encode_name: field for field in msgspec.structs.fields(bare)}
         if odd := [key for key in value if key not in fields]:
             hint = did_you_mean(str(odd[0]), fields)
             return (*place, odd[0]), f"unknown key{hint}; the keys here are {', '.join(fields)}"
@@ -159,9 +159,8 @@ def _words(kind: Any) -> str:
 def shown(value: Any) -> str:
     """A value of any type and size as a message shows it."""
     if isinstance(value, list | tuple | Mapping):
-        return (
-            NAMES[_plain(type(value))] if value else f"an empty {_plain(type(value)).__name__}".replace("dict", "table")
-        )
+        name = NAMES[_plain(type(value))]
+        return name if value else name.replace("a ", "an empty ")
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value.bit_length() > 128:
