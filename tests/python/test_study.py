@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
+import msgspec
 import pytest
 
 import ciphermill as cm
 from ciphermill import _core, paths, study
 from ciphermill.measurement import Measurement
+from ciphermill.options import SAID
 from ciphermill.study import layout, measure, results, text
+from ciphermill.sweeps import grid
 
 STUDY = """\
 [study]
@@ -241,7 +245,24 @@ def test_an_expression_that_is_none(folder, monkeypatch, expression, message):
     assert said.startswith(f"s/study.toml:7: formulas.loss.expression: is {expression!r}"[:80]) and message in said
 
 
+def test_settings_are_options():
+    """By the same names, and of the same types, so that an option that is renamed is seen."""
+    for declared in (layout.Settings, grid.Skip):
+        for field in msgspec.structs.fields(declared):
+            if field.encode_name in ("cipher", "variant", "on", "hardware", "set"):
+                continue
+            kind, _ = SAID[field.name]
+            wanted = str | list[str] if declared is grid.Skip else list[str]
+            assert field.type == ((wanted if kind == Sequence[str] else kind) | None), (declared, field.name)
+    axes = {field.encode_name for field in msgspec.structs.fields(grid.Axes)}
+    assert axes == {field.encode_name for field in msgspec.structs.fields(grid.Skip)} | {"skip"}
+
+
 def test_a_default_of_no_constant_and_a_call_with_too_much(folder):
+    with pytest.raises(
+        _core.InputError, match=r"formulas\.loss\.of: the expression has no cycles \(did you mean 'cycle'\?\)"
+    ):
+        layout.load(folder(own_formula("cycle + base * part")))
     with pytest.raises(_core.InputError, match=r"formulas\.loss\.defaults: the expression has no part"):
         layout.load(folder(own_formula("cycles + base")))
     with pytest.raises(_core.InputError, match="takes exactly one argument"):
@@ -253,7 +274,7 @@ def test_a_default_of_no_constant_and_a_call_with_too_much(folder):
     [
         "cycles / (base - 10 * part / 2)",
         "sqrt(part - cycles * base)",
-        "9 ** 9 ** 9 ** part * base",
+        "9 ** 9 ** 9 ** part * base + cycles",
         "(-cycles) ** (part / base)",
     ],
 )

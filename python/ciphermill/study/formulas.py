@@ -13,6 +13,7 @@ import msgspec
 
 from .. import toml
 from ..declared import Declared
+from ..suggest import did_you_mean
 from . import expressions
 from .expressions import Value
 
@@ -35,7 +36,7 @@ class Formula(Declared, frozen=True):
         return (self.of,) if isinstance(self.of, str) else self.of
 
     def constants(self) -> list[str]:
-        """Names of what a column gives. Raises ValueError where the expression is wrong."""
+        """Names of what a column gives."""
         return [name for name in expressions.names(self.expression) if name not in self.cells]
 
     def value(self, cells: Sequence[Value], constants: Mapping[str, Number]) -> float:
@@ -48,11 +49,12 @@ class Formula(Declared, frozen=True):
     def fault(self) -> tuple[str, str] | None:
         """What is wrong with the formula itself, if anything is: at which key, and what."""
         try:
-            constants = self.constants()
+            there = expressions.names(self.expression)
         except ValueError as error:
             return "expression", f"is {toml.line(repr(self.expression), 120)}: {error}"
-        if odd := [name for name in self.defaults if name not in constants]:
-            return "defaults", f"the expression has no {odd[0]}"
+        for key, names in (("of", self.cells), ("defaults", self.defaults)):
+            if odd := [name for name in names if name not in there]:
+                return key, f"the expression has no {odd[0]}{did_you_mean(odd[0], there)}"
         return None
 
     def complaint(self, cells: Sequence[str], constants: Mapping[str, Number]) -> tuple[str, str] | None:
