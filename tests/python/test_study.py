@@ -152,7 +152,7 @@ def test_an_unverified_measurement_is_our_fault(folder):
         ("mhz = 200", "mhz = 200, khz = 1", ":11: table['t'].columns['rate'].constants: the formula has no khz"),
         ("mhz = 200", "mhz = 'x'", ":11: table['t'].columns['rate'].constants.mhz: is 'x', must be a number"),
         ('of = ["cycles"]', 'of = ["cycle"]', ":11: table['t'].columns['rate'].of[0]: is 'cycle', and there is no such cell for row 'a'"),
-        ('of = ["cycles"]', "of = []", ":11: table['t'].columns['rate'].of: must name 1 cells: cycles"),
+        ('of = ["cycles"]', "of = []", ":11: table['t'].columns['rate'].of: must name a cell for each of cycles"),
         ('of = ["cycles"]', 'of = ["*/cycles"]', ":11: table['t'].columns['rate'].formula: `bits * mhz / cycles`: `cycles` is several cells where a number is wanted"),
         ('figures = "t.b"', 'figures = "t.c"', ":18: table['t'].rows['b'].figures: s/figures.toml has no figure 't.c.cycles', which column 'cycles' has"),
         ('cipher = "rc6"', 'blocks = "multi"', ":17: table['t'].rows['a']: nothing says which cipher column 'cycles' has; add it to `settings`"),

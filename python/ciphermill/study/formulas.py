@@ -62,7 +62,10 @@ class Formula(Declared, frozen=True):
         if isinstance(self.of, str) and not cells:
             return "of", "must name the cells to work with"
         if not isinstance(self.of, str) and len(cells) != len(self.of):
-            return "of", f"must name {len(self.of)} cells: {', '.join(self.of)}"
+            return (
+                "of",
+                f"must name a cell for each of {', '.join(self.of)}" if self.of else "the formula works on no cell",
+            )
         if missing := [name for name in self.constants() if name not in constants and name not in self.defaults]:
             return "constants", f"must give {missing[0]}, for `{self.expression}`"
         if odd := [name for name in constants if name not in self.constants()]:

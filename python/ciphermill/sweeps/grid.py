@@ -151,7 +151,7 @@ def parse(source: Source, path: Path | None) -> Grid:
 def product(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The points of one grid; its axes in the order of the file."""
     axes = [(name, values(name, value)) for name, value in grid.items() if name not in ("set", "skip")]
-    sets = [(path, values(path, value)) for path, value in grid.get("set", {}).items()]
+    sets = [(path, values("set", value)) for path, value in grid.get("set", {}).items()]
     skips = [
         flat({name: split(v) if name in NAMES else v for name, v in skip.items()}) for skip in grid.get("skip", [])
     ]
