@@ -16,25 +16,27 @@
     (i32.add (local.get 0) (i32.add (local.get 1) (local.get 2)))))
 
 ;; zen5:
+;;   movq %rdx, %rax
 ;;   movq %rcx, %r8
+;;   movq %rsi, %rcx
 ;;   jmp .L0_2
-;;   movq %rsi, %rdx
-;;   movq %rax, %rsi
-;;   leal (%rsi,%rsi), %eax
-;;   imull %esi, %eax
-;;   leal (%rdx,%rdx), %ecx
+;;   movq %rsi, %rax
+;;   leal (%rcx,%rcx), %edx
 ;;   imull %ecx, %edx
-;;   xorl %eax, %edi
-;;   movq %rdx, %rcx
+;;   leal (%rax,%rax), %esi
+;;   imull %esi, %eax
+;;   xorl %edx, %edi
+;;   movq %rcx, %rsi
+;;   movq %rax, %rcx
 ;;   roll %cl, %edi
 ;;   addl (%r8d), %edi
-;;   xorl %edx, %esi
-;;   movq %rax, %rcx
+;;   xorl %eax, %esi
+;;   movq %rdx, %rcx
 ;;   roll %cl, %esi
 ;;   addl %edi, %esi
-;;   xorl %edx, %eax
+;;   xorl %eax, %ecx
 ;;   addl $-4, %r8d
 ;;   jne .L0_1
-;;   leal (%rax,%rsi), %eax
-;;   leal (%rdi,%rax), %eax
+;;   leal (%rcx,%rsi), %edx
+;;   leal (%rdi,%rdx), %eax
 ;;   ret

@@ -7,8 +7,8 @@
   (func (export "f") (param i64 i32) (result i32) (i32.lt_s (i32.wrap_i64 (local.get 0)) (local.get 1))))
 
 ;; x86_64:
-;;   movl %edi, %edi
-;;   cmpl %esi, %edi
+;;   movl %edi, %ecx
+;;   cmpl %esi, %ecx
 ;;   movl $0, %eax
 ;;   setl %al
 ;;   ret

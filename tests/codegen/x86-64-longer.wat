@@ -8,6 +8,6 @@
 
 ;; x86_64:
 ;;   xorl $5, %edi
+;;   addq %rdi, %rsi
 ;;   movq %rsi, %rax
-;;   addq %rdi, %rax
 ;;   ret

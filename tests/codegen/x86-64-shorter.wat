@@ -8,6 +8,6 @@
 
 ;; x86_64:
 ;;   shrq $7, %rdi
+;;   xorl %edi, %esi
 ;;   movq %rsi, %rax
-;;   xorl %edi, %eax
 ;;   ret

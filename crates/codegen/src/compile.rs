@@ -12,7 +12,7 @@ use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
-use ciphermill_regalloc::best::{AllocationLevel, AllocationRequest};
+use ciphermill_regalloc::best::AllocationRequest;
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
@@ -99,7 +99,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
             vfunc = request.best_order(vfunc)?;
         }
-        let allocated = request.allocated(&vfunc, AllocationLevel::Checked)?;
+        let allocated = request.allocated(&vfunc)?;
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);

@@ -1,21 +1,20 @@
-//! Register allocation, with what is tried before it and improved after it.
+//! Register allocation, and the instruction orders that it likes.
+//!
+//! # Data structures
+//!
+//! [`best::AllocationRequest`] says what an allocation is made with. `ciphermill_vcode` has the function
+//! before it and after it.
 //!
 //! # Phases
 //!
-//! [`best`] drives the crate:
-//!
-//! 1. Candidates: the function in several instruction orders of lower register pressure ([`order`]),
-//!    and with live ranges split ([`split_pressure`], [`split_fixed`]).
-//! 2. `regalloc2` allocates each of them ([`allocate`]).
-//! 3. On two-address machines spills, reloads and copies that are not needed go ([`cleanup`]); a
-//!    reload may become a memory operand ([`fold`]).
-//! 4. Long blocks are allocated again, each by itself, by furthest next use ([`local`]).
-//!
-//! The cheapest allocation is taken.
+//! 1. On cores that schedule at run time, a few instruction orders of lower register pressure
+//!    ([`order`]), of which each block takes the one that is cheapest to allocate ([`best`]).
+//! 2. On two-address machines, allocation in passes over the function, with memory operands
+//!    ([`scan`], [`fold`]). On others `regalloc2` allocates ([`allocate`]).
 //!
 //! # Invariants
 //!
-//! `regalloc2`'s checker replays its own allocation. The checker in [`local`] replays the final one.
+//! `regalloc2`'s checker replays its own allocation, the one in [`scan`] that of two-address machines.
 //!
 //! # What it does not do
 //!
@@ -24,17 +23,12 @@
 //!
 //! # Literature
 //!
-//! Belady, *A study of replacement algorithms for a virtual-storage computer*, IBM Systems
-//! Journal 1966; Braun and Hack, *Register spilling and live-range splitting for SSA-form
-//! programs*, CC 2009.
+//! In [`scan`].
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod allocate;
 pub mod best;
-mod cleanup;
 pub mod fold;
-mod local;
 mod order;
-mod split_fixed;
-mod split_pressure;
+mod scan;

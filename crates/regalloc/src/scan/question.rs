@@ -1,11 +1,12 @@
-//! What local register allocation works on.
+//! What an allocation of a function depends on.
 
 use crate::fold::FoldTable;
 use ciphermill_machine::Machine;
 use ciphermill_vcode::{Facts, Registers, VFunc};
 
-/// Local register allocation of one function.
-pub struct LocalAllocator<'a> {
+/// What an allocation of a function depends on.
+#[derive(Clone, Copy)]
+pub struct Question<'a> {
     pub func: &'a VFunc,
     pub machine: &'a Machine,
     pub facts: &'a Facts,

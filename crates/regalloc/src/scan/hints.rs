@@ -1,18 +1,34 @@
 //! Register hints: which registers and slots suit a value best.
 
 use super::code::{Code, RegSet, Role, Value, members};
-use ciphermill_vcode::Place;
-use std::collections::BTreeSet;
+use ciphermill_vcode::VReg;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is best for a value at a point.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    /// Registers that its nearest constrained operands behind that point may be in.
+    pub fit: RegSet,
+    /// The same, with the register that a block with several predecessors wants.
+    pub like: RegSet,
+    /// The slot that such a block wants it in.
+    pub slot: Option<u32>,
+    /// That block wants it in no register.
+    pub spilled: bool,
+}
+
+/// By live value.
+pub type Wishes = BTreeMap<VReg, Wish>;
 
 pub struct RegisterHints {
     all: RegSet,
-    /// By value: registers that its nearest constrained operands may be in; all, if there is none.
     fit: Vec<RegSet>,
-    /// The same, with the register that the trace's exit wants.
     like: Vec<RegSet>,
-    /// By value: the slot that the exit wants it in.
+    /// By value: the slot it is wanted in behind the block.
     pub slot: Vec<Option<u32>>,
-    /// All slots in `slot`.
+    /// By value: it is wanted in no register there.
+    pub spilled: Vec<bool>,
+    /// All slots that a value is wanted in.
     pub exit_slots: BTreeSet<u32>,
     /// By register: how many constrained operands may be in it.
     demand: Vec<usize>,
@@ -26,44 +42,32 @@ fn narrowed(near: RegSet, far: RegSet) -> RegSet {
 }
 
 impl RegisterHints {
-    pub fn new(code: &Code) -> RegisterHints {
+    /// `behind` is what is best where the block ends.
+    pub fn new(code: &Code, behind: &Wishes) -> RegisterHints {
         let values = code.uses.len();
         let mut w = RegisterHints {
             all: code.usable,
             fit: vec![code.usable; values],
             like: vec![code.usable; values],
             slot: vec![None; values],
-            exit_slots: BTreeSet::new(),
+            spilled: vec![false; values],
+            exit_slots: behind.values().filter_map(|w| w.slot).collect(),
             demand: vec![0; code.registers.len()],
             clobbered_at: vec![Vec::new(); code.registers.len()],
         };
-        for &(place, v) in code.exit.iter().filter(|_| !code.open) {
-            match place {
-                Place::Reg(r) => {
-                    let set = code.registers.iter().position(|c| *c == r).map_or(0, |i| 1 << i);
-                    w.like[v] = narrowed(set, w.like[v]);
-                }
-                Place::Slot(slot) => {
-                    w.slot[v] = Some(slot);
-                    w.exit_slots.insert(slot);
-                }
+        for (v, wish) in behind {
+            if let Some(v) = code.known(*v) {
+                (w.fit[v], w.like[v], w.slot[v], w.spilled[v]) = (wish.fit, wish.like, wish.slot, wish.spilled);
             }
         }
         for (at, node) in code.nodes.iter().enumerate().rev() {
             let mut clobbered_at = node.destroyed;
             for (k, o) in node.operands.iter().enumerate() {
-                let list = [&mut w.fit, &mut w.like];
-                match o.role {
-                    Role::Use => list.into_iter().for_each(|s| s[o.value] = narrowed(o.within, s[o.value])),
-                    // The result takes the register over, unless the source lives on.
-                    Role::Overwritten => {
-                        let last = code.uses[o.value].last().is_some_and(|u| u.at == at);
-                        let goes = if last { node.operands[k + 1].value } else { o.value };
-                        list.into_iter().for_each(|s| s[o.value] = narrowed(o.within, s[goes]));
-                    }
-                    Role::Result | Role::Def => {
-                        list.into_iter().for_each(|s| s[o.value] = narrowed(o.within, s[o.value]))
-                    }
+                // A source's register is its result's, unless the source lives on.
+                let last = code.uses[o.value].last().is_some_and(|u| u.at == at);
+                let goes = if o.role == Role::Overwritten && last { node.operands[k + 1].value } else { o.value };
+                for sets in [&mut w.fit, &mut w.like] {
+                    sets[o.value] = narrowed(o.within, sets[goes]);
                 }
                 if o.within != code.usable {
                     members(o.within).for_each(|r| w.demand[r] += 1);
@@ -76,6 +80,15 @@ impl RegisterHints {
         }
         w.clobbered_at.iter_mut().for_each(|list| list.reverse());
         w
+    }
+
+    /// What is best for the live-in values where the block begins.
+    pub fn wishes(&self, code: &Code) -> Wishes {
+        let wish = |&v: &Value| {
+            let spilled = self.spilled[v] && code.uses[v].first().is_none_or(|u| u.at >= code.nodes.len());
+            (code.names[v], Wish { fit: self.fit[v], like: self.like[v], slot: self.slot[v], spilled })
+        };
+        code.live_in.iter().map(wish).collect()
     }
 
     /// Penalty of register `r` for a value from instruction `p` on, given its next and its last use.

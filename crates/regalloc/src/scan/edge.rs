@@ -1,23 +1,33 @@
-//! At a trace's exit: moves to the places that its successors expect.
+//! Moves on an edge to a block with several predecessors, whose live-in values have certain places.
 
-use super::code::{RegSet, Value, members};
-use super::furthest::State;
-use ciphermill_vcode::Place;
+use super::code::{Assignment, RegSet, Value, members};
+use super::state::State;
+use ciphermill_vcode::{Place, Step};
 
 impl State<'_> {
-    /// The parallel move at the exit; None where it needs a scratch register and none is free.
-    pub fn leave(&mut self) -> Option<()> {
-        let number = |p: &Place| self.code.registers.iter().position(|r| *p == Place::Reg(*r));
+    /// The parallel move to these places.
+    pub fn leave(&mut self, exit: &Assignment) -> Option<()> {
         let mut slots: Vec<(u32, Value)> = Vec::new();
         let mut registers: Vec<(usize, Value)> = Vec::new();
-        for (place, v) in &self.code.exit {
+        for &(place, v) in exit {
             match place {
-                Place::Slot(slot) => slots.push((*slot, *v)),
-                place => registers.push((number(place)?, *v)),
+                Place::Slot(slot) => slots.push((slot, v)),
+                place => registers.push((self.code.number(place)?, v)),
             }
         }
         self.fill_slots(&slots, &registers)?;
         self.fill_registers(&registers)
+    }
+
+    /// A register for a value on its way between slots: one whose own value is dead or also in another
+    /// place; else one is spilled.
+    fn scratch(&mut self, registers: &[(usize, Value)]) -> Option<usize> {
+        let found = self.idle(registers, 0).or_else(|| members(self.code.usable).next())?;
+        if self.idle(registers, 0).is_none() {
+            self.store(found);
+        }
+        self.contents[found] = None;
+        Some(found)
     }
 
     /// A register whose value is dead or also in another place.
@@ -48,27 +58,30 @@ impl State<'_> {
             }
             left = later;
             if left.len() == before {
-                let x = self.slots.get(left.first()?.0 as usize).copied().flatten()?;
-                let r = self.idle(registers, 0)?;
+                // The slots form a cycle, which a register breaks.
+                let slot = left.first()?.0 as usize;
+                let x = self.slots.get(slot).copied().flatten()?;
+                let r = self.scratch(registers)?;
                 self.load(x, r)?;
+                (self.home[x], self.slots[slot]) = (None, None);
             }
         }
         Some(())
     }
 
     fn fill_slot(&mut self, slot: u32, v: Value, registers: &[(usize, Value)]) -> Option<()> {
+        if let Some(x) = self.slots.get(slot as usize).copied().flatten().filter(|&x| self.home[x] == Some(slot)) {
+            self.home[x] = None;
+        }
         let r = match members(self.holders(v)).next() {
             Some(r) => r,
             None => {
-                let r = self.idle(registers, 0)?;
+                let r = self.scratch(registers)?;
                 self.load(v, r)?;
                 r
             }
         };
-        if let Some(x) = self.slots.get(slot as usize).copied().flatten().filter(|&x| self.home[x] == Some(slot)) {
-            self.home[x] = None;
-        }
-        self.steps.push(ciphermill_vcode::Step::Move { from: self.place(r), to: Place::Slot(slot) });
+        self.steps.push(Step::Move { from: self.place(r), to: Place::Slot(slot) });
         self.settle(v, slot);
         Some(())
     }

@@ -1,4 +1,4 @@
-//! Allocation by furthest next use (Belady, IBM Systems Journal 5, 1966), in one pass over a trace.
+//! Allocation by furthest next use (Belady, IBM Systems Journal 5, 1966), in one pass over a block.
 //!
 //! For each instruction, in this order:
 //!
@@ -7,8 +7,8 @@
 //! 3. Results get registers.
 //!
 //! When no register is free, a value is evicted. A value that has been spilled stays in its slot, so
-//! evicting it again needs no store. [`EvictionPolicy`] says whether the distance to the next use
-//! decides alone, or weighed with the cost of the spill and the reload.
+//! evicting it again needs no store. The distance to the next use is weighed with the cost of the spill
+//! and the reload.
 
 use super::code::{Assignment, Code, Node, RegSet, Role, Use, Value, members};
 use super::hints::RegisterHints;
@@ -27,20 +27,12 @@ const LATE: usize = 4;
 /// A use that never comes.
 const NEVER: usize = usize::MAX;
 
-/// How the value to evict is chosen. No policy is best for all code.
-#[derive(Clone, Copy)]
-pub struct EvictionPolicy {
-    /// The spill cost counts, and not only the distance to the next use.
-    pub by_cost: bool,
-}
-
 /// Uses within so many instructions count when choosing between a reload and a memory operand.
 const AHEAD: usize = 12;
 
 pub struct State<'a> {
     pub code: &'a Code,
     hints: &'a RegisterHints,
-    policy: EvictionPolicy,
     /// By register: the value in it.
     pub contents: Vec<Option<Value>>,
     /// By value: its stack slot, if it has been spilled.
@@ -50,108 +42,35 @@ pub struct State<'a> {
     /// By value: how many of its uses have been passed.
     done: Vec<usize>,
     pub steps: Vec<Step>,
-    /// End of each block of the trace in `steps`.
-    ends: Vec<usize>,
-    side_exits: Vec<(usize, Assignment)>,
-}
-
-/// The allocation of a trace.
-pub struct LocalAllocation {
-    /// Steps of each block.
-    pub blocks: Vec<Vec<Step>>,
-    pub slots: u32,
-    /// Successors at side exits, with the places of their live-in values.
-    pub side_exits: Vec<(usize, Assignment)>,
 }
 
 impl<'a> State<'a> {
-    pub fn new(code: &'a Code, hints: &'a RegisterHints, policy: EvictionPolicy) -> State<'a> {
+    /// Before the first instruction, with live-in values in their places.
+    pub fn new(code: &'a Code, hints: &'a RegisterHints, entry: &Assignment) -> State<'a> {
+        let values = code.uses.len();
         let mut s = State {
             code,
             hints,
-            policy,
             contents: vec![None; code.registers.len()],
-            home: vec![None; code.uses.len()],
-            slots: vec![None; code.slots as usize],
-            done: vec![0; code.uses.len()],
+            home: vec![None; values],
+            slots: Vec::new(),
+            done: vec![0; values],
             steps: Vec::with_capacity(2 * code.nodes.len()),
-            ends: Vec::new(),
-            side_exits: Vec::new(),
         };
-        for &(place, v) in code.entry.iter().filter(|(_, v)| !code.uses[*v].is_empty()) {
-            match place {
-                Place::Reg(r) => {
-                    s.contents.iter_mut().zip(&code.registers).filter(|(_, c)| **c == r).for_each(|(h, _)| *h = Some(v))
-                }
-                Place::Slot(slot) => s.settle(v, slot),
+        for &(place, v) in entry {
+            match (place, code.number(place)) {
+                (Place::Slot(slot), _) => s.settle(v, slot),
+                (_, Some(r)) => s.contents[r] = Some(v),
+                _ => {}
             }
         }
         s
     }
 
-    /// Allocates the whole trace; None where an instruction finds no register.
-    pub fn run(mut self) -> Option<LocalAllocation> {
-        self.go()?;
-        self.leave()?;
-        self.steps.extend(self.code.end.map(|index| Step::Inst(index, Vec::new())));
-        self.ends.push(self.steps.len());
-        let mut steps = self.steps.into_iter();
-        let mut from = 0;
-        let block = |&end: &usize| steps.by_ref().take(end - std::mem::replace(&mut from, end)).collect();
-        let blocks = self.ends.iter().map(block).collect();
-        Some(LocalAllocation { blocks, slots: self.slots.len() as u32, side_exits: self.side_exits })
-    }
-
-    /// Places of the live-out values after the last instruction. A value that is in a register and a
-    /// slot counts as in the slot with `slots`, else as in the register.
-    pub fn final_places(mut self, slots: bool) -> Option<Vec<Place>> {
-        self.go()?;
-        let mut taken: Vec<Place> = Vec::new();
-        for &(_, v) in &self.code.exit {
-            let registers = members(self.holders(v)).map(|r| self.place(r));
-            let slot =
-                self.slots.iter().enumerate().filter(|(_, s)| **s == Some(v)).map(|(s, _)| Place::Slot(s as u32));
-            let mut all: Vec<Place> = registers.chain(slot).filter(|p| !taken.contains(p)).collect();
-            if slots {
-                all.reverse();
-            }
-            taken.push(*all.first()?);
-        }
-        Some(taken)
-    }
-
-    fn go(&mut self) -> Option<()> {
+    /// Allocates the block's instructions; None where one finds no register.
+    pub fn run(&mut self) -> Option<()> {
         let code = self.code;
-        for (p, node) in code.nodes.iter().enumerate() {
-            match &node.side_exits {
-                Some(side_exits) => self.end(p, node, side_exits)?,
-                None => self.node(p, node)?,
-            }
-        }
-        Some(())
-    }
-
-    /// The end of a block within the trace.
-    fn end(&mut self, p: usize, node: &Node, side_exits: &[(usize, Assignment)]) -> Option<()> {
-        for (b, wanted) in side_exits {
-            let mut places = Assignment::new();
-            for &(_, v) in wanted {
-                let place = match members(self.holders(v)).next() {
-                    Some(r) => self.place(r),
-                    None => Place::Slot(self.home[v]?),
-                };
-                if !places.contains(&(place, v)) {
-                    places.push((place, v));
-                }
-            }
-            self.side_exits.push((*b, places));
-        }
-        self.steps.push(Step::Inst(node.index, Vec::new()));
-        self.ends.push(self.steps.len());
-        for &(_, v) in side_exits.iter().flat_map(|s| &s.1) {
-            self.pass(p, v);
-        }
-        Some(())
+        code.nodes.iter().enumerate().try_for_each(|(p, node)| self.node(p, node))
     }
 
     fn next_use(&self, v: Value) -> Option<Use> {
@@ -205,8 +124,10 @@ impl<'a> State<'a> {
     pub fn store(&mut self, r: usize) {
         let Some(v) = self.contents[r].filter(|&v| self.home[v].is_none()) else { return };
         let taken = |slot: u32| self.slots.get(slot as usize).is_some_and(Option::is_some);
-        let own = self.hints.slot[v].filter(|&slot| !taken(slot));
-        let slot = own.or_else(|| (0..).find(|slot| !taken(*slot) && !self.hints.exit_slots.contains(slot)));
+        let free = |slot: &u32| !taken(*slot) && !self.hints.exit_slots.contains(slot);
+        let wanted = self.hints.slot[v].filter(|&slot| !taken(slot));
+        let own = self.code.own_slot[v].filter(free);
+        let slot = wanted.or(own).or_else(|| (self.code.web_slots..).find(free));
         let Some(slot) = slot else { return };
         let step = Step::Move { from: self.place(r), to: Place::Slot(slot) };
         self.steps.push(step);
@@ -216,10 +137,10 @@ impl<'a> State<'a> {
     /// Cost of evicting a value before instruction `p`: spill, and reload at its next use.
     fn spill_cost(&self, v: Value, p: usize, next: Use) -> usize {
         let store = if self.home[v].is_some() || self.hints.slot[v].is_some() { 0 } else { TRANSFER };
-        let fetch = match next.memory {
-            true if next.at == self.code.nodes.len() => 0,
-            true => OPERAND,
-            false => TRANSFER,
+        let fetch = match next.at >= self.code.nodes.len() {
+            true if self.hints.spilled[v] => 0,
+            _ if next.memory => OPERAND,
+            _ => TRANSFER,
         };
         let soon = next.at < p + NEAR && next.at < self.code.nodes.len();
         store + fetch + if soon { LATE } else { 0 }
@@ -229,7 +150,7 @@ impl<'a> State<'a> {
     fn worth(&self, v: Value, p: usize, from: usize) -> usize {
         let Some(next) = self.use_from(v, from) else { return 0 };
         let (spill_cost, away) = (self.spill_cost(v, p, next), next.at - p + 1);
-        if self.policy.by_cost { 1 + (spill_cost << 20) / away } else { ((1 << 40) / away) + spill_cost }
+        1 + (spill_cost << 20) / away
     }
 
     /// The register whose value is worth least.
