@@ -20,6 +20,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod allocations;
 pub mod compile;
 mod context;
 mod emit;
@@ -36,4 +37,3 @@ pub use ciphermill_pipeline::Search;
 pub use ciphermill_vcode::CompileError;
 pub use compile::{compile, compile_with};
 pub use options::Options;
-pub use tables::{divides, scales_index};

@@ -4,13 +4,14 @@
 //! For a machine of two thousand instructions they take longer to make than a small function to
 //! compile, so they are made once for any number of modules.
 
+use crate::allocations::Allocations;
 use crate::encodings::Encodings;
 use ciphermill_ir::BinOp;
 use ciphermill_machine::Machine;
 use ciphermill_patterns::graph::any_within;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, templates};
+use ciphermill_patterns::pattern::{Action, Template};
 use ciphermill_recognise::Recogniser;
 use ciphermill_regalloc::fold::{self, FoldTable};
 use ciphermill_vcode::CompileError;
@@ -28,6 +29,8 @@ pub struct Tables {
     pub(crate) rules: ciphermill_verify::Rules,
     /// None where no instruction overwrites a source.
     pub(crate) folds: Option<FoldTable>,
+    /// Not a table, but as long-lived.
+    pub(crate) allocations: Allocations,
 }
 
 impl Tables {
@@ -43,25 +46,21 @@ impl Tables {
             encodings: Encodings::new(&machine),
             rules: ciphermill_verify::Rules::new(machine.clone()),
             folds: fold::two_address(&machine).then(|| FoldTable::new(&machine)),
+            allocations: Allocations::default(),
             machine,
         })
     }
 
-    /// [`scales_index`] of the machine.
+    /// Does some load or addition of the machine scale an index register? Where none
+    /// does, an index is better cut out of a word already scaled.
     pub fn scales_index(&self) -> bool {
         scales(&self.matcher.templates)
     }
 
-    /// [`divides`] of the machine.
+    /// Does the machine divide 32-bit numbers, signed and unsigned?
     pub fn divides(&self) -> bool {
         divide(&self.matcher.templates)
     }
-}
-
-/// Does some load or addition of the machine scale an index register? Where none
-/// does, an index is better cut out of a word already scaled.
-pub fn scales_index(machine: &Machine) -> bool {
-    scales(&templates(machine))
 }
 
 fn scales(templates: &[Template]) -> bool {
@@ -76,11 +75,6 @@ fn scales(templates: &[Template]) -> bool {
         Action::Value(_, p @ Pat::Bin(BinOp::Add, ..)) => shifts(p),
         _ => false,
     })
-}
-
-/// Does the machine divide 32-bit numbers, signed and unsigned?
-pub fn divides(machine: &Machine) -> bool {
-    divide(&templates(machine))
 }
 
 fn divide(templates: &[Template]) -> bool {

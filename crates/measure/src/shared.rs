@@ -6,6 +6,7 @@
 //! a hash of everything that it is made from. Only so many are kept, the latest;
 //! nothing depends on whether one is found.
 
+use crate::pipeline::{Compiled, Described};
 use crate::profile::Profile;
 use crate::sparse::Sparse;
 use ciphermill_interp::Misaligned;
@@ -63,6 +64,10 @@ impl<V> Memo<V> {
         Ok(made)
     }
 
+    fn forget(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Key, Arc<V>)>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,10 +86,23 @@ pub struct Judged {
     pub passes: Option<(Vec<Vec<u64>>, Sparse)>,
 }
 
+pub static DESCRIBED: Memo<Described> = Memo::new(4);
+pub static COMPILED: Memo<Compiled> = Memo::new(12);
 pub static OPTIMISED: Memo<Module> = Memo::new(24);
 pub static PROFILES: Memo<Profile> = Memo::new(64);
 pub static MISALIGNED: Memo<Misaligned> = Memo::new(64);
 pub static JUDGED: Memo<Judged> = Memo::new(48);
+
+/// Forget it all: whoever measures the same again to see whether the same comes of it wants it
+/// made again.
+pub fn forget() {
+    DESCRIBED.forget();
+    COMPILED.forget();
+    OPTIMISED.forget();
+    PROFILES.forget();
+    MISALIGNED.forget();
+    JUDGED.forget();
+}
 
 /// Larger memories are not kept.
 pub const LARGEST: usize = 1 << 20;
@@ -103,6 +121,8 @@ mod tests {
         assert_eq!((get(b"a", 9), get(b"b", 9)), (1, 9));
         assert_eq!(kept.get(key(&[b"x"]), || Err("no")), Err("no"));
         assert_eq!(get(b"x", 7), 7);
+        kept.forget();
+        assert_eq!(get(b"x", 8), 8);
     }
 
     #[test]

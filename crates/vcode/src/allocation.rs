@@ -4,6 +4,7 @@ use crate::code::{VBlock, VFunc};
 use ciphermill_machine::{InstrId, Reg};
 
 /// Which registers a function may use.
+#[derive(Debug)]
 pub struct Registers {
     /// In order of preference.
     pub allocatable: Vec<Reg>,
