@@ -108,7 +108,7 @@ fn loops_are_searched_in_what_is_measured_and_in_what_it_calls() {
                (loop $next
                  {}
                  (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
-               (local.get $x))",
+               (local.get $x)",
             step.repeat(8)
         )
     };
