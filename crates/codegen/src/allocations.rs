@@ -13,7 +13,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many functions are remembered, enough for the variants of a module.
-const MOST: usize = 96;
+const MOST: usize = 48;
 
 /// Two hashes of a function and of what else its allocation follows from.
 pub(crate) type Key = (u64, u64);

@@ -86,7 +86,7 @@ pub struct Judged {
     pub passes: Option<(Vec<Vec<u64>>, Sparse)>,
 }
 
-pub static DESCRIBED: Memo<Described> = Memo::new(4);
+pub static DESCRIBED: Memo<Described> = Memo::new(20);
 pub static COMPILED: Memo<Compiled> = Memo::new(12);
 pub static OPTIMISED: Memo<Module> = Memo::new(24);
 pub static PROFILES: Memo<Profile> = Memo::new(64);
