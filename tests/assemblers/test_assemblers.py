@@ -211,7 +211,7 @@ def test_the_host_runs_them_too(target):
 
 # A long search each: one direction on one machine, the other on the other.
 @pytest.mark.parametrize("cipher", FINALISTS)
-@pytest.mark.parametrize(("machine", "direction"), zip(DSPS, ("encrypt", "decrypt"), strict=True))
+@pytest.mark.parametrize(("machine", "direction"), list(zip(DSPS, ("encrypt", "decrypt"), strict=True)))
 def test_blocks_carried_together(tmp_path, machine, cipher, direction):
     """Rounds unrolled, two blocks a turn: whole turns, and what is left over."""
     text = assembly(cipher, None, machine, (), direction=direction, jam=2, unroll=True)
