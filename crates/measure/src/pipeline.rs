@@ -3,14 +3,13 @@
 use crate::error::MeasureError;
 use crate::profile::Profile;
 use crate::request::{MachineRequest, Request};
-use crate::shared;
+use crate::shared::{self, Compiled, Described};
 use ciphermill_codegen::Search;
 use ciphermill_codegen::tables::Tables;
 use ciphermill_ir::Module;
 use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
 use ciphermill_opt::Unroll;
-use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
 use ciphermill_program::kept_schedules::KeptSchedule;
 use std::sync::Arc;
@@ -63,14 +62,6 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
     ciphermill_machine::load::load(&request).map_err(MeasureError::input)
 }
 
-/// A machine with what compilation wants to know of it, which takes longer to make than a small
-/// cipher to compile.
-pub struct Described {
-    pub tables: Tables,
-    /// Of the texts that it is made from.
-    key: shared::Key,
-}
-
 /// A machine to compile for.
 pub fn described(request: &MachineRequest) -> Result<Arc<Described>, MeasureError> {
     let files = |files: &[crate::request::TextFile]| {
@@ -120,13 +111,6 @@ pub enum SearchEffort {
     Unrefined,
     /// For the variant that is measured.
     Full,
-}
-
-/// A program, and where in memory its context should stand: `(modulus,
-/// residue)`, where that makes it faster.
-pub struct Compiled {
-    pub program: Program,
-    pub context_at: Option<(u32, u32)>,
 }
 
 /// How a module is compiled.

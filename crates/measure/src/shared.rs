@@ -6,11 +6,12 @@
 //! a hash of everything that it is made from. Only so many are kept, the latest;
 //! nothing depends on whether one is found.
 
-use crate::pipeline::{Compiled, Described};
 use crate::profile::Profile;
 use crate::sparse::Sparse;
+use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
+use ciphermill_program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -71,6 +72,21 @@ impl<V> Memo<V> {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Key, Arc<V>)>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A machine with what compilation wants to know of it, which takes longer to make than a small
+/// cipher to compile.
+pub struct Described {
+    pub tables: Tables,
+    /// Of the texts that it is made from.
+    pub key: Key,
+}
+
+/// A program, and where in memory its context should stand: `(modulus,
+/// residue)`, where that makes it faster.
+pub struct Compiled {
+    pub program: Program,
+    pub context_at: Option<(u32, u32)>,
 }
 
 /// What the reference interpreter made of a plan.
