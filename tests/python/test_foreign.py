@@ -1,4 +1,4 @@
-"""C that was not written for this project, on every machine.
+"""C that was not written for this project, on every kind of machine.
 
 `foreign/` holds what people bring: products of half words, loops that are left
 by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
@@ -9,6 +9,7 @@ against the interpreter, the four with a manifest against their published exampl
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,27 @@ CASES = {
 LENGTHS = {"xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32, "des.c": 32}
 
 
-@pytest.mark.parametrize("machine", cm.machines().names)
-@pytest.mark.parametrize("name", CASES)
+#: Machines that differ in kind, and those that differ less.
+KINDS = (
+    ("ia32", "pentiumpro", "core2"), ("x86_64", "zen5"), ("c6201", "c64x"), ("epic", "itanium2"), ("rv32", "scarv"),
+    ("rv64", "boom"), ("leon2",), ("clapp",),
+)  # fmt: skip
+
+
+def pairs():
+    """Each program on one machine of every kind, the next on the next; CIPHERMILL_EVERYTHING=1: on all."""
+    for number, name in enumerate(CASES):
+        for kind in KINDS:
+            all_of_it = kind if os.environ.get("CIPHERMILL_EVERYTHING") else (kind[number % len(kind)],)
+            yield from ((name, machine) for machine in all_of_it)
+
+
+def test_every_machine_is_of_a_kind():
+    assert sorted(machine for kind in KINDS for machine in kind) == cm.machines().names
+    assert {machine for _, machine in pairs()} == set(cm.machines().names)
+
+
+@pytest.mark.parametrize(("name", "machine"), list(pairs()))
 def test_it_is_right(name, machine):
     """Loops stay loops: the pipelines that run over their ends are what this is for."""
     for direction in CASES[name]:
@@ -78,8 +98,9 @@ def test_it_is_right_unrolled(machine):
     assert cm.run(FOREIGN / "idea.toml", on=machine, bytes=272, unroll=True).verified
 
 
-@pytest.mark.parametrize("cipher", [FOREIGN / "xtea.c", "rc6"])
-@pytest.mark.parametrize("registers", [9, 15, 20, 27])
+@pytest.mark.parametrize(
+    ("cipher", "registers"), [*((FOREIGN / "xtea.c", n) for n in (9, 15, 20, 27)), ("rc6", 9), ("rc6", 20)]
+)
 def test_fewer_registers_leave_the_clusters_their_ways_to_each_other(cipher, registers):
     """The scratch registers by which an operand comes to the other side are none of those that are counted,
     and what waits for a call in a register of its arguments, or of conditions, is not destroyed by it."""

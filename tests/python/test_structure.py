@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import inspect
+import shutil
+import subprocess
 from pathlib import Path
 
 import imports
@@ -173,3 +175,24 @@ def test_the_stub_is_of_the_core():
             assert [argument.arg for argument in node.args.args] == [parameter.name for parameter in real], arguments
             defaults = [parameter.default for parameter in real if parameter.default is not inspect.Parameter.empty]
             assert [ast.literal_eval(default) for default in node.args.defaults] == defaults, arguments
+
+
+def test_the_core_is_compiled_for_speed_once():
+    """`make test-rust` takes the crates that `make build` has compiled: their features are the same in both."""
+    if shutil.which("cargo") is None:
+        pytest.skip("not installed: cargo")
+
+    def features(*packages: str) -> dict[str, set[str]]:
+        command = ["cargo", "tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}|{f}"]
+        named = [word for package in packages for word in ("--package", package)]
+        done = subprocess.run([*command, *named], capture_output=True, text=True, cwd=ROOT, check=True)
+        found: dict[str, set[str]] = {}
+        for line in done.stdout.splitlines():
+            crate, _, enabled = line.removesuffix(" (*)").partition("|")
+            found.setdefault(crate, set()).add(enabled)
+        return found
+
+    alone, both = features("ciphermill-python"), features("ciphermill-python", "ciphermill-differential")
+    assert alone == {crate: both[crate] for crate in alone}
+    text = (ROOT / "Makefile").read_text()
+    assert "--release --package ciphermill-differential --package ciphermill-python" in text

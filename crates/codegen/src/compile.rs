@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::tables::Tables;
 use crate::{plain, registers};
 use ciphermill_ir::low_bits::Low;
-use ciphermill_ir::{FuncId, GlobalId, Module};
+use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
@@ -19,6 +19,7 @@ use ciphermill_select::constants;
 use ciphermill_select::select::{MemoryFacts, select};
 use ciphermill_vcode::CompileError;
 use cranelift_entity::EntityRef;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Generate a program for `machine` from an optimised module.
@@ -44,6 +45,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
     let called = called(module);
+    let searched = options.searched.as_ref().and_then(|name| module.export(name)).map(|id| reached(module, id));
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
     let (mut loops, mut searches_cut) = (Vec::new(), 0);
@@ -69,7 +71,9 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             registers::without_window(&mut vfunc, m);
         }
         let (kernels, refused) = if m.issue.explicit && options.level > 0 && !options.plain_loops {
-            let thorough = !options.quick && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id));
+            let thorough = !options.quick
+                && options.focus.as_ref().is_none_or(|name| module.export(name) == Some(id))
+                && searched.as_ref().is_none_or(|reached| reached.contains(&id));
             let (longest, unrefined) = (options.longest, options.unrefined);
             let times = if options.exact.is_some() { PATIENT } else { 1 };
             let search = options.search.unwrap_or(Search { times, round: 0 });
@@ -185,11 +189,25 @@ fn promised_buffers(module: &Module, id: FuncId, options: &Options) -> usize {
 
 /// Functions that the module calls itself, or could by pointer: their callers
 /// may give one buffer twice.
-fn called(module: &Module) -> std::collections::BTreeSet<FuncId> {
-    let insts =
-        module.funcs.values().flat_map(|f| f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| f.insts[i].op));
-    let direct = insts.filter_map(|op| if let ciphermill_ir::Op::Call(f) = op { Some(f) } else { None });
-    direct.chain(module.system.func_refs.iter().map(|r| r.func)).collect()
+fn called(module: &Module) -> BTreeSet<FuncId> {
+    module.funcs.values().flat_map(calls).chain(module.system.func_refs.iter().map(|r| r.func)).collect()
+}
+
+fn calls(func: &Func) -> impl Iterator<Item = FuncId> {
+    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).map(|&i| func.insts[i].op);
+    insts.filter_map(|op| if let Op::Call(f) = op { Some(f) } else { None })
+}
+
+/// A function and all that it may call, those called by pointer with it.
+fn reached(module: &Module, from: FuncId) -> BTreeSet<FuncId> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<FuncId> = module.system.func_refs.iter().map(|r| r.func).chain([from]).collect();
+    while let Some(id) = next.pop() {
+        if reached.insert(id) {
+            next.extend(calls(&module.funcs[id]));
+        }
+    }
+    reached
 }
 
 /// What is known of a function's parameters, with their places in memory.

@@ -36,4 +36,3 @@ pub use ciphermill_pipeline::Search;
 pub use ciphermill_vcode::CompileError;
 pub use compile::{compile, compile_with};
 pub use options::Options;
-pub use tables::{divides, scales_index};

@@ -33,6 +33,9 @@ pub struct Options {
     /// The exported function whose loops get a full search. Loops of others are pipelined without a
     /// search for a cluster assignment. None means every function.
     pub focus: Option<String>,
+    /// The exported function whose loops get a full search, and those of all that it calls; the focus
+    /// has its tables copied as well. None means every function.
+    pub searched: Option<String>,
     /// Only the longest loop of the focus gets a full search: in a jammed function the others process
     /// the rest of a message.
     pub longest: bool,

@@ -10,7 +10,7 @@ use ciphermill_machine::Machine;
 use ciphermill_patterns::graph::any_within;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, templates};
+use ciphermill_patterns::pattern::{Action, Template};
 use ciphermill_recognise::Recogniser;
 use ciphermill_regalloc::fold::{self, FoldTable};
 use ciphermill_vcode::CompileError;
@@ -47,21 +47,16 @@ impl Tables {
         })
     }
 
-    /// [`scales_index`] of the machine.
+    /// Does some load or addition of the machine scale an index register? Where none
+    /// does, an index is better cut out of a word already scaled.
     pub fn scales_index(&self) -> bool {
         scales(&self.matcher.templates)
     }
 
-    /// [`divides`] of the machine.
+    /// Does the machine divide 32-bit numbers, signed and unsigned?
     pub fn divides(&self) -> bool {
         divide(&self.matcher.templates)
     }
-}
-
-/// Does some load or addition of the machine scale an index register? Where none
-/// does, an index is better cut out of a word already scaled.
-pub fn scales_index(machine: &Machine) -> bool {
-    scales(&templates(machine))
 }
 
 fn scales(templates: &[Template]) -> bool {
@@ -76,11 +71,6 @@ fn scales(templates: &[Template]) -> bool {
         Action::Value(_, p @ Pat::Bin(BinOp::Add, ..)) => shifts(p),
         _ => false,
     })
-}
-
-/// Does the machine divide 32-bit numbers, signed and unsigned?
-pub fn divides(machine: &Machine) -> bool {
-    divide(&templates(machine))
 }
 
 fn divide(templates: &[Template]) -> bool {

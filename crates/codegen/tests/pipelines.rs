@@ -96,3 +96,43 @@ fn both_shifts_of_a_rotate_start_at_once() {
         assert_eq!(found, [u64::from(expected)], "{n} iterations");
     }
 }
+
+/// What is measured and what it calls is worth a search, nothing else: only a search comes with a
+/// bound of its own.
+#[test]
+fn loops_are_searched_in_what_is_measured_and_in_what_it_calls() {
+    let rotates = |by: u32| {
+        let step = format!("(local.set $x (i32.add (i32.rotl (local.get $x) (i32.const {by})) (i32.const 1)))");
+        format!(
+            "(param $n i32) (param $x i32) (result i32)
+               (loop $next
+                 {}
+                 (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+               (local.get $x)",
+            step.repeat(8)
+        )
+    };
+    let text = format!(
+        "(module (memory (export \"memory\") 1)
+           (func $called {})
+           (func (export \"measured\") (param i32 i32) (result i32)
+             (call $called (local.get 0) (call $called (local.get 1) (local.get 0))))
+           (func (export \"other\") {})",
+        rotates(9),
+        rotates(7)
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let machine = Arc::new(load_from_dir(&root, "c6201", &[], &[], &[]).expect("the machine file is good"));
+    let wasm = wat::parse_str(format!("{text})")).expect("the test's module is well formed");
+    let mut module = ciphermill_load::load(&wasm).expect("it loads");
+    let apart = ciphermill_opt::Options { inline_up_to: 0, ..Default::default() };
+    ciphermill_opt::optimise(&mut module, &apart).expect("it optimises");
+    let bounds = |searched: Option<&str>| {
+        let options = Options { level: 2, searched: searched.map(str::to_owned), ..Options::default() };
+        let program = compile(&module, machine.clone(), &options).expect("it compiles");
+        program.loops.iter().map(|l| l.lower_bound > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(bounds(None), [true, true]);
+    assert_eq!(bounds(Some("measured")), [true, false]);
+    assert_eq!(bounds(Some("other")), [false, true]);
+}

@@ -13,17 +13,15 @@ use crate::error::MeasureError;
 use crate::fastest::{self, CodeVariant};
 use crate::hints;
 use crate::interface::{Interface, Kind};
-use crate::pipeline::{self, Compiled, How, Lean, SearchEffort, UnrolledDriver};
+use crate::pipeline::{self, How, Lean, SearchEffort, UnrolledDriver};
 use crate::plan::{self, Work};
 use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
-use crate::shared;
+use crate::shared::{self, Compiled, Described};
 use crate::smallest;
 use crate::steady::{Trial, Wanted};
 use crate::trips::profiled;
 use ciphermill_ir::Module;
-use ciphermill_machine::Machine;
 use ciphermill_program::PipelinedLoop;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Blocks that are tried together when the user does not say how many.
@@ -45,11 +43,12 @@ pub fn choose(
     wasm: &[u8],
     module: &Module,
     interface: &Interface,
-    machine: &Arc<Machine>,
+    described: &Described,
     request: &Request,
     work: Work,
     unit: u32,
 ) -> Result<Chosen, MeasureError> {
+    let machine = &*described.tables.machine;
     check(request, interface)?;
     if request.fixed && machine.issue.explicit {
         return Err(MeasureError::input(format!(
@@ -64,24 +63,24 @@ pub fn choose(
     let origin = if request.fixed { shared::key(&[wasm, b"static"]) } else { shared::key(&[wasm]) };
     let origin = mended.as_ref().map_or(origin, |m| shared::key(&[&origin, m.key.as_bytes()]));
     let misaligned = mended.as_ref().map(|m| &m.wrong);
-    let how = How::of(request);
+    let driver = plan::driver(work.direction, work.blocks);
+    let how = How { measured: Some(driver), ..How::of(request) };
     let plainly = |lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
-        let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
+        let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
         Ok(Chosen {
             cut: program.searches_cut > 0,
-            program,
+            program: program.clone(),
             jam: 1,
             unroll: 1,
             unrolling: PLAIN,
-            context_at,
+            context_at: *context_at,
             misaligned: misaligned.cloned(),
         })
     };
     let plain = |unroll: bool| !unroll && request.jam.unwrap_or(1) == 1;
     let small = request.optimise == Goal::Size;
     let statically = machine.issue.explicit && request.level > 1 && work.direction != Direction::Keysetup;
-    let driver = plan::driver(work.direction, work.blocks);
     let cycles = |chosen: &Chosen| trial(wasm, chosen, interface, request, work, unit);
     let plainest = plain(request.unroll.unwrap_or(false));
     if small && plainest {
@@ -101,15 +100,15 @@ pub fn choose(
         |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
             let unrolled = UnrolledDriver { driver, jam, ctx_bytes, throughput, profile: &profile };
             let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
-            let Compiled { program, context_at } = pipeline::compile(module, &origin, machine.clone(), &how)?;
+            let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
             let unrolling = Unrolling { unrolled: true, jam, throughput };
             Ok(Chosen {
                 cut: program.searches_cut > 0,
-                program,
+                program: program.clone(),
                 jam,
                 unroll: rounds,
                 unrolling,
-                context_at,
+                context_at: *context_at,
                 misaligned: misaligned.cloned(),
             })
         };

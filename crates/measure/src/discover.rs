@@ -11,7 +11,6 @@ use crate::probe::open;
 use crate::request::Request;
 use crate::trips::edges;
 use crate::work::{message, work};
-use ciphermill_codegen::tables::Tables;
 use ciphermill_discover::{Candidate, Counts, Limits};
 use serde::Serialize;
 
@@ -35,12 +34,13 @@ pub struct Discovery {
 /// As [`crate::measure`].
 pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discovery, MeasureError> {
     let (module, interface, _) = open(wasm)?;
-    let tables = Tables::new(pipeline::machine(&request.machine)?.into()).map_err(pipeline::refused)?;
+    let described = pipeline::described(&request.machine)?;
+    let tables = &described.tables;
     let machine = &*tables.machine;
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
     let mut module = module;
-    pipeline::optimise(&mut module, machine, &How::of(request))?;
+    pipeline::optimise(&mut module, tables, &How::of(request))?;
     let plan = RunPlan::new(&interface, work, BLOCKS * unit)?;
     let edges = edges(&module, &plan)
         .ok_or_else(|| MeasureError::input("the cipher stops before its end when it is interpreted; `run` says why"))?;
@@ -49,7 +49,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
         *counts.entry((func, to)).or_default() += n;
     }
     let options = pipeline::generation(machine, &How::of(request));
-    let front = ciphermill_codegen::front::Front::new(&module, &tables, &options);
+    let front = ciphermill_codegen::front::Front::new(&module, tables, &options);
     let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
     let funcs = funcs.map_err(pipeline::refused)?;
     let word = machine.abi.args.first().map(|r| machine.regs[usize::from(r.0)].file);

@@ -31,7 +31,6 @@ use ciphermill_sim::circuits::{ObservedLoop, loops};
 use ciphermill_sim::hazard::branch_costs;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The hottest stretches, most cycles first.
 #[derive(Clone, Debug, Serialize)]
@@ -163,10 +162,11 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
 
 fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
     let (module, interface, _) = open(wasm)?;
-    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let described = pipeline::described(&request.machine)?;
+    let machine = &*described.tables.machine;
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
-    let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
+    let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
     let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;
     let pages = program.min_pages.max(plan.memory_bytes.div_ceil(PAGE_BYTES) as u32);
@@ -179,8 +179,8 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
         // Once more, now that the length is known, for some from the middle.
         let passages = view::passages(&program, &plan, pages, stats.instructions)?;
         let mut optimised = module;
-        pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
-        let (maps, unused) = (findings(&optimised, &machine), unused(&optimised, &machine, &instructions(&program)));
+        pipeline::optimise(&mut optimised, &described.tables, &How::of(request))?;
+        let (maps, unused) = (findings(&optimised, machine), unused(&optimised, machine, &instructions(&program)));
         return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps, unused });
     }
     let counts = simulated.bundle_counts();
@@ -202,8 +202,8 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
     }
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
     let mut optimised = module;
-    pipeline::optimise(&mut optimised, &machine, &How::of(request))?;
-    let (maps, unused) = (findings(&optimised, &machine), unused(&optimised, &machine, &instructions(&program)));
+    pipeline::optimise(&mut optimised, &described.tables, &How::of(request))?;
+    let (maps, unused) = (findings(&optimised, machine), unused(&optimised, machine, &instructions(&program)));
     Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps, unused })
 }
 

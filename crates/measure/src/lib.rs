@@ -81,6 +81,7 @@ pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Leaks, Loop, Measurement, Metrics, Provenance};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Trace, VectorReport};
+pub use shared::forget;
 pub use sheet::{SheetRequest, Turn, sheet};
 pub use speed::{Speed, speed};
 pub use view::Stages;

@@ -31,7 +31,6 @@ use ciphermill_program::kept_schedules::KeptSchedule;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program};
 use ciphermill_sim::{CacheStats, Stats};
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 
 /// Measure one cipher on one machine.
 ///
@@ -46,19 +45,20 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 
 fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
     let (module, interface, mut judge) = open(wasm)?;
-    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let described = pipeline::described(&request.machine)?;
+    let machine = &*described.tables.machine;
     let work = work(&interface, request)?;
     if request.vectors.as_ref().is_none_or(|v| v.cases == 0) {
         stated::block(&interface, &mut judge, work)?;
     }
     if request.trace.is_some() {
-        view::core(&machine)?;
+        view::core(machine)?;
     }
     let root = plan::driver(work.direction, work.blocks);
 
     let (unit, bytes) = message(&interface, request, work)?;
-    let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
-    let sampling = sampling(&machine, request, bytes);
+    let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
+    let sampling = sampling(machine, request, bytes);
     let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = &chosen.program;
@@ -85,7 +85,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let dynamic = machine.core.as_ref().zip(steady.counts());
     let resource = match &dynamic {
         Some((core, slope)) => core::resource(core, slope),
-        None => resource::bound(&machine, &counts),
+        None => resource::bound(machine, &counts),
     };
     let heights = bounds::heights(program, &at, work, unit)?;
     let circuits = circuits::recurrence_circuits(&wanted, &steady)?;
@@ -100,8 +100,8 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
             Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
             None => bound,
         },
-        classes: dynamic.as_ref().map_or_else(|| resource::classes(&machine, &counts), |d| core::classes(&d.1)),
-        units: dynamic.as_ref().map_or_else(|| resource::shares(&machine, &counts), |d| core::shares(&d.1)),
+        classes: dynamic.as_ref().map_or_else(|| resource::classes(machine, &counts), |d| core::classes(&d.1)),
+        units: dynamic.as_ref().map_or_else(|| resource::shares(machine, &counts), |d| core::shares(&d.1)),
     };
     // Counts are whole numbers below 2^53, slopes of them exact to a few ulps.
     if bounds.lower > cycles_per_block * (1.0 + 1e-12) && failure.is_none() {
@@ -123,7 +123,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
                 Direction::Keysetup => (blocks_run, "a key set-up"),
                 _ => (blocks_run, "a block"),
             };
-            bottleneck::find(&machine, whole, &resource::bound(&machine, &all), runs, crowded)
+            bottleneck::find(machine, whole, &resource::bound(machine, &all), runs, crowded)
         }
     };
     let counted = whole.core.as_ref();
@@ -189,7 +189,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         table_bytes: tables,
         cipher_table_bytes: cipher_tables,
         stack_bytes: whole.stack_bytes,
-        provenance: provenance(wasm, request, &machine, &work, bytes),
+        provenance: provenance(wasm, request, machine, &work, bytes),
     })
 }
 

@@ -3,13 +3,13 @@
 use crate::error::MeasureError;
 use crate::profile::Profile;
 use crate::request::{MachineRequest, Request};
-use crate::shared;
+use crate::shared::{self, Compiled, Described};
 use ciphermill_codegen::Search;
+use ciphermill_codegen::tables::Tables;
 use ciphermill_ir::Module;
 use ciphermill_machine::load::is_path;
 use ciphermill_machine::{Machine, NamedText};
 use ciphermill_opt::Unroll;
-use ciphermill_program::Program;
 use ciphermill_program::exact::Answer;
 use ciphermill_program::kept_schedules::KeptSchedule;
 use std::sync::Arc;
@@ -62,6 +62,21 @@ pub fn machine(request: &MachineRequest) -> Result<Machine, MeasureError> {
     ciphermill_machine::load::load(&request).map_err(MeasureError::input)
 }
 
+/// A machine to compile for.
+pub fn described(request: &MachineRequest) -> Result<Arc<Described>, MeasureError> {
+    let files = |files: &[crate::request::TextFile]| {
+        let hashes = files.iter().flat_map(|f| shared::key(&[f.path.as_bytes(), f.text.as_bytes()]));
+        shared::key(&[&hashes.collect::<Vec<u8>>()])
+    };
+    let asked = format!("{:?}", (&request.with, &request.without, &request.set));
+    let own = std::slice::from_ref(&request.file);
+    let key = shared::key(&[&files(own), &files(&request.library), &files(&request.extensions), asked.as_bytes()]);
+    shared::DESCRIBED.get(key, || {
+        let tables = Tables::new(Arc::new(machine(request)?)).map_err(refused)?;
+        Ok(Described { tables, key })
+    })
+}
+
 /// The measured function, and how its loops are unrolled and jammed.
 #[derive(Clone, Copy, Debug)]
 pub struct UnrolledDriver<'a> {
@@ -98,13 +113,6 @@ pub enum SearchEffort {
     Full,
 }
 
-/// A program, and where in memory its context should stand: `(modulus,
-/// residue)`, where that makes it faster.
-pub struct Compiled {
-    pub program: Program,
-    pub context_at: Option<(u32, u32)>,
-}
-
 /// How a module is compiled.
 #[derive(Clone, Copy, Debug)]
 pub struct How<'a> {
@@ -113,6 +121,8 @@ pub struct How<'a> {
     /// Words are read and written where the buffers' alignment allows it, whatever
     /// the C source says.
     pub aligned: bool,
+    /// The export that is measured: the loops of others need no search. None: every function's are searched.
+    pub measured: Option<&'a str>,
     /// One function with its loops unrolled; None: no loop is.
     pub unrolled: Option<&'a UnrolledDriver<'a>>,
     /// What an exact scheduler has answered so far, if one is asked.
@@ -138,6 +148,7 @@ impl How<'_> {
         How {
             level: *level,
             aligned: *aligned,
+            measured: None,
             unrolled: None,
             exact,
             kept_schedules: schedules,
@@ -168,32 +179,37 @@ pub struct Lean {
 pub fn compile(
     module: &Module,
     origin: &shared::Key,
-    machine: Arc<Machine>,
+    described: &Described,
     how: &How<'_>,
-) -> Result<Compiled, MeasureError> {
-    let unrolled = how.unrolled;
-    let options = optimising(&machine, how);
+) -> Result<Arc<Compiled>, MeasureError> {
+    let (unrolled, tables) = (how.unrolled, &described.tables);
+    let options = optimising(tables, how);
     let made = shared::key(&[origin, format!("{options:?}").as_bytes()]);
     let module = shared::OPTIMISED.get(made, || {
         let mut module = module.clone();
         ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
         Ok(module)
     })?;
-    let context_at = unrolled.and_then(|unrolled| context_at(&module, &machine, unrolled.driver));
-    let mut options = generation(&machine, how);
+    let context_at = unrolled.and_then(|unrolled| context_at(&module, tables, unrolled.driver));
+    let mut options = generation(&tables.machine, how);
     options.placed_params =
         unrolled.iter().zip(context_at).map(|(unrolled, at)| (unrolled.driver.to_owned(), 0, at.0, at.1)).collect();
-    let program = ciphermill_codegen::compile(&module, machine, &options).map_err(refused)?;
-    Ok(Compiled { program, context_at })
+    // A machine that schedules at run time has one program for both directions and all sizes of keys.
+    let compiled = shared::key(&[&made, &described.key, format!("{options:?}").as_bytes()]);
+    shared::COMPILED.get(compiled, || {
+        let program = ciphermill_codegen::compile_with(&module, tables, &options).map_err(refused)?;
+        Ok(Compiled { program, context_at })
+    })
 }
 
 /// Optimise a module for a machine: the first half of [`compile`].
-pub fn optimise(module: &mut Module, machine: &Machine, how: &How<'_>) -> Result<(), MeasureError> {
-    ciphermill_opt::optimise(module, &optimising(machine, how)).map_err(MeasureError::internal)
+pub fn optimise(module: &mut Module, tables: &Tables, how: &How<'_>) -> Result<(), MeasureError> {
+    ciphermill_opt::optimise(module, &optimising(tables, how)).map_err(MeasureError::internal)
 }
 
 /// How a module is optimised for a machine.
-fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
+fn optimising(tables: &Tables, how: &How<'_>) -> ciphermill_opt::Options {
+    let machine = &*tables.machine;
     let unrolled = how.unrolled;
     let plain = ciphermill_opt::Options::default();
     let unroll = unrolled.map_or(Unroll::default(), |unrolled| Unroll {
@@ -218,8 +234,8 @@ fn optimising(machine: &Machine, how: &How<'_>) -> ciphermill_opt::Options {
         disable: if how.lean.is_some_and(|l| !l.hoist) { vec!["licm"] } else { Vec::new() },
         inline_up_to: how.lean.map_or(plain.inline_up_to, |l| l.inline_up_to),
         word_bits: machine.word_bits,
-        software_division: !ciphermill_codegen::divides(machine),
-        index_form: if ciphermill_codegen::scales_index(machine) {
+        software_division: !tables.divides(),
+        index_form: if tables.scales_index() {
             ciphermill_opt::IndexForm::ExtractThenScale
         } else {
             ciphermill_opt::IndexForm::ShiftThenMask
@@ -253,6 +269,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         plain_loops: lean.is_some_and(|lean| !lean.pipelined),
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,
+        searched: how.measured.filter(|_| machine.issue.explicit).map(str::to_owned),
         quick: how.effort == SearchEffort::Quick,
         longest: unrolled.is_some_and(|unrolled| unrolled.jam > 1),
         unrefined: how.effort == SearchEffort::Unrefined,
@@ -278,8 +295,9 @@ pub fn refused(e: ciphermill_codegen::CompileError) -> MeasureError {
 /// size where loads put base and index side by side; for the border between two
 /// blocks of memory to divide its tables, or in one block where it has none, the modulus then
 /// the size of all blocks.
-fn context_at(module: &Module, machine: &Machine, driver: &str) -> Option<(u32, u32)> {
-    if ciphermill_select::aligned::described(machine) {
+fn context_at(module: &Module, tables: &Tables, driver: &str) -> Option<(u32, u32)> {
+    let machine = &*tables.machine;
+    if ciphermill_select::aligned::joins(&tables.matcher.templates) {
         return ciphermill_select::aligned::context(&module.funcs[module.export(driver)?])
             .filter(|at| at.1.is_multiple_of(BUFFER_ALIGN));
     }

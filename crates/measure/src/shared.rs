@@ -8,8 +8,10 @@
 
 use crate::profile::Profile;
 use crate::sparse::Sparse;
+use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::Misaligned;
 use ciphermill_ir::Module;
+use ciphermill_program::Program;
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -63,9 +65,28 @@ impl<V> Memo<V> {
         Ok(made)
     }
 
+    fn forget(&self) {
+        self.lock().clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(Key, Arc<V>)>> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A machine with what compilation wants to know of it, which takes longer to make than a small
+/// cipher to compile.
+pub struct Described {
+    pub tables: Tables,
+    /// Of the texts that it is made from.
+    pub key: Key,
+}
+
+/// A program, and where in memory its context should stand: `(modulus,
+/// residue)`, where that makes it faster.
+pub struct Compiled {
+    pub program: Program,
+    pub context_at: Option<(u32, u32)>,
 }
 
 /// What the reference interpreter made of a plan.
@@ -81,10 +102,23 @@ pub struct Judged {
     pub passes: Option<(Vec<Vec<u64>>, Sparse)>,
 }
 
+pub static DESCRIBED: Memo<Described> = Memo::new(20);
+pub static COMPILED: Memo<Compiled> = Memo::new(12);
 pub static OPTIMISED: Memo<Module> = Memo::new(24);
 pub static PROFILES: Memo<Profile> = Memo::new(64);
 pub static MISALIGNED: Memo<Misaligned> = Memo::new(64);
 pub static JUDGED: Memo<Judged> = Memo::new(48);
+
+/// Forget it all: whoever measures the same again to see whether the same comes of it wants it
+/// made again.
+pub fn forget() {
+    DESCRIBED.forget();
+    COMPILED.forget();
+    OPTIMISED.forget();
+    PROFILES.forget();
+    MISALIGNED.forget();
+    JUDGED.forget();
+}
 
 /// Larger memories are not kept.
 pub const LARGEST: usize = 1 << 20;
@@ -103,6 +137,8 @@ mod tests {
         assert_eq!((get(b"a", 9), get(b"b", 9)), (1, 9));
         assert_eq!(kept.get(key(&[b"x"]), || Err("no")), Err("no"));
         assert_eq!(get(b"x", 7), 7);
+        kept.forget();
+        assert_eq!(get(b"x", 8), 8);
     }
 
     #[test]

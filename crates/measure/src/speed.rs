@@ -22,7 +22,6 @@ use crate::target::{prepare, run};
 use crate::work::{message, work};
 use ciphermill_ir::PAGE_BYTES;
 use serde::Serialize;
-use std::sync::Arc;
 use std::time::Instant;
 
 /// The times of some runs of the same calls.
@@ -47,10 +46,10 @@ pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, Measure
 
 fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureError> {
     let (module, interface, _) = open(wasm)?;
-    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let described = pipeline::described(&request.machine)?;
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
-    let chosen = choose(wasm, &module, &interface, &machine, request, work, unit)?;
+    let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
     let plan = RunPlan::new(&interface.at(chosen.context_at), work, bytes)?;
     let program = chosen.program;
     let needed = plan.memory_bytes.div_ceil(PAGE_BYTES) as u32;

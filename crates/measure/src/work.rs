@@ -9,7 +9,6 @@ use crate::plan::{self, Work};
 use crate::probe::open;
 use crate::request::{Blocks, Direction, Request};
 use crate::stated;
-use std::sync::Arc;
 
 /// What is asked for, checked against what the module is and exports.
 pub(crate) fn work(module: &Interface, request: &Request) -> Result<Work, MeasureError> {
@@ -59,8 +58,8 @@ pub(crate) fn message(module: &Interface, request: &Request, work: Work) -> Resu
 
 pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {
     let (module, interface, _) = open(wasm)?;
-    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let described = pipeline::described(&request.machine)?;
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
-    choose(wasm, &module, &interface, &machine, request, work, unit)
+    choose(wasm, &module, &interface, &described, request, work, unit)
 }

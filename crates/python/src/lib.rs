@@ -63,6 +63,12 @@ fn measure(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::measure(wasm, request))
 }
 
+/// Forget what earlier requests have left in memory.
+#[pyfunction]
+fn forget() {
+    core::forget();
+}
+
 /// Wall time of simulating a request's message, `runs` times; times are JSON.
 #[pyfunction]
 fn speed(py: Python<'_>, wasm: &[u8], request: &str, runs: u32) -> PyResult<String> {
@@ -211,6 +217,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(measure, m)?)?;
+    m.add_function(wrap_pyfunction!(forget, m)?)?;
     m.add_function(wrap_pyfunction!(speed, m)?)?;
     m.add_function(wrap_pyfunction!(explain, m)?)?;
     m.add_function(wrap_pyfunction!(discover, m)?)?;

@@ -17,18 +17,11 @@
 use crate::banks::{LARGEST, constant_tables, copied, index, rooted};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Inst, MemAccess, Module, Op, SYSTEM_BASE, Space, Type, Value};
-use ciphermill_machine::Machine;
 use ciphermill_patterns::pat::Pat;
-use ciphermill_patterns::pattern::{Action, Template, templates};
+use ciphermill_patterns::pattern::{Action, Template};
 use std::collections::{BTreeMap, HashSet};
 
-/// Does some load of the machine put base and index side by side?
-pub fn described(machine: &Machine) -> bool {
-    joins(&templates(machine))
-}
-
-/// [`described`], of templates made before: making them for each small module took an eighth
-/// of all the time of compiling it.
+/// Does some load of the machine, by its templates, put base and index side by side?
 pub fn joins(templates: &[Template]) -> bool {
     templates.iter().any(|t| match &t.action {
         Action::Value(_, Pat::Load { addr, .. }) => matches!(&**addr, Pat::Bin(BinOp::Or, ..)),
