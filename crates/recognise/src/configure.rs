@@ -8,8 +8,10 @@
 //! calls, holds none, and they load their own.
 
 use super::linear;
+use super::matrices::Turned;
 use super::recogniser::{LoadedMatrix, Recogniser};
-use super::units::{Rows, Turned};
+use super::sum::Rows;
+use super::values::Values;
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::{Machine, Reg};
@@ -113,14 +115,14 @@ fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usi
     let sums = super::sums::Sums::new(func, &masks);
     let any = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(m.any(rows)?.1),
-        None => Some(vec![Turned { function: Some(0), ..Turned::default() }]),
+        None => Some(vec![Turned::ANY]),
     };
     let loaded = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(vec![m.any(rows)?.0]),
-        None => Some(rows.to_vec()),
+        None => Some(rows.iter().map(|&row| row as u32).collect()),
     };
-    let bytes = super::bytes::ByteSums::new(func, &masks, &sums, data);
-    let found = linear::find_any_with(func, &masks, &sums, &bytes, recogniser.rotate_cost, &any);
+    let values = Values::new(func, &masks, data, 32);
+    let found = linear::find_any_with(func, &masks, &sums, &values, (Type::I32, recogniser.rotate_cost), &any);
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
     let mut saved: BTreeMap<LoadedMatrix, usize> = BTreeMap::new();
