@@ -2,14 +2,13 @@
 //! lookups in constant tables.
 
 use crate::candidate::{Candidate, Counts};
-use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{Block, Func, Module, Type, Value};
 use ciphermill_machine::Machine;
+use ciphermill_recognise::facts::Facts;
 use ciphermill_recognise::linear;
 use ciphermill_recognise::matrices::Turned;
 use ciphermill_recognise::sum::{Part, Rows, Table};
-use ciphermill_recognise::sums::Sums;
-use ciphermill_recognise::values::Values;
+use ciphermill_recognise::words::Maps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -26,10 +25,8 @@ pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Cand
     }
     let mut found: BTreeMap<Rows, (usize, usize, u64)> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let any = |_: &Rows| Some(vec![Turned::ANY]);
-        let matches = linear::find_any(func, &masks, &sums, (Type::I32, 1), &any);
+        let facts = Facts::new(func, &[], Type::I32);
+        let matches = linear::find_any(&Maps::new(&facts), 1, &|_| Some(vec![Turned::ANY]));
         for (block, value) in results(func) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let Some(m) = matches.get(&value).filter(|m| m.saves >= LEAST_OPERATIONS && runs > 0) else { continue };
@@ -69,9 +66,7 @@ pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Cand
 pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
     let mut found: BTreeMap<Table, (BTreeSet<u8>, usize, u64)> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let values = Values::new(func, &masks, &module.data, 32);
+        let Facts { sums, values, .. } = Facts::new(func, &module.data, Type::I32);
         let inner: BTreeSet<Value> = results(func).filter_map(|(_, v)| sums.parts(v)).flatten().collect();
         for (block, value) in results(func).filter(|(_, v)| sums.parts(*v).is_some() && !inner.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);

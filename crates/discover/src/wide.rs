@@ -8,15 +8,14 @@
 
 use crate::candidate::{Candidate, Counts, Limits};
 use crate::maps::{self, LOOKUP, factored, listed};
-use ciphermill_ir::bits::Masks;
 use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::ops::sext;
-use ciphermill_ir::{BinOp, Func, Module, Op, Value};
+use ciphermill_ir::{BinOp, Func, Module, Op, Type, Value};
 use ciphermill_machine::Machine;
 use ciphermill_opt::words::words;
+use ciphermill_recognise::facts::Facts;
 use ciphermill_recognise::nibbles;
 use ciphermill_recognise::sum::Table;
-use ciphermill_recognise::values::Values;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Entries of 256 or 16 words, and what is done with one.
@@ -45,8 +44,7 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
     let narrow = machine.computes_narrow();
     let mut found: BTreeMap<LookupKind, Uses> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let values = Values::new(func, &masks, &module.data, machine.word_bits.into());
+        let Facts { values, .. } = Facts::new(func, &module.data, Type::of_word(machine.word_bits.into()));
         let sums = summed(func);
         for (block, load) in maps::results(func).filter(|(_, v)| values.loads.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);

@@ -12,11 +12,11 @@
 //!
 //! For people, as [`super::report`]: no code is made from it.
 
+use super::facts::Facts;
 use super::sum::{Rows, Sum};
 use super::values::combined;
 use super::walk::backwards;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, Func, Inst, Op, Type, UnOp, Value};
+use ciphermill_ir::{BinOp, Inst, Op, UnOp, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
@@ -45,39 +45,33 @@ fn ones(m: &Rows) -> u64 {
 }
 
 struct Function<'a> {
-    func: &'a Func,
-    masks: &'a Masks,
+    facts: &'a Facts<'a>,
     /// Values that something other than a linear operation uses.
     leaving: BTreeSet<Value>,
     /// Values as sums of matrices times atoms.
     of: HashMap<Value, Sum<Value>>,
-    word: Type,
 }
 
 impl Function<'_> {
-    fn possible(&self, v: Value) -> u64 {
-        self.masks.possible(self.func, v)
-    }
-
     /// What an operation on `v` sees: `v` itself where more than sums happen to it.
     fn operand(&self, v: Value) -> Cow<'_, Sum<Value>> {
         match self.of.get(&v) {
             Some(found) if !self.leaving.contains(&v) => Cow::Borrowed(found),
-            _ => Cow::Owned(Sum::source(v, self.possible(v))),
+            _ => Cow::Owned(Sum::source(v, self.facts.possible(v))),
         }
     }
 
     fn operation(&self, inst: Inst) -> Option<Sum<Value>> {
-        let result = self.func.result(inst);
-        let found = combined(self.func, result, &|v| Some(self.operand(v))).filter(|_| self.is_linear(inst))?;
+        let result = self.facts.func.insts[inst].results.first().filter(|_| self.is_linear(inst))?;
+        let found = combined(self.facts.func, *result, &|v| Some(self.operand(v)))?;
         (!found.parts.is_empty() && found.sources().len() <= MOST_ATOMS).then_some(found)
     }
 
     /// Is it an operation that is linear whatever its operands are?
     fn is_linear(&self, inst: Inst) -> bool {
-        let func = self.func;
+        let func = self.facts.func;
         let data = &func.insts[inst];
-        let possible = |n: usize| self.possible(func.resolve(data.args[n]));
+        let possible = |n: usize| self.facts.possible(func.resolve(data.args[n]));
         let is = match data.op {
             Op::Bin(BinOp::Xor) | Op::Un(UnOp::Bswap | UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32) => true,
             Op::Bin(BinOp::Or | BinOp::Add) => possible(0) & possible(1) == 0,
@@ -86,7 +80,7 @@ impl Function<'_> {
             }
             _ => false,
         };
-        is && data.args.iter().chain(&data.results).all(|&v| func.ty(func.resolve(v)) == self.word)
+        is && data.args.iter().chain(&data.results).all(|&v| func.ty(func.resolve(v)) == self.facts.word)
     }
 
     /// Without the atoms that are only added as they are.
@@ -97,11 +91,11 @@ impl Function<'_> {
 }
 
 /// The layers of a function that have several words on either side.
-pub fn layers(func: &Func, masks: &Masks, word: Type) -> Vec<Layer> {
-    let mut function = Function { func, masks, leaving: BTreeSet::new(), of: HashMap::new(), word };
+pub fn layers(facts: &Facts<'_>) -> Vec<Layer> {
+    let func = facts.func;
+    let mut function = Function { facts, leaving: BTreeSet::new(), of: HashMap::new() };
     let mut leaving = BTreeSet::new();
-    let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
-    for inst in insts().filter(|&i| !function.is_linear(i)) {
+    for inst in facts.insts().filter(|&i| !function.is_linear(i)) {
         leaving.extend(func.insts[inst].args.iter().map(|&a| func.resolve(a)));
     }
     for &block in &func.layout {
@@ -110,14 +104,14 @@ pub fn layers(func: &Func, masks: &Masks, word: Type) -> Vec<Layer> {
         });
     }
     function.leaving = leaving;
-    for inst in insts().filter(|&i| function.is_linear(i)).collect::<Vec<_>>() {
+    for inst in facts.insts() {
         if let Some(found) = function.operation(inst) {
             function.of.insert(func.result(inst), found);
         }
     }
     let of = |&v: &Value| Some((v, function.without_added(function.of.get(&v)?)));
     // Bytes that are cut from a word to be stored are none that a layer gives.
-    let word = |root: &Root| !root.1.parts.is_empty() && function.possible(root.0) == word.mask();
+    let word = |root: &Root| !root.1.parts.is_empty() && facts.possible(root.0) == facts.word.mask();
     let roots = function.leaving.iter().filter_map(of).filter(word).collect();
     groups(roots).into_iter().filter_map(|group| layer(&function, &group)).collect()
 }
@@ -140,7 +134,7 @@ fn groups(roots: Vec<Root>) -> Vec<Vec<Root>> {
 
 fn layer(function: &Function<'_>, group: &[Root]) -> Option<Layer> {
     let atoms: BTreeSet<Value> = group.iter().flat_map(|(_, sum)| sum.sources()).collect();
-    let row = |sum: &Sum<Value>| atoms.iter().map(|&a| sum.rows(a, function.word.bits())).collect();
+    let row = |sum: &Sum<Value>| atoms.iter().map(|&a| sum.rows(a, function.facts.word.bits())).collect();
     let rows: Vec<Vec<Rows>> = group.iter().map(|(_, sum)| row(sum)).collect();
     let columns = independent(&transposed(&independent(&rows)?))?;
     let map = sparsest(&transposed(&columns));
@@ -201,7 +195,7 @@ fn sparsest(map: &[Vec<Rows>]) -> Vec<Vec<Rows>> {
 
 /// The operations on the way from the atoms to the roots.
 fn between(function: &Function<'_>, atoms: &BTreeSet<Value>, roots: &[Value]) -> BTreeSet<Value> {
-    let func = function.func;
+    let func = function.facts.func;
     // Below an atom, or one that is only added: not part of the layer.
     let part = |v: Value| {
         let of = function.of.get(&v).map(|sum| function.without_added(sum).sources()).unwrap_or_default();

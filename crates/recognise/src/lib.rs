@@ -11,6 +11,7 @@
 //! * [`semantics`]: an instruction's semantics in this form;
 //! * [`units`]: the machine's instructions, and [`matrices`]: their matrices turned and undone;
 //! * [`fields`]: multiplication of bytes by constants in a field;
+//! * [`facts`]: what is known of a function beforehand;
 //! * [`values`]: a program's values that are sums of tables;
 //! * [`sums`]: exclusive-ors of a program and their terms;
 //! * [`linear`]: values that are a matrix times another value, and [`walk`]: what is on the way;
@@ -38,6 +39,7 @@ pub mod configure;
 mod cover;
 mod describe;
 mod emit;
+pub mod facts;
 mod fields;
 pub mod finding;
 mod layers;
@@ -56,6 +58,6 @@ pub mod sums;
 mod units;
 pub mod values;
 mod walk;
-mod words;
+pub mod words;
 
 pub use recogniser::Recogniser;

@@ -8,14 +8,13 @@
 //! puts together of bytes may be the source too, though a compiler has taken bytes of it
 //! from where they came ([`words::packed`]).
 
+use super::facts::Facts;
 use super::matrices::Turned;
 use super::sum::{Part, Rows, Sum};
-use super::sums::Sums;
-use super::values::{Values, combined};
+use super::values::combined;
 use super::walk::backwards;
-use super::words;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Func, Inst, Type, Value};
+use super::words::{self, Maps};
+use ciphermill_ir::{Func, Inst, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -41,15 +40,8 @@ pub type Accept<'a> = &'a dyn Fn(&Rows) -> Option<Vec<Turned>>;
 
 /// The best match of each value that has one among the machine's matrices, with
 /// what else of the sum is such a product.
-pub fn find(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    values: &Values,
-    (word, rotate_cost): (Type, usize),
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    let all = candidates(func, masks, sums, values, (word, rotate_cost), accept);
+pub fn find(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> HashMap<Value, Match> {
+    let all = candidates(maps, rotate_cost, accept);
     let together = |mut list: Vec<Candidate>| {
         list.sort_by_key(|c| std::cmp::Reverse(c.found.saves));
         let mut list = list.into_iter();
@@ -67,28 +59,9 @@ pub fn find(
     all.into_iter().filter_map(|(root, list)| Some((root, together(list)?))).collect()
 }
 
-/// The best match of each value that is a matrix which `accept` takes times
-/// another value, computed without tables.
-pub fn find_any(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    (word, rotate_cost): (Type, usize),
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    find_any_with(func, masks, sums, &Values::default(), (word, rotate_cost), accept)
-}
-
-/// The same, computed with the tables that are known.
-pub(crate) fn find_any_with(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    values: &Values,
-    (word, rotate_cost): (Type, usize),
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    let all = candidates(func, masks, sums, values, (word, rotate_cost), accept);
+/// The best match of each value that is a matrix which `accept` takes times another value.
+pub fn find_any(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> HashMap<Value, Match> {
+    let all = candidates(maps, rotate_cost, accept);
     // The first of equals.
     let best = |list: Vec<Candidate>| list.into_iter().rev().max_by_key(|c| c.found.saves).map(|c| c.found);
     all.into_iter().filter_map(|(root, list)| Some((root, best(list)?))).collect()
@@ -100,30 +73,24 @@ struct Candidate {
     terms: Vec<Value>,
 }
 
-fn candidates(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    values: &Values,
-    (word, rotate_cost): (Type, usize),
-    accept: Accept<'_>,
-) -> BTreeMap<Value, Vec<Candidate>> {
+fn candidates(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> BTreeMap<Value, Vec<Candidate>> {
+    let facts = maps.facts;
+    let (func, sums, word) = (facts.func, &facts.sums, facts.word);
     let mut all: BTreeMap<Value, Vec<Candidate>> = BTreeMap::new();
     let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
-    let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
-    for inst in insts() {
+    for inst in facts.insts() {
         for &arg in &func.insts[inst].args {
             users.entry(func.resolve(arg)).or_default().push(inst);
         }
     }
-    let tables = values.linear_loads();
+    let tables = facts.values.linear_loads();
     let mut sources: Vec<Value> = users.keys().copied().collect();
     sources.sort();
     for source in sources {
         if func.ty(source) != word || func.as_const(source).is_some() {
             continue;
         }
-        let cone = Cone::new(func, masks, &users, &tables, source, word);
+        let cone = Cone::new(facts, &users, &tables, source);
         let mut note = |root: Value, sum: &Sum<Value>, from: &[Value], rest: Vec<Value>| {
             if func.ty(root) != word || !sum.is_linear() {
                 return;
@@ -151,7 +118,7 @@ fn candidates(
             }
         }
     }
-    for packed in words::packed(func, masks, values, word) {
+    for packed in words::packed(maps) {
         let products = accept(&packed.rows).and_then(|p| products(p, packed.word, rotate_cost));
         let Some((turned, more, cost)) = products else { continue };
         let saves = packed.operations.saturating_sub(cost);
@@ -181,14 +148,13 @@ struct Cone {
 
 impl Cone {
     fn new(
-        func: &Func,
-        masks: &Masks,
+        facts: &Facts<'_>,
         users: &HashMap<Value, Vec<Inst>>,
         tables: &HashMap<Value, Vec<(Value, &Part<Value>)>>,
         source: Value,
-        word: Type,
     ) -> Cone {
-        let mut of = BTreeMap::from([(source, Sum::source(source, masks.possible(func, source)))]);
+        let func = facts.func;
+        let mut of = BTreeMap::from([(source, Sum::source(source, facts.possible(source)))]);
         let mut todo = vec![source];
         while let Some(v) = todo.pop() {
             for &(load, part) in tables.get(&v).into_iter().flatten() {
@@ -200,7 +166,7 @@ impl Cone {
             for &inst in users.get(&v).into_iter().flatten() {
                 let data = &func.insts[inst];
                 let [result] = data.results[..] else { continue };
-                if !data.op.is_pure() || func.ty(result).bits() > word.bits() || of.contains_key(&result) {
+                if !data.op.is_pure() || func.ty(result).bits() > facts.word.bits() || of.contains_key(&result) {
                     continue;
                 }
                 let Some(sum) = combined(func, result, &|v| of.get(&v).map(Cow::Borrowed)) else { continue };

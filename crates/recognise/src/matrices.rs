@@ -5,7 +5,7 @@
 //! ([`Turned`]). And where a program looks up what a matrix makes of an S-box, the matrix has
 //! to be undone to see the S-box ([`Inverse`]).
 
-use super::sum::{Rows, Table, identity};
+use super::sum::{Rows, Table, identity, times};
 use super::units::Unit;
 use ciphermill_ir::BinOp;
 use std::collections::HashMap;
@@ -31,11 +31,6 @@ impl Turned {
         let rotates = usize::from(self.before != 0) + usize::from(self.behind != 0);
         usize::from(self.function.is_some()) + rotate * rotates
     }
-}
-
-/// A matrix times a word.
-pub fn times(rows: &[u64], x: u64) -> u64 {
-    rows.iter().enumerate().fold(0, |w, (i, row)| w | u64::from((row & x).count_ones() & 1) << i)
 }
 
 /// The matrices of `units`, and what byte rotations make of them.

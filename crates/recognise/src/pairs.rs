@@ -6,8 +6,7 @@
 //! the two words were made.
 
 use super::cover::{Step, cover};
-use super::matrices::times;
-use super::sum::{Rows, Sum};
+use super::sum::{Rows, Sum, times};
 use super::units::Unit;
 use ciphermill_ir::Value;
 use std::collections::HashMap;

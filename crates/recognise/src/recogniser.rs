@@ -1,10 +1,11 @@
 //! What is looked for on one machine, and the search in one function.
 
+use crate::facts::Facts;
 use crate::matrices::{Inverse, Turned, inverses, matrices};
 use crate::sum::Rows;
 use crate::units::{Configurable, Unit};
-use crate::{fields, linear, pairs, rewrite, sums, units, values, words};
-use ciphermill_ir::bits::Masks;
+use crate::words::Maps;
+use crate::{fields, linear, pairs, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
@@ -88,22 +89,16 @@ impl Recogniser {
         if units.is_empty() && accept.is_none() {
             return;
         }
-        let masks = Masks::new(func);
-        let sums = sums::Sums::new(func, &masks);
-        let values = values::Values::new(func, &masks, data, self.word.bits());
-        let find = |accept| linear::find(func, &masks, &sums, &values, (self.word, self.rotate_cost), accept);
-        let linear = accept.map(find).unwrap_or_default();
+        let facts = Facts::new(func, data, self.word);
+        let wanted = accept.is_some() || units.iter().any(|u| u.matrix.len() == 2);
+        let maps = wanted.then(|| Maps::new(&facts));
+        let find = |(maps, accept)| linear::find(maps, self.rotate_cost, accept);
+        let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
+        let words = maps.as_ref().map(|maps| words::matches(maps, units)).unwrap_or_default();
+        drop(maps);
+        let Facts { sums, values, .. } = facts;
         let pairs = pairs::pairs(units);
-        let words = words::matches(func, &masks, &values, units, self.word);
-        let matches = rewrite::Matches {
-            units,
-            inverses,
-            pairs: &pairs,
-            sums: &sums,
-            linear: &linear,
-            words: &words,
-            values: &values,
-        };
+        let matches = rewrite::Matches { units, inverses, pairs, sums, linear, words, values };
         rewrite::rewrite(func, &matches);
     }
 }

@@ -5,15 +5,14 @@
 
 use super::cover::cover;
 use super::describe::{described, is_linear, several_described, table_described};
+use super::facts::Facts;
 use super::finding::Finding;
 use super::matrices::Turned;
 use super::sum::{Part, Rows, Sum, Table};
-use super::sums::Sums;
 use super::units::{Unit, units};
-use super::values::Values;
+use super::words::Maps;
 use super::{fields, layers, linear, nibbles, words};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Func, Module, Type, Value};
+use ciphermill_ir::{Module, Type, Value};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,19 +36,18 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
     let multiplies = |rows: &Rows| multiplier.as_ref().filter(|(m, _)| m.any(rows).is_some()).map(|(m, _)| m.name());
     let mut all = Vec::new();
     for func in module.funcs.values() {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let values = Values::new(func, &masks, &module.data, word.bits());
+        let facts = Facts::new(func, &module.data, word);
         let mut note = |kind, what, places, (instruction, missed)| {
             all.push(Finding { function: func.name.clone(), kind, what, places, instruction, missed });
         };
         if word == Type::I64 {
-            for ((what, found), places) in sums_of_tables(func, &sums, &values, &units) {
+            for ((what, found), places) in sums_of_tables(&facts, &units) {
                 note("table", what, places, found);
             }
             continue;
         }
-        for (rows, places) in matrices(func, &masks, &sums, &values, word) {
+        let maps = Maps::new(&facts);
+        for (rows, places) in matrices(&maps) {
             let near = units.iter().filter_map(|u| Some((distance(&u.one_word()?, &rows), u))).min_by_key(|n| n.0);
             let exact = near
                 .filter(|n| n.0 == 0)
@@ -65,10 +63,10 @@ pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
             };
             note("matrix", described(&rows), places, either(exact, missed));
         }
-        for (map, (places, operations)) in of_several_words(func, &masks, &values, word) {
+        for (map, (places, operations)) in of_several_words(&maps) {
             note("matrix", several_described(&map, operations), places, computed(&map, &units));
         }
-        for (table, places) in tables(func, &sums, &values) {
+        for (table, places) in tables(&facts) {
             let near = units.iter().filter_map(|u| Some((entries(u, &table)?, u))).min_by_key(|n| n.0.0);
             let exact = near.filter(|n| n.0.0 == 0).map(|n| n.1.name.clone());
             let missed = match near {
@@ -94,10 +92,11 @@ fn either(instruction: Option<String>, missed: String) -> Answer {
 
 /// Sums of tables that are no part of others, in words of 64 bits: their instructions take
 /// the bytes of several words at once.
-fn sums_of_tables(func: &Func, sums: &Sums, values: &Values, units: &[Unit]) -> BTreeMap<(String, Answer), usize> {
-    let made = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results);
-    let found: Vec<(Value, Sum<Value>)> = made
-        .filter_map(|&v| Some((v, values.added(&sums.flatten(v, &mut |_| false))?.0)))
+fn sums_of_tables(facts: &Facts<'_>, units: &[Unit]) -> BTreeMap<(String, Answer), usize> {
+    let func = facts.func;
+    let found: Vec<(Value, Sum<Value>)> = facts
+        .results()
+        .filter_map(|v| Some((v, facts.values.added(&facts.sums.flatten(v, &mut |_| false))?.0)))
         .filter(|f| f.1.parts.len() > 1)
         .collect();
     // The values that a sum is made of, and what is the same sum with more added.
@@ -139,8 +138,9 @@ fn nearest(units: &[Unit], sum: &Sum<Value>) -> String {
 
 /// The matrices of the values that are largest: not those of values inside
 /// another's computation.
-fn matrices(func: &Func, masks: &Masks, sums: &Sums, values: &Values, word: Type) -> BTreeMap<Rows, usize> {
-    let found = linear::find_any_with(func, masks, sums, values, (word, 1), &|_| Some(vec![Turned::ANY]));
+fn matrices(maps: &Maps<'_>) -> BTreeMap<Rows, usize> {
+    let func = maps.facts.func;
+    let found = linear::find_any(maps, 1, &|_| Some(vec![Turned::ANY]));
     let mut inner: BTreeSet<Value> = BTreeSet::new();
     for (&root, m) in &found {
         let mut todo = vec![root];
@@ -167,20 +167,20 @@ type Several = Vec<Vec<Rows>>;
 
 /// The maps of two and more words, how often, and by how many operations: layers as
 /// wholes, and what is for the most part in none of them.
-fn of_several_words(func: &Func, masks: &Masks, values: &Values, word: Type) -> BTreeMap<Several, (usize, usize)> {
+fn of_several_words(maps: &Maps<'_>) -> BTreeMap<Several, (usize, usize)> {
     let mut out: BTreeMap<Several, (usize, usize)> = BTreeMap::new();
     let mut note = |map: Several, operations: usize| {
         let found = out.entry(map).or_insert((0, operations));
         *found = (found.0 + 1, found.1.min(operations));
     };
     let mut whole: BTreeSet<Value> = BTreeSet::new();
-    for layer in layers::layers(func, masks, word) {
+    for layer in layers::layers(maps.facts) {
         if layer.operations.len() >= LEAST_OPERATIONS * layer.map.len() {
             note(layer.map, layer.operations.len());
             whole.extend(layer.operations);
         }
     }
-    for group in words::together(&words::Maps::new(func, masks, values, word)) {
+    for group in words::together(maps) {
         let operations = group.operations.len();
         let shared = group.operations.iter().filter(|v| whole.contains(v)).count();
         if 2 * shared <= operations && operations >= LEAST_OPERATIONS * group.map.len() {
@@ -225,14 +225,12 @@ fn computed(map: &Several, units: &[Unit]) -> Answer {
 }
 
 /// Tables that are looked up with bytes or nibbles, as for the lowest of them, and how often.
-fn tables(func: &Func, sums: &Sums, values: &Values) -> BTreeMap<Table, usize> {
-    let made =
-        || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results).copied();
-    let inner: BTreeSet<Value> = made().filter_map(|v| sums.parts(v)).flatten().collect();
+fn tables(facts: &Facts<'_>) -> BTreeMap<Table, usize> {
+    let inner: BTreeSet<Value> = facts.results().filter_map(|v| facts.sums.parts(v)).flatten().collect();
     let mut out = BTreeMap::new();
-    for root in made().filter(|v| !inner.contains(v)) {
-        let terms = sums.flatten(root, &mut |_| false);
-        for part in values.added(&terms).map(|(sum, _)| sum.parts).unwrap_or_default() {
+    for root in facts.results().filter(|v| !inner.contains(v)) {
+        let terms = facts.sums.flatten(root, &mut |_| false);
+        for part in facts.values.added(&terms).map(|(sum, _)| sum.parts).unwrap_or_default() {
             for (shift, table) in by_nibbles(&part.table()) {
                 let turn = 8 * u32::from(part.byte) + shift as u32;
                 let lowest = |x: usize| turned(table[(x << shift) & 0xff], turn);

@@ -25,11 +25,11 @@ use std::collections::{HashMap, HashSet};
 pub struct Matches<'a> {
     pub units: &'a [Unit],
     pub inverses: &'a [Inverse],
-    pub pairs: &'a [Pair],
-    pub sums: &'a Sums,
-    pub linear: &'a HashMap<Value, Match>,
-    pub words: &'a HashMap<Value, words::Match>,
-    pub values: &'a Values,
+    pub pairs: Vec<Pair>,
+    pub sums: Sums,
+    pub linear: HashMap<Value, Match>,
+    pub words: HashMap<Value, words::Match>,
+    pub values: Values,
 }
 
 /// Rewrite a function by the matches in it.
@@ -146,7 +146,7 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
 }
 
 fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
-    let (units, values) = (matches.units, matches.values);
+    let (units, values) = (matches.units, &matches.values);
     // All tables of a sum together: a compiler mixes the terms of a matrix with
     // those of a key.
     let alone = |t: Value| t == v || uses.get(&t) == Some(&1);

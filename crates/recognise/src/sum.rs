@@ -29,6 +29,11 @@ pub fn identity(bits: u32) -> Rows {
     (0..bits).map(|i| 1 << i).collect()
 }
 
+/// A matrix times a word.
+pub fn times(rows: &[u64], x: u64) -> u64 {
+    rows.iter().enumerate().fold(0, |w, (i, row)| w | u64::from((row & x).count_ones() & 1) << i)
+}
+
 /// A function of a byte that is 0 for 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Function {
@@ -211,8 +216,10 @@ impl<S: Copy + Ord> Sum<S> {
         for part in self.parts.iter().filter(|p| p.source == source) {
             let Function::Linear(columns) = &part.function else { continue };
             for (column, sums) in columns.iter().enumerate() {
-                for row in (0..bits as usize).filter(|row| sums >> row & 1 == 1) {
-                    rows[row] |= 1 << (8 * usize::from(part.byte) + column);
+                let mut left = sums & ciphermill_ir::ops::mask(bits);
+                while left != 0 {
+                    rows[left.trailing_zeros() as usize] |= 1 << (8 * usize::from(part.byte) + column);
+                    left &= left - 1;
                 }
             }
         }

@@ -15,7 +15,7 @@
 
 use super::nibbles;
 use super::semantics::{Fixed, fixed};
-use super::sum::{Part, Rows, Sum};
+use super::sum::{Part, Rows, Sum, times};
 use ciphermill_ir::ops;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Machine, Reg};
@@ -213,7 +213,7 @@ pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Config
 impl Configurable {
     /// It as a unit, with a matrix in its registers.
     pub fn holding(&self, rows: Rows) -> Unit {
-        let sum = Sum::source(0, u64::from(u32::MAX)).through(|x| super::matrices::times(&rows, x));
+        let sum = Sum::source(0, u64::from(u32::MAX)).through(|x| times(&rows, x));
         Unit {
             name: self.name.clone(),
             sum,

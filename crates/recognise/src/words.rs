@@ -6,13 +6,13 @@
 //! of values bit by bit is a source, and not a map of its terms; a source that is the sum of
 //! two others is put as them afterwards.
 
+use super::facts::Facts;
 use super::layers::Layer;
 use super::sum::{Part, Rows, Sum};
 use super::units::Unit;
-use super::values::{Values, combined};
+use super::values::combined;
 use super::walk::backwards;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, Func, Op, Type, Value};
+use ciphermill_ir::{BinOp, Func, Op, Value};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -21,23 +21,21 @@ const MOST_SOURCES: usize = 4;
 
 /// All maps of a function: of each value that is one, not only those of several words.
 pub struct Maps<'a> {
-    func: &'a Func,
-    masks: &'a Masks,
-    word: Type,
+    pub facts: &'a Facts<'a>,
     pub of: HashMap<Value, Sum<Value>>,
 }
 
 impl<'a> Maps<'a> {
-    pub fn new(func: &'a Func, masks: &'a Masks, values: &Values, word: Type) -> Maps<'a> {
-        let mut maps = Maps { func, masks, word, of: HashMap::new() };
-        for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
-            let data = &func.insts[inst];
+    pub fn new(facts: &'a Facts<'a>) -> Maps<'a> {
+        let mut maps = Maps { facts, of: HashMap::new() };
+        for inst in facts.insts() {
+            let data = &facts.func.insts[inst];
             let [result] = data.results[..] else { continue };
-            if func.ty(result) != word {
+            if facts.func.ty(result) != facts.word {
                 continue;
             }
             let map = match data.op {
-                Op::Load(_) => values.linear(result).map(|part| part.of(&maps.operand(part.source))),
+                Op::Load(_) => facts.values.linear(result).map(|part| part.of(&maps.operand(part.source))),
                 op if op.is_pure() && !data.args.is_empty() => maps.operation(result, &data.args),
                 _ => None,
             };
@@ -53,20 +51,16 @@ impl<'a> Maps<'a> {
         maps
     }
 
-    fn possible(&self, v: Value) -> u64 {
-        self.masks.possible(self.func, v)
-    }
-
     fn operand(&self, v: Value) -> Cow<'_, Sum<Value>> {
-        let v = self.func.resolve(v);
-        self.of.get(&v).map_or_else(|| Cow::Owned(Sum::source(v, self.possible(v))), Cow::Borrowed)
+        let v = self.facts.func.resolve(v);
+        self.of.get(&v).map_or_else(|| Cow::Owned(Sum::source(v, self.facts.possible(v))), Cow::Borrowed)
     }
 
     fn operation(&self, result: Value, args: &[Value]) -> Option<Sum<Value>> {
-        if args.iter().any(|&v| self.func.ty(self.func.resolve(v)) != self.word) {
+        if args.iter().any(|&v| self.facts.func.ty(self.facts.func.resolve(v)) != self.facts.word) {
             return None;
         }
-        let sources = |&v: &Value| match self.func.as_const(v) {
+        let sources = |&v: &Value| match self.facts.func.as_const(v) {
             Some(_) => BTreeSet::new(),
             None => self.operand(v).sources(),
         };
@@ -75,7 +69,7 @@ impl<'a> Maps<'a> {
         if !(1..=MOST_SOURCES).contains(&all.len()) {
             return None;
         }
-        let map = combined(self.func, result, &|v| Some(self.operand(v)))?;
+        let map = combined(self.facts.func, result, &|v| Some(self.operand(v)))?;
         let bitwise = || map.sources().into_iter().all(|s| map.kept(s).is_some());
         let is_source = map.parts.is_empty() || operands.len() > 1 && bitwise();
         (!is_source).then_some(map)
@@ -105,16 +99,17 @@ impl<'a> Maps<'a> {
 
     /// The two words whose sum a value is.
     fn terms(&self, v: Value) -> Option<[Value; 2]> {
-        let data = &self.func.insts[self.func.def_inst(v)?];
+        let data = &self.facts.func.insts[self.facts.func.def_inst(v)?];
         let [a, b] = data.args[..] else { return None };
-        let terms = [self.func.resolve(a), self.func.resolve(b)];
-        let plain = |&v: &Value| self.func.as_const(v).is_none() && self.possible(v) == self.word.mask();
+        let terms = [self.facts.func.resolve(a), self.facts.func.resolve(b)];
+        let plain =
+            |&v: &Value| self.facts.func.as_const(v).is_none() && self.facts.possible(v) == self.facts.word.mask();
         (data.op == Op::Bin(BinOp::Xor) && terms.iter().all(plain)).then_some(terms)
     }
 
     /// Without the sources that are only added as they are: those, and the rest.
     fn separated(&self, map: &Sum<Value>) -> (Vec<Value>, Sum<Value>) {
-        let plain = |&s: &Value| map.kept(s) == Some(self.possible(s));
+        let plain = |&s: &Value| map.kept(s) == Some(self.facts.possible(s));
         let added: Vec<Value> = map.sources().into_iter().filter(plain).collect();
         let parts = map.parts.iter().filter(|p| !added.contains(&p.source)).cloned().collect();
         (added, Sum { parts, rest: map.rest })
@@ -134,14 +129,14 @@ pub struct Packed {
 }
 
 /// All such values whose word is made on the way to them.
-pub fn packed(func: &Func, masks: &Masks, values: &Values, word: Type) -> Vec<Packed> {
-    let maps = Maps::new(func, masks, values, word);
+pub fn packed(maps: &Maps<'_>) -> Vec<Packed> {
+    let (func, word) = (maps.facts.func, maps.facts.word);
     let mut out = Vec::new();
     let found: BTreeSet<Value> = maps.of.keys().copied().collect();
     for value in found {
         let (rest, map) = maps.separated(&maps.of[&value]);
         let sources: Vec<Value> = map.sources().into_iter().collect();
-        let narrow = |v: &Value| maps.possible(*v) & !0xff == 0;
+        let narrow = |v: &Value| maps.facts.possible(*v) & !0xff == 0;
         if sources.len() != word.bits() as usize / 8 || !map.is_linear() || !sources.iter().all(narrow) {
             continue;
         }
@@ -180,16 +175,12 @@ pub struct Match {
 }
 
 /// The values that one of the units' matrices of two words computes.
-pub fn matches(func: &Func, masks: &Masks, values: &Values, units: &[Unit], word: Type) -> HashMap<Value, Match> {
+pub fn matches(maps: &Maps<'_>, units: &[Unit]) -> HashMap<Value, Match> {
     let pairs: Vec<&Unit> = units.iter().filter(|u| u.matrix.len() == 2 && u.low.is_none()).collect();
-    if pairs.is_empty() {
-        return HashMap::new();
-    }
-    let maps = Maps::new(func, masks, values, word);
     let found = |(&v, map): (&Value, &Sum<Value>)| {
         let (rest, map) = maps.separated(map);
         let &[a, b] = &map.sources().into_iter().collect::<Vec<_>>()[..] else { return None };
-        let rows = |v: Value| map.rows(v, word.bits());
+        let rows = |v: Value| map.rows(v, maps.facts.word.bits());
         let is = |unit: &Unit, [a, b]: [Value; 2]| unit.matrix[0] == rows(a) && unit.matrix[1] == rows(b);
         let orders = [[a, b], [b, a]];
         let found = pairs.iter().find_map(|u| Some((u.function, orders.into_iter().find(|&o| is(u, o))?)));
@@ -221,17 +212,17 @@ pub fn together(maps: &Maps<'_>) -> Vec<Layer> {
     }
     let group = |(sources, outputs): (BTreeSet<Value>, Vec<(Value, Sum<Value>)>)| {
         let roots: Vec<Value> = outputs.iter().map(|o| o.0).collect();
-        let rows = |map: &Sum<Value>| sources.iter().map(|&s| map.rows(s, maps.word.bits())).collect();
+        let rows = |map: &Sum<Value>| sources.iter().map(|&s| map.rows(s, maps.facts.word.bits())).collect();
         let map = outputs.iter().map(|(_, map)| rows(map)).collect();
         let sources: Vec<Value> = sources.iter().copied().collect();
-        Layer { map, operations: cone(maps.func, &sources, &roots) }
+        Layer { map, operations: cone(maps.facts.func, &sources, &roots) }
     };
     groups.into_iter().map(group).collect()
 }
 
 /// Values that maps with at least the same sources, and nothing else, use.
 fn inside(maps: &Maps<'_>) -> HashSet<Value> {
-    let func = maps.func;
+    let func = maps.facts.func;
     let mut used_by: HashMap<Value, Vec<Option<Value>>> = HashMap::new();
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
