@@ -9,6 +9,15 @@ use super::units::{Low, Unit};
 use ciphermill_ir::{BinOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::HashMap;
 
+/// What there is already in a block.
+#[derive(Default)]
+pub struct Made {
+    /// By function, operands and type.
+    applied: HashMap<(u16, Vec<Value>, Type), Value>,
+    /// A unit's results and their lower halves, rotated.
+    turned: HashMap<(Value, Option<Low>, u32), Value>,
+}
+
 /// Where the new instructions of a value go.
 pub struct Emitter<'a> {
     pub func: &'a mut Func,
@@ -17,8 +26,7 @@ pub struct Emitter<'a> {
     pub loc: u32,
     /// Of the value.
     pub ty: Type,
-    /// What has been applied in this block already, and to what.
-    pub made: &'a mut HashMap<(u16, Vec<Value>, Type), Value>,
+    pub made: &'a mut Made,
 }
 
 impl Emitter<'_> {
@@ -36,11 +44,11 @@ impl Emitter<'_> {
     fn function(&mut self, function: u16, args: &[Value], ty: Type) -> Value {
         let args: Vec<Value> = args.iter().map(|&a| self.func.resolve(a)).collect();
         let made = (function, args, ty);
-        if let Some(&value) = self.made.get(&made) {
+        if let Some(&value) = self.made.applied.get(&made) {
             return value;
         }
         let value = self.typed(Op::Apply(function), &made.1, ty);
-        self.made.insert(made, value);
+        self.made.applied.insert(made, value);
         value
     }
 
@@ -184,7 +192,12 @@ impl Emitter<'_> {
         let sources: Vec<Option<Value>> = step.sources.iter().map(|s| s.map(|v| down(self, v))).collect();
         let args: Vec<Value> = sources.iter().filter_map(|s| s.or(accumulator)).collect();
         let value = self.function(function, &args, ty);
-        let value = self.turned(value, step);
+        let turned = (value, self.units[step.unit].low, step.turn);
+        let value = match self.made.turned.get(&turned) {
+            Some(&there) => there,
+            None => self.turned(value, step),
+        };
+        self.made.turned.insert(turned, value);
         if step.mask == u64::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
     }
 }

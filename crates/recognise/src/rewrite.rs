@@ -7,7 +7,7 @@
 
 use super::agree::agree;
 use super::cover::{Step, cover, halves};
-use super::emit::Emitter;
+use super::emit::{Emitter, Made};
 use super::linear::Match;
 use super::matrices::{Inverse, Turned};
 use super::pairs::Pair;
@@ -41,7 +41,7 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
     own_last(func, &mut replacements);
     agree(func, matches.units, &mut replacements);
     for block in func.layout.clone() {
-        let mut made_here = HashMap::new();
+        let mut made_here = Made::default();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| matches.values.loads.contains(r));

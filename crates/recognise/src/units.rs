@@ -64,7 +64,7 @@ pub struct Turn {
 }
 
 /// How the machine holds words of 32 bits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Low {
     /// Above them is their sign, and else zeros.
     pub signed: bool,
