@@ -71,7 +71,7 @@ pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
         for (block, value) in results(func).filter(|(_, v)| sums.parts(*v).is_some() && !inner.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let terms = sums.flatten(value, &mut |_| false);
-            for part in values.added(&terms).map(|(sum, _)| sum.parts).unwrap_or_default() {
+            for part in values.looked_up(&terms) {
                 note(&mut found, &part, runs);
             }
         }

@@ -107,7 +107,7 @@ fn sums_of_tables(facts: &Facts<'_>, units: &[Unit]) -> BTreeMap<(String, Answer
         let words = if sum.sources().len() == 1 { "word" } else { "words" };
         let what = format!("a sum of {} tables of bytes of {} {words}", sum.parts.len(), sum.sources().len());
         let exact = match cover(units, &sum).as_deref() {
-            Some([step]) if step.is_whole() => Some(units[step.unit].name.clone()),
+            Some([step]) if step.mask == u64::MAX => Some(units[step.unit].name.clone()),
             _ => None,
         };
         *all.entry((what, either(exact, nearest(units, &sum)))).or_default() += 1;
@@ -118,7 +118,8 @@ fn sums_of_tables(facts: &Facts<'_>, units: &[Unit]) -> BTreeMap<(String, Answer
 /// The instruction that has most of a sum's tables, and why it is not it.
 fn nearest(units: &[Unit], sum: &Sum<Value>) -> String {
     let same = |u: &Unit| {
-        let has = |p: &Part<Value>| u.sum.parts.iter().any(|q| q.byte == p.byte && q.function == p.function);
+        let own = || u.bytes.iter().flat_map(|turn| &turn.parts);
+        let has = |p: &Part<Value>| own().any(|q| q.byte == p.byte && q.function == p.function);
         sum.parts.iter().filter(|p| has(p)).count()
     };
     let plain = units.iter().filter(|u| u.accumulator.is_none());
@@ -230,7 +231,7 @@ fn tables(facts: &Facts<'_>) -> BTreeMap<Table, usize> {
     let mut out = BTreeMap::new();
     for root in facts.results().filter(|v| !inner.contains(v)) {
         let terms = facts.sums.flatten(root, &mut |_| false);
-        for part in facts.values.added(&terms).map(|(sum, _)| sum.parts).unwrap_or_default() {
+        for part in facts.values.looked_up(&terms) {
             for (shift, table) in by_nibbles(&part.table()) {
                 let turn = 8 * u32::from(part.byte) + shift as u32;
                 let lowest = |x: usize| turned(table[(x << shift) & 0xff], turn);

@@ -79,6 +79,12 @@ impl Values {
         Some((sum, rest))
     }
 
+    /// The tables in a sum of terms, as the program looks them up.
+    pub fn looked_up(&self, terms: &[Value]) -> Vec<Part<Value>> {
+        let mut sums = terms.iter().filter_map(|&term| self.either(term).last());
+        sums.try_fold(Sum::constant(0), |all, sum| all.xor(sum)).map_or(Vec::new(), |all| all.parts)
+    }
+
     /// The table that a load reads, if it is linear over GF(2).
     pub fn linear(&self, load: Value) -> Option<&Part<Value>> {
         let sum = self.of(load).filter(|s| self.loads.contains(&load) && s.is_linear())?;
