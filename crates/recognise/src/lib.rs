@@ -9,7 +9,8 @@
 //!
 //! * [`sum`]: the form, and [`operations`]: what operations make of it;
 //! * [`semantics`]: an instruction's semantics in this form;
-//! * [`units`]: the machine's instructions, and [`matrices`]: their matrices turned and undone;
+//! * [`units`]: the machine's instructions, and [`matrices`]: their matrices turned and undone,
+//!   together [`targets`];
 //! * [`fields`]: multiplication of bytes by constants in a field;
 //! * [`facts`]: what is known of a function beforehand;
 //! * [`values`]: a program's values that are sums of tables;
@@ -55,6 +56,7 @@ mod rewrite;
 mod semantics;
 pub mod sum;
 pub mod sums;
+mod targets;
 mod units;
 pub mod values;
 mod walk;

@@ -1,16 +1,15 @@
 //! What is looked for on one machine, and the search in one function.
 
 use crate::facts::Facts;
-use crate::matrices::{Inverse, Turned, inverses, matrices};
 use crate::sum::Rows;
-use crate::units::{Configurable, Unit};
+use crate::targets::Targets;
+use crate::units::Configurable;
 use crate::words::Maps;
-use crate::{fields, linear, pairs, rewrite, units, words};
+use crate::{fields, linear, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, templates};
-use std::collections::HashMap;
 
 /// Operations in a rotate by a constant where no instruction does it.
 const ROTATE_BY_SHIFTS: usize = 3;
@@ -21,9 +20,7 @@ pub type LoadedMatrix = Vec<u32>;
 /// What to look for in the programs for one machine.
 pub struct Recogniser {
     word: Type,
-    units: Vec<Unit>,
-    matrices: HashMap<Rows, Turned>,
-    inverses: Vec<Inverse>,
+    targets: Targets,
     configurable: Option<Configurable>,
     /// Where nothing is configurable.
     pub(super) multiplier: Option<fields::Multiplier>,
@@ -48,9 +45,8 @@ impl Recogniser {
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
-        let (matrices, inverses) = (matrices(&units), inverses(&units));
-        let word = Type::of_word(machine.word_bits.into());
-        (Recogniser { word, matrices, inverses, units, configurable, multiplier, rotate_cost }, found)
+        let (word, targets) = (Type::of_word(machine.word_bits.into()), Targets::new(units));
+        (Recogniser { word, targets, configurable, multiplier, rotate_cost }, found)
     }
 
     /// The first of the registers that say what a multiplier does, and how many there are.
@@ -65,40 +61,30 @@ impl Recogniser {
     pub fn run(&self, func: &mut Func, data: &[DataSegment], loaded: Option<&LoadedMatrix>) {
         if let Some((unit, loaded)) = self.configurable.as_ref().zip(loaded) {
             let configured = unit.holding(loaded.iter().map(|&row| row.into()).collect());
-            let units: Vec<Unit> = self.units.iter().cloned().chain([configured]).collect();
-            let (matrices, inverses) = (matrices(&units), inverses(&units));
-            return self.rewrite(func, data, &units, &inverses, Some(&|rows| Some(vec![*matrices.get(rows)?])));
+            let targets = Targets::new(self.targets.units.iter().cloned().chain([configured]).collect());
+            return self.rewrite(func, data, &targets, Some(&|rows| Some(vec![*targets.matrices.get(rows)?])));
         }
         let field = self.multiplier.as_ref().zip(loaded.and_then(|loaded| loaded.first()));
-        let accept = |rows: &Rows| match self.matrices.get(rows) {
+        let accept = |rows: &Rows| match self.targets.matrices.get(rows) {
             Some(turned) => Some(vec![*turned]),
             None => field.and_then(|(m, &loaded)| m.products(rows, loaded)),
         };
-        let any = !self.matrices.is_empty() || field.is_some();
-        self.rewrite(func, data, &self.units, &self.inverses, any.then_some(&accept));
+        let any = !self.targets.matrices.is_empty() || field.is_some();
+        self.rewrite(func, data, &self.targets, any.then_some(&accept));
     }
 
-    fn rewrite(
-        &self,
-        func: &mut Func,
-        data: &[DataSegment],
-        units: &[Unit],
-        inverses: &[Inverse],
-        accept: Option<linear::Accept<'_>>,
-    ) {
-        if units.is_empty() && accept.is_none() {
+    fn rewrite(&self, func: &mut Func, data: &[DataSegment], targets: &Targets, accept: Option<linear::Accept<'_>>) {
+        if targets.units.is_empty() && accept.is_none() {
             return;
         }
         let facts = Facts::new(func, data, self.word);
-        let wanted = accept.is_some() || units.iter().any(|u| u.matrix.len() == 2);
+        let wanted = accept.is_some() || targets.units.iter().any(|u| u.matrix.len() == 2);
         let maps = wanted.then(|| Maps::new(&facts));
         let find = |(maps, accept)| linear::find(maps, self.rotate_cost, accept);
         let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
-        let words = maps.as_ref().map(|maps| words::matches(maps, units)).unwrap_or_default();
+        let words = maps.as_ref().map(|maps| words::matches(maps, &targets.units)).unwrap_or_default();
         drop(maps);
         let Facts { sums, values, .. } = facts;
-        let pairs = pairs::pairs(units);
-        let matches = rewrite::Matches { units, inverses, pairs, sums, linear, words, values };
-        rewrite::rewrite(func, &matches);
+        rewrite::rewrite(func, &rewrite::Matches { targets, sums, linear, words, values });
     }
 }

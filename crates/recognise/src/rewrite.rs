@@ -10,11 +10,10 @@ use super::cover::{Step, cover, halves};
 use super::emit::{Emitter, Made};
 use super::linear::Match;
 use super::matrices::{Inverse, Turned};
-use super::pairs::Pair;
 use super::replacement::Replacement;
 use super::sum::Sum;
 use super::sums::Sums;
-use super::units::Unit;
+use super::targets::Targets;
 use super::values::{Values, uncut};
 use super::words;
 use ciphermill_ir::low_bits::use_counts;
@@ -23,9 +22,7 @@ use std::collections::{HashMap, HashSet};
 
 /// All matches in a function.
 pub struct Matches<'a> {
-    pub units: &'a [Unit],
-    pub inverses: &'a [Inverse],
-    pub pairs: Vec<Pair>,
+    pub targets: &'a Targets,
     pub sums: Sums,
     pub linear: HashMap<Value, Match>,
     pub words: HashMap<Value, words::Match>,
@@ -39,7 +36,7 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
         return;
     }
     own_last(func, &mut replacements);
-    agree(func, matches.units, &mut replacements);
+    agree(func, &matches.targets.units, &mut replacements);
     for block in func.layout.clone() {
         let mut made_here = Made::default();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
@@ -49,7 +46,8 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
             if let Some(replacement) = replacement {
                 let loc = func.insts[inst].loc;
                 let ty = func.ty(results[0]);
-                let mut out = Emitter { func, units: matches.units, insts: Vec::new(), loc, ty, made: &mut made_here };
+                let mut out =
+                    Emitter { func, units: &matches.targets.units, insts: Vec::new(), loc, ty, made: &mut made_here };
                 let value = match replacement {
                     Replacement::Linear(m) => out.linear(m),
                     Replacement::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
@@ -146,7 +144,7 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
 }
 
 fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
-    let (units, values) = (matches.units, &matches.values);
+    let (units, values) = (&matches.targets.units, &matches.values);
     // All tables of a sum together: a compiler mixes the terms of a matrix with
     // those of a key.
     let alone = |t: Value| t == v || uses.get(&t) == Some(&1);
@@ -158,12 +156,12 @@ fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Val
     let replaced: usize = tables().map(|t| if alone(t) { count(t) } else { 1 }).sum();
     let pays = |steps: &Vec<Step>| !steps.is_empty() && steps.len() <= replaced;
     let before = |inverse: &Inverse| wanted.through(|x| inverse.apply(x));
-    for inverse in matches.inverses.iter().filter(|i| i.splits() && replaced > 1) {
+    for inverse in matches.targets.inverses.iter().filter(|i| i.splits() && replaced > 1) {
         if let Some(steps) = halves(units, &inverse.masks, &before(inverse)) {
             return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
         }
     }
-    for pair in matches.pairs.iter().filter(|_| replaced > 2) {
+    for pair in matches.targets.pairs.iter().filter(|_| replaced > 2) {
         if let Some(steps) = pair.steps(units, &wanted) {
             return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
@@ -187,7 +185,7 @@ fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Val
             return Some(Replacement::Tables { steps, turn, matrix: None, rest });
         }
     }
-    for inverse in matches.inverses {
+    for inverse in &matches.targets.inverses {
         if let Some(steps) = cover(units, &before(inverse)).filter(|steps| steps.len() > 1 && pays(steps)) {
             return Some(Replacement::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
         }
@@ -214,7 +212,7 @@ fn cut_from_word(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>,
     }
     let others = |sum: &&Sum<Value>| cut && sum.parts.len() > 1 && uses.get(&v) > Some(&1);
     let Some(sum) = matches.values.of(v).filter(others) else { return false };
-    cover(matches.units, sum).is_some_and(|steps| matches!(&steps[..], [step] if step.is_whole()))
+    cover(&matches.targets.units, sum).is_some_and(|steps| matches!(&steps[..], [step] if step.is_whole()))
 }
 
 /// A matrix that takes halves of two words, times a sum in which there are
@@ -224,9 +222,9 @@ fn within(func: &Func, matches: &Matches<'_>, m: &Match) -> Option<Replacement> 
     if !m.more.is_empty() {
         return None;
     }
-    let inverse = matches.inverses.iter().find(|i| i.function == matrix && i.splits())?;
+    let inverse = matches.targets.inverses.iter().find(|i| i.function == matrix && i.splits())?;
     let terms = matches.sums.flatten(func.resolve(m.source), &mut |_| false);
     let (wanted, inside) = matches.values.added(&terms)?;
-    let steps = halves(matches.units, &inverse.masks, &wanted)?;
+    let steps = halves(&matches.targets.units, &inverse.masks, &wanted)?;
     Some(Replacement::Halves { steps, inside, matrix, rest: m.rest.clone() })
 }
