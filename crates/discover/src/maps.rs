@@ -2,14 +2,13 @@
 //! lookups in constant tables.
 
 use crate::candidate::{Candidate, Counts};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Block, Func, Module, Value};
+use ciphermill_ir::{Block, Func, Module, Type, Value};
 use ciphermill_machine::Machine;
-use ciphermill_recognise::bytes::{ByteSums, Lookup, added};
-use ciphermill_recognise::nibbles::ByteTable;
-use ciphermill_recognise::sums::Sums;
-use ciphermill_recognise::units::Turned;
-use ciphermill_recognise::{form, linear};
+use ciphermill_recognise::facts::Facts;
+use ciphermill_recognise::linear;
+use ciphermill_recognise::matrices::Turned;
+use ciphermill_recognise::sum::{Part, Rows, Table};
+use ciphermill_recognise::words::Maps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -21,25 +20,23 @@ pub(crate) const LOOKUP: u64 = 5;
 
 /// Matrices that values are times other values.
 pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Candidate> {
-    if usize::from(machine.word_bits) != form::WORD {
+    if machine.word_bits != 32 {
         return Vec::new();
     }
-    let mut found: BTreeMap<[u32; form::WORD], (usize, usize, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<Rows, (usize, usize, u64)> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let any = |_: &[u32; form::WORD]| Some(vec![Turned { function: Some(0), ..Turned::default() }]);
-        let matches = linear::find_any(func, &masks, &sums, 1, &any);
+        let facts = Facts::new(func, &[], Type::I32);
+        let matches = linear::find_any(&Maps::new(&facts), 1, &|_| Some(vec![Turned::ANY]));
         for (block, value) in results(func) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let Some(m) = matches.get(&value).filter(|m| m.saves >= LEAST_OPERATIONS && runs > 0) else { continue };
-            let entry = found.entry(m.rows).or_default();
+            let entry = found.entry(m.rows.clone()).or_default();
             entry.0 = entry.0.max(m.saves + 1);
             entry.1 += 1;
             entry.2 += runs * m.saves as u64;
         }
     }
-    let candidate = |(rows, (operations, places, saves)): ([u32; form::WORD], _)| {
+    let candidate = |(rows, (operations, places, saves)): (Rows, _)| {
         let mut constants = String::from("[matrices.map]\ncolumns = 32\nrows = [\n");
         for row in rows.chunks(8) {
             let _ = writeln!(
@@ -67,39 +64,37 @@ pub fn matrices(module: &Module, machine: &Machine, counts: &Counts) -> Vec<Cand
 /// Tables looked up with a byte, added to a word: one instruction for a table and
 /// its rotations by bytes, with the byte as an immediate.
 pub fn tables(module: &Module, counts: &Counts) -> Vec<Candidate> {
-    let mut found: BTreeMap<ByteTable, (BTreeSet<u8>, usize, u64)> = BTreeMap::new();
+    let mut found: BTreeMap<Table, (BTreeSet<u8>, usize, u64)> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let bytes = ByteSums::new(func, &masks, &sums, &module.data);
+        let Facts { sums, values, .. } = Facts::new(func, &module.data, Type::I32);
         let inner: BTreeSet<Value> = results(func).filter_map(|(_, v)| sums.parts(v)).flatten().collect();
         for (block, value) in results(func).filter(|(_, v)| sums.parts(*v).is_some() && !inner.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let terms = sums.flatten(value, &mut |_| false);
-            for lookup in added(terms.iter().flat_map(|t| bytes.of(*t).unwrap_or_default())) {
-                note(&mut found, &lookup, runs);
+            for part in values.looked_up(&terms) {
+                note(&mut found, &part, runs);
             }
         }
     }
     found.into_iter().filter(|(_, f)| f.2 > 0).map(|(table, found)| candidate(&table, found)).collect()
 }
 
-fn note(found: &mut BTreeMap<ByteTable, (BTreeSet<u8>, usize, u64)>, lookup: &Lookup, runs: u64) {
-    let turned = lookup.table.map(|x| x.rotate_right(8 * u32::from(lookup.byte)));
+fn note(found: &mut BTreeMap<Table, (BTreeSet<u8>, usize, u64)>, part: &Part<Value>, runs: u64) {
+    let turned = part.table().map(|x| (x as u32).rotate_right(8 * u32::from(part.byte)).into());
     let entry = found.entry(turned).or_default();
-    entry.0.insert(lookup.byte);
+    entry.0.insert(part.byte);
     entry.1 += 1;
     entry.2 += runs * (LOOKUP - 1);
 }
 
-fn candidate(table: &ByteTable, (_, places, saves): (BTreeSet<u8>, usize, u64)) -> Candidate {
+fn candidate(table: &Table, (_, places, saves): (BTreeSet<u8>, usize, u64)) -> Candidate {
     let index = "(rs2 >>u (bs << 3))[7:0]";
     let (value, constants) = match factored(table) {
         Some((box_, matrix)) => {
             let constants = listed("lookup", 8, &box_.map(u64::from)) + &spread(&matrix);
             (format!("linear(spread, lookup[{index}])"), constants)
         }
-        None => (format!("lookup[{index}]"), listed("lookup", 32, &table.map(u64::from))),
+        None => (format!("lookup[{index}]"), listed("lookup", 32, table)),
     };
     Candidate {
         kind: "tables",
@@ -133,7 +128,7 @@ pub(crate) fn spread(matrix: &[u8; 32]) -> String {
 /// A table of bytes and a matrix that make the table together, if there are
 /// such: less hardware, least for the matrix of fewest ones. Row i of the matrix
 /// is a mask of the bits of the byte.
-pub(crate) fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
+pub(crate) fn factored(table: &Table) -> Option<([u8; 256], [u8; 32])> {
     let ways = (0..4).filter_map(|byte| {
         let box_: [u8; 256] = table.map(|x| (x >> (8 * byte)) as u8);
         let mut at = [None; 256];
@@ -141,10 +136,10 @@ pub(crate) fn factored(table: &ByteTable) -> Option<([u8; 256], [u8; 32])> {
             at[usize::from(y)] = Some(x);
         }
         let image = |bit: usize| at[1 << bit].map(|x| table[x]);
-        let images: Vec<u32> = (0..8).map(image).collect::<Option<_>>()?;
+        let images: Vec<u64> = (0..8).map(image).collect::<Option<_>>()?;
         let matrix: [u8; 32] =
             std::array::from_fn(|i| (0..8).fold(0, |m, bit| m | (((images[bit] >> i) & 1) as u8) << bit));
-        let product = |y: u8| (0..32).fold(0u32, |w, i| w | ((matrix[i] & y).count_ones() & 1) << i);
+        let product = |y: u8| (0..32).fold(0, |w, i| w | u64::from((matrix[i] & y).count_ones() & 1) << i);
         (0..256).all(|x| product(box_[x]) == table[x]).then_some((box_, matrix))
     });
     ways.min_by_key(|(_, matrix)| matrix.iter().map(|r| r.count_ones()).sum::<u32>())

@@ -8,14 +8,14 @@
 
 use crate::candidate::{Candidate, Counts, Limits};
 use crate::maps::{self, LOOKUP, factored, listed};
-use ciphermill_ir::bits::Masks;
 use ciphermill_ir::low_bits::use_counts;
 use ciphermill_ir::ops::sext;
-use ciphermill_ir::{BinOp, Func, Module, Op, Value};
+use ciphermill_ir::{BinOp, Func, Module, Op, Type, Value};
 use ciphermill_machine::Machine;
 use ciphermill_opt::words::words;
+use ciphermill_recognise::facts::Facts;
 use ciphermill_recognise::nibbles;
-use ciphermill_recognise::wide::values::Values;
+use ciphermill_recognise::sum::Table;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Entries of 256 or 16 words, and what is done with one.
@@ -44,13 +44,12 @@ pub fn tables(module: &Module, machine: &Machine, counts: &Counts, limits: Limit
     let narrow = machine.computes_narrow();
     let mut found: BTreeMap<LookupKind, Uses> = BTreeMap::new();
     for (id, func) in &module.funcs {
-        let masks = Masks::new(func);
-        let values = Values::new(func, &masks, &module.data);
+        let Facts { values, .. } = Facts::new(func, &module.data, Type::of_word(machine.word_bits.into()));
         let sums = summed(func);
         for (block, load) in maps::results(func).filter(|(_, v)| values.loads.contains(v)) {
             let runs = counts.get(&(id, block)).copied().unwrap_or(0);
             let Some(sum) = values.of(load).filter(|s| runs > 0 && s.parts.len() == 1) else { continue };
-            let table: Vec<u64> = sum.parts[0].table.iter().map(|x| x ^ sum.constant).collect();
+            let table = sum.parts[0].table();
             for (kind, position) in kinds(&table, sum.parts[0].byte, narrow) {
                 let uses = found.entry(kind.clone()).or_default();
                 uses.0.insert(position);
@@ -79,10 +78,9 @@ fn summed(func: &Func) -> HashSet<Value> {
 }
 
 /// What a table looked up with a byte may be, and the byte or nibble it is looked up with.
-fn kinds(table: &[u64], byte: u8, narrow: bool) -> Vec<(LookupKind, u8)> {
-    let Ok(whole) = <&[u64; 256]>::try_from(table) else { return Vec::new() };
-    if nibbles::is_of_one(whole) {
-        let first = nibbles::first(whole);
+fn kinds(table: &Table, byte: u8, narrow: bool) -> Vec<(LookupKind, u8)> {
+    if nibbles::is_of_one(table) {
+        let first = nibbles::first(table);
         let entries = (0..16).map(|x| table[x << first]).collect();
         return vec![(LookupKind { entries, then: Then::Nothing, added: false }, 2 * byte + (first / 4) as u8)];
     }
@@ -113,12 +111,7 @@ fn candidate(kind: &LookupKind, (positions, places, saves): Uses, narrow: bool) 
         true => format!("({from} >>u ({name} << {log}))[{}:0]", width - 1),
         false => format!("{from}[{}:0]", width - 1),
     };
-    let short: Option<[u32; 256]> = kind
-        .entries
-        .iter()
-        .map(|&x| u32::try_from(x).ok())
-        .collect::<Option<Vec<u32>>>()
-        .and_then(|words| words.try_into().ok());
+    let short = kind.entries.iter().all(|&x| x >> 32 == 0).then(|| Table::try_from(&kind.entries[..]).ok()).flatten();
     let factors = short.as_ref().filter(|_| kind.then == Then::Turned(32)).and_then(factored);
     let (value, constants) = match factors {
         Some((table, matrix)) => {

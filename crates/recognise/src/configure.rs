@@ -7,10 +7,12 @@
 //! it. Code whose callees hold different matrices, or that cannot know what it
 //! calls, holds none, and they load their own.
 
+use super::facts::Facts;
 use super::linear;
+use super::matrices::Turned;
 use super::recogniser::{LoadedMatrix, Recogniser};
-use super::units::{Rows, Turned};
-use ciphermill_ir::bits::Masks;
+use super::sum::Rows;
+use super::words::Maps;
 use ciphermill_ir::{Cfg, DataSegment, Dominators, Func, FuncId, GlobalData, GlobalId, Inst, Loops, Module, Op, Type};
 use ciphermill_machine::{Machine, Reg};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -109,18 +111,16 @@ fn calls_of(module: &Module) -> HashMap<FuncId, usize> {
 
 /// What saves a function most operations if the registers hold it, and how many in so many calls.
 fn choose(func: &Func, data: &[DataSegment], recogniser: &Recogniser, often: usize) -> Option<(LoadedMatrix, usize)> {
-    let masks = Masks::new(func);
-    let sums = super::sums::Sums::new(func, &masks);
     let any = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(m.any(rows)?.1),
-        None => Some(vec![Turned { function: Some(0), ..Turned::default() }]),
+        None => Some(vec![Turned::ANY]),
     };
     let loaded = |rows: &Rows| match &recogniser.multiplier {
         Some(m) => Some(vec![m.any(rows)?.0]),
-        None => Some(rows.to_vec()),
+        None => Some(rows.iter().map(|&row| row as u32).collect()),
     };
-    let bytes = super::bytes::ByteSums::new(func, &masks, &sums, data);
-    let found = linear::find_any_with(func, &masks, &sums, &bytes, recogniser.rotate_cost, &any);
+    let facts = Facts::new(func, data, Type::I32);
+    let found = linear::find_any(&Maps::new(&facts), recogniser.rotate_cost, &any);
     let cfg = Cfg::new(func);
     let loops = Loops::new(func, &cfg, &Dominators::new(func, &cfg));
     let mut saved: BTreeMap<LoadedMatrix, usize> = BTreeMap::new();

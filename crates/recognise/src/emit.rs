@@ -5,9 +5,18 @@
 
 use super::cover::Step;
 use super::linear::Match;
-use super::units::{Meaning, Unit};
-use ciphermill_ir::{BinOp, Func, Inst, Op, Type, Value};
+use super::units::{Low, Unit};
+use ciphermill_ir::{BinOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::HashMap;
+
+/// What there is already in a block.
+#[derive(Default)]
+pub struct Made {
+    /// By function, operands and type.
+    applied: HashMap<(u16, Vec<Value>, Type), Value>,
+    /// A unit's results and their lower halves, rotated.
+    turned: HashMap<(Value, Option<Low>, u32), Value>,
+}
 
 /// Where the new instructions of a value go.
 pub struct Emitter<'a> {
@@ -15,46 +24,76 @@ pub struct Emitter<'a> {
     pub units: &'a [Unit],
     pub insts: Vec<Inst>,
     pub loc: u32,
-    /// What has been applied in this block already, and to what.
-    pub made: &'a mut HashMap<(u16, Vec<Value>), Value>,
+    /// Of the value.
+    pub ty: Type,
+    pub made: &'a mut Made,
 }
 
 impl Emitter<'_> {
     pub fn op(&mut self, op: Op, args: &[Value]) -> Value {
-        let inst = self.func.make_inst(op, args, &[Type::I32], self.loc);
+        let ty = args.first().map_or(self.ty, |&v| self.func.ty(self.func.resolve(v)));
+        self.typed(op, args, ty)
+    }
+
+    fn typed(&mut self, op: Op, args: &[Value], ty: Type) -> Value {
+        let inst = self.func.make_inst(op, args, &[ty], self.loc);
         self.insts.push(inst);
         self.func.result(inst)
     }
 
-    fn function(&mut self, function: u16, args: &[Value]) -> Value {
+    fn function(&mut self, function: u16, args: &[Value], ty: Type) -> Value {
         let args: Vec<Value> = args.iter().map(|&a| self.func.resolve(a)).collect();
-        if let Some(&value) = self.made.get(&(function, args.clone())) {
+        let made = (function, args, ty);
+        if let Some(&value) = self.made.applied.get(&made) {
             return value;
         }
-        let value = self.op(Op::Apply(function), &args);
-        self.made.insert((function, args), value);
+        let value = self.typed(Op::Apply(function), &made.1, ty);
+        self.made.applied.insert(made, value);
         value
     }
 
-    fn with_constant(&mut self, op: BinOp, v: Value, constant: u32) -> Value {
-        let constant = self.op(Op::Const(constant.into()), &[]);
+    fn with_constant(&mut self, op: BinOp, v: Value, constant: u64) -> Value {
+        let ty = self.func.ty(self.func.resolve(v));
+        let constant = self.typed(Op::Const(constant & ty.mask()), &[], ty);
         self.op(Op::Bin(op), &[v, constant])
     }
 
     pub fn rotated(&mut self, v: Value, by: u32) -> Value {
-        if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by) }
+        if by == 0 { v } else { self.with_constant(BinOp::RotL, v, by.into()) }
     }
 
     /// A step's result, rotated: shifted where that is the same, which is a single
     /// instruction on machines without rotates too.
     fn turned(&mut self, v: Value, step: &Step) -> Value {
-        let possible = step.possible(self.units);
-        match step.turn {
-            0 => v,
-            by if by <= possible.leading_zeros() => self.with_constant(BinOp::Shl, v, by),
-            by if u32::BITS - by <= possible.trailing_zeros() => self.with_constant(BinOp::ShrU, v, u32::BITS - by),
-            by => self.rotated(v, by),
+        let unit = &self.units[step.unit];
+        let (turn, possible) = (step.turn, unit.sum.possible() as u32);
+        let gone = |bits: u32| unit.accumulator.is_none() && turn <= bits;
+        match unit.low {
+            Some(low) => self.lower(v, turn, low),
+            None if turn == 0 => v,
+            None if gone(possible.leading_zeros()) => self.with_constant(BinOp::Shl, v, turn.into()),
+            None if unit.accumulator.is_none() && 32 - turn <= possible.trailing_zeros() => {
+                self.with_constant(BinOp::ShrU, v, (32 - turn).into())
+            }
+            None => self.rotated(v, turn),
         }
+    }
+
+    /// The lower half of a word, rotated, as the machine holds words of 32 bits.
+    fn lower(&mut self, word: Value, turn: u32, low: Low) -> Value {
+        if !low.signed {
+            let half = self.typed(Op::Wrap, &[word], Type::I32);
+            let half = self.rotated(half, turn);
+            return if self.ty == Type::I64 { self.typed(Op::ZExt, &[half], Type::I64) } else { half };
+        }
+        if turn == 0 {
+            return self.op(Op::Un(UnOp::SExt32), &[word]);
+        }
+        let up = self.with_constant(BinOp::Shl, word, turn.into());
+        let cut = self.with_constant(BinOp::And, word, u64::from(u32::MAX));
+        let down = self.with_constant(BinOp::ShrU, cut, (32 - turn).into());
+        let up = self.op(Op::Un(UnOp::SExt32), &[up]);
+        self.op(Op::Bin(BinOp::Or), &[up, down])
     }
 
     pub fn sum(&mut self, terms: &[Value]) -> Option<Value> {
@@ -72,7 +111,7 @@ impl Emitter<'_> {
 
     fn matrix(&mut self, function: u16, words: &[Value]) -> Value {
         let sources = self.units.iter().find(|u| u.function == function).map_or(1, |u| u.sources);
-        self.function(function, &words[..sources.min(words.len())])
+        self.function(function, &words[..sources.min(words.len())], self.ty)
     }
 
     pub fn linear(&mut self, m: &Match) -> Value {
@@ -83,8 +122,8 @@ impl Emitter<'_> {
                 (None, _) => source,
                 (Some(function), None) => self.matrix(function, &[source, source]),
                 (Some(function), Some(constants)) => {
-                    let constants = self.op(Op::Const(constants.into()), &[]);
-                    self.function(function, &[source, constants])
+                    let constants = self.typed(Op::Const(constants.into()), &[], self.ty);
+                    self.function(function, &[source, constants], self.ty)
                 }
             };
             terms.push(self.rotated(product, turned.behind));
@@ -96,25 +135,27 @@ impl Emitter<'_> {
     /// their own; those that add to all of it then add to the sum of the rest.
     pub fn tables(&mut self, steps: &[Step], rest: &[Value]) -> Value {
         let mut terms = rest.to_vec();
-        let (mut adding, mut words) = (Vec::new(), Vec::<(u32, Vec<&Step>)>::new());
+        let (mut adding, mut words) = (Vec::new(), Vec::<(u64, Vec<&Step>)>::new());
+        let all = self.ty.mask();
         for step in steps {
-            match &self.units[step.unit].meaning {
-                Meaning::Tables { accumulator: Some(_), keep: u32::MAX, .. } => adding.push(step),
-                Meaning::Tables { accumulator: Some(_), keep, .. } => {
-                    match words.iter_mut().find(|(written, _)| written & !keep == 0) {
-                        Some((written, list)) => {
-                            *written |= !keep;
-                            list.push(step);
-                        }
-                        None => words.push((!keep, vec![step])),
-                    }
+            let unit = &self.units[step.unit];
+            let Some(accumulator) = unit.accumulator else {
+                terms.push(self.apply(step, None));
+                continue;
+            };
+            let fresh = !accumulator.keep & all;
+            match words.iter_mut().find(|(written, _)| written & accumulator.keep == *written) {
+                _ if unit.adds() => adding.push(step),
+                Some((written, list)) => {
+                    *written |= fresh;
+                    list.push(step);
                 }
-                _ => terms.push(self.apply(step, None)),
+                None => words.push((fresh, vec![step])),
             }
         }
         for (written, list) in words {
-            let all = written == u32::MAX && self.units[list[0].unit].regardless.is_some();
-            let mut word = if all { None } else { Some(self.op(Op::Const(0), &[])) };
+            let any_old = written == all && self.units[list[0].unit].regardless.is_some();
+            let mut word = if any_old { None } else { Some(self.typed(Op::Const(0), &[], self.ty)) };
             for step in list {
                 word = Some(self.apply(step, word));
             }
@@ -122,8 +163,12 @@ impl Emitter<'_> {
         }
         let mut sum = match self.sum(&terms) {
             Some(sum) => sum,
-            None => self.op(Op::Const(0), &[]),
+            None => self.typed(Op::Const(0), &[], self.ty),
         };
+        // The instruction adds all of a word, where the sum would have read half of it.
+        if !adding.is_empty() && self.ty == Type::I32 && self.func.ty(self.func.resolve(sum)) == Type::I64 {
+            sum = self.typed(Op::Wrap, &[sum], Type::I32);
+        }
         for step in adding {
             sum = self.apply(step, Some(sum));
         }
@@ -138,15 +183,21 @@ impl Emitter<'_> {
             None => unit.regardless.unwrap_or(unit.function),
             Some(_) => unit.function,
         };
+        let ty = if unit.low.is_some() { Type::I64 } else { self.ty };
         let down = |out: &mut Self, v: Value| match step.down {
             0 => v,
-            n if n > 0 => out.with_constant(BinOp::ShrU, v, n.unsigned_abs()),
-            n => out.with_constant(BinOp::Shl, v, n.unsigned_abs()),
+            n if n > 0 => out.with_constant(BinOp::ShrU, v, n.unsigned_abs().into()),
+            n => out.with_constant(BinOp::Shl, v, n.unsigned_abs().into()),
         };
         let sources: Vec<Option<Value>> = step.sources.iter().map(|s| s.map(|v| down(self, v))).collect();
         let args: Vec<Value> = sources.iter().filter_map(|s| s.or(accumulator)).collect();
-        let value = self.function(function, &args);
-        let value = self.turned(value, step);
-        if step.mask == u32::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
+        let value = self.function(function, &args, ty);
+        let turned = (value, self.units[step.unit].low, step.turn);
+        let value = match self.made.turned.get(&turned) {
+            Some(&there) => there,
+            None => self.turned(value, step),
+        };
+        self.made.turned.insert(turned, value);
+        if step.mask == u64::MAX { value } else { self.with_constant(BinOp::And, value, step.mask) }
     }
 }

@@ -12,18 +12,17 @@
 //! wanted is never taken for granted: its semantics are evaluated with the constants, and the
 //! matrix they come to is compared.
 
-use super::form::{Form, WORD};
-use super::semantics::{Domain, Fixed};
-use super::units::{Rows, Turned};
-use ciphermill_ir::{BinOp, UnOp};
-use ciphermill_machine::gf2::BitMatrix;
+use super::matrices::Turned;
+use super::semantics::{Fixed, Known};
+use super::sum::{Rows, identity};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Instr, InstrKind, Machine, OperandKind, Reg};
 use ciphermill_patterns::pattern::Template;
 use std::collections::BTreeSet;
 
-/// Bytes of a word.
-const BYTES: usize = WORD / 8;
+/// Words are of 32 bits here.
+const WORD: u8 = 32;
+const BYTES: usize = 4;
 /// The polynomial that instructions are tried with: 0x11b, that of AES.
 const TRIED: u32 = 0x1b;
 /// Bits of a polynomial in its register.
@@ -46,7 +45,7 @@ pub struct Multiplier {
 
 /// The machine's first such instruction, with its template, which is function `function`.
 pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Template)> {
-    if usize::from(machine.word_bits) != WORD {
+    if machine.word_bits != WORD {
         return None;
     }
     machine.instrs.iter().enumerate().find_map(|(id, instr)| {
@@ -70,7 +69,7 @@ pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Tem
             let multiplier =
                 Multiplier { function: function as u16, register, rest, id, instr: instr.clone(), operands };
             let doubled = |byte: usize| Some(multiplier.block(2)?[byte] == times(2, TRIED));
-            let fits = multiplier.times(rest | TRIED, 0x0101_0101)? == identity()
+            let fits = multiplier.times(rest | TRIED, 0x0101_0101)? == identity(32)
                 && (0..BYTES).all(|k| doubled(k) == Some(true));
             fits.then_some(multiplier)
         };
@@ -82,6 +81,10 @@ pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Tem
 }
 
 impl Multiplier {
+    pub fn name(&self) -> String {
+        self.instr.name.clone()
+    }
+
     fn fixed(&self) -> Fixed<'_> {
         let (id, instr, sources) = (self.id, &self.instr, self.operands.to_vec());
         Fixed { id, instr, sources, immediates: Vec::new() }
@@ -89,8 +92,9 @@ impl Multiplier {
 
     /// The matrix that it multiplies a word by, with constants and what the register holds.
     fn times(&self, loaded: u32, constants: u32) -> Option<Rows> {
-        let (_, form) = self.fixed().result(&mut With { constants, register: (self.register, loaded) })?;
-        (form.constant == 0).then(|| form.rows.map(|row| row as u32))
+        let known = Known { source: (1, constants.into()), register: (self.register, loaded.into()) };
+        let (_, sum) = self.fixed().result(WORD, &[], Some(&known))?;
+        sum.is_linear().then(|| sum.rows(0, WORD.into()))
     }
 
     fn block(&self, constant: u32) -> Option<[[u8; 8]; BYTES]> {
@@ -107,11 +111,11 @@ impl Multiplier {
             let from = |i: usize| (i + BYTES - turn) % BYTES;
             let blocks: [[u8; 8]; BYTES] = std::array::from_fn(|i| block(rows, i, from(i)));
             let constants = (0..BYTES).fold(0, |all, i| all | u32::from(column(&blocks[i], 0)) << (8 * i));
-            let whole: Rows = std::array::from_fn(|r| u32::from(blocks[r / 8][r % 8]) << (8 * (r / 8)));
-            if whole == [0; WORD] {
+            let whole: Rows = (0..32).map(|r| u64::from(blocks[r / 8][r % 8]) << (8 * (r / 8))).collect();
+            if whole.iter().all(|&row| row == 0) {
                 continue;
             }
-            let (function, by) = if whole == identity() {
+            let (function, by) = if whole == identity(32) {
                 (None, None)
             } else {
                 if self.times(loaded, constants)? != whole {
@@ -127,7 +131,7 @@ impl Multiplier {
         out.sort_by_key(|t| t.function.is_none());
         let count = out.iter().filter(|t| t.function.is_some()).count();
         let into = |i: usize| rows[8 * i..8 * i + 8].iter().any(|row| *row != 0);
-        let from = |i: usize| rows.iter().any(|row| row >> (8 * i) & LOWEST != 0);
+        let from = |i: usize| rows.iter().any(|row| row >> (8 * i) & u64::from(LOWEST) != 0);
         let bytes = |goes: &dyn Fn(usize) -> bool| (0..BYTES).filter(|&i| goes(i)).count();
         (1..=bytes(&into).min(bytes(&from))).contains(&count).then_some(out)
     }
@@ -158,7 +162,7 @@ fn polynomial(rows: &Rows) -> Option<u32> {
 }
 
 /// The matrix of a multiplication by a constant.
-fn times(constant: u8, polynomial: u32) -> [u8; 8] {
+pub(crate) fn times(constant: u8, polynomial: u32) -> [u8; 8] {
     let mut power = u32::from(constant);
     let mut rows = [0; 8];
     for column in 0..8 {
@@ -174,65 +178,18 @@ fn times(constant: u8, polynomial: u32) -> [u8; 8] {
 }
 
 /// The bits of a matrix with which byte `j` of a word goes into byte `i` of the product.
-fn block(rows: &Rows, i: usize, j: usize) -> [u8; 8] {
+pub(crate) fn block(rows: &Rows, i: usize, j: usize) -> [u8; 8] {
     std::array::from_fn(|r| (rows[8 * i + r] >> (8 * j)) as u8)
 }
 
-fn column(block: &[u8; 8], j: usize) -> u8 {
+pub(crate) fn column(block: &[u8; 8], j: usize) -> u8 {
     (0..8).fold(0, |c, i| c | (block[i] >> j & 1) << i)
-}
-
-fn identity() -> Rows {
-    std::array::from_fn(|i| 1 << i)
-}
-
-/// Forms over the bits of the first source; the second is constants, and so is what one register
-/// holds.
-struct With {
-    constants: u32,
-    register: (Reg, u32),
-}
-
-impl Domain for With {
-    type Value = Form;
-
-    fn source(&self, n: usize) -> Form {
-        if n == 0 { Form::source(0, u32::MAX) } else { Form::constant(self.constants) }
-    }
-
-    fn register(&self, r: Reg) -> Option<Form> {
-        (r == self.register.0).then(|| Form::constant(self.register.1))
-    }
-
-    fn constant(&self, c: u64) -> Form {
-        Form::constant(c as u32)
-    }
-
-    fn binary(&self, op: BinOp, bits: u8, a: &Form, b: &Form) -> Option<Form> {
-        a.combined(op, bits, b)
-    }
-
-    fn unary(&self, op: UnOp, bits: u8, a: &Form) -> Option<Form> {
-        a.changed(op, bits)
-    }
-
-    fn slice(&self, a: &Form, lo: u8, width: u8) -> Option<Form> {
-        a.cut(lo, width)
-    }
-
-    fn linear(&self, matrix: &BitMatrix, a: &Form) -> Form {
-        a.times(&matrix.rows)
-    }
-
-    fn lookup(&mut self, _: usize, _: &Form) -> Option<Form> {
-        None
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Multiplier, Rows, multiplier, times};
-    use crate::units::Turned;
+    use crate::matrices::Turned;
     use std::path::Path;
 
     fn gmpy4() -> Multiplier {
@@ -246,9 +203,8 @@ mod tests {
 
     /// A matrix of 4 by 4 constants, row by row.
     fn matrix(constants: [[u8; 4]; 4], polynomial: u32) -> Rows {
-        std::array::from_fn(|r| {
-            (0..4).fold(0, |row, j| row | u32::from(times(constants[r / 8][j], polynomial)[r % 8]) << (8 * j))
-        })
+        let entry = |r: usize, j: usize| u64::from(times(constants[r / 8][j], polynomial)[r % 8]) << (8 * j);
+        (0..32).map(|r| (0..4).fold(0, |row, j| row | entry(r, j))).collect()
     }
 
     /// Rotates and constants of the products.

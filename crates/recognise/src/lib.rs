@@ -4,26 +4,29 @@
 //! Such instructions have no pattern that a compiler could look for: MixColumns
 //! is written with shifts and masks, with multiplications, or as tables, and
 //! never as the matrix it is. So the program's values are compared by what they
-//! compute:
+//! compute. There is one form for that, a word as a sum over GF(2) of functions of
+//! bytes, for instructions and programs, tables and matrices, words of 32 and 64 bits:
 //!
-//! * [`form`]: words whose bits are sums over GF(2);
-//! * [`semantics`]: the walk through what an instruction says it does;
-//! * [`units`]: what the machine's instructions compute, as matrices and tables;
+//! * [`sum`]: the form, and [`operations`]: what operations make of it;
+//! * [`semantics`]: an instruction's semantics in this form;
+//! * [`units`]: the machine's instructions, and [`matrices`]: their matrices turned and undone,
+//!   together [`targets`];
 //! * [`fields`]: multiplication of bytes by constants in a field;
+//! * [`facts`]: what is known of a function beforehand;
+//! * [`values`]: a program's values that are sums of tables;
 //! * [`sums`]: exclusive-ors of a program and their terms;
-//! * [`linear`]: values that are a matrix times another value;
-//! * [`bytes`]: values that are sums of tables of single bytes;
-//! * [`nibbles`]: tables of bytes that are sums of tables of nibbles;
-//! * [`cover`]: instructions that together make a sum of tables;
+//! * [`linear`]: values that are a matrix times another value, and [`walk`]: what is on the way;
+//! * [`words`]: values that are sums of matrices times several others;
+//! * [`cover`]: instructions that together make a sum, and [`nibbles`]: tables of bytes that
+//!   are sums of tables of nibbles;
 //! * [`pairs`]: matrices of two words behind tables;
-//! * [`words`]: maps of several words, computed without tables that are not linear;
-//! * [`layers`]: linear layers of several words as wholes;
-//! * [`configure`]: which matrix a multiplier that can be loaded should hold;
-//! * [`report`]: what was found and what was just missed, for people;
-//! * [`rewrite`]: which of the matches are taken;
+//! * [`rewrite`]: which of the matches are taken, and [`replacement`]: what for;
 //! * [`agree`]: instructions of which only parts are wanted made the same;
 //! * [`emit`]: the new code;
-//! * [`wide`]: all of this on machines of 64-bit words.
+//! * [`configure`]: which matrix a multiplier that can be loaded should hold;
+//! * [`layers`]: linear layers of several words as wholes;
+//! * [`report`]: what was found and what was just missed, for people, and [`describe`]: how it
+//!   is named.
 //!
 //! A match becomes an [`ciphermill_ir::Op::Apply`], which one template computes.
 //! On a machine without such instructions nothing is done. Where the program
@@ -33,25 +36,30 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod agree;
-pub mod bytes;
 pub mod configure;
 mod cover;
+mod describe;
 mod emit;
+pub mod facts;
 mod fields;
 pub mod finding;
-pub mod form;
 mod layers;
 pub mod linear;
+pub mod matrices;
 pub mod nibbles;
+mod operations;
 mod pairs;
 mod recogniser;
 mod replacement;
 pub mod report;
 mod rewrite;
 mod semantics;
+pub mod sum;
 pub mod sums;
-pub mod units;
-pub mod wide;
-mod words;
+mod targets;
+mod units;
+pub mod values;
+mod walk;
+pub mod words;
 
 pub use recogniser::Recogniser;

@@ -1,20 +1,21 @@
 //! Finding values that are a machine's matrix times another value.
 //!
-//! For each value taken as the source, the forms of all values that depend on
-//! nothing but the source and constants are worked out, going forward along
-//! uses. A form that is one of the machine's matrices is a match, however the
+//! For each value taken as the source, all values that depend on nothing but
+//! the source and constants are worked out as sums of its bytes, going forward along
+//! uses. A sum that is one of the machine's matrices is a match, however the
 //! program wrote it. So is a sum in which some of the terms, added up, are. A
 //! lookup in a table that is linear is as good as an operation. A word that the program
 //! puts together of bytes may be the source too, though a compiler has taken bytes of it
 //! from where they came ([`words::packed`]).
 
-use super::bytes::{ByteSums, Lookup};
-use super::form::{Form, WORD};
-use super::sums::Sums;
-use super::units::{Rows, Turned};
-use super::words;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Func, Inst, Op, Type, Value};
+use super::facts::Facts;
+use super::matrices::Turned;
+use super::sum::{Part, Rows, Sum};
+use super::values::combined;
+use super::walk::backwards;
+use super::words::{self, Maps};
+use ciphermill_ir::{Func, Inst, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Values that one source is followed to, at most.
@@ -31,7 +32,7 @@ pub struct Match {
     /// Operations that the match makes superfluous, if nothing else needs them.
     pub saves: usize,
     /// Row i: the bits of the source that bit i is the sum of.
-    pub rows: [u32; WORD],
+    pub rows: Rows,
 }
 
 /// Products that add up to a matrix times a word, where there are such.
@@ -39,15 +40,8 @@ pub type Accept<'a> = &'a dyn Fn(&Rows) -> Option<Vec<Turned>>;
 
 /// The best match of each value that has one among the machine's matrices, with
 /// what else of the sum is such a product.
-pub fn find(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    bytes: &ByteSums,
-    rotate_cost: usize,
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    let all = candidates(func, masks, sums, bytes, rotate_cost, accept);
+pub fn find(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> HashMap<Value, Match> {
+    let all = candidates(maps, rotate_cost, accept);
     let together = |mut list: Vec<Candidate>| {
         list.sort_by_key(|c| std::cmp::Reverse(c.found.saves));
         let mut list = list.into_iter();
@@ -65,28 +59,9 @@ pub fn find(
     all.into_iter().filter_map(|(root, list)| Some((root, together(list)?))).collect()
 }
 
-/// The best match of each value that is a matrix which `accept` takes times
-/// another value, computed without tables.
-pub fn find_any(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    rotate_cost: usize,
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    find_any_with(func, masks, sums, &ByteSums::default(), rotate_cost, accept)
-}
-
-/// The same, computed with the tables that are known.
-pub(crate) fn find_any_with(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    bytes: &ByteSums,
-    rotate_cost: usize,
-    accept: Accept<'_>,
-) -> HashMap<Value, Match> {
-    let all = candidates(func, masks, sums, bytes, rotate_cost, accept);
+/// The best match of each value that is a matrix which `accept` takes times another value.
+pub fn find_any(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> HashMap<Value, Match> {
+    let all = candidates(maps, rotate_cost, accept);
     // The first of equals.
     let best = |list: Vec<Candidate>| list.into_iter().rev().max_by_key(|c| c.found.saves).map(|c| c.found);
     all.into_iter().filter_map(|(root, list)| Some((root, best(list)?))).collect()
@@ -98,35 +73,29 @@ struct Candidate {
     terms: Vec<Value>,
 }
 
-fn candidates(
-    func: &Func,
-    masks: &Masks,
-    sums: &Sums,
-    bytes: &ByteSums,
-    rotate_cost: usize,
-    accept: Accept<'_>,
-) -> BTreeMap<Value, Vec<Candidate>> {
+fn candidates(maps: &Maps<'_>, rotate_cost: usize, accept: Accept<'_>) -> BTreeMap<Value, Vec<Candidate>> {
+    let facts = maps.facts;
+    let (func, sums, word) = (facts.func, &facts.sums, facts.word);
     let mut all: BTreeMap<Value, Vec<Candidate>> = BTreeMap::new();
     let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
-    let insts = || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).copied();
-    for inst in insts() {
+    for inst in facts.insts() {
         for &arg in &func.insts[inst].args {
             users.entry(func.resolve(arg)).or_default().push(inst);
         }
     }
-    let tables = bytes.linear_loads();
+    let tables = facts.values.linear_loads();
     let mut sources: Vec<Value> = users.keys().copied().collect();
     sources.sort();
     for source in sources {
-        if func.ty(source) != Type::I32 || func.as_const(source).is_some() {
+        if func.ty(source) != word || func.as_const(source).is_some() {
             continue;
         }
-        let cone = Cone::new(func, masks, &users, &tables, source);
-        let mut note = |root: Value, form: &Form, from: &[Value], rest: Vec<Value>| {
-            if form.constant != 0 {
+        let cone = Cone::new(facts, &users, &tables, source);
+        let mut note = |root: Value, sum: &Sum<Value>, from: &[Value], rest: Vec<Value>| {
+            if func.ty(root) != word || !sum.is_linear() {
                 return;
             }
-            let rows = form.rows.map(|r| r as u32);
+            let rows = sum.rows(source, word.bits());
             let Some((turned, more, cost)) = accept(&rows).and_then(|p| products(p, source, rotate_cost)) else {
                 return;
             };
@@ -136,20 +105,20 @@ fn candidates(
                 all.entry(root).or_default().push(Candidate { found, terms: from.to_vec() });
             }
         };
-        for (&value, form) in &cone.forms {
-            note(value, form, &[value], Vec::new());
+        for (&value, sum) in &cone.of {
+            note(value, sum, &[value], Vec::new());
         }
-        let roots: HashSet<Value> = cone.forms.keys().flat_map(|v| sums.of_term(*v)).copied().collect();
-        for root in roots.into_iter().filter(|r| !cone.forms.contains_key(r)) {
+        let roots: HashSet<Value> = cone.of.keys().flat_map(|v| sums.of_term(*v)).copied().collect();
+        for root in roots.into_iter().filter(|r| !cone.of.contains_key(r)) {
             let (terms, rest): (Vec<Value>, Vec<Value>) =
-                sums.terms(root).iter().partition(|t| cone.forms.contains_key(t));
+                sums.terms(root).iter().partition(|t| cone.of.contains_key(t));
             if terms.len() > 1 {
-                let sum = terms.iter().fold(Form::constant(0), |sum, t| sum.xor(&cone.forms[t]));
-                note(root, &sum, &terms, rest);
+                let sum = terms.iter().try_fold(Sum::constant(0), |sum, t| sum.xor(&cone.of[t]));
+                sum.into_iter().for_each(|sum| note(root, &sum, &terms, rest.clone()));
             }
         }
     }
-    for packed in words::packed(func, masks, bytes) {
+    for packed in words::packed(maps) {
         let products = accept(&packed.rows).and_then(|p| products(p, packed.word, rotate_cost));
         let Some((turned, more, cost)) = products else { continue };
         let saves = packed.operations.saturating_sub(cost);
@@ -171,72 +140,48 @@ fn products(all: Vec<Turned>, source: Value, rotate_cost: usize) -> Option<Produ
     Some((first, others.iter().map(|&t| (t, source)).collect(), cost))
 }
 
-/// The values that depend on one source only, with their forms.
+/// The values that depend on one source only, as matrices times it and a constant.
 struct Cone {
     source: Value,
-    forms: BTreeMap<Value, Form>,
+    of: BTreeMap<Value, Sum<Value>>,
 }
 
 impl Cone {
     fn new(
-        func: &Func,
-        masks: &Masks,
+        facts: &Facts<'_>,
         users: &HashMap<Value, Vec<Inst>>,
-        tables: &HashMap<Value, Vec<(Value, &Lookup)>>,
+        tables: &HashMap<Value, Vec<(Value, &Part<Value>)>>,
         source: Value,
     ) -> Cone {
-        let possible = masks.possible(func, source) as u32;
-        let mut forms = BTreeMap::from([(source, Form::source(0, possible))]);
+        let func = facts.func;
+        let mut of = BTreeMap::from([(source, Sum::source(source, facts.possible(source)))]);
         let mut todo = vec![source];
         while let Some(v) = todo.pop() {
-            for &(load, lookup) in tables.get(&v).into_iter().flatten() {
-                if !forms.contains_key(&load) && forms.len() < MOST_VALUES {
-                    forms.insert(load, lookup.form(&forms[&v]));
+            for &(load, part) in tables.get(&v).into_iter().flatten() {
+                if !of.contains_key(&load) && of.len() < MOST_VALUES {
+                    of.insert(load, part.of(&of[&v]));
                     todo.push(load);
                 }
             }
             for &inst in users.get(&v).into_iter().flatten() {
                 let data = &func.insts[inst];
                 let [result] = data.results[..] else { continue };
-                if !data.op.is_pure() || func.ty(result) != Type::I32 || forms.contains_key(&result) {
+                if !data.op.is_pure() || func.ty(result).bits() > facts.word.bits() || of.contains_key(&result) {
                     continue;
                 }
-                let Some(form) = form_of(func, data.op, &data.args, &forms) else { continue };
-                if form.as_const().is_some() || forms.len() >= MOST_VALUES {
+                let Some(sum) = combined(func, result, &|v| of.get(&v).map(Cow::Borrowed)) else { continue };
+                if sum.as_constant().is_some() || of.len() >= MOST_VALUES {
                     continue;
                 }
-                forms.insert(result, form);
+                of.insert(result, sum);
                 todo.push(result);
             }
         }
-        Cone { source, forms }
+        Cone { source, of }
     }
 
     /// Operations between the source and the values `from`, these included.
     fn size(&self, func: &Func, from: &[Value]) -> usize {
-        let (mut seen, mut todo) = (HashSet::new(), from.to_vec());
-        while let Some(v) = todo.pop() {
-            if v != self.source
-                && self.forms.contains_key(&v)
-                && seen.insert(v)
-                && let Some(inst) = func.def_inst(v)
-            {
-                todo.extend(func.insts[inst].args.iter().map(|&a| func.resolve(a)));
-            }
-        }
-        seen.len()
+        backwards(func, from, |v| v != self.source && self.of.contains_key(&v)).len()
     }
-}
-
-/// The form of an operation whose operands are constants or have forms.
-fn form_of(func: &Func, op: Op, args: &[Value], forms: &BTreeMap<Value, Form>) -> Option<Form> {
-    let arg = |v: &Value| {
-        let v = func.resolve(*v);
-        if func.ty(v) != Type::I32 {
-            return None;
-        }
-        func.as_const(v).map(|c| Form::constant(c as u32)).or_else(|| forms.get(&v).cloned())
-    };
-    let args: Vec<Form> = args.iter().map(arg).collect::<Option<_>>()?;
-    Form::of(op, &args.iter().collect::<Vec<_>>())
 }

@@ -5,8 +5,7 @@
 //! function is separated again, so that an instruction for nibbles is found where
 //! the program wants one of a byte's two, or has a table for both at once.
 
-/// A function of one byte, as all its values.
-pub type ByteTable = [u32; 256];
+use super::sum::{Part, Table};
 
 const LOW: usize = 0x0f;
 const HIGH: usize = 0xf0;
@@ -16,7 +15,7 @@ const HIGH: usize = 0xf0;
 /// What a result has for a byte of zero goes, bit by bit, to the function that the bit
 /// depends on, to the lower one if that is both or none: so equal functions are taken
 /// separated into equal ones. None where the nibbles do more together.
-pub fn split(table: &ByteTable) -> Option<[ByteTable; 2]> {
+pub fn split(table: &Table) -> Option<[Table; 2]> {
     let zero = table[0];
     let separated = |x: usize| table[x & LOW] ^ table[x & HIGH] ^ zero;
     if !(0..256).all(|x| table[x] == separated(x)) {
@@ -25,6 +24,17 @@ pub fn split(table: &ByteTable) -> Option<[ByteTable; 2]> {
     let depends = |nibble: usize| (0..256).fold(0, |m, x| m | (table[x & nibble] ^ zero));
     let upper = zero & depends(HIGH) & !depends(LOW);
     Some([std::array::from_fn(|x| table[x & LOW] ^ upper), std::array::from_fn(|x| table[x & HIGH] ^ zero ^ upper)])
+}
+
+/// Parts as functions of one nibble each, those that are nothing left out; None where one is
+/// of the whole byte.
+pub(crate) fn halves<S: Copy>(parts: &[Part<S>]) -> Option<Vec<Part<S>>> {
+    let mut out = Vec::new();
+    for part in parts {
+        let tables = split(&part.table())?;
+        out.extend(tables.iter().map(|table| part.with(table)).filter(|half| half.possible() != 0));
+    }
+    Some(out)
 }
 
 /// Where in the byte the nibble begins that a function of one nibble looks at.
@@ -46,22 +56,22 @@ fn looks_at<T: PartialEq>(table: &[T; 256], nibble: usize) -> bool {
     (0..256).all(|x| table[x] == table[x & nibble])
 }
 
-/// The function of a byte that looks up one of its nibbles, the one from bit `shift` on.
-pub(crate) fn of_byte(shift: usize, entry: impl Fn(usize) -> u32) -> ByteTable {
-    std::array::from_fn(|x| entry(x >> shift & LOW))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PRESENT: [u32; 16] = [0xc, 5, 6, 0xb, 9, 0, 0xa, 0xd, 3, 0xe, 0xf, 8, 4, 7, 1, 2];
+    /// The function of a byte that looks up one of its nibbles, the one from bit `shift` on.
+    fn of_byte(shift: usize, entry: impl Fn(usize) -> u64) -> Table {
+        std::array::from_fn(|x| entry(x >> shift & LOW))
+    }
+
+    const PRESENT: [u64; 16] = [0xc, 5, 6, 0xb, 9, 0, 0xa, 0xd, 3, 0xe, 0xf, 8, 4, 7, 1, 2];
 
     #[test]
     fn two_s_boxes_side_by_side() {
         let low = of_byte(0, |x| PRESENT[x]);
         let high = of_byte(4, |x| PRESENT[x] << 4);
-        let both: ByteTable = std::array::from_fn(|x| low[x] | high[x]);
+        let both: Table = std::array::from_fn(|x| low[x] | high[x]);
         assert_eq!(split(&both), Some([low, high]));
         assert_eq!(split(&low), Some([low, [0; 256]]));
         assert_eq!(split(&high), Some([[0; 256], high]));
@@ -69,15 +79,15 @@ mod tests {
 
     #[test]
     fn a_table_of_a_whole_byte_stays_whole() {
-        let mut both: ByteTable = std::array::from_fn(|x| PRESENT[x & 15] | PRESENT[x >> 4] << 4);
+        let mut both: Table = std::array::from_fn(|x| PRESENT[x & 15] | PRESENT[x >> 4] << 4);
         both[0x37] ^= 1;
         assert_eq!(split(&both), None);
-        assert_eq!(split(&std::array::from_fn(|x| (x * x) as u32)), None);
+        assert_eq!(split(&std::array::from_fn(|x| (x * x) as u64)), None);
     }
 
     #[test]
     fn the_two_together_are_the_table() {
-        let table: ByteTable = std::array::from_fn(|x| 0x5000 ^ PRESENT[x & 15] ^ (PRESENT[x >> 4] * 0x11));
+        let table: Table = std::array::from_fn(|x| 0x5000 ^ PRESENT[x & 15] ^ (PRESENT[x >> 4] * 0x11));
         let [low, high] = split(&table).unwrap();
         assert!((0..256).all(|x| low[x] ^ high[x] == table[x]));
         assert!((0..256).all(|x| low[x] == low[x & 15] && high[x] == high[x & 0xf0]));

@@ -1,12 +1,15 @@
 //! What is looked for on one machine, and the search in one function.
 
-use crate::{bytes, fields, form, linear, pairs, rewrite, sums, units, wide, words};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, DataSegment, Func};
+use crate::facts::Facts;
+use crate::sum::Rows;
+use crate::targets::Targets;
+use crate::units::Configurable;
+use crate::words::Maps;
+use crate::{fields, linear, rewrite, units, words};
+use ciphermill_ir::{BinOp, DataSegment, Func, Type};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, templates};
-use std::collections::HashMap;
 
 /// Operations in a rotate by a constant where no instruction does it.
 const ROTATE_BY_SHIFTS: usize = 3;
@@ -16,25 +19,18 @@ pub type LoadedMatrix = Vec<u32>;
 
 /// What to look for in the programs for one machine.
 pub struct Recogniser {
-    units: Vec<units::Unit>,
-    matrices: HashMap<[u32; form::WORD], units::Turned>,
-    inverses: Vec<units::Inverse>,
-    configurable: Option<units::Configurable>,
+    word: Type,
+    targets: Targets,
+    configurable: Option<Configurable>,
     /// Where nothing is configurable.
     pub(super) multiplier: Option<fields::Multiplier>,
     pub(super) rotate_cost: usize,
-    /// On machines of 64-bit words; then the others are empty.
-    wide: Vec<wide::units::Unit>,
 }
 
 impl Recogniser {
     /// The recogniser of a machine, and the templates of what it finds.
     pub fn new(machine: &Machine) -> (Recogniser, Vec<Template>) {
         let (units, mut found) = units::units(machine);
-        let mut wide = Vec::new();
-        if machine.word_bits == 64 {
-            (wide, found) = wide::units::units(machine);
-        }
         let configurable = units::configurable(machine, found.len()).map(|(unit, template)| {
             found.push(template);
             unit
@@ -49,13 +45,13 @@ impl Recogniser {
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
-        let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-        (Recogniser { matrices, inverses, units, configurable, multiplier, rotate_cost, wide }, found)
+        let (word, targets) = (Type::of_word(machine.word_bits.into()), Targets::new(units));
+        (Recogniser { word, targets, configurable, multiplier, rotate_cost }, found)
     }
 
     /// The first of the registers that say what a multiplier does, and how many there are.
     pub fn registers(&self) -> Option<(Reg, usize)> {
-        let matrix = self.configurable.as_ref().map(|c| (c.first, form::WORD));
+        let matrix = self.configurable.as_ref().map(|c| (c.first, self.word.bits() as usize));
         matrix.or_else(|| self.multiplier.as_ref().map(|m| (m.register, 1)))
     }
 
@@ -63,54 +59,32 @@ impl Recogniser {
     /// `data` is what memory holds when the module starts, `loaded` what the
     /// registers of a multiplier hold.
     pub fn run(&self, func: &mut Func, data: &[DataSegment], loaded: Option<&LoadedMatrix>) {
-        if !self.wide.is_empty() {
-            wide::rewrite(func, data, &self.wide);
-        }
-        let rows = loaded.and_then(|loaded| units::Rows::try_from(&loaded[..]).ok());
-        if let Some((unit, rows)) = self.configurable.as_ref().zip(rows) {
-            let meaning = units::Meaning::Matrix(vec![rows]);
-            let configured =
-                units::Unit { meaning, sources: 1, function: unit.function, regardless: None, nibbles: Vec::new() };
-            let units: Vec<units::Unit> = self.units.iter().cloned().chain([configured]).collect();
-            let (matrices, inverses) = (units::matrices(&units), units::inverses(&units));
-            return self.rewrite(func, data, &units, &inverses, Some(&|rows| Some(vec![*matrices.get(rows)?])));
+        if let Some((unit, loaded)) = self.configurable.as_ref().zip(loaded) {
+            let configured = unit.holding(loaded.iter().map(|&row| row.into()).collect());
+            let targets = Targets::new(self.targets.units.iter().cloned().chain([configured]).collect());
+            return self.rewrite(func, data, &targets, Some(&|rows| Some(vec![*targets.matrices.get(rows)?])));
         }
         let field = self.multiplier.as_ref().zip(loaded.and_then(|loaded| loaded.first()));
-        let accept = |rows: &units::Rows| match self.matrices.get(rows) {
+        let accept = |rows: &Rows| match self.targets.matrices.get(rows) {
             Some(turned) => Some(vec![*turned]),
             None => field.and_then(|(m, &loaded)| m.products(rows, loaded)),
         };
-        let any = !self.matrices.is_empty() || field.is_some();
-        self.rewrite(func, data, &self.units, &self.inverses, any.then_some(&accept));
+        let any = !self.targets.matrices.is_empty() || field.is_some();
+        self.rewrite(func, data, &self.targets, any.then_some(&accept));
     }
 
-    fn rewrite(
-        &self,
-        func: &mut Func,
-        data: &[DataSegment],
-        units: &[units::Unit],
-        inverses: &[units::Inverse],
-        accept: Option<linear::Accept<'_>>,
-    ) {
-        if units.is_empty() && accept.is_none() {
+    fn rewrite(&self, func: &mut Func, data: &[DataSegment], targets: &Targets, accept: Option<linear::Accept<'_>>) {
+        if targets.units.is_empty() && accept.is_none() {
             return;
         }
-        let masks = Masks::new(func);
-        let sums = sums::Sums::new(func, &masks);
-        let bytes = bytes::ByteSums::new(func, &masks, &sums, data);
-        let find = |accept| linear::find(func, &masks, &sums, &bytes, self.rotate_cost, accept);
-        let linear = accept.map(find).unwrap_or_default();
-        let pairs = pairs::pairs(units);
-        let words = words::matches(func, &masks, &bytes, units);
-        let matches = rewrite::Matches {
-            units,
-            inverses,
-            pairs: &pairs,
-            sums: &sums,
-            linear: &linear,
-            words: &words,
-            bytes: &bytes,
-        };
-        rewrite::rewrite(func, &matches);
+        let facts = Facts::new(func, data, self.word);
+        let wanted = accept.is_some() || targets.units.iter().any(|u| u.matrix.len() == 2);
+        let maps = wanted.then(|| Maps::new(&facts));
+        let find = |(maps, accept)| linear::find(maps, self.rotate_cost, accept);
+        let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
+        let words = maps.as_ref().map(|maps| words::matches(maps, &targets.units)).unwrap_or_default();
+        drop(maps);
+        let Facts { sums, values, .. } = facts;
+        rewrite::rewrite(func, &rewrite::Matches { targets, sums, linear, words, values });
     }
 }

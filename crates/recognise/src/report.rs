@@ -3,15 +3,16 @@
 //! For people: nothing here changes code. Matrices and tables are named as a
 //! reader of the cipher's specification would name them, where they can be.
 
-use super::bytes::{ByteSums, added};
+use super::cover::cover;
+use super::describe::{described, is_linear, several_described, table_described};
+use super::facts::Facts;
 use super::finding::Finding;
-use super::form::WORD;
-use super::nibbles::ByteTable;
-use super::sums::Sums;
-use super::units::{Meaning, Turned, Unit, units};
+use super::matrices::Turned;
+use super::sum::{Part, Rows, Sum, Table};
+use super::units::{Unit, units};
+use super::words::Maps;
 use super::{fields, layers, linear, nibbles, words};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{Func, Module, Value};
+use ciphermill_ir::{Module, Type, Value};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,71 +25,123 @@ const NEAR_BITS: u32 = 64;
 
 /// All findings in an optimised module.
 pub fn findings(module: &Module, machine: &Machine) -> Vec<Finding> {
-    if usize::from(machine.word_bits) != WORD {
-        return super::wide::report::findings(module, machine);
+    let (units, _) = units(machine);
+    let word = Type::of_word(machine.word_bits.into());
+    let mut module = module.clone();
+    if word == Type::I64 {
+        ciphermill_opt::words::words(&mut module, machine.computes_narrow(), machine.word_bits);
     }
-    let (units, templates) = units(machine);
-    let name = |unit: &Unit| {
-        let part = templates.get(usize::from(unit.function)).and_then(|t| t.parts.first());
-        part.map_or(String::new(), |p| machine.instrs[usize::from(p.instr.0)].name.clone())
-    };
-    let loadable = super::units::configurable(machine, 0)
-        .and_then(|(_, t)| t.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone()));
+    let loadable = super::units::configurable(machine, 0).map(|(c, _)| c.name);
     let multiplier = fields::multiplier(machine, 0);
-    let multiplies = |rows: &[u32; WORD]| {
-        let (m, template) = multiplier.as_ref()?;
-        m.any(rows)?;
-        template.parts.first().map(|p| machine.instrs[usize::from(p.instr.0)].name.clone())
-    };
+    let multiplies = |rows: &Rows| multiplier.as_ref().filter(|(m, _)| m.any(rows).is_some()).map(|(m, _)| m.name());
     let mut all = Vec::new();
     for func in module.funcs.values() {
-        let masks = Masks::new(func);
-        let sums = Sums::new(func, &masks);
-        let bytes = ByteSums::new(func, &masks, &sums, &module.data);
-        for (rows, places) in matrices(func, &masks, &sums, &bytes) {
+        let facts = Facts::new(func, &module.data, word);
+        let mut note = |kind, what, places, (instruction, missed)| {
+            all.push(Finding { function: func.name.clone(), kind, what, places, instruction, missed });
+        };
+        if word == Type::I64 {
+            for ((what, found), places) in sums_of_tables(&facts, &units) {
+                note("table", what, places, found);
+            }
+            continue;
+        }
+        let maps = Maps::new(&facts);
+        for (rows, places) in matrices(&maps) {
             let near = units.iter().filter_map(|u| Some((distance(&u.one_word()?, &rows), u))).min_by_key(|n| n.0);
-            let exact =
-                near.filter(|n| n.0 == 0).map(|n| name(n.1)).or_else(|| loadable.clone()).or_else(|| multiplies(&rows));
+            let exact = near
+                .filter(|n| n.0 == 0)
+                .map(|n| n.1.name.clone())
+                .or_else(|| loadable.clone())
+                .or_else(|| multiplies(&rows));
             let missed = match near {
                 Some((bits, unit)) if bits <= NEAR_BITS => {
-                    format!("differs from `{}` in {bits} bits of the matrix", name(unit))
+                    format!("differs from `{}` in {bits} bits of the matrix", unit.name)
                 }
                 Some(_) => "no instruction of the machine has this matrix".to_owned(),
                 None => "the machine has no instruction with a matrix".to_owned(),
             };
-            let missed = exact.is_none().then_some(missed);
-            let (function, what) = (func.name.clone(), described(&rows));
-            all.push(Finding { function, kind: "matrix", what, places, instruction: exact, missed });
+            note("matrix", described(&rows), places, either(exact, missed));
         }
-        for (map, (places, operations)) in of_several_words(func, &masks, &bytes) {
-            let (instruction, missed) = computed(&map, &units, &name);
-            let (function, what) = (func.name.clone(), several_described(&map, operations));
-            all.push(Finding { function, kind: "matrix", what, places, instruction, missed });
+        for (map, (places, operations)) in of_several_words(&maps) {
+            note("matrix", several_described(&map, operations), places, computed(&map, &units));
         }
-        for (table, places) in tables(func, &sums, &bytes) {
+        for (table, places) in tables(&facts) {
             let near = units.iter().filter_map(|u| Some((entries(u, &table)?, u))).min_by_key(|n| n.0.0);
-            let exact = near.filter(|n| n.0.0 == 0).map(|n| name(n.1));
+            let exact = near.filter(|n| n.0.0 == 0).map(|n| n.1.name.clone());
             let missed = match near {
                 Some(((n, first), unit)) if n <= NEAR => {
-                    format!("differs from the table of `{}` in {n} entries, the first {first:#04x}", name(unit))
+                    format!("differs from the table of `{}` in {n} entries, the first {first:#04x}", unit.name)
                 }
                 Some(_) => "no instruction of the machine has this table".to_owned(),
                 None => "the machine has no instruction with a table".to_owned(),
             };
-            let missed = exact.is_none().then_some(missed);
-            let (function, what) = (func.name.clone(), table_described(&table));
-            all.push(Finding { function, kind: "table", what, places, instruction: exact, missed });
+            note("table", table_described(&table), places, either(exact, missed));
         }
     }
     all
 }
 
+/// The instruction, or why there is none.
+type Answer = (Option<String>, Option<String>);
+
+fn either(instruction: Option<String>, missed: String) -> Answer {
+    let missed = instruction.is_none().then_some(missed);
+    (instruction, missed)
+}
+
+/// Sums of tables that are no part of others, in words of 64 bits: their instructions take
+/// the bytes of several words at once.
+fn sums_of_tables(facts: &Facts<'_>, units: &[Unit]) -> BTreeMap<(String, Answer), usize> {
+    let func = facts.func;
+    let found: Vec<(Value, Sum<Value>)> = facts
+        .results()
+        .filter_map(|v| Some((v, facts.values.added(&facts.sums.flatten(v, &mut |_| false))?.0)))
+        .filter(|f| f.1.parts.len() > 1)
+        .collect();
+    // The values that a sum is made of, and what is the same sum with more added.
+    let args = |v: &Value| func.def_inst(*v).map(|i| func.insts[i].args.clone()).unwrap_or_default();
+    let inner: BTreeSet<Value> = found.iter().flat_map(|f| args(&f.0)).map(|a| func.resolve(a)).collect();
+    let mut all = BTreeMap::new();
+    for (_, sum) in found.into_iter().filter(|(v, _)| !inner.contains(v)) {
+        let words = if sum.sources().len() == 1 { "word" } else { "words" };
+        let what = format!("a sum of {} tables of bytes of {} {words}", sum.parts.len(), sum.sources().len());
+        let exact = match cover(units, &sum).as_deref() {
+            Some([step]) if step.mask == u64::MAX => Some(units[step.unit].name.clone()),
+            _ => None,
+        };
+        *all.entry((what, either(exact, nearest(units, &sum)))).or_default() += 1;
+    }
+    all
+}
+
+/// The instruction that has most of a sum's tables, and why it is not it.
+fn nearest(units: &[Unit], sum: &Sum<Value>) -> String {
+    let same = |u: &Unit| {
+        let own = || u.bytes.iter().flat_map(|turn| &turn.parts);
+        let has = |p: &Part<Value>| own().any(|q| q.byte == p.byte && q.function == p.function);
+        sum.parts.iter().filter(|p| has(p)).count()
+    };
+    let plain = units.iter().filter(|u| u.accumulator.is_none());
+    match plain.map(|u| (same(u), u)).max_by_key(|n| n.0) {
+        None => "the machine has no instruction with tables or a matrix".to_owned(),
+        Some((0, _)) => "no instruction of the machine has these tables at these bytes".to_owned(),
+        Some((n, unit)) if n == sum.parts.len() && n == unit.sum.parts.len() => {
+            format!("`{}` has these tables, but of bytes that stand in other words", unit.name)
+        }
+        Some((n, unit)) => format!(
+            "`{}` has {n} of these tables and {} others",
+            unit.name,
+            unit.sum.parts.len() - n.min(unit.sum.parts.len())
+        ),
+    }
+}
+
 /// The matrices of the values that are largest: not those of values inside
 /// another's computation.
-fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeMap<[u32; WORD], usize> {
-    let found = linear::find_any_with(func, masks, sums, bytes, 1, &|_| {
-        Some(vec![Turned { function: Some(0), ..Turned::default() }])
-    });
+fn matrices(maps: &Maps<'_>) -> BTreeMap<Rows, usize> {
+    let func = maps.facts.func;
+    let found = linear::find_any(maps, 1, &|_| Some(vec![Turned::ANY]));
     let mut inner: BTreeSet<Value> = BTreeSet::new();
     for (&root, m) in &found {
         let mut todo = vec![root];
@@ -111,39 +164,37 @@ fn matrices(func: &Func, masks: &Masks, sums: &Sums, bytes: &ByteSums) -> BTreeM
 }
 
 /// The matrices of a map's outputs, each with one matrix for each of its sources.
-type Several = Vec<Vec<[u32; WORD]>>;
+type Several = Vec<Vec<Rows>>;
 
 /// The maps of two and more words, how often, and by how many operations: layers as
 /// wholes, and what is for the most part in none of them.
-fn of_several_words(func: &Func, masks: &Masks, bytes: &ByteSums) -> BTreeMap<Several, (usize, usize)> {
+fn of_several_words(maps: &Maps<'_>) -> BTreeMap<Several, (usize, usize)> {
     let mut out: BTreeMap<Several, (usize, usize)> = BTreeMap::new();
     let mut note = |map: Several, operations: usize| {
         let found = out.entry(map).or_insert((0, operations));
         *found = (found.0 + 1, found.1.min(operations));
     };
     let mut whole: BTreeSet<Value> = BTreeSet::new();
-    for layer in layers::layers(func, masks) {
+    for layer in layers::layers(maps.facts) {
         if layer.operations.len() >= LEAST_OPERATIONS * layer.map.len() {
             note(layer.map, layer.operations.len());
             whole.extend(layer.operations);
         }
     }
-    for group in words::together(func, masks, &words::Maps::new(func, masks, bytes)) {
+    for group in words::together(maps) {
         let operations = group.operations.len();
         let shared = group.operations.iter().filter(|v| whole.contains(v)).count();
-        if 2 * shared <= operations && operations >= LEAST_OPERATIONS * group.outputs.len() {
-            let map = group.outputs.iter().map(|o| (0..o.sources.len()).map(|n| o.matrix(n)).collect()).collect();
-            note(map, operations);
+        if 2 * shared <= operations && operations >= LEAST_OPERATIONS * group.map.len() {
+            note(group.map, operations);
         }
     }
     out
 }
 
 /// The instructions that compute all outputs of a map, or why there are none.
-fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (Option<String>, Option<String>) {
-    let words = |unit: &Unit| if let Meaning::Matrix(of) = &unit.meaning { of.len() } else { 0 };
+fn computed(map: &Several, units: &[Unit]) -> Answer {
     let sources = map[0].len();
-    let most = units.iter().map(words).max().unwrap_or(0);
+    let most = units.iter().map(|u| u.matrix.len()).max().unwrap_or(0);
     if most < sources {
         let has = match most {
             0 => "the machine has no instruction with a matrix".to_owned(),
@@ -152,23 +203,22 @@ fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (O
         };
         return (None, Some(format!("a map of {sources} words: {has}")));
     }
-    let near = |output: &Vec<[u32; WORD]>| {
-        let orders = [output.clone(), output.iter().rev().copied().collect()];
+    let near = |output: &Vec<Rows>| {
+        let orders = [output.clone(), output.iter().rev().cloned().collect()];
         let bits = |u: &Unit| {
-            let Meaning::Matrix(of) = &u.meaning else { return None };
-            let differs = |o: &Vec<[u32; WORD]>| of.iter().zip(o).map(|(a, b)| distance(a, b)).sum::<u32>();
-            orders.iter().filter(|o| o.len() == of.len()).map(differs).min()
+            let differs = |o: &Vec<Rows>| u.matrix.iter().zip(o).map(|(a, b)| distance(a, b)).sum::<u32>();
+            orders.iter().filter(|o| o.len() == u.matrix.len()).map(differs).min()
         };
         units.iter().filter_map(|u| Some((bits(u)?, u))).min_by_key(|n| n.0)
     };
     let nearest: Vec<(u32, &Unit)> = map.iter().filter_map(near).collect();
     if nearest.len() == map.len() && nearest.iter().all(|n| n.0 == 0) {
-        let names: BTreeSet<String> = nearest.iter().map(|n| name(n.1)).collect();
+        let names: BTreeSet<&str> = nearest.iter().map(|n| n.1.name.as_str()).collect();
         return (Some(names.into_iter().collect::<Vec<_>>().join(", ")), None);
     }
     let missed = match nearest.iter().filter(|n| n.0 > 0).min_by_key(|n| n.0) {
         Some((bits, unit)) if *bits <= NEAR_BITS => {
-            format!("differs from `{}` in {bits} bits of the matrices", name(unit))
+            format!("differs from `{}` in {bits} bits of the matrices", unit.name)
         }
         _ => "no instruction of the machine has these matrices".to_owned(),
     };
@@ -176,17 +226,15 @@ fn computed(map: &Several, units: &[Unit], name: &dyn Fn(&Unit) -> String) -> (O
 }
 
 /// Tables that are looked up with bytes or nibbles, as for the lowest of them, and how often.
-fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usize> {
-    let values =
-        || func.layout.iter().flat_map(|&b| &func.blocks[b].insts).flat_map(|&i| &func.insts[i].results).copied();
-    let inner: BTreeSet<Value> = values().filter_map(|v| sums.parts(v)).flatten().collect();
+fn tables(facts: &Facts<'_>) -> BTreeMap<Table, usize> {
+    let inner: BTreeSet<Value> = facts.results().filter_map(|v| facts.sums.parts(v)).flatten().collect();
     let mut out = BTreeMap::new();
-    for root in values().filter(|v| !inner.contains(v)) {
-        let terms = sums.flatten(root, &mut |_| false);
-        for lookup in added(terms.iter().flat_map(|t| bytes.of(*t).unwrap_or_default())) {
-            for (shift, table) in by_nibbles(&lookup.table) {
-                let lowest =
-                    |x: usize| table[(x << shift) & 0xff].rotate_right(8 * u32::from(lookup.byte) + shift as u32);
+    for root in facts.results().filter(|v| !inner.contains(v)) {
+        let terms = facts.sums.flatten(root, &mut |_| false);
+        for part in facts.values.looked_up(&terms) {
+            for (shift, table) in by_nibbles(&part.table()) {
+                let turn = 8 * u32::from(part.byte) + shift as u32;
+                let lowest = |x: usize| turned(table[(x << shift) & 0xff], turn);
                 *out.entry(std::array::from_fn(lowest)).or_default() += 1;
             }
         }
@@ -194,129 +242,40 @@ fn tables(func: &Func, sums: &Sums, bytes: &ByteSums) -> BTreeMap<ByteTable, usi
     out
 }
 
+/// A word of 32 bits rotated to the right.
+fn turned(word: u64, by: u32) -> u64 {
+    (word as u32).rotate_right(by).into()
+}
+
 /// A table with the place of its index in the byte: where it is no more than one table for
 /// each nibble, these. What is linear is called that as a whole.
-fn by_nibbles(table: &ByteTable) -> Vec<(usize, ByteTable)> {
+fn by_nibbles(table: &Table) -> Vec<(usize, Table)> {
     match nibbles::split(table).filter(|_| !is_linear(table)) {
         Some(halves) => [0, 4].into_iter().zip(halves).filter(|h| h.1.iter().any(|&entry| entry != 0)).collect(),
         None => vec![(0, *table)],
     }
 }
 
-fn distance(a: &[u32; WORD], b: &[u32; WORD]) -> u32 {
+fn distance(a: &Rows, b: &Rows) -> u32 {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum()
 }
 
 /// In how many entries a table differs from the nearest of a unit's, at any
 /// rotation by bytes, and the first such entry.
-fn entries(unit: &Unit, table: &ByteTable) -> Option<(usize, usize)> {
-    let Meaning::Tables { parts, .. } = &unit.meaning else { return None };
-    let bytes = parts.iter().map(|p| (0, p));
+fn entries(unit: &Unit, table: &Table) -> Option<(usize, usize)> {
+    let own = |parts: &[Part<usize>]| parts.iter().map(Part::table).collect::<Vec<_>>();
+    let bytes = if unit.matrix.is_empty() { own(&unit.sum.parts) } else { Vec::new() };
     // A nibble's table says nothing for other bytes than those below sixteen.
-    let nibbles = unit.nibbles.iter().flat_map(|p| [(0, p), (4, p)]).filter(|_| nibbles::is_of_lower(table));
-    let turned = bytes.chain(nibbles).flat_map(|p| (0..u32::BITS).step_by(4).map(move |n| (p, n)));
-    turned
-        .map(|((shift, p), n)| {
-            let differs = |x: &usize| p.table[(*x << shift) & 0xff].rotate_right(n) != table[*x];
+    let nibbles = if nibbles::is_of_lower(table) {
+        own(unit.nibbles.first().map_or(&[], |turn| &turn.parts))
+    } else {
+        Vec::new()
+    };
+    let all = bytes.iter().map(|t| (0, t)).chain(nibbles.iter().flat_map(|t| [(0, t), (4, t)]));
+    all.flat_map(|p| (0..u32::BITS).step_by(4).map(move |n| (p, n)))
+        .map(|((shift, own), n)| {
+            let differs = |x: &usize| turned(own[(*x << shift) & 0xff], n) != table[*x];
             ((0..256).filter(differs).count(), (0..256).find(differs).unwrap_or(0))
         })
         .min()
-}
-
-/// A map of several words in words.
-fn several_described(map: &Several, operations: usize) -> String {
-    let (outputs, sources) = (map.len(), map[0].len());
-    let ones: u32 = map.iter().flatten().flatten().map(|row| row.count_ones()).sum();
-    format!(
-        "a map over GF(2) of {sources} words to {outputs}, {} by {} bits with {ones} ones, in {operations} operations",
-        WORD * outputs,
-        WORD * sources
-    )
-}
-
-/// A matrix in words: constants of a field, where it is made of such.
-pub fn described(rows: &[u32; WORD]) -> String {
-    let block = |i: usize, j: usize| -> [u8; 8] { std::array::from_fn(|r| (rows[8 * i + r] >> (8 * j)) as u8) };
-    let blocks: Vec<[u8; 8]> = (0..16).map(|n| block(n / 4, n % 4)).collect();
-    let fits = |p: &u32| blocks.iter().all(|b| multiplier(b, *p).is_some());
-    // Among the polynomials that fit, an ordinary matrix of bits fits none.
-    let field = (0x101..0x200).step_by(2).filter(|&p| irreducible(p)).find(fits);
-    match field {
-        Some(p) => {
-            let constant = |n: usize| multiplier(&blocks[n], p).map_or(String::new(), |k| format!("{k:x}"));
-            let row = |i: usize| (0..4).map(|j| constant(4 * i + j)).collect::<Vec<_>>().join(" ");
-            format!("the 4 by 4 matrix ({}) over GF(2^8) modulo {p:#x}", (0..4).map(row).collect::<Vec<_>>().join("; "))
-        }
-        None => format!("a matrix over GF(2) with {} ones", rows.iter().map(|r| r.count_ones()).sum::<u32>()),
-    }
-}
-
-/// The constant that a matrix of 8 by 8 bits multiplies by in a field.
-fn multiplier(block: &[u8; 8], polynomial: u32) -> Option<u8> {
-    let column = |j: usize| (0..8).fold(0u8, |c, i| c | (block[i] >> j & 1) << i);
-    let k = column(0);
-    let mut expected = u32::from(k);
-    for j in 0..8 {
-        if u32::from(column(j)) != expected {
-            return None;
-        }
-        expected <<= 1;
-        if expected & 0x100 != 0 {
-            expected ^= polynomial;
-        }
-    }
-    Some(k)
-}
-
-fn irreducible(p: u32) -> bool {
-    let remainder = |mut a: u32, b: u32| {
-        while a != 0 && a.ilog2() >= b.ilog2() {
-            a ^= b << (a.ilog2() - b.ilog2());
-        }
-        a
-    };
-    (2..32).all(|d| remainder(p, d) != 0)
-}
-
-fn table_described(table: &ByteTable) -> String {
-    let mask = table.iter().fold(0, |m, t| m | t);
-    let first: Vec<String> = table[..4].iter().map(|t| format!("{t:x}")).collect();
-    let kind = if is_linear(table) { "linear over GF(2)" } else { "not linear" };
-    let entries = if nibbles::is_of_lower(table) { "16 entries of " } else { "" };
-    format!("a table of {entries}{} bits, {kind}: {} ...", 32 - mask.leading_zeros(), first.join(" "))
-}
-
-fn is_linear(table: &ByteTable) -> bool {
-    let sum = |x: usize| (0..8).filter(|b| x >> b & 1 == 1).fold(0, |s, b| s ^ table[1 << b]);
-    table[0] == 0 && (0..256).all(|x| sum(x) == table[x])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constants_of_a_field_are_named() {
-        let mut rows = [0u32; WORD];
-        let mix = [[2u32, 3, 1, 1], [1, 2, 3, 1], [1, 1, 2, 3], [3, 1, 1, 2]];
-        for (i, line) in mix.iter().enumerate() {
-            for (j, &k) in line.iter().enumerate() {
-                for bit in 0..8 {
-                    let product = (0..bit).fold(k, |v, _| if v & 0x80 != 0 { v << 1 ^ 0x11b } else { v << 1 });
-                    (0..8).for_each(|r| rows[8 * i + r] |= (product >> r & 1) << (8 * j + bit));
-                }
-            }
-        }
-        assert_eq!(
-            described(&rows),
-            "the 4 by 4 matrix (2 3 1 1; 1 2 3 1; 1 1 2 3; 3 1 1 2) over GF(2^8) modulo 0x11b"
-        );
-        rows[3] ^= 1 << 20;
-        assert!(described(&rows).starts_with("a matrix over GF(2) with"));
-    }
-
-    #[test]
-    fn polynomials_of_degree_8() {
-        assert_eq!((0x100..0x200).filter(|&p| irreducible(p)).count(), 30);
-    }
 }

@@ -6,29 +6,27 @@
 //! wins, and what was computed only for its sake goes.
 
 use super::agree::agree;
-use super::bytes::{ByteSums, Lookup, added};
 use super::cover::{Step, cover, halves};
-use super::emit::Emitter;
+use super::emit::{Emitter, Made};
 use super::linear::Match;
-use super::pairs::Pair;
+use super::matrices::{Inverse, Turned};
 use super::replacement::Replacement;
+use super::sum::Sum;
 use super::sums::Sums;
-use super::units::{Inverse, Turned, Unit};
+use super::targets::Targets;
+use super::values::{Values, uncut};
 use super::words;
 use ciphermill_ir::low_bits::use_counts;
-use ciphermill_ir::{BinOp, Func, Op, Type, Value};
+use ciphermill_ir::{BinOp, Func, Op, Value};
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 /// All matches in a function.
 pub struct Matches<'a> {
-    pub units: &'a [Unit],
-    pub inverses: &'a [Inverse],
-    pub pairs: &'a [Pair],
-    pub sums: &'a Sums,
-    pub linear: &'a HashMap<Value, Match>,
-    pub words: &'a HashMap<Value, words::Match>,
-    pub bytes: &'a ByteSums,
+    pub targets: &'a Targets,
+    pub sums: Sums,
+    pub linear: HashMap<Value, Match>,
+    pub words: HashMap<Value, words::Match>,
+    pub values: Values,
 }
 
 /// Rewrite a function by the matches in it.
@@ -38,16 +36,18 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
         return;
     }
     own_last(func, &mut replacements);
-    agree(func, matches.units, &mut replacements);
+    agree(func, &matches.targets.units, &mut replacements);
     for block in func.layout.clone() {
-        let mut made_here = HashMap::new();
+        let mut made_here = Made::default();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
-            let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| matches.bytes.loads.contains(r));
+            let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| matches.values.loads.contains(r));
             let replacement = results.first().and_then(|r| replacements.get(r));
             if let Some(replacement) = replacement {
                 let loc = func.insts[inst].loc;
-                let mut out = Emitter { func, units: matches.units, insts: Vec::new(), loc, made: &mut made_here };
+                let ty = func.ty(results[0]);
+                let mut out =
+                    Emitter { func, units: &matches.targets.units, insts: Vec::new(), loc, ty, made: &mut made_here };
                 let value = match replacement {
                     Replacement::Linear(m) => out.linear(m),
                     Replacement::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
@@ -116,7 +116,7 @@ pub fn roots(func: &Func, lookups: &HashSet<Value>) -> Vec<Value> {
 /// The replacements of the values that have one, and all values that are needed.
 fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacement>, HashSet<Value>) {
     let uses = use_counts(func);
-    let mut todo = roots(func, &matches.bytes.loads);
+    let mut todo = roots(func, &matches.values.loads);
     let (mut replacements, mut needed) = (HashMap::new(), HashSet::new());
     while let Some(v) = todo.pop() {
         let v = func.resolve(v);
@@ -144,30 +144,25 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
 }
 
 fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
-    if func.ty(v) != Type::I32 {
-        return None;
-    }
+    let (units, values) = (&matches.targets.units, &matches.values);
     // All tables of a sum together: a compiler mixes the terms of a matrix with
     // those of a key.
     let alone = |t: Value| t == v || uses.get(&t) == Some(&1);
-    let of = |t: &Value| matches.bytes.of(*t).unwrap_or_default();
+    let count = |t: Value| values.of(t).map_or(0, |sum| sum.parts.len());
     let terms = matches.sums.flatten(v, &mut |_| false);
-    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
-    let lookups = added(tables.iter().flat_map(of));
+    let (wanted, rest) = values.added(&terms)?;
+    let tables = || terms.iter().copied().filter(|&t| count(t) > 0);
     // What others need too is better computed once.
-    let replaced: usize = tables.iter().map(|t| if alone(*t) { of(t).len() } else { 1 }).sum();
+    let replaced: usize = tables().map(|t| if alone(t) { count(t) } else { 1 }).sum();
     let pays = |steps: &Vec<Step>| !steps.is_empty() && steps.len() <= replaced;
-    let before = |inverse: &Inverse| -> Vec<Lookup> {
-        let table = |l: &Lookup| Arc::new(l.table.map(|x| inverse.apply(x)));
-        lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect()
-    };
-    for inverse in matches.inverses.iter().filter(|i| i.splits() && replaced > 1) {
-        if let Some(steps) = halves(matches.units, &inverse.masks, &before(inverse)) {
+    let before = |inverse: &Inverse| wanted.through(|x| inverse.apply(x));
+    for inverse in matches.targets.inverses.iter().filter(|i| i.splits() && replaced > 1) {
+        if let Some(steps) = halves(units, &inverse.masks, &before(inverse)) {
             return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: inverse.function, rest });
         }
     }
-    for pair in matches.pairs.iter().filter(|_| replaced > 2) {
-        if let Some(steps) = pair.steps(matches.units, &lookups) {
+    for pair in matches.targets.pairs.iter().filter(|_| replaced > 2) {
+        if let Some(steps) = pair.steps(units, &wanted) {
             return Some(Replacement::Halves { steps, inside: Vec::new(), matrix: pair.function, rest });
         }
     }
@@ -177,35 +172,34 @@ fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Val
     if let Some(m) = matches.linear.get(&v) {
         return Some(within(func, matches, m).unwrap_or_else(|| Replacement::Linear(m.clone())));
     }
-    if tables.iter().any(|&t| cut_from_word(func, matches, uses, t)) {
+    if tables().any(|t| cut_from_word(func, matches, uses, t)) {
         return None;
     }
-    if let Some(steps) = cover(matches.units, &lookups).filter(pays) {
+    if let Some(steps) = cover(units, &wanted).filter(pays) {
         return Some(Replacement::Tables { steps, turn: 0, matrix: None, rest });
     }
-    for turn in [8, 16, 24] {
-        let table = |l: &Lookup| Arc::new(l.table.map(|x| x.rotate_right(turn)));
-        let turned: Vec<Lookup> = lookups.iter().map(|l| Lookup { table: table(l), ..l.clone() }).collect();
-        if let Some(steps) = cover(matches.units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
+    let short = func.ty(v).bits() == 32;
+    for turn in [8, 16, 24].into_iter().filter(|_| short) {
+        let turned = wanted.through(|x| (x as u32).rotate_right(turn).into());
+        if let Some(steps) = cover(units, &turned).filter(|steps| steps.len() > 1 && pays(steps)) {
             return Some(Replacement::Tables { steps, turn, matrix: None, rest });
         }
     }
-    for inverse in matches.inverses {
-        let lookups = before(inverse);
-        if let Some(steps) = cover(matches.units, &lookups).filter(|steps| steps.len() > 1 && pays(steps)) {
+    for inverse in &matches.targets.inverses {
+        if let Some(steps) = cover(units, &before(inverse)).filter(|steps| steps.len() > 1 && pays(steps)) {
             return Some(Replacement::Tables { steps, turn: 0, matrix: Some(inverse.function), rest });
         }
     }
     // Else those terms that are tables of the machine by themselves.
-    let mut whole = |t: Value| {
-        let single =
-            |l: &[Lookup]| (l.len() == 1 || alone(t)) && cover(matches.units, l).is_some_and(|s| !s.is_empty());
-        matches.bytes.of(t).is_some_and(single)
+    let single = |t: Value| {
+        let mut sums = values.either(t).filter(|sum| sum.parts.len() == 1 || alone(t));
+        sums.find_map(|sum| cover(units, sum).filter(|steps| !steps.is_empty()))
     };
-    let terms = matches.sums.flatten(v, &mut whole);
-    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| whole(t));
-    let lookups: Vec<Lookup> = tables.iter().flat_map(of).cloned().collect();
-    let steps = cover(matches.units, &lookups).filter(|s| !s.is_empty())?;
+    let terms = matches.sums.flatten(v, &mut |t| single(t).is_some());
+    let (tables, rest): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|&t| single(t).is_some());
+    let (wanted, _) = values.added(&tables)?;
+    let each = || tables.iter().flat_map(|&t| single(t)).flatten().collect();
+    let steps = Some(cover(units, &wanted).unwrap_or_else(each)).filter(|steps| !steps.is_empty())?;
     Some(Replacement::Tables { steps, turn: 0, matrix: None, rest })
 }
 
@@ -213,19 +207,12 @@ fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Val
 /// is then better cut from that word.
 fn cut_from_word(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, term: Value) -> bool {
     let (mut v, mut cut) = (func.resolve(term), false);
-    while let Some(inst) = func.def_inst(v) {
-        let data = &func.insts[inst];
-        let cuts = matches!(data.op, Op::Bin(BinOp::And | BinOp::Shl | BinOp::ShrU | BinOp::RotL | BinOp::RotR));
-        if !cuts || func.as_const(data.args[1]).is_none() {
-            break;
-        }
-        (v, cut) = (func.resolve(data.args[0]), true);
+    while let Some(below) = uncut(func, v) {
+        (v, cut) = (below, true);
     }
-    let Some(lookups) = matches.bytes.of(v).filter(|l| cut && l.len() > 1 && uses.get(&v) > Some(&1)) else {
-        return false;
-    };
-    let whole = |steps: &Vec<Step>| matches!(&steps[..], [step] if step.turn == 0 && step.mask == u32::MAX);
-    cover(matches.units, lookups).is_some_and(|steps| whole(&steps))
+    let others = |sum: &&Sum<Value>| cut && sum.parts.len() > 1 && uses.get(&v) > Some(&1);
+    let Some(sum) = matches.values.of(v).filter(others) else { return false };
+    cover(&matches.targets.units, sum).is_some_and(|steps| matches!(&steps[..], [step] if step.is_whole()))
 }
 
 /// A matrix that takes halves of two words, times a sum in which there are
@@ -235,11 +222,9 @@ fn within(func: &Func, matches: &Matches<'_>, m: &Match) -> Option<Replacement> 
     if !m.more.is_empty() {
         return None;
     }
-    let inverse = matches.inverses.iter().find(|i| i.function == matrix && i.splits())?;
-    let of = |t: &Value| matches.bytes.of(*t).unwrap_or_default();
+    let inverse = matches.targets.inverses.iter().find(|i| i.function == matrix && i.splits())?;
     let terms = matches.sums.flatten(func.resolve(m.source), &mut |_| false);
-    let (tables, inside): (Vec<Value>, Vec<Value>) = terms.into_iter().partition(|t| !of(t).is_empty());
-    let lookups = added(tables.iter().flat_map(of));
-    let steps = halves(matches.units, &inverse.masks, &lookups)?;
+    let (wanted, inside) = matches.values.added(&terms)?;
+    let steps = halves(&matches.targets.units, &inverse.masks, &wanted)?;
     Some(Replacement::Halves { steps, inside, matrix, rest: m.rest.clone() })
 }

@@ -1,14 +1,14 @@
-//! What an instruction with tables or matrices computes: the walk through its
-//! semantics, whatever the values are that they are evaluated over.
+//! What an instruction with tables or matrices computes: the walk through its semantics.
 //!
-//! A [`Domain`] says what a value is and what the operators make of it: affine
-//! forms on machines of 32-bit words ([`super::units`]), sums of functions of bytes
-//! on those of 64 ([`super::wide::units`]). What becomes of the result is theirs too.
+//! With its immediates fixed, what an instruction assigns is a [`Sum`] over the bytes of its
+//! register sources, or nothing that is looked for here. Some of what it reads may be known:
+//! constants in place of a source, or what a register holds that the semantics name
+//! ([`super::fields`]).
 
-use ciphermill_ir::{BinOp, UnOp};
-use ciphermill_machine::gf2::BitMatrix;
+use super::sum::Sum;
+use ciphermill_ir::{BinOp, ops};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg};
+use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg, Table};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, cost};
 use std::sync::Arc;
@@ -16,26 +16,11 @@ use std::sync::Arc;
 /// Most combinations of immediates that an instruction is tried with.
 const MOST_VARIANTS: usize = 64;
 
-/// Values that semantics can be evaluated over. None is no value of that kind for
-/// certain.
-pub trait Domain {
-    type Value: Clone;
-
-    /// All of register source `n`.
-    fn source(&self, n: usize) -> Self::Value;
-    fn constant(&self, c: u64) -> Self::Value;
-    /// What a register holds that the semantics name, where that is known.
-    fn register(&self, _: Reg) -> Option<Self::Value> {
-        None
-    }
-    /// In so many bits, with zeros above.
-    fn binary(&self, op: BinOp, bits: u8, a: &Self::Value, b: &Self::Value) -> Option<Self::Value>;
-    fn unary(&self, op: UnOp, bits: u8, a: &Self::Value) -> Option<Self::Value>;
-    /// `width` bits from bit `lo` on.
-    fn slice(&self, a: &Self::Value, lo: u8, width: u8) -> Option<Self::Value>;
-    fn linear(&self, matrix: &BitMatrix, a: &Self::Value) -> Self::Value;
-    /// The entry of the machine's table of that number.
-    fn lookup(&mut self, table: usize, index: &Self::Value) -> Option<Self::Value>;
+/// What is known of what an instruction reads.
+pub struct Known {
+    /// One of its sources, by number.
+    pub source: (usize, u64),
+    pub register: (Reg, u64),
 }
 
 /// An instruction with its immediates fixed.
@@ -61,10 +46,10 @@ pub fn fixed(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
 }
 
 impl Fixed<'_> {
-    /// The operand that is assigned, and what: None unless it is one, and its value is
-    /// of the domain.
-    pub fn result<D: Domain>(&self, domain: &mut D) -> Option<(usize, D::Value)> {
-        let mut walk = Walk { fixed: self, domain, temps: Vec::new() };
+    /// The operand that is assigned, and what: None unless it is one, and its value is such
+    /// a sum for certain. Sources are named by their numbers.
+    pub fn result(&self, word_bits: u8, tables: &[Table], known: Option<&Known>) -> Option<(usize, Sum<usize>)> {
+        let mut walk = Walk { fixed: self, word_bits: word_bits.into(), tables, known, temps: Vec::new() };
         let mut result = None;
         for stmt in &self.instr.semantics {
             match stmt {
@@ -156,39 +141,42 @@ fn register_sources(instr: &Instr) -> Vec<usize> {
     (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
 }
 
-struct Walk<'a, D: Domain> {
+struct Walk<'a> {
     fixed: &'a Fixed<'a>,
-    domain: &'a mut D,
-    temps: Vec<D::Value>,
+    word_bits: u32,
+    tables: &'a [Table],
+    known: Option<&'a Known>,
+    temps: Vec<Sum<usize>>,
 }
 
-impl<D: Domain> Walk<'_, D> {
-    fn value(&mut self, e: &Expr) -> Option<D::Value> {
+impl Walk<'_> {
+    fn value(&mut self, e: &Expr) -> Option<Sum<usize>> {
         Some(match e {
-            Expr::Operand(i) => self.domain.source(self.fixed.sources.iter().position(|s| s == i)?),
-            Expr::Imm(i) => self.domain.constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
-            Expr::Fixed(r) => self.domain.register(*r)?,
+            Expr::Operand(i) => {
+                let source = self.fixed.sources.iter().position(|s| s == i)?;
+                match self.known.filter(|k| k.source.0 == source) {
+                    Some(known) => Sum::constant(known.source.1),
+                    None => Sum::source(source, ops::mask(self.word_bits)),
+                }
+            }
+            Expr::Imm(i) => Sum::constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
+            Expr::Fixed(r) => Sum::constant(self.known.filter(|k| k.register.0 == *r)?.register.1),
             Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => self.domain.constant(*c),
+            Expr::Const(c) => Sum::constant(*c),
             Expr::Bin { op, bits, a, b } => {
                 let (a, b) = (self.value(a)?, self.value(b)?);
-                self.domain.binary(*op, *bits, &a, &b)?
+                let bits = u32::from(*bits);
+                Sum::bin(*op, bits, &a.within(bits), &b.within(bits))?
             }
-            Expr::Un { op, bits, a } => {
-                let a = self.value(a)?;
-                self.domain.unary(*op, *bits, &a)?
-            }
+            Expr::Un { op, bits, a } => self.value(a)?.within((*bits).into()).un(*op, (*bits).into())?,
             Expr::Slice { a, lo, width } => {
-                let a = self.value(a)?;
-                self.domain.slice(&a, *lo, *width)?
+                let mask = ops::mask(u32::from(*width));
+                self.value(a)?.through(|x| x >> lo & mask)
             }
-            Expr::Linear { matrix, a } => {
-                let a = self.value(a)?;
-                self.domain.linear(matrix, &a)
-            }
+            Expr::Linear { matrix, a } => self.value(a)?.through(|x| matrix.apply(x)),
             Expr::Table { table, index } => {
-                let index = self.value(index)?;
-                self.domain.lookup(*table, &index)?
+                let values = &self.tables.get(*table)?.values;
+                self.value(index)?.lookup(|i| values.get((i % values.len() as u64) as usize).copied())?
             }
             _ => return None,
         })

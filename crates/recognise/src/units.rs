@@ -1,75 +1,183 @@
-//! What a machine's table and matrix instructions compute, in a form that a
-//! program's values can be compared with.
+//! What a machine's table and matrix instructions compute, in the form that a program's
+//! values are compared with.
 //!
-//! An instruction with its immediates fixed is a [`Unit`] if its result is
+//! An instruction with its immediates fixed is a [`Unit`] if its result is a [`Sum`] over the
+//! bytes of one or two registers: a matrix, S-boxes, S-boxes with a matrix behind them, it is
+//! all one. A register that is only added to that, or into whose other bits the rest is
+//! inserted, is the unit's *accumulator* and stands apart, because a program may hold any
+//! value there.
 //!
-//! * a matrix over GF(2) times one register, or the sum of such products of two
-//!   registers, or
-//! * a sum of tables of one byte or one nibble each (a table's entry times a matrix,
-//!   written out for all 256 values of the byte), added to, or inserted into, another
-//!   register.
+//! On a machine of 64-bit words the lower half of a result is a unit too: it computes what a
+//! program does with words of 32 bits.
 //!
-//! An instruction that multiplies by a matrix held in registers is a
-//! [`Configurable`]: which matrix it holds is for [`super::configure`] to say.
-//!
-//! Which it is comes from its semantics, evaluated over [`Form`]s whose columns
-//! are the bits of its registers and of its tables' outputs.
+//! An instruction that multiplies by a matrix held in registers is a [`Configurable`]: which
+//! matrix it holds is for [`super::configure`] to say.
 
-use super::form::{Form, WORD};
-use super::nibbles::{self, ByteTable};
-use super::semantics::{Domain, Fixed, fixed};
-use ciphermill_ir::{BinOp, UnOp, ops};
-use ciphermill_machine::gf2::BitMatrix;
+use super::nibbles;
+use super::semantics::{Fixed, fixed};
+use super::sum::{Part, Rows, Sum, times};
+use ciphermill_ir::ops;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pattern::Template;
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// Columns of tables stand behind those of two registers.
-const TABLE_COLUMNS: usize = 2 * WORD;
-
-/// One table within a unit.
-#[derive(Clone)]
-pub struct Part {
-    /// Which of the unit's register sources, and which of its bytes, lowest 0.
-    pub source: usize,
-    pub byte: u8,
-    pub table: Arc<ByteTable>,
-}
-
-#[derive(Clone)]
-pub enum Meaning {
-    /// For each source, row i: its bits that bit i is the sum of.
-    Matrix(Vec<[u32; WORD]>),
-    /// The sum of the parts, added to the bits `keep` of the accumulator (a
-    /// source, if there is one). Unless it keeps all bits, the parts have none
-    /// of those it keeps.
-    Tables { parts: Vec<Part>, accumulator: Option<usize>, keep: u32 },
-}
 
 /// An instruction with its immediates fixed.
 #[derive(Clone)]
 pub struct Unit {
-    pub meaning: Meaning,
+    pub name: String,
+    /// Over register sources, by their numbers; without the accumulator.
+    pub sum: Sum<usize>,
+    pub accumulator: Option<Accumulator>,
     /// Number of register sources.
     pub sources: usize,
     /// The number of [`ciphermill_ir::Op::Apply`].
     pub function: u16,
-    /// The same where it does not matter what the accumulator holds: it is no
-    /// operand then.
+    /// The same where it does not matter what the accumulator holds: it is no operand then.
     pub regardless: Option<u16>,
-    /// The parts taken apart into functions of one nibble each, where the instruction
-    /// looks up nibbles; else empty.
-    pub nibbles: Vec<Part>,
+    /// The matrix of each source, where it is nothing but a sum of such products.
+    pub matrix: Vec<Rows>,
+    /// Its sum, without an accumulator, for each rotation that its result may be given, that
+    /// by nothing first: by parts of bytes, and by functions of one nibble each where all parts
+    /// are such, and it is no matrix.
+    pub bytes: Vec<Turn>,
+    pub nibbles: Vec<Turn>,
+    /// Only the lower half of the result counts.
+    pub low: Option<Low>,
+    /// Of a word.
+    pub bits: u32,
+}
+
+/// A source of which the result has the bits `keep`; what else it has, if these are not all,
+/// is in other bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Accumulator {
+    pub source: usize,
+    pub keep: u64,
+}
+
+/// What a unit computes, rotated to the left.
+#[derive(Clone)]
+pub struct Turn {
+    pub by: u32,
+    pub parts: Vec<Part<usize>>,
+    pub constant: u64,
+}
+
+/// How the machine holds words of 32 bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Low {
+    /// Above them is their sign, and else zeros.
+    pub signed: bool,
 }
 
 impl Unit {
     /// The matrix that it is with the same word for all its sources.
-    pub(crate) fn one_word(&self) -> Option<[u32; WORD]> {
-        let Meaning::Matrix(of) = &self.meaning else { return None };
-        Some(of.iter().fold([0; WORD], |sum, rows| std::array::from_fn(|i| sum[i] ^ rows[i])))
+    pub fn one_word(&self) -> Option<Rows> {
+        let sum = |sum: Rows, rows: &Rows| sum.iter().zip(rows).map(|(a, b)| a ^ b).collect();
+        let (first, others) = self.matrix.split_first().filter(|_| self.low.is_none())?;
+        Some(others.iter().fold(first.clone(), sum))
     }
+
+    /// Does it add to all of an accumulator?
+    pub fn adds(&self) -> bool {
+        self.accumulator.is_some_and(|a| a.keep == ops::mask(self.bits))
+    }
+
+    /// The rotations of 32 bits, in steps of so many, of parts that come to its sum.
+    fn turns(&self, parts: &[Part<usize>], step: usize) -> Vec<Turn> {
+        let bits = if self.bits == 32 || self.low.is_some() { 32 } else { 1 };
+        let turn = |by: u32| Turn {
+            by,
+            parts: parts.iter().map(|p| p.through(|x| self.turned(x, by))).collect(),
+            constant: self.turned(self.sum.at_zero(), by),
+        };
+        (0..bits).step_by(step).map(turn).collect()
+    }
+
+    fn with_turns(mut self) -> Unit {
+        self.bytes = self.turns(&self.sum.parts, 8);
+        if self.matrix.is_empty() && self.low.is_none() {
+            self.nibbles = nibbles::halves(&self.sum.parts).map_or(Vec::new(), |halves| self.turns(&halves, 4));
+        }
+        self
+    }
+
+    /// A word of its result rotated to the left.
+    pub fn turned(&self, word: u64, turn: u32) -> u64 {
+        let turned = || u64::from((word as u32).rotate_left(turn));
+        match self.low {
+            Some(Low { signed: true }) => ops::sext(turned(), 32) as u64,
+            Some(_) => turned(),
+            None if turn == 0 => word,
+            None => turned(),
+        }
+    }
+}
+
+/// All units of a machine, and the templates that compute them: template n is
+/// function n.
+pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
+    let (mut units, mut templates) = (Vec::new(), Vec::new());
+    let bits = u32::from(machine.word_bits);
+    for instr in fixed(machine) {
+        let sources = &instr.sources;
+        let Some((dest, all)) = instr.result(machine.word_bits, &machine.tables, None) else { continue };
+        let all = all.within(bits);
+        if !(1..=2).contains(&sources.len()) || all.sources().len() != sources.len() {
+            continue;
+        }
+        let mut number = |sources: &[usize], any_old| {
+            let n = templates.len() as u16;
+            templates.push(instr.template(machine, dest, sources, n, any_old));
+            n
+        };
+        let function = number(sources, false);
+        let matrix = if all.is_linear() { (0..sources.len()).map(|s| all.rows(s, bits)).collect() } else { Vec::new() };
+        let (accumulator, sum) = accumulated(&all, bits).filter(|_| matrix.is_empty()).unzip();
+        let sum = sum.unwrap_or(all);
+        let regardless = match accumulator {
+            Some(Accumulator { source, keep }) if keep != ops::mask(bits) && sources[source] == dest => {
+                let others: Vec<usize> = sources.iter().copied().filter(|&s| s != dest).collect();
+                Some(number(&others, true))
+            }
+            _ => None,
+        };
+        let unit = Unit {
+            name: instr.instr.name.clone(),
+            sum,
+            accumulator,
+            sources: sources.len(),
+            function,
+            regardless,
+            matrix,
+            bytes: Vec::new(),
+            nibbles: Vec::new(),
+            low: None,
+            bits,
+        };
+        let lower = lower(machine, &unit);
+        units.push(unit.with_turns());
+        units.extend(lower);
+    }
+    (units, templates)
+}
+
+/// The sum taken apart into an accumulator, if there is one, and the rest.
+fn accumulated(all: &Sum<usize>, bits: u32) -> Option<(Accumulator, Sum<usize>)> {
+    let (source, keep) = all.sources().into_iter().find_map(|s| Some((s, all.kept(s)?)))?;
+    let own = all.parts.iter().filter(|p| p.source != source).cloned().collect();
+    let rest = Sum { parts: own, rest: all.rest };
+    let apart = rest.possible() & keep == 0 || keep == ops::mask(bits);
+    (apart && !rest.parts.is_empty()).then_some((Accumulator { source, keep }, rest))
+}
+
+/// The lower half of a unit of 64-bit words.
+fn lower(machine: &Machine, unit: &Unit) -> Option<Unit> {
+    let low = Low { signed: !machine.computes_narrow() };
+    let lower = Unit { low: Some(low), matrix: Vec::new(), ..unit.clone() };
+    let sum = unit.sum.through(|x| lower.turned(x, 0));
+    let whole = unit.bits == 64 && unit.accumulator.is_none() && sum.sources().len() == unit.sources;
+    whole.then(|| Unit { sum, ..lower }.with_turns())
 }
 
 /// A multiplication by the matrix that registers hold.
@@ -78,12 +186,13 @@ pub struct Configurable {
     pub function: u16,
     /// The register of row 0; the others follow.
     pub first: Reg,
+    pub name: String,
 }
 
 /// The machine's first instruction of that kind, with its template, which is
 /// function `function`.
 pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Configurable, Template)> {
-    if usize::from(machine.word_bits) != WORD {
+    if machine.word_bits != 32 {
         return None;
     }
     machine.instrs.iter().enumerate().find_map(|(id, instr)| {
@@ -97,281 +206,27 @@ pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Config
         }
         let fixed = Fixed { id, instr, sources: vec![source], immediates: Vec::new() };
         let made = fixed.template(machine, *dest, &[source], function as u16, false);
-        Some((Configurable { function: function as u16, first: *first }, made))
+        Some((Configurable { function: function as u16, first: *first, name: instr.name.clone() }, made))
     })
 }
 
-/// All units of a machine, and the templates that compute them: template n is
-/// function n.
-pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
-    let (mut units, mut templates) = (Vec::new(), Vec::new());
-    if usize::from(machine.word_bits) != WORD {
-        return (units, templates);
-    }
-    for instr in fixed(machine) {
-        let Some(UnitMeaning { meaning, dest, nibbles }) = found(machine, &instr) else { continue };
-        let mut number = |sources: &[usize], any_old| {
-            let n = templates.len() as u16;
-            templates.push(instr.template(machine, dest, sources, n, any_old));
-            n
-        };
-        let sources = &instr.sources;
-        let function = number(sources, false);
-        let regardless = match &meaning {
-            Meaning::Tables { accumulator: Some(a), keep, .. } if *keep != u32::MAX && sources[*a] == dest => {
-                let others: Vec<usize> = sources.iter().copied().filter(|&s| s != dest).collect();
-                Some(number(&others, true))
-            }
-            _ => None,
-        };
-        units.push(Unit { meaning, sources: sources.len(), function, regardless, nibbles });
-    }
-    (units, templates)
-}
-
-struct UnitMeaning {
-    meaning: Meaning,
-    dest: usize,
-    nibbles: Vec<Part>,
-}
-
-fn found(machine: &Machine, instr: &Fixed) -> Option<UnitMeaning> {
-    let sources = &instr.sources;
-    if sources.len() > 2 {
-        return None;
-    }
-    let mut forms = Forms { machine, atoms: Vec::new() };
-    let (dest, form) = instr.result(&mut forms)?;
-    let meaning =
-        if forms.atoms.is_empty() { matrix(&form, sources)? } else { tables(machine, &form, &forms.atoms, sources)? };
-    let nibbles = match &meaning {
-        Meaning::Tables { parts, .. } if forms.atoms.iter().any(|a| a.width == 4) => halves(parts).unwrap_or_default(),
-        _ => Vec::new(),
-    };
-    Some(UnitMeaning { meaning, dest, nibbles })
-}
-
-fn matrix(form: &Form, sources: &[usize]) -> Option<Meaning> {
-    let of = |n: usize| form.rows.map(|r| (r >> (WORD * n)) as u32);
-    (!sources.is_empty() && form.constant == 0).then(|| Meaning::Matrix((0..sources.len()).map(of).collect()))
-}
-
-fn tables(machine: &Machine, form: &Form, atoms: &[Atom], sources: &[usize]) -> Option<Meaning> {
-    let registers = (1u128 << TABLE_COLUMNS) - 1;
-    let (mut accumulator, mut keep) = (None, 0u32);
-    for (i, row) in form.rows.iter().enumerate().filter(|(_, r)| *r & registers != 0) {
-        let column = (row & registers).trailing_zeros() as usize;
-        let straight = (row & registers).is_power_of_two() && column % WORD == i;
-        if !straight || accumulator.is_some_and(|a| a != column / WORD) {
-            return None;
+impl Configurable {
+    /// It as a unit, with a matrix in its registers.
+    pub fn holding(&self, rows: Rows) -> Unit {
+        let sum = Sum::source(0, u64::from(u32::MAX)).through(|x| times(&rows, x));
+        Unit {
+            name: self.name.clone(),
+            sum,
+            accumulator: None,
+            sources: 1,
+            function: self.function,
+            regardless: None,
+            matrix: vec![rows],
+            bytes: Vec::new(),
+            nibbles: Vec::new(),
+            low: None,
+            bits: 32,
         }
-        accumulator = Some(column / WORD);
-        keep |= 1 << i;
+        .with_turns()
     }
-    let used = |s: usize| accumulator == Some(s) || atoms.iter().any(|a| a.source == s);
-    if !(0..sources.len()).all(used) || atoms.iter().any(|a| accumulator == Some(a.source)) {
-        return None;
-    }
-    let mut parts: Vec<Part> = Vec::new();
-    for (n, atom) in atoms.iter().enumerate() {
-        let values = &machine.tables[atom.table].values;
-        let entry = |x: usize| {
-            let mask = ops::mask(atom.bits);
-            let value = values[x >> atom.shift & (values.len() - 1)];
-            let sum = |i: usize| (form.rows[i] >> atom.column) as u64 & mask & value;
-            let word = (0..WORD).fold(0, |w, i| w | (sum(i).count_ones() & 1) << i);
-            if n == 0 { word ^ form.constant } else { word }
-        };
-        let table: ByteTable = std::array::from_fn(entry);
-        if keep != u32::MAX && table.iter().any(|t| t & keep != 0) {
-            return None;
-        }
-        match parts.iter_mut().find(|p| (p.source, p.byte) == (atom.source, atom.byte)) {
-            Some(there) => there.table = Arc::new(std::array::from_fn(|x| there.table[x] ^ table[x])),
-            None => parts.push(Part { source: atom.source, byte: atom.byte, table: Arc::new(table) }),
-        }
-    }
-    Some(Meaning::Tables { parts, accumulator, keep })
-}
-
-/// The parts as functions of one nibble each, those that are nothing left out; None
-/// where one is of the whole byte.
-fn halves(parts: &[Part]) -> Option<Vec<Part>> {
-    let mut out = Vec::new();
-    for part in parts {
-        let there = nibbles::split(&part.table)?.into_iter().filter(|t| t.iter().any(|&entry| entry != 0));
-        out.extend(there.map(|table| Part { table: Arc::new(table), ..part.clone() }));
-    }
-    Some(out)
-}
-
-/// A table looked up with a byte of a register, or with one of the byte's nibbles.
-struct Atom {
-    table: usize,
-    source: usize,
-    byte: u8,
-    /// Bits of the index, and where in the byte they begin.
-    width: usize,
-    shift: usize,
-    /// Where its output stands among the columns, and of how many bits it is.
-    column: usize,
-    bits: u32,
-}
-
-/// Forms over the bits of the registers, and of the tables' outputs behind them.
-struct Forms<'a> {
-    machine: &'a Machine,
-    atoms: Vec<Atom>,
-}
-
-impl Domain for Forms<'_> {
-    type Value = Form;
-
-    fn source(&self, n: usize) -> Form {
-        Form::source(WORD * n, u32::MAX)
-    }
-
-    fn constant(&self, c: u64) -> Form {
-        Form::constant(c as u32)
-    }
-
-    fn binary(&self, op: BinOp, bits: u8, a: &Form, b: &Form) -> Option<Form> {
-        a.combined(op, bits, b)
-    }
-
-    fn unary(&self, op: UnOp, bits: u8, a: &Form) -> Option<Form> {
-        a.changed(op, bits)
-    }
-
-    fn slice(&self, a: &Form, lo: u8, width: u8) -> Option<Form> {
-        a.cut(lo, width)
-    }
-
-    fn linear(&self, matrix: &BitMatrix, a: &Form) -> Form {
-        a.times(&matrix.rows)
-    }
-
-    fn lookup(&mut self, table: usize, index: &Form) -> Option<Form> {
-        let data = self.machine.tables.get(table)?;
-        let width = match data.values.len() {
-            256 => 8,
-            16 => 4,
-            _ => return None,
-        };
-        let first = index.rows[0].trailing_zeros() as usize;
-        if index.rows[0] == 0 || first >= TABLE_COLUMNS || !first.is_multiple_of(width) || usize::from(data.bits) > WORD
-        {
-            return None;
-        }
-        if *index != Form::source(first, ops::mask(width as u32) as u32) {
-            return None;
-        }
-        let (source, byte, bits) = (first / WORD, (first % WORD / 8) as u8, u32::from(data.bits));
-        let shift = first % 8;
-        let same = |a: &&Atom| (a.table, a.source, a.byte, a.shift) == (table, source, byte, shift);
-        let column = match self.atoms.iter().find(same) {
-            Some(there) => there.column,
-            None => {
-                let column = self.atoms.last().map_or(TABLE_COLUMNS, |a| a.column + a.bits as usize);
-                self.atoms.push(Atom { table, source, byte, width, shift, column, bits });
-                column
-            }
-        };
-        let fits = column + bits as usize <= 128;
-        fits.then(|| Form::source(column, ops::mask(bits) as u32))
-    }
-}
-
-/// Row i of a matrix: the bits that bit i is the sum of.
-pub type Rows = [u32; WORD];
-
-/// A matrix that a rotate before it and one behind it may turn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Turned {
-    /// None: the word itself.
-    pub function: Option<u16>,
-    /// Bits by which the source is rotated to the left, and the result.
-    pub before: u32,
-    pub behind: u32,
-    /// Constants that are the function's other source; without, it has the same word twice.
-    pub by: Option<u32>,
-}
-
-impl Turned {
-    /// Operations that it takes, with those of a rotate.
-    pub fn cost(&self, rotate: usize) -> usize {
-        let rotates = usize::from(self.before != 0) + usize::from(self.behind != 0);
-        usize::from(self.function.is_some()) + rotate * rotates
-    }
-}
-
-/// The matrices of `units`, and what byte rotations make of them.
-pub fn matrices(units: &[Unit]) -> HashMap<[u32; WORD], Turned> {
-    let mut out = HashMap::new();
-    // Fewest rotates first: they win.
-    for rotates in 0..=2 {
-        for unit in units {
-            let Some(rows) = unit.one_word() else { continue };
-            for (before, behind) in (0..4).flat_map(|a| (0..4).map(move |b| (8 * a, 8 * b))) {
-                if usize::from(before != 0) + usize::from(behind != 0) == rotates {
-                    // Bit j of the rotated source is bit j - before of the source.
-                    let turned = std::array::from_fn(|i| rows[(i + WORD - behind) % WORD].rotate_right(before as u32));
-                    let (function, before, behind) = (Some(unit.function), before as u32, behind as u32);
-                    out.entry(turned).or_insert(Turned { function, before, behind, by: None });
-                }
-            }
-        }
-    }
-    out
-}
-
-/// The inverse of a unit's matrix: what a word was before the unit.
-pub struct Inverse {
-    /// The unit's function.
-    pub function: u16,
-    /// For each of the unit's sources: the bits of it that the unit looks at.
-    pub masks: Vec<u32>,
-    rows: [u32; WORD],
-}
-
-impl Inverse {
-    /// The word that the unit turns into `x`.
-    pub fn apply(&self, x: u32) -> u32 {
-        (0..WORD).fold(0, |w, i| w | ((self.rows[i] & x).count_ones() & 1) << i)
-    }
-
-    /// Does each bit of the word come from one source only?
-    pub fn splits(&self) -> bool {
-        self.masks.len() == 2 && self.masks[0] & self.masks[1] == 0
-    }
-}
-
-/// The inverses of the matrices that have one; those of two sources first,
-/// because they take halves of words as they are.
-pub(crate) fn inverses(units: &[Unit]) -> Vec<Inverse> {
-    let inverse = |unit: &Unit| {
-        let Meaning::Matrix(of) = &unit.meaning else { return None };
-        let masks = of.iter().map(|rows| rows.iter().fold(0, |m, r| m | r)).collect();
-        Some(Inverse { function: unit.function, masks, rows: inverted(unit.one_word()?)? })
-    };
-    let mut all: Vec<Inverse> = units.iter().filter_map(inverse).collect();
-    all.sort_by_key(|i| std::cmp::Reverse(i.masks.len()));
-    all
-}
-
-/// By elimination; None for a singular matrix.
-fn inverted(mut rows: [u32; WORD]) -> Option<[u32; WORD]> {
-    let mut out: [u32; WORD] = std::array::from_fn(|i| 1 << i);
-    for column in 0..WORD {
-        let pivot = (column..WORD).find(|&i| rows[i] >> column & 1 == 1)?;
-        rows.swap(column, pivot);
-        out.swap(column, pivot);
-        for i in (0..WORD).filter(|&i| i != column) {
-            if rows[i] >> column & 1 == 1 {
-                rows[i] ^= rows[column];
-                out[i] ^= out[column];
-            }
-        }
-    }
-    Some(out)
 }

@@ -1,104 +1,43 @@
 //! Maps over GF(2) of several words.
 //!
-//! A value that exclusive-ors, shifts, masks and linear tables make of up to four
-//! others is a sum of matrices times these, its *sources*, however the program wrote
-//! it. Where a value begins to be such a map is a matter of choice, because an
-//! exclusive-or is a map too: a sum of values bit by bit is a source, and not a map of
-//! its terms; a source that is the sum of two others is put as them afterwards.
+//! A value that exclusive-ors, shifts, masks and linear tables make of up to four others is a
+//! sum of matrices times these, its *sources*, however the program wrote it. Where a value
+//! begins to be such a map is a matter of choice, because an exclusive-or is a map too: a sum
+//! of values bit by bit is a source, and not a map of its terms; a source that is the sum of
+//! two others is put as them afterwards.
 
-use super::bytes::ByteSums;
-use super::form::{Form, WORD};
-use super::units::{Meaning, Unit};
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, Func, Op, Type, Value};
+use super::facts::Facts;
+use super::layers::Layer;
+use super::sum::{Part, Rows, Sum};
+use super::units::Unit;
+use super::values::combined;
+use super::walk::backwards;
+use ciphermill_ir::{BinOp, Func, Op, Value};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-/// Columns of a form are the bits of so many words.
-pub const MOST_SOURCES: usize = 128 / WORD;
-
-/// A value as a map of its sources: those of source n are columns n * 32 and up.
-#[derive(Clone, Debug)]
-pub struct Map {
-    pub sources: Vec<Value>,
-    pub form: Form,
-}
-
-impl Map {
-    fn source(v: Value, possible: u32) -> Map {
-        Map { sources: vec![v], form: Form::source(0, possible) }
-    }
-
-    /// The matrix that a source is multiplied by.
-    pub fn matrix(&self, source: usize) -> [u32; WORD] {
-        self.form.rows.map(|row| (row >> (WORD * source)) as u32)
-    }
-
-    /// The same with other sources, among which are those that it has columns of.
-    fn over(&self, sources: &[Value]) -> Option<Map> {
-        let mut out = Map { sources: sources.to_vec(), form: Form::constant(self.form.constant) };
-        for (n, source) in self.sources.iter().enumerate() {
-            let matrix = self.matrix(n);
-            if matrix != [0; WORD] {
-                out.add(sources.iter().position(|s| s == source)?, &matrix);
-            }
-        }
-        Some(out)
-    }
-
-    fn add(&mut self, source: usize, matrix: &[u32; WORD]) {
-        for (row, bits) in self.form.rows.iter_mut().zip(matrix) {
-            *row ^= u128::from(*bits) << (WORD * source);
-        }
-    }
-
-    fn used(&self) -> Vec<Value> {
-        let used = |n: &usize| self.matrix(*n) != [0; WORD];
-        (0..self.sources.len()).filter(used).map(|n| self.sources[n]).collect()
-    }
-
-    /// Is each bit a sum of bits of that number?
-    fn is_bitwise(&self) -> bool {
-        (0..self.sources.len()).all(|n| self.matrix(n).iter().enumerate().all(|(i, row)| row & !(1 << i) == 0))
-    }
-
-    /// Without the sources that are only added as they are: those, and the rest.
-    pub fn separated(&self, masks: &impl Fn(Value) -> u32) -> (Vec<Value>, Map) {
-        let plain = |n: &usize| {
-            let possible = masks(self.sources[*n]);
-            self.matrix(*n) == std::array::from_fn(|i| possible & 1 << i)
-        };
-        let added: Vec<Value> = (0..self.sources.len()).filter(plain).map(|n| self.sources[n]).collect();
-        let mut rest = self.clone();
-        for (n, _) in self.sources.iter().enumerate().filter(|(_, s)| added.contains(s)) {
-            rest.add(n, &self.matrix(n));
-        }
-        let used = rest.used();
-        let rest = rest.over(&used).unwrap_or(rest);
-        (added, rest)
-    }
-}
+/// Words that a map has as sources, at most.
+const MOST_SOURCES: usize = 4;
 
 /// All maps of a function: of each value that is one, not only those of several words.
-pub struct Maps {
-    pub of: HashMap<Value, Map>,
+pub struct Maps<'a> {
+    pub facts: &'a Facts<'a>,
+    pub of: HashMap<Value, Sum<Value>>,
 }
 
-impl Maps {
-    pub fn new(func: &Func, masks: &Masks, bytes: &ByteSums) -> Maps {
-        let mut maps = Maps { of: HashMap::new() };
-        for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
-            let data = &func.insts[inst];
+impl<'a> Maps<'a> {
+    pub fn new(facts: &'a Facts<'a>) -> Maps<'a> {
+        let mut maps = Maps { facts, of: HashMap::new() };
+        for inst in facts.insts() {
+            let data = &facts.func.insts[inst];
             let [result] = data.results[..] else { continue };
-            if func.ty(result) != Type::I32 {
+            if facts.func.ty(result) != facts.word {
                 continue;
             }
-            let map = if matches!(data.op, Op::Load(_)) {
-                bytes.linear(result).map(|l| {
-                    let of = maps.operand(func, masks, l.source);
-                    Map { form: l.form(&of.form), ..of }
-                })
-            } else {
-                maps.operation(func, masks, data.op, &data.args)
+            let map = match data.op {
+                Op::Load(_) => facts.values.linear(result).map(|part| part.of(&maps.operand(part.source))),
+                op if op.is_pure() && !data.args.is_empty() => maps.operation(result, &data.args),
+                _ => None,
             };
             if let Some(map) = map {
                 maps.of.insert(result, map);
@@ -106,73 +45,75 @@ impl Maps {
         }
         let found: Vec<Value> = maps.of.keys().copied().collect();
         for v in found {
-            let map = dissolved(func, masks, maps.of[&v].clone());
+            let map = maps.dissolved(maps.of[&v].clone());
             maps.of.insert(v, map);
         }
         maps
     }
 
-    fn operand(&self, func: &Func, masks: &Masks, v: Value) -> Map {
-        let v = func.resolve(v);
-        if let Some(c) = func.as_const(v) {
-            return Map { sources: Vec::new(), form: Form::constant(c as u32) };
-        }
-        self.of.get(&v).cloned().unwrap_or_else(|| Map::source(v, masks.possible(func, v) as u32))
+    fn operand(&self, v: Value) -> Cow<'_, Sum<Value>> {
+        let v = self.facts.func.resolve(v);
+        self.of.get(&v).map_or_else(|| Cow::Owned(Sum::source(v, self.facts.possible(v))), Cow::Borrowed)
     }
 
-    fn operation(&self, func: &Func, masks: &Masks, op: Op, args: &[Value]) -> Option<Map> {
-        if !op.is_pure() || args.is_empty() || args.iter().any(|&a| func.ty(func.resolve(a)) != Type::I32) {
+    fn operation(&self, result: Value, args: &[Value]) -> Option<Sum<Value>> {
+        if args.iter().any(|&v| self.facts.func.ty(self.facts.func.resolve(v)) != self.facts.word) {
             return None;
         }
-        let operands: Vec<Map> = args.iter().map(|&a| self.operand(func, masks, a)).collect();
-        let sources: BTreeSet<Value> = operands.iter().flat_map(|m| m.sources.iter().copied()).collect();
-        let sources: Vec<Value> = sources.into_iter().collect();
-        if sources.is_empty() || sources.len() > MOST_SOURCES {
-            return None;
-        }
-        let forms: Vec<Form> = operands.iter().map(|m| Some(m.over(&sources)?.form)).collect::<Option<_>>()?;
-        let form = Form::of(op, &forms.iter().collect::<Vec<_>>())?;
-        let map = Map { sources, form };
-        let used = map.used();
-        let several = operands.iter().filter(|m| !m.sources.is_empty()).count() > 1;
-        if used.is_empty() || several && map.is_bitwise() {
-            return None;
-        }
-        map.over(&used)
-    }
-}
-
-/// Sources that are sums of two others are put as these, if there are no more
-/// sources for it.
-fn dissolved(func: &Func, masks: &Masks, mut map: Map) -> Map {
-    for _ in 0..2 * MOST_SOURCES {
-        let sum = |v: Value| {
-            let data = &func.insts[func.def_inst(v)?];
-            let [a, b] = data.args[..] else { return None };
-            let (a, b) = (func.resolve(a), func.resolve(b));
-            let plain = |v: Value| func.as_const(v).is_none() && masks.possible(func, v) as u32 == u32::MAX;
-            (data.op == Op::Bin(BinOp::Xor) && plain(a) && plain(b)).then_some([a, b])
+        let sources = |&v: &Value| match self.facts.func.as_const(v) {
+            Some(_) => BTreeSet::new(),
+            None => self.operand(v).sources(),
         };
-        let better = map.sources.iter().enumerate().find_map(|(n, &v)| {
-            let parts = sum(v)?;
-            let others = map.sources.iter().copied().filter(|&s| s != v);
-            let all: BTreeSet<Value> = others.chain(parts).collect();
-            (all.len() <= map.sources.len() && parts.iter().any(|p| map.sources.contains(p))).then_some((n, parts, all))
-        });
-        let Some((n, parts, all)) = better else { break };
-        let matrix = map.matrix(n);
-        map.add(n, &matrix);
-        let sources: Vec<Value> = all.into_iter().collect();
-        let Some(mut over) = map.over(&sources) else { break };
-        for part in parts {
-            if let Some(at) = sources.iter().position(|&s| s == part) {
-                over.add(at, &matrix);
-            }
+        let operands: Vec<BTreeSet<Value>> = args.iter().map(sources).filter(|s| !s.is_empty()).collect();
+        let all: BTreeSet<&Value> = operands.iter().flatten().collect();
+        if !(1..=MOST_SOURCES).contains(&all.len()) {
+            return None;
         }
-        let used = over.used();
-        map = over.over(&used).unwrap_or(over);
+        let map = combined(self.facts.func, result, &|v| Some(self.operand(v)))?;
+        let bitwise = || map.sources().into_iter().all(|s| map.kept(s).is_some());
+        let is_source = map.parts.is_empty() || operands.len() > 1 && bitwise();
+        (!is_source).then_some(map)
     }
-    map
+
+    /// Sources that are sums of two others are put as these, if there are no more
+    /// sources for it.
+    fn dissolved(&self, mut map: Sum<Value>) -> Sum<Value> {
+        for _ in 0..2 * MOST_SOURCES {
+            let sources = map.sources();
+            let better = sources.iter().find_map(|&v| {
+                let parts = self.terms(v)?;
+                let all: BTreeSet<Value> = sources.iter().copied().filter(|&s| s != v).chain(parts).collect();
+                (all.len() <= sources.len() && parts.iter().any(|p| sources.contains(p))).then_some((v, parts))
+            });
+            let Some((v, parts)) = better else { break };
+            let of = |source: Value| {
+                let own = map.parts.iter().filter(|p| p.source == v).cloned().map(|p| Part { source, ..p });
+                Sum { parts: own.collect(), rest: 0 }
+            };
+            let others = Sum { parts: map.parts.iter().filter(|p| p.source != v).cloned().collect(), rest: map.rest };
+            let Some(put) = others.xor(&of(parts[0])).and_then(|sum| sum.xor(&of(parts[1]))) else { break };
+            map = put;
+        }
+        map
+    }
+
+    /// The two words whose sum a value is.
+    fn terms(&self, v: Value) -> Option<[Value; 2]> {
+        let data = &self.facts.func.insts[self.facts.func.def_inst(v)?];
+        let [a, b] = data.args[..] else { return None };
+        let terms = [self.facts.func.resolve(a), self.facts.func.resolve(b)];
+        let plain =
+            |&v: &Value| self.facts.func.as_const(v).is_none() && self.facts.possible(v) == self.facts.word.mask();
+        (data.op == Op::Bin(BinOp::Xor) && terms.iter().all(plain)).then_some(terms)
+    }
+
+    /// Without the sources that are only added as they are: those, and the rest.
+    fn separated(&self, map: &Sum<Value>) -> (Vec<Value>, Sum<Value>) {
+        let plain = |&s: &Value| map.kept(s) == Some(self.facts.possible(s));
+        let added: Vec<Value> = map.sources().into_iter().filter(plain).collect();
+        let parts = map.parts.iter().filter(|p| !added.contains(&p.source)).cloned().collect();
+        (added, Sum { parts, rest: map.rest })
+    }
 }
 
 /// A value that is a matrix times a word into which the program has put bytes, and
@@ -180,7 +121,7 @@ fn dissolved(func: &Func, masks: &Masks, mut map: Map) -> Map {
 pub struct Packed {
     pub value: Value,
     pub word: Value,
-    pub rows: [u32; WORD],
+    pub rows: Rows,
     /// What is added to it.
     pub rest: Vec<Value>,
     /// Operations between the bytes, the word and the value.
@@ -188,41 +129,41 @@ pub struct Packed {
 }
 
 /// All such values whose word is made on the way to them.
-pub fn packed(func: &Func, masks: &Masks, bytes: &ByteSums) -> Vec<Packed> {
-    let maps = Maps::new(func, masks, bytes);
-    let possible = |v: Value| masks.possible(func, v) as u32;
+pub fn packed(maps: &Maps<'_>) -> Vec<Packed> {
+    let (func, word) = (maps.facts.func, maps.facts.word);
     let mut out = Vec::new();
-    let mut values: Vec<Value> = maps.of.keys().copied().collect();
-    values.sort();
-    for value in values {
-        let (rest, map) = maps.of[&value].separated(&possible);
-        let narrow = |v: &Value| possible(*v) & !0xff == 0;
-        if map.sources.len() != WORD / 8 || map.form.constant != 0 || !map.sources.iter().all(narrow) {
+    let found: BTreeSet<Value> = maps.of.keys().copied().collect();
+    for value in found {
+        let (rest, map) = maps.separated(&maps.of[&value]);
+        let sources: Vec<Value> = map.sources().into_iter().collect();
+        let narrow = |v: &Value| maps.facts.possible(*v) & !0xff == 0;
+        if sources.len() != word.bits() as usize / 8 || !map.is_linear() || !sources.iter().all(narrow) {
             continue;
         }
-        let above = cone(func, &map.sources, &[value]);
-        let place = |word: &&Value| Some((**word, places(maps.of.get(word)?, &map.sources)?));
-        let Some((word, at)) = above.iter().filter(|w| **w != value).find_map(|w| place(&w)) else { continue };
-        let row = |i: usize| {
-            let block = |n: usize| ((map.form.rows[i] >> (WORD * n)) as u32 & 0xff) << (8 * at[n]);
-            (0..map.sources.len()).fold(0, |row, n| row | block(n))
-        };
-        let ends: Vec<Value> = map.sources.iter().copied().chain([word]).collect();
+        let above = cone(func, &sources, &[value]);
+        let place = |w: &&Value| Some((**w, places(maps.of.get(*w)?, &sources)?));
+        let Some((whole, at)) = above.iter().filter(|w| **w != value).find_map(|w| place(&w)) else { continue };
+        let mut of_word = Sum::constant(0);
+        for part in map.parts {
+            of_word.parts.push(Part { byte: at[&part.source], source: whole, ..part });
+        }
+        let ends: Vec<Value> = sources.into_iter().chain([whole]).collect();
         let operations = cone(func, &ends, &[value]).len();
-        out.push(Packed { value, word, rows: std::array::from_fn(row), rest, operations });
+        out.push(Packed { value, word: whole, rows: of_word.rows(whole, word.bits()), rest, operations });
     }
     out
 }
 
 /// The place of each source's byte in a word that has nothing else in it.
-fn places(map: &Map, sources: &[Value]) -> Option<Vec<usize>> {
-    let map = map.over(sources).filter(|m| m.form.constant == 0)?;
-    let place = |n: usize| {
-        let matrix = map.matrix(n);
-        (0..WORD / 8).find(|at| (0..WORD).all(|i| matrix[i] == if i / 8 == *at { 1 << (i % 8) } else { 0 }))
+fn places(map: &Sum<Value>, sources: &[Value]) -> Option<BTreeMap<Value, u8>> {
+    let byte = Sum::source(0, 0xff);
+    let place = |part: &Part<Value>| {
+        let moved = |at: &u8| byte.parts[0].function.through(|x| x << (8 * at)) == part.function;
+        (part.byte == 0 && sources.contains(&part.source)).then_some((part.source, (0..8).find(moved)?))
     };
-    let at: Vec<usize> = (0..sources.len()).map(place).collect::<Option<_>>()?;
-    (at.iter().collect::<BTreeSet<_>>().len() == sources.len()).then_some(at)
+    let at: BTreeMap<Value, u8> = map.parts.iter().map(place).collect::<Option<_>>()?;
+    let each: BTreeSet<&u8> = at.values().collect();
+    (map.is_linear() && at.len() == sources.len() && each.len() == sources.len()).then_some(at)
 }
 
 /// A value that an instruction makes of two words.
@@ -234,80 +175,54 @@ pub struct Match {
 }
 
 /// The values that one of the units' matrices of two words computes.
-pub fn matches(func: &Func, masks: &Masks, bytes: &ByteSums, units: &[Unit]) -> HashMap<Value, Match> {
-    let pairs: Vec<&Unit> = units.iter().filter(|u| pair_of(u).is_some()).collect();
-    if pairs.is_empty() {
-        return HashMap::new();
-    }
-    let possible = |v: Value| masks.possible(func, v) as u32;
-    let maps = Maps::new(func, masks, bytes);
-    let found = |(v, map): (&Value, &Map)| {
-        let (rest, map) = map.separated(&possible);
-        let turned = map.over(&map.sources.iter().rev().copied().collect::<Vec<_>>())?;
-        let (unit, map) = pairs
-            .iter()
-            .find_map(|u| [&map, &turned].into_iter().find(|m| distance(u, m) == Some(0)).map(|m| (u, m)))?;
-        let sources = map.sources[..].try_into().ok()?;
-        (map.form.constant == 0).then_some((*v, Match { function: unit.function, sources, rest }))
+pub fn matches(maps: &Maps<'_>, units: &[Unit]) -> HashMap<Value, Match> {
+    let pairs: Vec<&Unit> = units.iter().filter(|u| u.matrix.len() == 2 && u.low.is_none()).collect();
+    let found = |(&v, map): (&Value, &Sum<Value>)| {
+        let (rest, map) = maps.separated(map);
+        let &[a, b] = &map.sources().into_iter().collect::<Vec<_>>()[..] else { return None };
+        let rows = |v: Value| map.rows(v, maps.facts.word.bits());
+        let is = |unit: &Unit, [a, b]: [Value; 2]| unit.matrix[0] == rows(a) && unit.matrix[1] == rows(b);
+        let orders = [[a, b], [b, a]];
+        let found = pairs.iter().find_map(|u| Some((u.function, orders.into_iter().find(|&o| is(u, o))?)));
+        let (function, sources) = found.filter(|_| map.is_linear())?;
+        Some((v, Match { function, sources, rest }))
     };
     maps.of.iter().filter_map(found).collect()
 }
 
-fn pair_of(unit: &Unit) -> Option<&[[u32; WORD]; 2]> {
-    let Meaning::Matrix(of) = &unit.meaning else { return None };
-    of[..].try_into().ok()
-}
-
-/// In how many bits a map of two words differs from a unit's.
-pub fn distance(unit: &Unit, map: &Map) -> Option<u32> {
-    let of = pair_of(unit).filter(|_| map.sources.len() == 2)?;
-    let bits = |n: usize| of[n].iter().zip(map.matrix(n)).map(|(a, b)| (a ^ b).count_ones()).sum::<u32>();
-    Some(bits(0) + bits(1))
-}
-
-/// Outputs that have the same sources, together one map.
-pub struct Together {
-    /// The map of each output; the sources of all stand in one order.
-    pub outputs: Vec<Map>,
-    /// The operations that compute them.
-    pub operations: BTreeSet<Value>,
-}
-
-/// The maps of two and more words that are not inside other maps.
-pub fn together(func: &Func, masks: &Masks, maps: &Maps) -> Vec<Together> {
-    let inner = inside(func, maps);
-    let possible = |v: Value| masks.possible(func, v) as u32;
-    let mut groups: BTreeMap<Vec<Value>, Vec<(Value, Map)>> = BTreeMap::new();
-    let mut found: Vec<Value> = maps.of.keys().copied().filter(|v| !inner.contains(v)).collect();
-    found.sort();
+/// The maps of two and more words that are not inside other maps, those of the same words
+/// together.
+pub fn together(maps: &Maps<'_>) -> Vec<Layer> {
+    let inner = inside(maps);
+    let mut groups: BTreeMap<BTreeSet<Value>, Vec<(Value, Sum<Value>)>> = BTreeMap::new();
+    let found: BTreeSet<Value> = maps.of.keys().copied().filter(|v| !inner.contains(v)).collect();
     for v in found {
-        let (_, mut map) = maps.of[&v].separated(&possible);
-        map.form.constant = 0;
-        if map.sources.len() > 1 {
-            groups.entry(map.sources.clone()).or_default().push((v, map));
+        let (_, map) = maps.separated(&maps.of[&v]);
+        if map.sources().len() > 1 {
+            groups.entry(map.sources()).or_default().push((v, map));
         }
     }
     // Outputs of fewer of the sources belong to those of all.
-    let sets: Vec<Vec<Value>> = groups.keys().cloned().collect();
+    let sets: Vec<BTreeSet<Value>> = groups.keys().cloned().collect();
     for few in &sets {
-        let more = sets.iter().filter(|m| m.len() > few.len() && few.iter().all(|s| m.contains(s)));
+        let more = sets.iter().filter(|m| m.len() > few.len() && few.is_subset(m));
         let Some(more) = more.max_by_key(|m| m.len()) else { continue };
-        for (v, map) in groups.remove(few).unwrap_or_default() {
-            if let (Some(map), Some(all)) = (map.over(more), groups.get_mut(more)) {
-                all.push((v, map));
-            }
-        }
+        let outputs = groups.remove(few).unwrap_or_default();
+        groups.entry(more.clone()).or_default().extend(outputs);
     }
-    let group = |(sources, outputs): (Vec<Value>, Vec<(Value, Map)>)| {
+    let group = |(sources, outputs): (BTreeSet<Value>, Vec<(Value, Sum<Value>)>)| {
         let roots: Vec<Value> = outputs.iter().map(|o| o.0).collect();
-        let operations = cone(func, &sources, &roots);
-        Together { outputs: outputs.into_iter().map(|o| o.1).collect(), operations }
+        let rows = |map: &Sum<Value>| sources.iter().map(|&s| map.rows(s, maps.facts.word.bits())).collect();
+        let map = outputs.iter().map(|(_, map)| rows(map)).collect();
+        let sources: Vec<Value> = sources.iter().copied().collect();
+        Layer { map, operations: cone(maps.facts.func, &sources, &roots) }
     };
     groups.into_iter().map(group).collect()
 }
 
 /// Values that maps with at least the same sources, and nothing else, use.
-fn inside(func: &Func, maps: &Maps) -> HashSet<Value> {
+fn inside(maps: &Maps<'_>) -> HashSet<Value> {
+    let func = maps.facts.func;
     let mut used_by: HashMap<Value, Vec<Option<Value>>> = HashMap::new();
     for &block in &func.layout {
         for &inst in &func.blocks[block].insts {
@@ -319,24 +234,13 @@ fn inside(func: &Func, maps: &Maps) -> HashSet<Value> {
         }
         func.blocks[block].term.for_each_value(|v| used_by.entry(func.resolve(v)).or_default().push(None));
     }
-    let covers = |v: Value, by: &Option<Value>| {
-        by.is_some_and(|by| maps.of[&v].sources.iter().all(|s| maps.of[&by].sources.contains(s)))
-    };
+    let covers =
+        |v: Value, by: &Option<Value>| by.is_some_and(|by| maps.of[&v].sources().is_subset(&maps.of[&by].sources()));
     let all = |v: &Value| used_by.get(v).is_some_and(|users| users.iter().all(|u| covers(*v, u)));
     maps.of.keys().copied().filter(all).collect()
 }
 
 /// The values between `ends` and what is computed from them, `roots` included.
 fn cone(func: &Func, ends: &[Value], roots: &[Value]) -> BTreeSet<Value> {
-    let (mut seen, mut todo) = (BTreeSet::new(), roots.to_vec());
-    while let Some(v) = todo.pop() {
-        let v = func.resolve(v);
-        if ends.contains(&v) || func.as_const(v).is_some() || !seen.insert(v) {
-            continue;
-        }
-        if let Some(inst) = func.def_inst(v) {
-            todo.extend(&func.insts[inst].args);
-        }
-    }
-    seen
+    backwards(func, roots, |v| !ends.contains(&v) && func.as_const(v).is_none())
 }
