@@ -31,4 +31,6 @@ mod allocate;
 pub mod best;
 pub mod fold;
 mod order;
+#[cfg(test)]
+mod samples;
 mod scan;

@@ -306,3 +306,68 @@ impl Graph {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{function, machine, named};
+    use ciphermill_vcode::{VBlock, VKind};
+
+    /// So many words are loaded, one after the other, and then summed up in the same order.
+    fn sums(machine: &Machine, words: u32) -> VFunc {
+        let inst = |name: &str, ops: &[VOp]| VInst::new(VKind::Normal, named(machine, name), ops, 0);
+        let base = VReg(0);
+        let mut insts = vec![VInst::new(VKind::Params, named(machine, "nop"), &[], 0)];
+        insts[0].fixed_defs = vec![(base, machine.abi.allocatable[0])];
+        let word = |n: u32| VReg(1 + n);
+        insts.extend((0..words).map(|n| inst("mov", &[VOp::Def(word(n)), VOp::Use(base)])));
+        let mut sum = word(0);
+        for n in 1..words {
+            let next = VReg(words + n);
+            insts.push(inst("add", &[VOp::Tied { used: sum, def: next }, VOp::Use(word(n))]));
+            sum = next;
+        }
+        let mut ret = VInst::new(VKind::Return, named(machine, "ret"), &[], 0);
+        ret.fixed_uses = vec![(sum, machine.abi.allocatable[0])];
+        insts.push(ret);
+        function(vec![VBlock { insts, ..VBlock::default() }], 2 * words)
+    }
+
+    #[test]
+    fn a_block_of_too_high_pressure_gets_orders_of_a_lower_one() {
+        let machine = machine();
+        let func = sums(&machine, 12);
+        let pressure = |f: &VFunc| max_live(f, 0, &live_out(f)[0]);
+        assert_eq!(pressure(&func), 12);
+        let others = reorderings(&func, &machine, &Facts::new(&machine), 6).expect("the orders are right");
+        assert_eq!(others.len(), PRIORITIES.len());
+        others.iter().for_each(|f| assert!(pressure(f) <= 4, "{}", pressure(f)));
+    }
+
+    #[test]
+    fn a_block_that_fits_keeps_its_order() {
+        let machine = machine();
+        let others = reorderings(&sums(&machine, 4), &machine, &Facts::new(&machine), 6);
+        assert!(others.expect("the orders are right").is_empty());
+    }
+
+    #[test]
+    fn what_sets_flags_stays_with_what_reads_them() {
+        let machine = machine();
+        let facts = Facts::new(&machine);
+        let inst = |name: &str, ops: &[VOp]| VInst::new(VKind::Normal, named(&machine, name), ops, 0);
+        let [a, b, c, d] = [0, 1, 2, 3].map(VReg);
+        let code = [
+            inst("mov", &[VOp::Def(b), VOp::Use(a)]),
+            inst("test", &[VOp::Use(a), VOp::Use(a)]),
+            inst("mov", &[VOp::Def(d), VOp::Use(a)]),
+            inst("setb", &[VOp::Tied { used: b, def: c }]),
+        ];
+        let nodes: Vec<Node> = code.iter().map(|i| facts.virtual_node(&machine, i)).collect();
+        let written = code.iter().flat_map(|i| facts.fixed_writes(i.instr));
+        let flags = written.filter(|&r| r != machine.abi.stack_pointer).map(|r| u32::from(r.0)).collect();
+        assert_eq!(groups(&nodes, &flags), Some(vec![0..1, 1..4]));
+        // Flags that come from before the block hold all of it together.
+        assert_eq!(groups(&nodes[2..], &flags), None);
+    }
+}

@@ -88,3 +88,62 @@ fn own(code: &Code) -> (Next, BTreeSet<VReg>) {
     }
     (uses, made)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::code::{Node, Operand};
+    use ciphermill_machine::InstrId;
+    use ciphermill_vcode::VBlock;
+
+    const A: VReg = VReg(0);
+    const B: VReg = VReg(1);
+    const P: VReg = VReg(2);
+
+    /// A block that reads these values, one an instruction.
+    fn reads(values: &[VReg]) -> Code {
+        let mut code = Code::empty(&[], 0);
+        for (index, &v) in values.iter().enumerate() {
+            let operand = Operand { role: Role::Use, value: code.value(v), within: 0, memory: false };
+            code.nodes.push(Node { index, operands: vec![operand], destroyed: 0 });
+        }
+        code
+    }
+
+    #[test]
+    fn behind_a_loop_is_far_away_and_an_argument_as_near_as_its_parameter() {
+        // 0 goes to the loop 1, 2, which hands P on; 3 is behind it.
+        let block = |params: &[VReg], succs: &[(u32, Vec<VReg>)], loop_depth| VBlock {
+            params: params.to_vec(),
+            succs: succs.to_vec(),
+            loop_depth,
+            ..VBlock::default()
+        };
+        let func = VFunc {
+            name: "f".into(),
+            blocks: vec![
+                block(&[], &[(1, vec![A])], 0),
+                block(&[P], &[(2, vec![]), (3, vec![])], 1),
+                block(&[], &[(1, vec![P])], 1),
+                block(&[], &[], 0),
+            ],
+            idom: vec![None, Some(0), Some(1), Some(1)],
+            vregs: 3,
+            has_calls: false,
+            params: 0,
+            results: 0,
+        };
+        let preds = vec![vec![], vec![0, 2], vec![1], vec![1]];
+        let codes = [reads(&[B]), reads(&[P, P]), reads(&[]), reads(&[B, A])];
+        let names = Names::new(&func, &preds, InstrId(0));
+        let d = Distances::new(&func, &codes, &names, &[0, 1, 3, 2], &preds);
+        let next = |list: &[(VReg, usize)]| list.iter().copied().collect::<Next>();
+        assert_eq!(d.before[3], next(&[(A, 1), (B, 0)]));
+        assert_eq!(d.behind[1], next(&[(A, 1 + LOOP_EXIT), (B, LOOP_EXIT), (P, 0)]));
+        assert_eq!(d.behind[2], next(&[(A, 3 + LOOP_EXIT), (B, 2 + LOOP_EXIT), (P, 0)]));
+        assert_eq!(d.before[1], next(&[(A, 3 + LOOP_EXIT), (B, 2 + LOOP_EXIT), (P, 0)]));
+        // A is wanted at once, as P, though as itself only behind the loop.
+        assert_eq!(d.behind[0], next(&[(A, 0), (B, 2 + LOOP_EXIT)]));
+        assert_eq!(d.before[0], next(&[(A, 1), (B, 0)]));
+    }
+}

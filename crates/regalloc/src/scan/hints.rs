@@ -110,3 +110,57 @@ impl RegisterHints {
         misfit(a, r) + misfit(b, q) < misfit(a, q) + misfit(b, r)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::code::{Node, Operand, Use};
+
+    const A: VReg = VReg(0);
+    const B: VReg = VReg(1);
+
+    /// A value that is overwritten by another, which one register is wanted for.
+    fn code(lives_on: bool) -> Code {
+        let mut code = Code::empty(&[0, 1, 2].map(ciphermill_machine::Reg), 0b111);
+        let [a, b] = [A, B].map(|v| code.value(v));
+        let operand = |role, value, within| Operand { role, value, within, memory: false };
+        let tied = vec![operand(Role::Overwritten, a, 0b111), operand(Role::Result, b, 0b111)];
+        let fixed = vec![operand(Role::Use, b, 0b010)];
+        code.nodes =
+            vec![Node { index: 0, operands: tied, destroyed: 0 }, Node { index: 1, operands: fixed, destroyed: 0b100 }];
+        code.uses[a] = vec![Use { at: 0, memory: false }];
+        code.uses[b] = vec![Use { at: 1, memory: false }];
+        if lives_on {
+            code.uses[a].push(Use { at: 2, memory: false });
+        }
+        code.live_in = vec![a];
+        code
+    }
+
+    #[test]
+    fn a_source_suits_the_register_that_its_result_is_wanted_in() {
+        let hints = RegisterHints::new(&code(false), &Wishes::new());
+        assert_eq!(hints.wishes(&code(false))[&A].fit, 0b010);
+        let hints = RegisterHints::new(&code(true), &Wishes::new());
+        assert_eq!(hints.wishes(&code(true))[&A].fit, 0b111);
+    }
+
+    #[test]
+    fn a_clobbered_register_is_worse_for_what_lives_across() {
+        let code = code(true);
+        let hints = RegisterHints::new(&code, &Wishes::new());
+        assert!(hints.penalty(0, 2, 0, 2, 2) > hints.penalty(0, 0, 0, 2, 2));
+        assert!(hints.penalty(1, 0, 0, 1, 1) > hints.penalty(1, 1, 0, 1, 1));
+    }
+
+    #[test]
+    fn a_wish_from_behind_the_block_counts_where_nothing_nearer_does() {
+        let wish = Wish { fit: 0b111, like: 0b001, slot: Some(3), spilled: true };
+        let behind = Wishes::from([(A, wish)]);
+        let code = code(true);
+        let hints = RegisterHints::new(&code, &behind);
+        let found = hints.wishes(&code)[&A];
+        // It is used in the block first, so it had better come in a register.
+        assert_eq!((found.like, found.slot, found.spilled), (0b001, Some(3), false));
+    }
+}

@@ -6,7 +6,8 @@ use super::code::{Assignment, Code, Node, Operand, Role, Use, Value};
 use super::hints::{RegisterHints, Wishes};
 use super::state::State;
 use crate::fold::FoldTable;
-use ciphermill_machine::{InstrId, Machine, Reg};
+use crate::samples::{function, machine, named};
+use ciphermill_machine::{Machine, Reg};
 use ciphermill_vcode::{Allocated, Facts, Place, Registers, Step};
 use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 
@@ -168,21 +169,6 @@ const EAX: u16 = 0;
 const ECX: u16 = 1;
 const EDX: u16 = 2;
 const ESI: u16 = 6;
-
-fn machine() -> Machine {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    ciphermill_machine::load_from_dir(&root, "ia32", &[], &[], &[]).expect("the machine file is good")
-}
-
-fn named(machine: &Machine, name: &str) -> InstrId {
-    let at = machine.instrs.iter().position(|i| i.name == name);
-    InstrId(at.expect("the machine has it") as u16)
-}
-
-fn function(blocks: Vec<VBlock>, vregs: u32) -> VFunc {
-    let idom = (0..blocks.len() as u32).map(|b| b.checked_sub(1)).collect();
-    VFunc { name: "f".into(), blocks, idom, vregs, has_calls: false, params: 2, results: 1 }
-}
 
 impl Sum {
     fn new() -> Sum {
