@@ -259,6 +259,9 @@ impl Expander<'_> {
         if !self.cx.strict_traps || m.space != Space::Linear {
             return;
         }
+        // An access reads the lower half of a longer word; a comparison would read all of it.
+        let long = self.cx.machine.computes_narrow() && self.func.ty(addr) == Type::I64;
+        let addr = if long { self.emit(Op::Wrap, &[addr], loc) } else { addr };
         let base = self.konst(SYSTEM_BASE);
         let pages = self.emit(Op::Load(word(Space::System)), &[base], loc);
         let shift = self.konst(16);
