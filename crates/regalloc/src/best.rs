@@ -6,8 +6,8 @@ use crate::{allocate, order};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::{Allocated, CompileError, Facts, Registers, VFunc};
 
-/// Longest function, in instructions, for which other orders are tried. Without the limit 8,000
-/// operations take 28 s on `core2` where a quarter of the values live at once, with it 0.8.
+/// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
+/// ready instruction at each step, so its time grows with the square of a block's length.
 const LONG: usize = 5_000;
 
 /// What every allocation of one function is made with.

@@ -38,7 +38,7 @@ impl Layout {
         self.places(&code.registers).filter_map(live).collect()
     }
 
-    /// The slot a value is in, and whether it is in a register.
+    /// The slot that a value is in, and its registers.
     pub fn find(&self, v: VReg) -> (Option<u32>, RegSet) {
         let slot = self.slots.iter().position(|s| *s == Some(v)).map(|s| s as u32);
         let held = self.registers.iter().enumerate().filter(|(_, r)| **r == Some(v));
