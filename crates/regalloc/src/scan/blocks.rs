@@ -4,7 +4,7 @@ use super::code::Code;
 use super::distance::Distances;
 use super::question::Question;
 use super::values::Names;
-use ciphermill_vcode::{VFunc, VReg};
+use ciphermill_vcode::{VFunc, VInst, VReg};
 
 pub struct Blocks<'a> {
     pub func: &'a VFunc,
@@ -39,6 +39,11 @@ impl<'a> Blocks<'a> {
             .iter_mut()
             .enumerate()
             .for_each(|(b, code)| code.set_live(&distances.before[b], &distances.behind[b], &names));
+        let made = made(func);
+        for (b, code) in codes.iter_mut().enumerate() {
+            let rarer = |v: &VReg| made[v.0 as usize] < func.blocks[b].frequency();
+            code.made_outside = code.names.iter().map(rarer).collect();
+        }
         Some(Blocks { func, names, codes, order, preds })
     }
 
@@ -58,6 +63,16 @@ impl<'a> Blocks<'a> {
         let code = &self.codes[to];
         code.live_in.iter().map(|&v| code.names[v]).map(|v| (v, source(v))).collect()
     }
+}
+
+/// By virtual register: the frequency of the block that makes it.
+fn made(func: &VFunc) -> Vec<u64> {
+    let mut made = vec![0; func.vregs as usize];
+    for block in &func.blocks {
+        let all = block.params.iter().copied().chain(block.insts.iter().flat_map(VInst::defs));
+        all.for_each(|v| made[v.0 as usize] = block.frequency());
+    }
+    made
 }
 
 fn reverse_post_order(func: &VFunc) -> Vec<usize> {

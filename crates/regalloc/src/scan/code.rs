@@ -83,6 +83,8 @@ pub struct Code {
     pub own_slot: Vec<Option<u32>>,
     /// Slots up to this one belong to webs.
     pub web_slots: u32,
+    /// By value: it is made in a block that runs less often, where a spill had better stand.
+    pub made_outside: Vec<bool>,
     /// Values that are live where the block begins.
     pub live_in: Vec<Value>,
     /// By value: it is one of them.
@@ -196,6 +198,7 @@ impl Code {
         self.is_live_in = vec![false; self.names.len()];
         live_in.iter().for_each(|&v| self.is_live_in[v] = true);
         self.live_in = live_in;
+        self.made_outside.resize(self.names.len(), false);
         self.own_slot = self.names.iter().map(|v| names.slot(*v)).collect();
         self.web_slots = names.slots;
     }

@@ -13,8 +13,6 @@ pub struct Wish {
     pub like: RegSet,
     /// The slot that such a block wants it in.
     pub slot: Option<u32>,
-    /// That block wants it in no register.
-    pub spilled: bool,
 }
 
 /// By live value.
@@ -26,8 +24,6 @@ pub struct RegisterHints {
     like: Vec<RegSet>,
     /// By value: the slot it is wanted in behind the block.
     pub slot: Vec<Option<u32>>,
-    /// By value: it is wanted in no register there.
-    pub spilled: Vec<bool>,
     /// All slots that a value is wanted in.
     pub exit_slots: BTreeSet<u32>,
     /// By register: how many constrained operands may be in it.
@@ -50,14 +46,13 @@ impl RegisterHints {
             fit: vec![code.usable; values],
             like: vec![code.usable; values],
             slot: vec![None; values],
-            spilled: vec![false; values],
             exit_slots: behind.values().filter_map(|w| w.slot).collect(),
             demand: vec![0; code.registers.len()],
             clobbered_at: vec![Vec::new(); code.registers.len()],
         };
         for (v, wish) in behind {
             if let Some(v) = code.known(*v) {
-                (w.fit[v], w.like[v], w.slot[v], w.spilled[v]) = (wish.fit, wish.like, wish.slot, wish.spilled);
+                (w.fit[v], w.like[v], w.slot[v]) = (wish.fit, wish.like, wish.slot);
             }
         }
         for (at, node) in code.nodes.iter().enumerate().rev() {
@@ -84,10 +79,7 @@ impl RegisterHints {
 
     /// What is best for the live-in values where the block begins.
     pub fn wishes(&self, code: &Code) -> Wishes {
-        let wish = |&v: &Value| {
-            let spilled = self.spilled[v] && code.uses[v].first().is_none_or(|u| u.at >= code.nodes.len());
-            (code.names[v], Wish { fit: self.fit[v], like: self.like[v], slot: self.slot[v], spilled })
-        };
+        let wish = |&v: &Value| (code.names[v], Wish { fit: self.fit[v], like: self.like[v], slot: self.slot[v] });
         code.live_in.iter().map(wish).collect()
     }
 
@@ -155,12 +147,11 @@ mod tests {
 
     #[test]
     fn a_wish_from_behind_the_block_counts_where_nothing_nearer_does() {
-        let wish = Wish { fit: 0b111, like: 0b001, slot: Some(3), spilled: true };
+        let wish = Wish { fit: 0b111, like: 0b001, slot: Some(3) };
         let behind = Wishes::from([(A, wish)]);
         let code = code(true);
         let hints = RegisterHints::new(&code, &behind);
         let found = hints.wishes(&code)[&A];
-        // It is used in the block first, so it had better come in a register.
-        assert_eq!((found.like, found.slot, found.spilled), (0b001, Some(3), false));
+        assert_eq!((found.like, found.slot), (0b001, Some(3)));
     }
 }

@@ -150,12 +150,11 @@ fn behind(blocks: &Blocks, b: usize, before: &[Option<Wishes>], last: Option<&Pa
     for to in blocks.func.blocks[b].succs.iter().map(|s| s.0 as usize) {
         let fixed = last.map(|p| &p.entries[to]).filter(|_| blocks.preds[to].len() > 1);
         for (v, source) in blocks.sources(b, to) {
-            let anywhere =
-                Wish { fit: blocks.codes[b].usable, like: blocks.codes[b].usable, slot: None, spilled: false };
+            let anywhere = Wish { fit: blocks.codes[b].usable, like: blocks.codes[b].usable, slot: None };
             let mut wish = before[to].as_ref().and_then(|w| w.get(&v)).copied().unwrap_or(anywhere);
             if let Some(entry) = fixed {
                 let (slot, held) = entry.find(v);
-                (wish.slot, wish.spilled) = (slot, held == 0 && slot.is_some());
+                wish.slot = slot;
                 if held != 0 {
                     wish.like = held;
                 }

@@ -21,8 +21,8 @@ const OPERAND: usize = 1;
 
 /// A value reloaded within `NEAR` instructions of its spill is waited for (store forwarding), which
 /// costs `LATE` more.
-const NEAR: usize = 16;
-const LATE: usize = 4;
+pub const NEAR: usize = 16;
+pub const LATE: usize = 4;
 
 /// A use that never comes.
 const NEVER: usize = usize::MAX;
@@ -136,12 +136,9 @@ impl<'a> State<'a> {
 
     /// Cost of evicting a value before instruction `p`: spill, and reload at its next use.
     fn spill_cost(&self, v: Value, p: usize, next: Use) -> usize {
-        let store = if self.home[v].is_some() || self.hints.slot[v].is_some() { 0 } else { TRANSFER };
-        let fetch = match next.at >= self.code.nodes.len() {
-            true if self.hints.spilled[v] => 0,
-            _ if next.memory => OPERAND,
-            _ => TRANSFER,
-        };
+        let there = self.home[v].is_some() || self.code.made_outside[v];
+        let store = if there { 0 } else { TRANSFER };
+        let fetch = if next.memory { OPERAND } else { TRANSFER };
         let soon = next.at < p + NEAR && next.at < self.code.nodes.len();
         store + fetch + if soon { LATE } else { 0 }
     }

@@ -31,6 +31,7 @@ fn code(registers: u16, nodes: &[&[(Role, Value)]]) -> Code {
         code.value(VReg(v));
     });
     code.own_slot = vec![None; 4];
+    code.made_outside = vec![false; 4];
     let operand = |&(role, value): &(Role, Value)| Operand { role, value, within: usable, memory: false };
     let node = |(index, list): (usize, &&[(Role, Value)])| Node {
         index,
