@@ -47,6 +47,13 @@ pub struct Allocated {
 }
 
 impl Allocated {
+    /// Cost of a copy between registers.
+    pub const COPY: u64 = 2;
+    /// Cost of a spill or a reload.
+    pub const TRANSFER: u64 = 3;
+    /// Cost of a memory operand in place of a register.
+    pub const OPERAND: u64 = 1;
+
     /// What the allocation adds to the code: spills, reloads, copies (`mov` is the program's own) and
     /// memory operands, each times its block's frequency.
     pub fn cost(&self, func: &VFunc, mov: InstrId) -> u64 {
@@ -57,11 +64,11 @@ impl Allocated {
     /// The same for one execution of a block.
     pub fn added(steps: &[Step], block: &VBlock, mov: InstrId) -> u64 {
         let weigh = |step: &Step| match step {
-            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => 2,
-            Step::Move { .. } => 3,
+            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => Allocated::COPY,
+            Step::Move { .. } => Allocated::TRANSFER,
             Step::Inst(i, places) => match places[..] {
-                [Place::Reg(a), Place::Reg(b)] if block.insts[*i].instr == mov => 2 * u64::from(a != b),
-                _ => places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+                [Place::Reg(a), Place::Reg(b)] if block.insts[*i].instr == mov => Allocated::COPY * u64::from(a != b),
+                _ => Allocated::OPERAND * places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
             },
         };
         steps.iter().map(weigh).sum()

@@ -22,10 +22,14 @@ impl State<'_> {
     /// A register for a value on its way between slots: one whose own value is dead or also in another
     /// place; else one is spilled.
     fn scratch(&mut self, registers: &[(usize, Value)]) -> Option<usize> {
-        let found = self.idle(registers, 0).or_else(|| members(self.code.usable).next())?;
-        if self.idle(registers, 0).is_none() {
-            self.store(found);
-        }
+        let found = match self.idle(registers, 0) {
+            Some(r) => r,
+            None => {
+                let r = members(self.code.usable).next()?;
+                self.store(r);
+                r
+            }
+        };
         self.contents[found] = None;
         Some(found)
     }

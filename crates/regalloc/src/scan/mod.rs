@@ -64,7 +64,7 @@ use std::collections::HashMap;
 const PASSES: usize = 4;
 
 /// A register that the function has to save costs a store and a reload.
-const SAVE: u64 = 6;
+const SAVE: u64 = 2 * Allocated::TRANSFER;
 
 impl Question<'_> {
     /// The cheapest allocation found, and what it costs. None where an instruction's operands fit no

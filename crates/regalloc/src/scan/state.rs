@@ -12,12 +12,11 @@
 
 use super::code::{Assignment, Code, Node, RegSet, Role, Use, Value, members};
 use super::hints::RegisterHints;
-use ciphermill_vcode::{Place, Step};
+use ciphermill_vcode::{Allocated, Place, Step};
 
-/// Costs as [`ciphermill_vcode::Allocated::cost`] counts them.
-const MOVE: usize = 2;
-const TRANSFER: usize = 3;
-const OPERAND: usize = 1;
+const MOVE: usize = Allocated::COPY as usize;
+const TRANSFER: usize = Allocated::TRANSFER as usize;
+const OPERAND: usize = Allocated::OPERAND as usize;
 
 /// A value reloaded within `NEAR` instructions of its spill is waited for (store forwarding), which
 /// costs `LATE` more.
