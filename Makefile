@@ -87,19 +87,16 @@ lint: $(VENV)/linting
 	$(BIN)/ruff format --check --quiet
 	cargo fmt --all --check
 	$(BIN)/mypy
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --release --workspace --all-targets --locked --quiet -- -D warnings
 
 # Two minutes at most once everything is built. Each of the measurements is verified.
 check: build lint
-	cargo test --workspace --lib --locked --quiet
+	cargo test --release --workspace --lib --locked --quiet
 	$(BIN)/ciphermill run rc6 --bytes 512
 
-# The random programs run thousands of modules in every way there is: they are built
-# for speed, the other tests with every internal check on. That the Python core is named, which
-# has no such tests, gives its crates the same features here as there: they are compiled once.
+# As the core is built, every check on, so that no crate is compiled a second time for the tests.
 test-rust:
-	cargo test --workspace --exclude ciphermill-differential --tests --locked --quiet
-	cargo test --release --package ciphermill-differential --package ciphermill-python --tests --locked --quiet
+	cargo test --release --workspace --tests --locked --quiet
 
 test-python: build
 	$(BIN)/python -m pytest --quiet --numprocesses auto --dist worksteal

@@ -177,22 +177,22 @@ def test_the_stub_is_of_the_core():
             assert [ast.literal_eval(default) for default in node.args.defaults] == defaults, arguments
 
 
-def test_the_core_is_compiled_for_speed_once():
+def test_the_core_is_compiled_once():
     """`make test-rust` takes the crates that `make build` has compiled: their features are the same in both."""
     if shutil.which("cargo") is None:
         pytest.skip("not installed: cargo")
 
     def features(*packages: str) -> dict[str, set[str]]:
         command = ["cargo", "tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}|{f}"]
-        named = [word for package in packages for word in ("--package", package)]
-        done = subprocess.run([*command, *named], capture_output=True, text=True, cwd=ROOT, check=True)
+        done = subprocess.run([*command, *packages], capture_output=True, text=True, cwd=ROOT, check=True)
         found: dict[str, set[str]] = {}
         for line in done.stdout.splitlines():
             crate, _, enabled = line.removesuffix(" (*)").partition("|")
             found.setdefault(crate, set()).add(enabled)
         return found
 
-    alone, both = features("ciphermill-python"), features("ciphermill-python", "ciphermill-differential")
-    assert alone == {crate: both[crate] for crate in alone}
-    text = (ROOT / "Makefile").read_text()
-    assert "--release --package ciphermill-differential --package ciphermill-python" in text
+    core, everything = features("--package", "ciphermill-python"), features("--workspace")
+    assert all(everything[crate] <= core[crate] for crate in core)
+    makefile = (ROOT / "Makefile").read_text()
+    assert "cargo test --release --workspace" in makefile
+    assert "maturin develop --release" in makefile

@@ -244,7 +244,7 @@ impl Func {
     /// lists at the next [`Func::resolve_all`].
     pub fn replace(&mut self, old: Value, new: Value) {
         let new = self.resolve(new);
-        debug_assert_ne!(old, new);
+        assert_ne!(old, new);
         self.values[old].def = ValueDef::Alias(new);
     }
 

@@ -155,7 +155,7 @@ fn rounds(module: &mut Module, options: &Options, passes: &[&str]) {
     }
 }
 
-/// In debug builds, stop at a module that is not well formed.
+/// Stop at a module that is not well formed; wheels do not look.
 fn check(module: &Module, after: &str) {
     if cfg!(debug_assertions)
         && let Err(error) = ciphermill_ir::verify::verify(module)

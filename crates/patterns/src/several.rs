@@ -97,7 +97,7 @@ impl Search<'_> {
         if turned {
             orders.push(args.iter().rev().copied().collect());
         }
-        debug_assert!(!matches!(pat, Pat::Load { .. }));
+        assert!(!matches!(pat, Pat::Load { .. }));
         let bits = self.matcher.width(self.func, data.op, &data.args, Some(data.results[0]));
         orders
             .iter()

@@ -16,7 +16,7 @@ pub fn schedule(func: &mut VFunc, machine: &Machine, facts: &Facts, registers: u
         let block = &func.blocks[b];
         let last = block.insts.len() - 1;
         let nodes: Vec<_> = block.insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
-        debug_assert!(nodes[last].barrier);
+        assert!(nodes[last].barrier);
         let live_out = |r: u32| r >= base && out.contains(VReg(r - base));
         let limit = PressureLimit {
             registers: registers.saturating_sub(1),

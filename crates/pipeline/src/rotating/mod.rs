@@ -179,6 +179,6 @@ fn interface(sides: &Sides<'_>, ops: &Ops, registers: &Registers) -> Option<colo
             out.result[i] = Some(free.next()?);
         }
     }
-    debug_assert_eq!(sides.files.len(), 1);
+    assert_eq!(sides.files.len(), 1);
     Some(out)
 }
