@@ -24,8 +24,13 @@ pub fn fixed(module: &Module, interface: &Interface) -> Module {
         let rest = std::mem::take(&mut func.blocks[entry].insts);
         let address = func.append1(entry, Op::Const(at), &[], Type::I32, 0);
         func.blocks[entry].insts.extend(rest);
-        func.replace(param, address);
-        func.resolve_all();
+        // The parameter itself stays, and nothing reads it.
+        for block in func.layout.clone() {
+            for inst in func.blocks[block].insts.clone() {
+                func.insts[inst].args.iter_mut().filter(|v| **v == param).for_each(|v| *v = address);
+            }
+            func.blocks[block].term.map_values(|v| if v == param { address } else { v });
+        }
     }
     module
 }
