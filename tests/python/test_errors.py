@@ -34,7 +34,7 @@ from ciphermill.manifest import find
         (["run", "rijndael", "--key-bits", "100"], "rijndael has no 100-bit keys; it has 128, 192 or 256 bits"),
         (["run", "rijndael", "--direction", "encode"], "--direction encode: it is one of encrypt, decrypt, keysetup, keystream"),
         (["run", "rijndael", "--blocks", "many"], "--blocks many: it is single (a feedback mode) or multi (independent blocks)"),
-        (["run", "rijndael", "--on", "rv32", "--jam", "2", "--blocks", "single"], "--jam 2: only independent blocks of a block cipher can be carried together"),
+        (["run", "rijndael", "--on", "rv32", "--jam", "2", "--blocks", "single"], "--jam 2: only blocks that do not wait for each other can be carried together"),
         (["run", "rijndael", "--jam", "0"], "--jam 0: it is the number of blocks carried together, 1 to 8"),
         (["run", "rijndael", "--on", "rv32", "--bytes", "20"], "--bytes 20: a message is a whole number of blocks of 16 bytes; use --bytes 32"),
         (["run", "rijndael", "--on", "rv32", "--bytes", "0"], "--bytes 0: a message has 1 to 4000000000 bytes here"),

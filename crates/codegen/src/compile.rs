@@ -137,6 +137,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             ii: k.schedule.ii as u32,
             res_mii: k.res_mii as u32,
             rec_mii: k.rec_mii as u32,
+            path: k.path as u32,
             stages: k.schedule.stages as u32,
             lower_bound: k.least as u32,
             register_use: k.held,

@@ -250,6 +250,7 @@ mod tests {
         assert_eq!(found.word, "registers");
         assert!(found.why.ends_with("they leave 70 % of the cycles half empty; 30 % go to issuing instructions."));
         let full = PipelinedLoop {
+            path: 0,
             func: 0,
             ii: 120,
             res_mii: 100,

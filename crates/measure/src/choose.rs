@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const JAMS: [u32; 2] = [1, 2];
 /// After a quick search a variant that takes up to so many times as long as another may still become
 /// the better one.
-const CLOSE: f64 = 1.5;
+const CLOSE: f64 = 2.5;
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
@@ -151,7 +151,7 @@ pub fn choose(
     let mut others = Vec::new();
     let mut throughput = false;
     if request.unroll != Some(false) || request.jam.unwrap_or(1) > 1 {
-        let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block;
+        let several = work.blocks == Blocks::Multi;
         let mut jams: Vec<u32> = match request.jam {
             Some(jam) => vec![jam],
             None => JAMS.into_iter().filter(|&j| j == 1 || several).collect(),
@@ -189,12 +189,17 @@ pub fn choose(
 }
 
 /// Cycles a block that a variant is expected to take after a full search, given those after a short
-/// one: shorter by half the distance to the lower bound of the driver's longest loop, divided by the
-/// number of blocks.
+/// one: shorter by half the distance of the longest loop that the driver runs to its lower bound,
+/// divided by the number of blocks. A loop of one stage comes no nearer than to the longest chain of
+/// its iteration.
 fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
-    let left = |l: &PipelinedLoop| f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii)));
-    let driver = chosen.program.export(driver);
-    let longest = chosen.program.loops.iter().filter(|l| Some(l.func) == driver).max_by_key(|l| l.ii);
+    let left = |l: &PipelinedLoop| {
+        let path = if l.stages > 1 { 0 } else { l.path };
+        f64::from(l.ii.saturating_sub(l.res_mii.max(l.rec_mii).max(path)))
+    };
+    let program = &chosen.program;
+    let reached = program.export(driver).map(|driver| program.reached(driver)).unwrap_or_default();
+    let longest = program.loops.iter().filter(|l| reached.contains(&l.func)).max_by_key(|l| l.ii);
     longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
 }
 
@@ -215,10 +220,11 @@ fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
             "--jam {jam}: blocks are carried together with their rounds unrolled; leave --no-unroll out"
         )));
     }
-    let one = interface.kind == Kind::Stream || request.direction == Direction::Keysetup;
-    if jam > 1 && (one || request.blocks == Blocks::Single) {
+    let stream = interface.kind == Kind::Stream;
+    let serial = !stream && request.blocks == Blocks::Single;
+    if jam > 1 && (serial || request.direction == Direction::Keysetup) {
         return Err(MeasureError::input(format!(
-            "--jam {jam}: only independent blocks of a block cipher can be carried together; leave --jam out"
+            "--jam {jam}: only blocks that do not wait for each other can be carried together; leave --jam out"
         )));
     }
     Ok(())

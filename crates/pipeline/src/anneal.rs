@@ -18,7 +18,7 @@ mod sides;
 
 use super::body::From;
 use super::certain::Certain;
-use super::graph::kept;
+use super::graph::{kept, latency};
 use super::modulo::{Schedule, keeps_orders, mix};
 use super::place::{Ops, Sides};
 use super::relieve::Neighbours;
@@ -88,6 +88,8 @@ struct Order {
     /// 1 where the other comes later, -1 where it comes before.
     sign: i32,
     cycles: i32,
+    /// The operand by which the later one reads the earlier one's result.
+    operand: Option<u8>,
 }
 
 /// Cycles in which a value is alive: the first, and how many.
@@ -178,19 +180,24 @@ impl<'a> State<'a> {
                 among[i][k] = spans[place].len() as u32;
                 spans[place].push((i as u32, 0, 0));
             }
-            let mut order = |first: usize, second: usize, cycles: i64| {
-                orders[first].push(Order { other: second as u32, sign: 1, cycles: cycles as i32 });
-                orders[second].push(Order { other: first as u32, sign: -1, cycles: cycles as i32 });
+            let mut order = |first: usize, second: usize, cycles: i64, operand: Option<u8>| {
+                let cycles = cycles as i32;
+                orders[first].push(Order { other: second as u32, sign: 1, cycles, operand });
+                orders[second].push(Order { other: first as u32, sign: -1, cycles, operand });
             };
-            near.before[i].iter().for_each(|e| order(e.other, i, e.cycles - e.distance * ii));
+            for e in &near.before[i] {
+                // Which operands cross follows the sides that operations have now.
+                let cycles = e.operand.map_or(e.cycles, |o| latency(ops, e.other) + ops.crossing(i, o));
+                order(e.other, i, cycles - e.distance * ii, e.operand.map(|o| o as u8));
+            }
             // No value may be there when its successor comes.
             for &(p, d) in near.reads[i].iter().filter(|r| r.0 != i) {
-                order(i, p, d * ii - kept(ops, p) - ii + 1);
+                order(i, p, d * ii - kept(ops, p) - ii + 1, None);
             }
             // Nor what has come into its register since.
             if let Some((root, since)) = root(ops, i) {
                 let read = near.readers[i].iter().filter(|r| r.0 != root);
-                read.for_each(|&(r, d)| order(r, root, (d + since) * ii - kept(ops, root) - ii + 1));
+                read.for_each(|&(r, d)| order(r, root, (d + since) * ii - kept(ops, root) - ii + 1, None));
             }
             let list: &mut SmallVec<[u32; 4]> = &mut touched[i];
             list.extend(near.reads[i].iter().map(|r| r.0 as u32));
@@ -255,6 +262,29 @@ impl<'a> State<'a> {
     fn fault(&self, i: usize, o: &Order) -> i64 {
         let time = &self.schedule.time;
         i64::from(o.sign) * (time[i] - time[o.other as usize]) + i64::from(o.cycles)
+    }
+
+    /// The cycles of a reader's orders follow the paths that its operands now take.
+    fn recross(&mut self, reader: usize) {
+        for k in self.begins[reader] as usize..self.begins[reader + 1] as usize {
+            let Order { other, sign: -1, cycles, operand: Some(o) } = self.orders[k] else { continue };
+            let (p, operand) = (other as usize, usize::from(o));
+            let read = self.ops.ops[reader].reads.iter().find(|r| r.0 == operand);
+            let distance = if let Some((_, From::Node(_, d))) = read { i64::from(*d) } else { 0 };
+            let own = latency(&self.ops, p) + self.ops.crossing(reader, operand);
+            let new = (own - distance * self.schedule.ii) as i32;
+            if new == cycles {
+                continue;
+            }
+            let apart = self.schedule.time[p] - self.schedule.time[reader];
+            self.faults += (apart + i64::from(new)).max(0) - (apart + i64::from(cycles)).max(0);
+            self.orders[k].cycles = new;
+            let same = |m: &&mut Order| m.sign == 1 && m.other as usize == reader && m.operand == Some(o);
+            let mirror = self.begins[p] as usize..self.begins[p + 1] as usize;
+            if let Some(mirror) = self.orders[mirror].iter_mut().find(same) {
+                mirror.cycles = new;
+            }
+        }
     }
 
     /// What is broken still.
@@ -676,8 +706,12 @@ pub(super) mod tests {
     use std::path::Path;
 
     pub fn machine() -> Machine {
+        named_machine("c6201")
+    }
+
+    pub fn named_machine(name: &str) -> Machine {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        ciphermill_machine::load_from_dir(&root, "c6201", &[], &[], &[]).unwrap()
+        ciphermill_machine::load_from_dir(&root, name, &[], &[], &[]).unwrap()
     }
 
     pub fn named(m: &Machine, name: &str) -> InstrId {
@@ -713,17 +747,26 @@ pub(super) mod tests {
     /// A loop on the C6201 with all chains on the first side, two units of which add a constant.
     /// Nothing may leave it.
     pub fn on_one_side<T>(
+        shape: (usize, usize),
+        registers: i64,
+        run: impl FnOnce(&Body, &[Reg], &[At], Loop<'_>) -> T,
+    ) -> T {
+        on_one_side_of(machine(), shape, registers, run)
+    }
+
+    fn on_one_side_of<T>(
+        m: Machine,
         (chains, links): (usize, usize),
         registers: i64,
         run: impl FnOnce(&Body, &[Reg], &[At], Loop<'_>) -> T,
     ) -> T {
-        let m = machine();
         let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
         let sides = Sides::new(&m, &free);
         let body = body(&m, chains, links);
         let at = vec![At { unit: 0, result: 0 }; body.nodes.len()];
         let mut ops = settle(&body, &sides, &at).unwrap();
-        ops.cross_stall = 1;
+        // What is tied stays where it is.
+        ops.ops.iter_mut().for_each(|op| op.tied = true);
         let near = Neighbours::of(&ops);
         // One more for the value from outside.
         let pool = vec![registers + 1; sides.files.len()];
@@ -732,8 +775,18 @@ pub(super) mod tests {
 
     /// The same, and everything may go to the other side, which has the same units.
     pub fn on_two_sides<T>(shape: (usize, usize), registers: i64, run: impl FnOnce(Loop<'_>) -> T) -> T {
-        on_one_side(shape, registers, |_, _, _, all| {
-            let ops = Ops { cross_stall: 0, ..all.ops.clone() };
+        on_two_sides_of(machine(), shape, registers, run)
+    }
+
+    pub fn on_two_sides_of<T>(
+        m: Machine,
+        shape: (usize, usize),
+        registers: i64,
+        run: impl FnOnce(Loop<'_>) -> T,
+    ) -> T {
+        on_one_side_of(m, shape, registers, |_, _, _, all| {
+            let mut ops = all.ops.clone();
+            ops.ops.iter_mut().for_each(|op| op.tied = false);
             run(all.settled(&ops))
         })
     }

@@ -201,6 +201,16 @@ pub fn lower(sides: &Sides<'_>, body: &Body) -> Result<(i64, i64), CompileError>
     Ok((resources(sides, &ops), rec_mii))
 }
 
+/// What an interval may come down to, whatever runs where, if no value has to stay in its register
+/// for longer than that: ResMII, and the circuits that dependences alone make.
+pub fn least(sides: &Sides<'_>, body: &Body) -> Result<i64, CompileError> {
+    let ops = one_side(sides, body)?;
+    let res_mii = resources(sides, &ops);
+    let work = Cell::new(ROUNDS);
+    let last = res_mii.max(2 * Orders::of(&ops).chain(&ops) + 2);
+    Ok(rounds::Orders::new(&ops).least(res_mii, last, &work).unwrap_or(last))
+}
+
 /// A body with all of it on one side.
 pub fn one_side(sides: &Sides<'_>, body: &Body) -> Result<Ops, CompileError> {
     settle(body, sides, &vec![At { unit: 0, result: 0 }; body.nodes.len()])

@@ -160,7 +160,7 @@ fn without(body: &Body, hoisted: &[bool]) -> Body {
 }
 
 /// The register of a node's result.
-fn made(node: &Node) -> Option<VReg> {
+pub fn made(node: &Node) -> Option<VReg> {
     match node.inst.ops.get(node.writes?.0)? {
         VOp::Def(v) => Some(*v),
         VOp::Tied { def, .. } => Some(*def),

@@ -27,6 +27,7 @@ pub mod body;
 mod certain;
 mod circle;
 pub mod color;
+mod copies;
 pub mod emit;
 pub mod exact;
 mod forms;
@@ -323,6 +324,8 @@ pub struct Kernel {
     pub held: u32,
     /// Is its schedule from a record?
     pub recorded: bool,
+    /// The longest chain of dependences of one iteration.
+    pub path: i64,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<Question>,
     /// A way round that takes as long as RecMII says.
@@ -348,6 +351,7 @@ impl Kernel {
             least: 0,
             held: 0,
             recorded: false,
+            path: 0,
             asked: Vec::new(),
             round: Vec::new(),
             replaced: None,
@@ -420,8 +424,10 @@ pub fn pipeline(
         let memo = memo.get_or_init(|| Memo::new(machine, records.known));
         let hoisted = match machine.abi.rotation {
             None => {
-                let (res_mii, rec_mii) = graph::lower(&sides, &body)?;
-                invariant::hoist(&body, res_mii.max(rec_mii))
+                let bound = graph::least(&sides, &body)?;
+                let hoisted = invariant::hoist(&body, bound);
+                let split = copies::split(hoisted.as_ref().unwrap_or(&body), machine, bound);
+                split.or(hoisted)
             }
             Some(_) => None,
         };
@@ -458,6 +464,7 @@ pub fn pipeline(
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
         }
+        kernel.path = graph::Orders::of(&kernel.ops).chain(&kernel.ops);
         if kernel.rotating.is_none() {
             kernel.held = color::held(&sides, &kernel.ops, &kernel.schedule);
         }

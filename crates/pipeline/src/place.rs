@@ -128,6 +128,16 @@ pub struct Op {
     pub stalling: Vec<usize>,
 }
 
+impl Op {
+    /// The operands that travel over a path are those of the variants that it has now: all variants
+    /// read an operand over a path or none does, since where it stands and the unit's side say so.
+    pub fn follow_paths(&mut self, sides: &Sides<'_>) {
+        let machine = sides.machine;
+        let paths = self.variants.first().map(|v| machine.instrs[usize::from(v.0)].paths.iter());
+        self.stalling = paths.into_iter().flatten().filter(|p| machine.units[p.0].shared > 1).map(|p| p.1).collect();
+    }
+}
+
 /// What an operation is of the body.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Origin {
@@ -256,7 +266,7 @@ pub fn settle(body: &Body, sides: &Sides<'_>, at: &[At]) -> Result<Ops, CompileE
             From::Node(n, _) => n == i,
             From::Outside(_) => false,
         };
-        s.node(node, at[i], &alone, at)?;
+        s.node((i, node), at[i], &alone, at)?;
     }
     // A value of the iteration before has no number while its node is still
     // to come; all have one now.
@@ -285,7 +295,13 @@ struct Settler<'a> {
 }
 
 impl Settler<'_> {
-    fn node(&mut self, node: &Node, at: At, alone: &dyn Fn(From) -> bool, all: &[At]) -> Result<(), CompileError> {
+    fn node(
+        &mut self,
+        (own, node): (usize, &Node),
+        at: At,
+        alone: &dyn Fn(From) -> bool,
+        all: &[At],
+    ) -> Result<(), CompileError> {
         let mut inst = node.inst.clone();
         // A certain register as an operand decides the unit's side.
         let certain = inst.ops.iter().find_map(|op| if let VOp::Phys(r) = op { Some(*r) } else { None });
@@ -315,12 +331,21 @@ impl Settler<'_> {
                 }
             }
         }
+        // What it reads of its own last result is there no more when the operand it overwrites, which
+        // has the same register, has come.
+        if let (true, Some((tied, _))) = (node.tied, node.writes) {
+            let old = |(o, from): (usize, From)| o != tied && matches!(from, From::Node(n, d) if n == own && d > 0);
+            let replaced = node.reads.iter().any(|&(o, from)| o == tied && matches!(from, From::Node(_, 0)));
+            for (k, _) in node.reads.iter().enumerate().filter(|r| replaced && old(*r.1)) {
+                reads[k].1 = Read::Op(self.copy(reads[k].1, at.result, all, false)?);
+            }
+        }
         let mut variants = fitting(self.sides, &inst, at, &|o| self.side(node, at, all, &reads, o));
         if variants.is_empty() {
             let choices = self.sides.machine.variants[usize::from(inst.instr.0)].iter().copied();
-            let own = |v: &InstrId| self.sides.of_variant(*v) == at.unit;
+            let here = |v: &InstrId| self.sides.of_variant(*v) == at.unit;
             let repaired = choices
-                .filter(own)
+                .filter(here)
                 .map(|v| wrong(self.sides, &inst, v, &|o| self.side(node, at, all, &reads, o)).collect::<Vec<_>>())
                 .filter(|w| w.iter().all(|&(o, _)| node.writes.is_none_or(|d| d.0 != o)))
                 .min_by_key(Vec::len);
@@ -366,11 +391,7 @@ impl Settler<'_> {
 
     fn push(&mut self, mut op: Op, origin: Origin, reads: &[(usize, Read)]) {
         let at = self.out.ops.len();
-        let machine = self.sides.machine;
-        // All variants read an operand over a path or none does: where it
-        // stands and the unit's side say so.
-        let paths = op.variants.first().map(|v| machine.instrs[usize::from(v.0)].paths.iter());
-        op.stalling = paths.into_iter().flatten().filter(|p| machine.units[p.0].shared > 1).map(|p| p.1).collect();
+        op.follow_paths(self.sides);
         for (k, &(o, read)) in reads.iter().enumerate() {
             let from = match read {
                 Read::Op(n) => From::Node(n, 0),

@@ -107,10 +107,6 @@ fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> 
     let n = ops.ops.len();
     let at = places(&record.clusters, sides).filter(|at| at.len() == n)?;
     let moved: Vec<bool> = ops.ops.iter().zip(&at).map(|(op, at)| op.at != *at).collect();
-    // Where the machine waits for what crosses, which operand does so was settled with the sides.
-    if ops.cross_stall > 0 && moved.contains(&true) {
-        return None;
-    }
     ops.ops.iter_mut().zip(&at).for_each(|(op, at)| op.at = *at);
     for i in 0..n {
         let reads = &ops.ops[i].reads;
@@ -121,6 +117,7 @@ fn operations(record: &Recorded, body: &Body, sides: &Sides<'_>) -> Option<Ops> 
                 return None;
             }
             ops.ops[i].variants = fitting;
+            ops.ops[i].follow_paths(sides);
         }
     }
     Some(ops)

@@ -30,6 +30,8 @@ pub struct Order {
     pub other: usize,
     pub cycles: i64,
     pub distance: i64,
+    /// The operand by which the second reads the first one's result.
+    pub operand: Option<usize>,
 }
 
 /// The operations of a loop as neighbours in time.
@@ -58,7 +60,7 @@ impl Neighbours {
             for &(o, from) in &op.reads {
                 if let From::Node(p, d) = from {
                     let distance = i64::from(d);
-                    all.order(p, i, latency(ops, p) + ops.crossing(i, o), distance);
+                    all.order(p, i, (latency(ops, p) + ops.crossing(i, o), distance), Some(o));
                     if !all.reads[i].contains(&(p, distance)) {
                         all.reads[i].push((p, distance));
                         all.readers[p].push((i, distance));
@@ -67,17 +69,17 @@ impl Neighbours {
             }
         }
         for &(a, b, cycles, distance) in &ops.memory {
-            all.order(a, b, i64::from(cycles), i64::from(distance));
+            all.order(a, b, (i64::from(cycles), i64::from(distance)), None);
         }
         let known = ops.initial.keys().copied().chain(ops.live_out.iter().map(|l| l.0)).chain(n.checked_sub(1));
         known.for_each(|i| all.movable[i] = false);
         all
     }
 
-    fn order(&mut self, first: usize, second: usize, cycles: i64, distance: i64) {
+    fn order(&mut self, first: usize, second: usize, (cycles, distance): (i64, i64), operand: Option<usize>) {
         if first != second {
-            self.after[first].push(Order { other: second, cycles, distance });
-            self.before[second].push(Order { other: first, cycles, distance });
+            self.after[first].push(Order { other: second, cycles, distance, operand });
+            self.before[second].push(Order { other: first, cycles, distance, operand });
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct PipelinedLoop {
     pub rec_mii: u32,
     /// Iterations under way at once.
     pub stages: u32,
+    /// The longest chain of dependences of one iteration: an II below it takes more than one stage.
+    pub path: u32,
     /// No schedule has a smaller II, because of what recurrence circuits and units need together or by
     /// an exact scheduler's proof; 0 when neither was asked.
     pub lower_bound: u32,
