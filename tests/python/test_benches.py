@@ -1,7 +1,8 @@
-"""The benchmark of the simulator works; how fast it is, is not for a test to say."""
+"""Benchmarks work; how fast anything is, is not for a test to say."""
 
 from __future__ import annotations
 
+import csv
 import subprocess
 import sys
 
@@ -22,3 +23,13 @@ def test_the_simulators_benchmark():
         measured = engine.measure(engine.module(manifest.find("rc6")), machine, engine.Options(set=caches))
         assert (int(instructions), int(cycles)) == (measured.instructions, measured.cycles)
         assert float(best) >= float(median) > 0 and float(goal) in (150, 75)
+
+
+def test_the_table_of_pipelined_loops():
+    command = [sys.executable, str(ROOT / "benches" / "pipeline" / "loops.py"), "--on", "c64x", "--cipher", "rc6"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    (row,) = csv.DictReader(done.stdout.splitlines(), delimiter="\t")
+    measured = engine.measure(engine.module(manifest.find("rc6")), "c64x", engine.Options(bytes=4096, fresh=True))
+    assert float(row["cycles_per_block"]) == round(measured.cycles_per_block, 1)
+    assert (int(row["ii"]), int(row["stages"])) == (measured.loops[0]["ii"], measured.loops[0]["stages"])
+    assert int(row["ii"]) >= max(int(row["res_mii"]), int(row["rec_mii"])) and float(row["seconds"]) > 0

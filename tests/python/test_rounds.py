@@ -42,7 +42,7 @@ def run(cli, *words: str) -> dict:
 
 def test_a_circuit_through_memory_is_in_the_bound(cli):
     """RC4: what one pass stores to s[j] the next may load as s[i + 1], and once in 256 passes it does."""
-    m = run(cli, RC4, "--on", "c6201")
+    m = run(cli, RC4, "--on", "c6201", "--jam", "1")
     bounds = m["bounds"]
     assert bounds["resource"] < bounds["recurrence"] == bounds["lower"] <= m["cycles_per_block"]
     (way, *_) = bounds["rounds"]
@@ -62,7 +62,7 @@ def test_a_circuit_through_memory_is_in_the_bound(cli):
 
 
 def test_explain_tells_what_goes_round_and_what_is_assumed(cli):
-    answer = cli("explain", RC4, "--on", "c6201")
+    answer = cli("explain", RC4, "--on", "c6201", "--jam", "1")
     assert answer.code == 0, answer.err
     text = " ".join(answer.out.split())
     assert (

@@ -778,12 +778,7 @@ pub(super) mod tests {
         on_two_sides_of(machine(), shape, registers, run)
     }
 
-    pub fn on_two_sides_of<T>(
-        m: Machine,
-        shape: (usize, usize),
-        registers: i64,
-        run: impl FnOnce(Loop<'_>) -> T,
-    ) -> T {
+    pub fn on_two_sides_of<T>(m: Machine, shape: (usize, usize), registers: i64, run: impl FnOnce(Loop<'_>) -> T) -> T {
         on_one_side_of(m, shape, registers, |_, _, _, all| {
             let mut ops = all.ops.clone();
             ops.ops.iter_mut().for_each(|op| op.tied = false);

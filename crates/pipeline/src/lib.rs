@@ -649,6 +649,18 @@ impl Loops<'_> {
                     all = vec![lighter];
                 }
             }
+            Some(shortest) if divided && self.crowded(shortest, bound) => {
+                let mut parked: Vec<Found> = self.parked(body, kept, bound)?.into_iter().collect();
+                parked.iter_mut().for_each(|found| self.squeeze(found, false));
+                let mut least = i64::MAX;
+                if let Some(shortest) = all.iter_mut().min_by_key(|f| f.kernel.schedule.ii) {
+                    self.squeeze(shortest, false);
+                    least = shortest.kernel.schedule.ii;
+                }
+                // With more operations it will not come down as far.
+                parked.retain(|found| 100 * found.kernel.schedule.ii < park::WORTH * least);
+                all.extend(parked);
+            }
             Some(_) => {}
         }
         if divided {

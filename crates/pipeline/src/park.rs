@@ -33,6 +33,10 @@ const ROOM: [usize; 4] = [100, 85, 70, 55];
 /// And those from outside of the registers of one side, since all sides may read them: more
 /// where the frame does not hold the rest.
 const OUTSIDE: [usize; 3] = [50, 75, 90];
+/// An interval of so many hundredths of its bound is tried to be shortened with values in the frame.
+const CROWDED: i64 = 120;
+/// That is worth it where the interval is then so many hundredths of what it was.
+pub(super) const WORTH: i64 = 90;
 
 impl Loops<'_> {
     /// A kernel of a body that has none with all its values in registers; `kept` words of the
@@ -53,6 +57,11 @@ impl Loops<'_> {
         let left = color::left(self.sides, &found.kernel.ops);
         let half = |(left, pool): (&i64, &Vec<Reg>)| 2 * left < pool.len() as i64;
         2 * found.kernel.schedule.ii > 3 * bound && left.iter().zip(&self.sides.pool).any(half)
+    }
+
+    /// Is the interval so far from what it may come down to that registers are probably short?
+    pub(super) fn crowded(&self, found: &Found, bound: i64) -> bool {
+        100 * found.kernel.schedule.ii > CROWDED * bound
     }
 
     /// A kernel of a body without those values from outside that are read in the fewest places;

@@ -470,3 +470,38 @@ enum Read {
     Op(usize),
     Outside(VReg),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{At, Origin, Sides, settle};
+    use crate::anneal::tests::{addition, machine, named, with_branch};
+    use crate::body::{From, Node};
+    use ciphermill_machine::Reg;
+    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
+
+    /// `x = c ? x : y`, where `y` is made anew and `x` is what the iteration before left: the register
+    /// of `y` becomes that of `x`, so the old `x` has to be in another by then.
+    #[test]
+    fn what_chooses_between_its_last_result_and_a_new_value_reads_a_copy() {
+        let m = machine();
+        let desc = &m.instrs[usize::from(named(&m, "mv_nz").0)];
+        let condition = desc.only[0].0;
+        let other = (0..desc.operands.len()).find(|&o| o != condition && desc.operands[o].name == "src2").unwrap();
+        let result = (0..desc.operands.len()).find(|o| *o != condition && *o != other).unwrap();
+        let mut ops = vec![VOp::Use(VReg(0)); desc.operands.len()];
+        ops[result] = VOp::Tied { used: VReg(0), def: VReg(2) };
+        let inst = VInst::new(VKind::Normal, named(&m, "mv_nz"), &ops, 0);
+        let reads = vec![(condition, From::Outside(VReg(0))), (other, From::Node(1, 1)), (result, From::Node(0, 0))];
+        let choice = Node { mem: None, inst, reads, writes: Some((result, 1)), tied: true };
+        let mut body = with_branch(&m, vec![addition(&m, From::Outside(VReg(0))), choice]);
+        body.initial.insert(1, VReg(5));
+        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
+        let settled = settle(&body, &Sides::new(&m, &free), &[At { unit: 0, result: 0 }; 3]).unwrap();
+        let of = |node: usize| settled.origins.iter().position(|o| *o == Origin::Node(node)).unwrap();
+        let copy = settled.origins.iter().position(|o| *o == Origin::Own).unwrap();
+        assert_eq!(settled.ops.len(), 4);
+        assert_eq!(settled.ops[copy].reads.iter().map(|r| r.1).collect::<Vec<_>>(), [From::Node(of(1), 1)]);
+        let reads: Vec<From> = settled.ops[of(1)].reads.iter().map(|r| r.1).collect();
+        assert_eq!(reads, [From::Outside(VReg(0)), From::Node(copy, 0), From::Node(of(0), 0)]);
+    }
+}
