@@ -699,7 +699,7 @@ pub(super) mod tests {
     use super::{Loop, State, warm};
     use crate::body::{Body, From, Node};
     use crate::modulo::Schedule;
-    use crate::place::{At, Ops, Sides, settle};
+    use crate::place::{At, Sides, settle};
     use crate::relieve::Neighbours;
     use ciphermill_machine::{InstrId, Machine, Reg};
     use ciphermill_vcode::{VInst, VKind, VOp, VReg};

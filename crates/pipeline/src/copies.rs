@@ -52,37 +52,40 @@ pub fn split(body: &Body, machine: &Machine, bound: i64) -> Option<Body> {
     }
     let mut out = Body { nodes: Vec::new(), ..body.clone() };
     let mut index = vec![0; body.nodes.len()];
-    // Copies so far of each value, and what reads of later iterations have to be numbered.
+    // The copies so far of each value, each of the one before.
     let mut copies: BTreeMap<(usize, u32), Vec<usize>> = BTreeMap::new();
+    // Reads of the iteration before, whose nodes have no number yet: node, place, node of the body.
     let mut later = Vec::new();
     for (i, node) in body.nodes.iter().enumerate() {
-        let mut node = node.clone();
-        for (k, (_, from)) in node.reads.iter_mut().enumerate() {
-            let From::Node(p, d) = *from else { continue };
-            let Some(&wanted) = late.get(&(i, p, d)) else {
-                match d {
-                    0 => *from = From::Node(index[p], 0),
-                    _ => later.push((usize::MAX, k, p)),
-                }
-                continue;
-            };
-            let made = copies.entry((p, d)).or_default();
-            while (made.len() as i64) < wanted {
-                let read = match (made.last(), d) {
+        for r in &node.reads {
+            let From::Node(p, d) = r.1 else { continue };
+            let wanted = late.get(&(i, p, d)).copied().unwrap_or(0);
+            let chain = copies.entry((p, d)).or_default();
+            while (chain.len() as i64) < wanted {
+                let at = out.nodes.len();
+                let read = match (chain.last(), d) {
                     (Some(&copy), _) => From::Node(copy, 0),
                     (None, 0) => From::Node(index[p], 0),
                     (None, _) => {
-                        later.push((out.nodes.len(), 0, p));
+                        later.push((at, 0, p));
                         From::Node(p, d)
                     }
                 };
-                made.push(out.nodes.len());
+                chain.push(at);
                 out.nodes.push(copy(machine, read)?);
             }
-            *from = From::Node(made[wanted as usize - 1], 0);
         }
         let at = out.nodes.len();
-        later.iter_mut().filter(|l| l.0 == usize::MAX).for_each(|l| l.0 = at);
+        let mut node = node.clone();
+        for (k, (_, from)) in node.reads.iter_mut().enumerate() {
+            let From::Node(p, d) = *from else { continue };
+            let copy = late.get(&(i, p, d)).and_then(|&wanted| copies[&(p, d)].get(wanted as usize - 1));
+            match copy {
+                Some(&copy) => *from = From::Node(copy, 0),
+                None if d == 0 => *from = From::Node(index[p], 0),
+                None => later.push((at, k, p)),
+            }
+        }
         index[i] = at;
         out.nodes.push(node);
     }
