@@ -32,6 +32,10 @@ const CLOSE: f64 = 2.5;
 /// Most blocks that can be asked for.
 pub const MAX_JAM: u32 = 8;
 
+/// A straight block that is expected to take up to so many times as long as a loop over rounds is
+/// searched for as well.
+const NEARLY: f64 = 1.25;
+
 const PLAIN: Unrolling = Unrolling { unrolled: false, jam: 1, throughput: false };
 
 /// Choose and compile.
@@ -176,8 +180,19 @@ pub fn choose(
             |tried: Tried| Some(tried.1.unrolling).filter(|of| of.unrolled).map(|of| (of.jam, of.throughput));
         let mut variants: Vec<_> = best.into_iter().map(unrolling_of).chain(others).collect();
         if variants.len() > 1 {
-            variants =
-                least(together(&variants, SearchEffort::Unrefined, attempt)?).map(unrolling_of).into_iter().collect();
+            let (plain, straight): (Vec<Tried>, Vec<Tried>) = together(&variants, SearchEffort::Unrefined, attempt)?
+                .into_iter()
+                .partition(|t| !t.1.unrolling.unrolled);
+            let (plain, straight) = (least(plain), least(straight));
+            // What a search will gain of a loop over rounds and of a straight block does not compare well:
+            // where the loop seems better by little, both are searched for.
+            let both = match (&plain, &straight) {
+                (Some(plain), Some(straight)) => plain.0 <= straight.0 && straight.0 <= NEARLY * plain.0,
+                _ => false,
+            };
+            let best: Vec<Tried> = plain.into_iter().chain(straight).collect();
+            let chosen: Vec<Tried> = if both { best } else { least(best).into_iter().collect() };
+            variants = chosen.into_iter().map(unrolling_of).collect();
         }
         best = variants.into_iter().map(|variant| attempt(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;
     } else {

@@ -3,7 +3,9 @@
 //! A register is written anew every II cycles, so a value whose readers wait for each other for
 //! longer than that would keep the interval long, though no circuit of dependences asks for it: a
 //! block counter, which the first round reads and what is added behind the last one. A reader so
-//! late reads a copy, made before the register gets its next value, or a copy of that copy. Where
+//! late reads a copy, made before the register gets its next value, or a copy of that copy. So does
+//! who reads both an iteration's value and the one before, as what asks for the carry of a sum that
+//! goes on from iteration to iteration does: they have one register. Where
 //! registers do not rotate this is what modulo variable expansion does (Lam, PLDI 1988), with moves
 //! in place of a kernel that is unrolled.
 
@@ -37,12 +39,14 @@ pub fn split(body: &Body, machine: &Machine, bound: i64) -> Option<Body> {
     // For each reader of a value that comes late: how many copies lie between.
     let mut late: BTreeMap<(usize, usize, u32), i64> = BTreeMap::new();
     let before = orders(body);
-    for (&(p, d), list) in readers.iter().filter(|r| r.1.len() > 1 && made(&body.nodes[r.0.0]).is_some()) {
+    for (&(p, d), list) in readers.iter().filter(|r| made(&body.nodes[r.0.0]).is_some()) {
         let way = ways(body, &before, list);
-        for &r in list {
-            let copies = way[r].map_or(0, |w| w / span).min(MOST);
-            let tied = body.nodes[r].tied;
-            if copies > 0 && !tied && p != r {
+        // Who waits for this iteration's value comes too late for that of the one before.
+        let behind = if d > 0 { ways(body, &before, &[p]) } else { Vec::new() };
+        for &r in list.iter().filter(|&&r| r != p && !body.nodes[r].tied) {
+            let least = i64::from(behind.get(r).is_some_and(Option::is_some));
+            let copies = (way[r].unwrap_or(0) / span).clamp(least, MOST);
+            if copies > 0 {
                 late.insert((r, p, d), copies);
             }
         }
@@ -148,6 +152,23 @@ mod tests {
     use super::split;
     use crate::anneal::tests::{addition, machine, with_branch};
     use crate::body::From;
+
+    /// `carry = (x + 4) < x`, where `x` goes on from iteration to iteration: both are in one register.
+    #[test]
+    fn who_reads_a_value_and_the_one_before_reads_a_copy() {
+        let m = machine();
+        let mut carry = addition(&m, From::Node(0, 0));
+        carry.reads.push((0, From::Node(0, 1)));
+        let mut body = with_branch(&m, vec![addition(&m, From::Node(0, 1)), carry]);
+        body.initial.insert(0, ciphermill_vcode::VReg(7));
+        let out = split(&body, &m, 100).unwrap();
+        assert_eq!(out.nodes.len(), 4);
+        assert_eq!(out.nodes[1].inst.instr, m.abi.ops.mov);
+        assert_eq!(out.nodes[1].reads.iter().map(|r| r.1).collect::<Vec<_>>(), [From::Node(0, 1)]);
+        assert_eq!(out.nodes[2].reads.iter().map(|r| r.1).collect::<Vec<_>>(), [From::Node(0, 0), From::Node(1, 0)]);
+        // The sum itself overwrites what it reads.
+        assert_eq!(out.nodes[0].reads.iter().map(|r| r.1).collect::<Vec<_>>(), [From::Node(0, 1)]);
+    }
 
     /// A counter that begins a chain of ten additions, and that is added to again at its end.
     #[test]
