@@ -13,6 +13,7 @@ than one in a hundred is printed.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import math
 import multiprocessing
@@ -120,11 +121,10 @@ def main() -> int:
         return 0
     found = rows(options.on or list(MACHINES), options.cipher, options.jobs)
     part = options.on or options.cipher
-    out = sys.stdout if part else TABLE.open("w", newline="")
-    writer = csv.DictWriter(out, FIELDS, delimiter="\t", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found)
-    out.flush()
+    with contextlib.nullcontext(sys.stdout) if part else TABLE.open("w", newline="") as out:
+        writer = csv.DictWriter(out, FIELDS, delimiter="\t", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(found)
     if not part:
         compare(found, [])
     return 0

@@ -30,8 +30,8 @@
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
 //! extensions seen through at 64 bits never become pairs. What divisions are left
-//! then become calls on machines that have none ([`Options::software_division`]). In debug builds the
-//! verifier runs after every pass, and a fault names the pass.
+//! then become calls on machines that have none ([`Options::software_division`]). The
+//! verifier runs after every pass, but in wheels, and a fault names the pass.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

@@ -11,9 +11,8 @@
 
 use super::body::{Body, From, Node};
 use super::invariant::made;
-use ciphermill_machine::{Machine, OperandKind};
-use ciphermill_program::Role;
-use ciphermill_vcode::{VInst, VKind, VOp};
+use super::place::mov;
+use ciphermill_machine::Machine;
 use std::collections::BTreeMap;
 
 /// A copy is read within so many hundredths of the interval.
@@ -76,7 +75,7 @@ pub fn split(body: &Body, machine: &Machine, bound: i64) -> Option<Body> {
                     }
                 };
                 chain.push(at);
-                out.nodes.push(copy(machine, read)?);
+                out.nodes.push(copy(machine, read));
             }
         }
         let at = out.nodes.len();
@@ -134,17 +133,10 @@ fn ways(body: &Body, before: &[Vec<(usize, i64)>], from: &[usize]) -> Vec<Option
 }
 
 /// A node that copies a value.
-fn copy(machine: &Machine, from: From) -> Option<Node> {
-    let mov = machine.abi.ops.mov;
-    let instr = &machine.instrs[usize::from(mov.0)];
-    let is_def = |o: &usize| matches!(instr.operands[*o].kind, OperandKind::Reg { def: true, .. });
-    let all = 0..instr.operands.len();
-    let v = ciphermill_vcode::VReg(0);
-    let ops: Vec<VOp> = all.clone().map(|o| if is_def(&o) { VOp::Def(v) } else { VOp::Use(v) }).collect();
-    let mut inst = VInst::new(VKind::Normal, mov, &ops, 0);
-    inst.role = Role::Overhead;
-    let (def, used) = (all.clone().find(is_def)?, all.clone().find(|o| !is_def(o))?);
-    Some(Node { inst, reads: vec![(used, from)], writes: Some((def, instr.latency)), tied: false, mem: None })
+fn copy(machine: &Machine, from: From) -> Node {
+    let (inst, def, used) = mov(machine);
+    let latency = machine.instrs[usize::from(inst.instr.0)].latency;
+    Node { inst, reads: vec![(used, from)], writes: Some((def, latency)), tied: false, mem: None }
 }
 
 #[cfg(test)]

@@ -649,7 +649,7 @@ impl Loops<'_> {
                     all = vec![lighter];
                 }
             }
-            Some(shortest) if divided && self.crowded(shortest, bound) => {
+            Some(shortest) if divided && self.far_above(shortest, bound) => {
                 let mut parked: Vec<Found> = self.parked(body, kept, bound)?.into_iter().collect();
                 parked.iter_mut().for_each(|found| self.squeeze(found, false));
                 let mut least = i64::MAX;

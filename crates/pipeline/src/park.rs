@@ -34,7 +34,7 @@ const ROOM: [usize; 4] = [100, 85, 70, 55];
 /// where the frame does not hold the rest.
 const OUTSIDE: [usize; 3] = [50, 75, 90];
 /// An interval of so many hundredths of its bound is tried to be shortened with values in the frame.
-const CROWDED: i64 = 120;
+const FAR_ABOVE: i64 = 120;
 /// That is worth it where the interval is then so many hundredths of what it was.
 pub(super) const WORTH: i64 = 90;
 
@@ -60,8 +60,8 @@ impl Loops<'_> {
     }
 
     /// Is the interval so far from what it may come down to that registers are probably short?
-    pub(super) fn crowded(&self, found: &Found, bound: i64) -> bool {
-        100 * found.kernel.schedule.ii > CROWDED * bound
+    pub(super) fn far_above(&self, found: &Found, bound: i64) -> bool {
+        100 * found.kernel.schedule.ii > FAR_ABOVE * bound
     }
 
     /// A kernel of a body without those values from outside that are read in the fewest places;

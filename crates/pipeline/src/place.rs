@@ -441,23 +441,27 @@ impl Settler<'_> {
     }
 }
 
-/// A copy of a value of one side on another, or the same; it reads nothing yet. And
-/// the operand that it is to read.
-fn copy(sides: &Sides<'_>, from: usize, to: usize) -> (Op, usize) {
-    let machine = sides.machine;
+/// An instruction that copies a value, the operand that it writes and the one that it reads.
+pub fn mov(machine: &Machine) -> (VInst, usize, usize) {
     let mov = machine.abi.ops.mov;
-    let instr = &machine.instrs[usize::from(mov.0)];
-    let is_def = |o: &usize| matches!(instr.operands[*o].kind, OperandKind::Reg { def: true, .. });
+    let operands = &machine.instrs[usize::from(mov.0)].operands;
+    let is_def = |o: &usize| matches!(operands[*o].kind, OperandKind::Reg { def: true, .. });
     // Operands are told apart by their places, not by these names.
-    let all = 0..instr.operands.len();
+    let all = 0..operands.len();
     let ops: Vec<VOp> = all.clone().map(|o| if is_def(&o) { VOp::Def(VReg(0)) } else { VOp::Use(VReg(0)) }).collect();
     let mut inst = VInst::new(VKind::Normal, mov, &ops, 0);
     inst.role = ciphermill_program::Role::Overhead;
-    let def = all.clone().find(is_def).unwrap_or(0);
-    let used = all.clone().find(|o| !is_def(o)).unwrap_or(1);
+    let (def, used) = (all.clone().find(is_def).unwrap_or(0), all.clone().find(|o| !is_def(o)).unwrap_or(1));
+    (inst, def, used)
+}
+
+/// A copy of a value of one side on another, or the same; it reads nothing yet. And
+/// the operand that it is to read.
+fn copy(sides: &Sides<'_>, from: usize, to: usize) -> (Op, usize) {
+    let (inst, def, used) = mov(sides.machine);
     let at = At { unit: to, result: to };
     let variants = fitting(sides, &inst, at, &|o| Some(if o == def { to } else { from }));
-    let writes = Some((def, instr.latency));
+    let writes = Some((def, sides.machine.instrs[usize::from(inst.instr.0)].latency));
     (Op { inst, reads: SmallVec::new(), writes, tied: false, at, variants, stalling: Vec::new() }, used)
 }
 
