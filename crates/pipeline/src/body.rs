@@ -7,6 +7,7 @@
 //! phi: the first iteration finds its initial value in the same register), or
 //! from outside.
 
+use super::affine::{self, Address, Meeting};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
 use ciphermill_vcode::Facts;
@@ -223,12 +224,13 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     let at = nodes.len();
     nodes.push(node(machine, &test, &|v| from(v, at))?);
 
-    let initial = carried.iter().map(|(&p, &n)| (n, p)).collect();
+    let initial: BTreeMap<usize, VReg> = carried.iter().map(|(&p, &n)| (n, p)).collect();
     let mut live_out: Vec<(usize, VReg)> =
         def.iter().filter(|(v, _)| outside.contains(v)).map(|(&v, &n)| (n, v)).collect();
     live_out.extend(out_moves.iter().map(|&(n, v)| (n, v)));
     live_out.sort_unstable();
-    let Some(memory) = memory(&nodes) else { return Err("too many of its accesses to memory wait for others") };
+    let addresses = affine::addresses(func, machine, (c.header, way_back), &nodes, &initial);
+    let Some(memory) = memory(&nodes, &addresses) else { return Err("too many of its accesses to memory wait for others") };
     Ok(Body {
         before: Vec::new(),
         parked: 0,
@@ -323,30 +325,36 @@ pub fn opposite(machine: &Machine, branch: InstrId) -> Option<InstrId> {
         .find(|i| tests_nonzero(&machine.instrs[usize::from(i.0)]) == Some(wanted))
 }
 
-/// Orders between accesses that may touch the same bytes. Addresses are
-/// values of this function, so within an iteration two of one base compare by
-/// their offsets; from one iteration to the next nothing is known but that
-/// different memories, buffers and known addresses are apart.
-fn memory(nodes: &[Node]) -> Option<Vec<(usize, usize, u32, u32)>> {
+/// Orders between accesses that may touch the same bytes. Addresses are values of this function, so
+/// within an iteration two of one base compare by their offsets. From one iteration to a later one
+/// different memories, buffers and known addresses are apart, and others as their sums say
+/// ([`super::affine`]): of the distances at which two meet the least says all.
+fn memory(nodes: &[Node], addresses: &[Option<Address>]) -> Option<Vec<(usize, usize, u32, u32)>> {
     let mut out = Vec::new();
     let accesses: Vec<(usize, MemRef)> = nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.mem?))).collect();
+    let meeting = |i: usize, j: usize, least: u32| match (&addresses[i], &addresses[j]) {
+        (Some(a), Some(b)) => a.meets(b, least),
+        _ => Meeting::Unknown,
+    };
+    let apart_now = |i: usize, j: usize| matches!((&addresses[i], &addresses[j]), (Some(a), Some(b)) if a.apart(b));
     for (k, &(i, a)) in accesses.iter().enumerate() {
         if out.len() > MOST_ORDERS {
             return None;
         }
-        for &(j, b) in &accesses[k + 1..] {
+        for n in (k + 1..accesses.len()).chain(0..=k) {
+            let (j, b) = accesses[n];
+            if !(a.store || b.store) || a.apart_always(&b) {
+                continue;
+            }
             // Of one base and apart in this iteration: the next one's may be where this one's was.
-            if a.conflicts(&b) {
-                out.push((i, j, u32::from(a.store), 0));
-            } else if (a.store || b.store) && !a.apart_always(&b) {
-                out.push((i, j, u32::from(a.store), 1));
-            }
-        }
-        for &(j, b) in &accesses[..=k] {
-            let apart = a.space != b.space || !(a.store || b.store) || a.apart_always(&b);
-            if !apart {
-                out.push((i, j, u32::from(a.store), 1));
-            }
+            let now = k < n && a.conflicts(&b) && !apart_now(i, j);
+            let distance = match meeting(i, j, 1) {
+                _ if now => 0,
+                Meeting::Unknown => 1,
+                Meeting::After(distance) => distance,
+                Meeting::Never => continue,
+            };
+            out.push((i, j, u32::from(a.store), distance));
         }
     }
     Some(out)

@@ -22,6 +22,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod affine;
 mod anneal;
 pub mod body;
 mod certain;

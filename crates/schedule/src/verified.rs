@@ -14,7 +14,7 @@ use ciphermill_vcode::{MemRef, Object, VFunc, VInst, VKind, VOp, VReg};
 use ciphermill_vcode::{Node, Resource};
 use ciphermill_verify as verify;
 use cranelift_entity::EntityRef;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use verify::{Arg, Storage};
 
@@ -210,7 +210,18 @@ pub fn source_loop(
     let (Some((branch, body)), Some(handed)) = (block.insts.split_last(), handed) else {
         return Err(CompileError::Internal("a pipelined loop does not come back".into()));
     };
+    let reads = block.insts.iter().chain(back.iter().flat_map(|b| &b.insts)).flat_map(VInst::uses);
+    let edges = || func.blocks.iter().enumerate().flat_map(|(b, x)| x.succs.iter().map(move |s| (b as u32, s)));
+    let into = |to: u32| edges().filter(|e| e.1.0 == to && !(to == header && e.0 == again)).collect::<Vec<_>>();
+    let entered: Vec<(VReg, VReg)> = match into(header)[..] {
+        [(_, (_, given))] => block.params.iter().copied().zip(given.iter().copied()).collect(),
+        _ => Vec::new(),
+    };
+    let wanted: Vec<VReg> = reads.chain(entered.iter().map(|e| e.1)).collect();
+    let outside = makers(func, &[header, again], &wanted).into_iter().map(one).collect();
     Ok(verify::SourceLoop {
+        outside,
+        entered: entered.iter().map(|&(p, v)| (named(machine, p), named(machine, v))).collect(),
         body: body.iter().map(one).collect(),
         branch: Some(one(branch)),
         again_when_taken: block.succs[0].0 == again,
@@ -218,6 +229,31 @@ pub fn source_loop(
         params: block.params.iter().map(|&p| named(machine, p)).collect(),
         handed: handed.iter().map(|&h| named(machine, h)).collect(),
     })
+}
+
+/// So many instructions that make what a loop finds are looked at.
+const MOST_MAKERS: usize = 500;
+
+/// What makes these values and what they are made of, each behind what it reads: instructions outside
+/// of some blocks that touch no memory and trap under no condition.
+fn makers<'a>(func: &'a VFunc, inside: &[u32], wanted: &[VReg]) -> Vec<&'a VInst> {
+    let plain = |i: &&VInst| i.kind == VKind::Normal && i.mem.is_none() && i.trap.is_none();
+    let blocks = func.blocks.iter().enumerate().filter(|(b, _)| !inside.contains(&(*b as u32)));
+    let insts = blocks.flat_map(|(_, block)| &block.insts).filter(plain);
+    let made: BTreeMap<VReg, &VInst> = insts.flat_map(|i| i.defs().map(move |d| (d, i))).collect();
+    let (mut seen, mut out) = (BTreeSet::new(), Vec::new());
+    // A value is met twice: for what it reads, and when that has been made.
+    let mut open: Vec<(VReg, bool)> = wanted.iter().rev().map(|&v| (v, false)).collect();
+    while let Some((v, ready)) = open.pop() {
+        let Some(&inst) = made.get(&v) else { continue };
+        if ready {
+            out.push(inst);
+        } else if seen.len() < MOST_MAKERS && seen.insert(v) {
+            open.push((v, true));
+            open.extend(inst.uses().map(|u| (u, false)));
+        }
+    }
+    out
 }
 
 /// Everything that blocks outside of a loop read, arguments of edges included, in program order.

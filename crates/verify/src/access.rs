@@ -5,7 +5,13 @@
 //! conflict have changed places: stores by their own fingerprint, which is made of what they
 //! follow, and a load and a store since the load would follow another set. Stores are kept by
 //! region, so that an access asks each region once and not each store.
+//!
+//! Within an iteration two accesses of one base compare by their offsets. In whatever iterations
+//! two are whose addresses are counted from the same sum ([`crate::sums`]) compare by how far behind
+//! it they begin, modulo 2^32.
 
+use crate::sums::Place;
+use crate::terms::Term;
 use ciphermill_ir::Space;
 use std::collections::BTreeMap;
 
@@ -82,13 +88,48 @@ pub fn share_a_bank(a: u64, b: u64) -> bool {
 /// Most bytes that an access touches.
 const WIDEST: i64 = 256;
 
-/// Stores of one iteration that differ in their offsets alone.
+/// Stores of one iteration that differ in their offsets alone, and that are counted from one sum, if any.
 #[derive(Clone, Debug)]
 struct Region {
     like: Access,
     iteration: u32,
+    root: Option<Term>,
     all: u128,
+    /// Bytes and fingerprint of each store, by offset.
     at: BTreeMap<i64, Vec<(u8, u128)>>,
+    /// And by how far behind the root it begins.
+    behind: BTreeMap<u32, Vec<(u8, u128)>>,
+}
+
+impl Region {
+    /// Of the stores that an access may meet, the sum of the fingerprints.
+    fn met(&self, a: &Access, place: Option<Place>, iteration: u32) -> u128 {
+        let sum = |list: &mut dyn Iterator<Item = u128>| list.fold(0, u128::wrapping_add);
+        if self.iteration == iteration && self.like.base == a.base {
+            let near = self.at.range(a.offset - WIDEST..a.offset + i64::from(a.bytes));
+            let near = near.flat_map(|(&offset, list)| list.iter().map(move |s| (offset, s)));
+            return sum(&mut near.filter(|(offset, s)| offset + i64::from(s.0) > a.offset).map(|(_, s)| s.1));
+        }
+        match place.filter(|p| Some(p.root) == self.root) {
+            Some(Place { at, .. }) => {
+                // Numbers go round: what begins before the access, and what begins within it.
+                let before = around(&self.behind, at.wrapping_sub(WIDEST as u32), WIDEST as u32);
+                let reaches = before.filter(|(begin, s)| at.wrapping_sub(*begin) < u32::from(s.0));
+                let within = around(&self.behind, at, u32::from(a.bytes));
+                sum(&mut reaches.chain(within).map(|(_, s)| s.1))
+            }
+            None => self.all,
+        }
+    }
+}
+
+/// What a table has for so many numbers from the first on; behind the largest comes 0.
+fn around<T>(table: &BTreeMap<u32, Vec<T>>, first: u32, count: u32) -> impl Iterator<Item = (u32, &T)> {
+    let end = first.wrapping_add(count);
+    let (up, down) = if end >= first { (first..end, 0..0) } else { (first..u32::MAX, 0..end) };
+    let last = if end >= first { None } else { table.get_key_value(&u32::MAX) };
+    let all = table.range(up).chain(last).chain(table.range(down));
+    all.flat_map(|(&begin, list)| list.iter().map(move |t| (begin, t)))
 }
 
 /// What has been stored so far.
@@ -100,20 +141,10 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// The fingerprint of what an access in an iteration follows.
-    pub fn before(&self, a: &Access, iteration: u32) -> u128 {
-        let mut sum = self.fences;
-        for r in self.regions.iter().filter(|r| !r.like.never_meets(a)) {
-            if r.iteration != iteration || r.like.base != a.base {
-                sum = sum.wrapping_add(r.all);
-                continue;
-            }
-            for (&offset, list) in r.at.range(a.offset - WIDEST..a.offset + i64::from(a.bytes)) {
-                let near = list.iter().filter(|s| offset + i64::from(s.0) > a.offset);
-                sum = near.fold(sum, |sum, s| sum.wrapping_add(s.1));
-            }
-        }
-        sum
+    /// The fingerprint of what an access in an iteration follows; where it is known, its `place`.
+    pub fn before(&self, a: &Access, place: Option<Place>, iteration: u32) -> u128 {
+        let met = self.regions.iter().filter(|r| !r.like.never_meets(a)).map(|r| r.met(a, place, iteration));
+        met.fold(self.fences, u128::wrapping_add)
     }
 
     /// The fingerprint of all stores so far.
@@ -122,19 +153,25 @@ impl Stored {
     }
 
     /// A store with a number of its own.
-    pub fn store(&mut self, a: &Access, iteration: u32, number: u32) {
+    pub fn store(&mut self, a: &Access, place: Option<Place>, iteration: u32, number: u32) {
         let print = fingerprint(number);
         let like = Access { offset: 0, bytes: 0, banks: 0, store: true, ..*a };
-        let region = match self.regions.iter().position(|r| r.iteration == iteration && r.like == like) {
+        let root = place.map(|p| p.root);
+        let same = |r: &Region| r.iteration == iteration && r.like == like && r.root == root;
+        let region = match self.regions.iter().position(same) {
             Some(k) => &mut self.regions[k],
             None => {
-                self.regions.push(Region { like, iteration, all: 0, at: BTreeMap::new() });
+                let (at, behind) = (BTreeMap::new(), BTreeMap::new());
+                self.regions.push(Region { like, iteration, root, all: 0, at, behind });
                 let last = self.regions.len() - 1;
                 &mut self.regions[last]
             }
         };
         region.all = region.all.wrapping_add(print);
         region.at.entry(a.offset).or_default().push((a.bytes, print));
+        if let Some(place) = place {
+            region.behind.entry(place.at).or_default().push((a.bytes, print));
+        }
     }
 
     /// Nothing moves across this.

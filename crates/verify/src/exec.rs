@@ -9,9 +9,10 @@ use crate::code::{Arg, Fault, Inst, Storage};
 use crate::eval::{self, Decisions, Env};
 use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
+use crate::sums::{self, Place, Sum};
 use crate::terms::{Kind, Map, Term, Terms, words};
 use ciphermill_ir::Space;
-use ciphermill_machine::sem::{Dest, Stmt};
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
 use smallvec::{SmallVec, smallvec};
 
@@ -47,6 +48,8 @@ pub(crate) struct Known {
     /// Accesses of the program are numbered through.
     pub number: usize,
     pub access: Access,
+    /// Where it begins, if that is known as a sum.
+    pub place: Option<Place>,
     pub iteration: u32,
     /// What it followed, as [`crate::access`] has it.
     pub follows: u128,
@@ -126,7 +129,7 @@ impl<'a> Exec<'a> {
         self.land(state)?;
         let mut done = Done::default();
         let mut writes: Vec<(Storage, Term, u32)> = Vec::new();
-        let mut stores: Vec<(Access, u32, Term)> = Vec::new();
+        let mut stores: Vec<(Known, Term)> = Vec::new();
         let mut stored: Vec<(i64, Term)> = Vec::new();
         let mut banks: Vec<u64> = Vec::new();
         let mut fence = None;
@@ -163,7 +166,7 @@ impl<'a> Exec<'a> {
                     banks.push(t.access.banks);
                 }
                 if effect.stores {
-                    stores.push((t.access, t.iteration, whole));
+                    stores.push((*t, whole));
                 }
             }
             if instr.kind == InstrKind::Trap
@@ -196,6 +199,12 @@ impl<'a> Exec<'a> {
                     (Value::Const(c), None) => self.constant(*c, register),
                     (Value::Other, None) => self.part(whole, k, effect),
                 };
+                if let (Value::Other, None, Some(form)) = (&r.value, own.get(k), &r.sum)
+                    && self.terms.is_plain(value)
+                    && let Some(sum) = self.sum(state, inst, form)
+                {
+                    self.terms.is_sum(value, sum);
+                }
                 if let Some(g) = predicate {
                     let old = self.read(state, register);
                     value = self.terms.of(&[Kind::Guarded as u32, g, value, old]);
@@ -213,8 +222,8 @@ impl<'a> Exec<'a> {
                 fence = Some((whole, u32::from(instr.delay_slots)));
             }
         }
-        for (access, iteration, term) in stores {
-            state.stored.store(&access, iteration, term);
+        for (known, term) in stores {
+            state.stored.store(&known.access, known.place, known.iteration, term);
         }
         state.words.extend(stored);
         for (register, value, latency) in writes {
@@ -276,6 +285,12 @@ impl<'a> Exec<'a> {
         }
     }
 
+    /// The sum that an expression of an instruction is.
+    fn sum(&mut self, state: &State, inst: &Inst, form: &Expr) -> Option<Sum> {
+        let read: SmallVec<[Option<Term>; 4]> = (0..inst.args.len()).map(|o| self.operand(state, inst, o)).collect();
+        sums::sum(&self.terms, inst, form, &|o| read.get(o).copied().flatten())
+    }
+
     /// All that an instruction reads, behind the first words of a key.
     fn inputs(&mut self, state: &State, inst: &Inst, effect: &Effect, key: &mut Key) -> Result<(), Fault> {
         for (o, arg) in inst.args.iter().enumerate() {
@@ -318,26 +333,30 @@ impl<'a> Exec<'a> {
     ) -> Result<Known, Fault> {
         let mut key: Key = smallvec![Kind::Address as u32, effect.meaning, inst.space as u32];
         self.inputs(state, inst, effect, &mut key)?;
-        let place = self.terms.of(&key);
+        let read = self.terms.of(&key);
         let known = match iteration {
             Some(iteration) => {
                 // An access of which nothing is said meets no other.
                 let alone = Access { constant: true, ..Access::anywhere(inst.space) };
                 let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
-                let known =
-                    Known { number: self.count, access, iteration, follows: state.stored.before(&access, iteration) };
+                // What is said of its bytes and what its meaning says are to be the same.
+                let address = effect.address.as_ref().filter(|a| a.1 == access.bytes);
+                let sum = address.and_then(|a| self.sum(state, inst, &a.0));
+                let place = sum.map(|s| s.place(&mut self.terms));
+                let follows = state.stored.before(&access, place, iteration);
+                let known = Known { number: self.count, access, place, iteration, follows };
                 self.count += 1;
-                self.accesses.entry(place).or_default().push(known);
+                self.accesses.entry(read).or_default().push(known);
                 known
             }
             None => {
-                let Some(list) = self.accesses.get(&place) else {
+                let Some(list) = self.accesses.get(&read) else {
                     return Err(self.fault(inst, "the program has no access to memory with what it reads here"));
                 };
                 // Several iterations may have an access with these operands: the first that followed the
                 // same stores and that nothing has stood for yet. What runs more often than in the
                 // program, as a load does that is not wanted any more, stands for one again.
-                let follows = |k: &Known| state.stored.before(&k.access, k.iteration);
+                let follows = |k: &Known| state.stored.before(&k.access, k.place, k.iteration);
                 let fits = || list.iter().filter(|k| follows(k) == k.follows);
                 let fresh = fits().find(|k| !state.is_taken(k.number));
                 let mut known = *fresh.or_else(|| fits().next()).unwrap_or(&list[0]);

@@ -105,6 +105,7 @@ mod rules;
 mod run;
 mod state;
 mod straight;
+mod sums;
 mod terms;
 
 pub use access::{Access, Object};

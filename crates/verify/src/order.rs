@@ -39,9 +39,9 @@ fn memory(steps: &[Step], order: impl Iterator<Item = usize>) -> Vec<u128> {
     let mut stored = Stored::default();
     for i in order {
         let Some(a) = &steps[i].access else { continue };
-        out[i] = stored.before(a, 0);
+        out[i] = stored.before(a, None, 0);
         if a.store {
-            stored.store(a, 0, i as u32);
+            stored.store(a, None, 0, i as u32);
         }
     }
     out

@@ -1,6 +1,7 @@
 //! A machine as the checks know it: what each instruction reads, writes and means, worked out
 //! from its semantics by code of this crate's own.
 
+use crate::sums;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, InstrKind, Machine, OperandKind, Reg};
 use std::sync::Arc;
@@ -12,6 +13,8 @@ pub(crate) struct Result {
     /// Cycles until it is in its register.
     pub latency: u32,
     pub value: Value,
+    /// Where it is made of what sums are made of.
+    pub sum: Option<Expr>,
 }
 
 /// What is known of a result beside that it follows from what is read.
@@ -33,6 +36,8 @@ pub(crate) struct Effect {
     /// Registers that the semantics read by name.
     pub fixed: Vec<Reg>,
     pub results: Vec<Result>,
+    /// Where its one access to memory begins, if that is a sum, and its bytes.
+    pub address: Option<(Expr, u8)>,
     pub loads: bool,
     pub stores: bool,
     /// Goes on elsewhere, or turns the registers: evaluated statement by statement.
@@ -108,6 +113,15 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
             machine.regs.get(usize::from(r.0)).is_some_and(|r| machine.files[r.file].bits >= machine.word_bits)
         }
     };
+    // All of the 32 bits that sums are made of.
+    let file = |d: &Dest| match d {
+        Dest::Operand(o) => match instr.operands.get(*o).map(|o| &o.kind) {
+            Some(OperandKind::Reg { file, .. }) => Some(*file),
+            _ => None,
+        },
+        Dest::Fixed(r) => machine.regs.get(usize::from(r.0)).map(|r| r.file),
+    };
+    let full = |d: &Dest| file(d).is_some_and(|f| machine.files[f].bits >= 32);
     for stmt in &instr.semantics {
         match stmt {
             Stmt::Let { value, .. } => look(value, &mut e),
@@ -115,13 +129,14 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
                 look(value, &mut e);
                 let own = instr.dest_latency.iter().find(|d| d.0 == *dest);
                 let latency = own.map_or(instr.latency, |d| d.1);
+                let sum = Some(value).filter(|_| full(dest)).and_then(|value| sums::form(machine, instr, value));
                 let value = match value {
                     Expr::Operand(o) if whole(*o) && whole_dest(dest) => Value::Copy(*o),
                     Expr::Imm(o) => Value::Imm(*o),
                     Expr::Const(c) => Value::Const(*c),
                     _ => Value::Other,
                 };
-                e.results.push(Result { dest: dest.clone(), latency, value });
+                e.results.push(Result { dest: dest.clone(), latency, value, sum });
             }
             Stmt::Store { addr, value, .. } => {
                 look(addr, &mut e);
@@ -139,6 +154,9 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
             Stmt::WindowSave | Stmt::WindowRestore => e.fence = true,
             Stmt::Trap => {}
         }
+    }
+    if e.loads || e.stores {
+        e.address = sums::address(machine, instr);
     }
     e.fixed.sort_unstable();
     e.fixed.dedup();
