@@ -319,3 +319,83 @@ fn linear(machine: &Machine, inst: &VInst, e: &Expr, value: &Value<'_>) -> Optio
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An address in bytes behind a pointer that takes such a step.
+    fn at(constant: u32, step: u32, bytes: i64) -> Address {
+        let sum = Sum::root(Root::Outside(VReg(0))).plus(&Sum::root(Root::Turn).times(step));
+        Address { sum: sum.plus(&Sum::number(constant)), bytes }
+    }
+
+    #[test]
+    fn distances_by_hand() {
+        let (word, before) = (at(0, 4, 4), at(-12i32 as u32, 4, 4));
+        // What is stored here is loaded three iterations later, and never the other way round.
+        assert_eq!(word.meets(&before, 0), Meeting::After(3));
+        assert_eq!(before.meets(&word, 0), Meeting::Never);
+        assert_eq!(word.meets(&word, 0), Meeting::After(0));
+        assert_eq!(word.meets(&word, 1), Meeting::Never);
+        // A pointer that stands still, and one that goes back.
+        assert_eq!(at(8, 0, 4).meets(&at(8, 0, 4), 1), Meeting::After(1));
+        assert_eq!(at(8, 0, 4).meets(&at(12, 0, 4), 1), Meeting::Never);
+        assert_eq!(at(0, -4i32 as u32, 4).meets(&at(9, -4i32 as u32, 4), 1), Meeting::After(2));
+        // Steps of one byte: a word meets itself three times more.
+        assert_eq!(at(0, 1, 4).meets(&at(0, 1, 4), 1), Meeting::After(1));
+        assert_eq!(at(0, 1, 1).meets(&at(-5i32 as u32, 1, 4), 1), Meeting::After(2));
+        // Other roots and steps, and a step that comes round soon.
+        assert_eq!(word.meets(&at(0, 8, 4), 1), Meeting::Unknown);
+        assert_eq!(at(0, 1 << 30, 4).meets(&at(0, 1 << 30, 4), 1), Meeting::Unknown);
+        let other = Address { sum: Sum::root(Root::Outside(VReg(1))), bytes: 4 };
+        assert_eq!(at(0, 0, 4).meets(&other, 1), Meeting::Unknown);
+        // Of what one iteration makes, another iteration may make something else.
+        let made = |constant| Address { sum: Sum::root(Root::Made(3)).plus(&Sum::number(constant)), bytes: 4 };
+        assert_eq!(made(0).meets(&made(0), 1), Meeting::Unknown);
+        assert!(made(0).apart(&made(4)) && !made(0).apart(&made(3)));
+    }
+
+    /// Every distance up to some is tried, with addresses as the machine counts them.
+    #[test]
+    fn the_least_distance_is_the_first_at_which_bytes_overlap() {
+        let seed = 0x5eed_0002u64;
+        println!("seed {seed:#x}");
+        let mut state = seed;
+        let mut random = |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % n
+        };
+        let mut met = 0;
+        for _ in 0..20_000 {
+            let step = (random(41) as u32).wrapping_sub(20);
+            let sizes = [1, 2, 4, 8];
+            let (x, y) = ((random(121) as u32).wrapping_sub(60), (random(121) as u32).wrapping_sub(60));
+            let (a, b) = (sizes[random(4) as usize], sizes[random(4) as usize]);
+            let least = random(3) as u32;
+            let pointer = random(1 << 32) as u32;
+            let bytes = |first: u32, n: u32| (0..n).map(move |k| pointer.wrapping_add(first).wrapping_add(k));
+            let overlap = |d: &u32| {
+                let later = y.wrapping_add(step.wrapping_mul(*d));
+                bytes(x, a).any(|i| bytes(later, b).any(|j| i == j))
+            };
+            let wanted = (least..200).find(overlap).map_or(Meeting::Never, Meeting::After);
+            let found = at(x, step, i64::from(a)).meets(&at(y, step, i64::from(b)), least);
+            assert_eq!(found, wanted, "{x} {a} {y} {b} step {step} from {least} on");
+            met += usize::from(wanted != Meeting::Never);
+        }
+        assert!(met > 1000, "{met} of them meet");
+    }
+
+    #[test]
+    fn sums_are_modulo_two_to_the_32() {
+        let x = Sum::root(Root::Outside(VReg(0)));
+        let y = Sum::root(Root::Outside(VReg(1)));
+        let sum = x.clone().times(4).plus(&y).plus(&Sum::number(7));
+        assert_eq!(sum.clone().minus(&y).minus(&x.clone().times(3)).minus(&x).known(), Some(7));
+        assert_eq!(sum.clone().minus(&y).known(), None);
+        assert_eq!(x.times(1 << 31).times(2).known(), Some(0));
+    }
+}

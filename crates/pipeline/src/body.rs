@@ -230,7 +230,9 @@ pub fn read(func: &VFunc, machine: &Machine, facts: &Facts, c: &Candidate) -> Re
     live_out.extend(out_moves.iter().map(|&(n, v)| (n, v)));
     live_out.sort_unstable();
     let addresses = affine::addresses(func, machine, (c.header, way_back), &nodes, &initial);
-    let Some(memory) = memory(&nodes, &addresses) else { return Err("too many of its accesses to memory wait for others") };
+    let Some(memory) = memory(&nodes, &addresses) else {
+        return Err("too many of its accesses to memory wait for others");
+    };
     Ok(Body {
         before: Vec::new(),
         parked: 0,

@@ -497,7 +497,7 @@ impl<'a> Exec<'a> {
 }
 
 /// The register that a result goes to.
-fn destination(inst: &Inst, dest: &Dest) -> Option<Storage> {
+pub(crate) fn destination(inst: &Inst, dest: &Dest) -> Option<Storage> {
     match dest {
         Dest::Fixed(r) => Some(u32::from(r.0)),
         Dest::Operand(o) => match inst.args.get(*o)? {

@@ -25,6 +25,10 @@
 //! * An access's term holds the set of those stores before it that it conflicts with. So a load
 //!   that changes places with such a store has another term, and so has all that follows from it;
 //!   and so has a store.
+//! * Which accesses conflict is asked of their addresses too (`sums`): those that are counted from the
+//!   same sum conflict only where their bytes overlap, modulo 2^32, whichever iterations they are
+//!   of. So the stores of an iteration that is under way may be passed by loads of a later
+//!   one that read elsewhere, and by no others.
 //! * Of what is checked an access is known by what it reads: the program must have one with
 //!   the same operands, whose facts (which iteration, which bytes, which buffer) count for both.
 //!
@@ -67,7 +71,9 @@
 //! is the second's, one iteration on. Terms do not depend on values: where the step from one
 //! pass to the next gives the program's terms for a state that stands for any, it gives them for
 //! each that follows (the argument of Tristan and Leroy, whose validator compares the same
-//! three pieces). Where one branch leaves by the same code behind every iteration, as in a loop whose stages
+//! three pieces). What is said of addresses holds for any of them too: a pointer is what it was at first
+//! plus its step times a number of iterations that stands for any (`inductions`), and two iterations
+//! that can be under way at once are less than `S` apart, so such a pair is among those run. Where one branch leaves by the same code behind every iteration, as in a loop whose stages
 //! have predicates, leaving behind the first and behind the last two is enough: an iteration's operations are
 //! the same whether others follow or not, and they have been run with all that follow. `S` is read off the code that is checked: a branch before the kernel, or a
 //! predicate in it, for each.
@@ -98,6 +104,7 @@ mod access;
 mod code;
 mod eval;
 mod exec;
+mod inductions;
 mod loops;
 pub mod order;
 mod resources;

@@ -1,7 +1,8 @@
 //! Validation of a software-pipelined loop against its source loop.
 
-use crate::code::{Arg, Block, Fault, Inst, Storage};
+use crate::code::{Block, Fault, Inst, Storage};
 use crate::exec::{Exec, Frame};
+use crate::inductions;
 use crate::rules::Rules;
 use crate::state::State;
 use crate::straight::same_effects;
@@ -87,7 +88,7 @@ pub fn pipelined(rules: &Rules, source: &SourceLoop, pipeline: &Pipeline) -> Res
     let frame = Frame { stack_pointer: pipeline.stack_pointer, words: pipeline.words.clone() };
     let mut exec = Exec::new(rules, frame, pipeline.banks_apart);
     let (stages, branches) = overlapping(rules, pipeline);
-    found(&mut exec, source)?;
+    inductions::begin(&mut exec, source)?;
     let most = stages + MORE;
     let (leaving, effects) = sequential(&mut exec, source, pipeline, most)?;
     let most = leaving.len() as u32;
@@ -109,35 +110,6 @@ pub fn pipelined(rules: &Rules, source: &SourceLoop, pipeline: &Pipeline) -> Res
         Some(n) => Err(Fault(format!("nothing leaves the loop after {n} iterations"))),
         None => Ok(()),
     }
-}
-
-/// What the loop finds, as sums of what is there long before it. They are facts on what registers
-/// hold, which bring no new terms.
-fn found(exec: &mut Exec<'_>, source: &SourceLoop) -> Result<(), Fault> {
-    let (mut state, rules) = (exec.start(), exec.rules);
-    for inst in &source.outside {
-        let effect = exec.rules.effect(inst.instr);
-        if effect.loads || effect.stores || effect.control || effect.fence {
-            return Err(exec.fault(inst, "what a value from outside is made of touches nothing else"));
-        }
-        // A physical register may have held something else where this stood.
-        let physical = |a: &Arg| {
-            let (Arg::Reg(r) | Arg::Tied { read: r, .. }) = a else { return false };
-            rules.machine.regs.get(*r as usize).is_some_and(|r| !r.zero)
-        };
-        if effect.fixed.is_empty() && !inst.args.iter().any(physical) {
-            exec.moved(&mut state, inst)?;
-        }
-    }
-    let made: Vec<(Storage, Term)> = state.named.iter().map(|(&v, &t)| (v, t)).collect();
-    let copies = source.entered.iter().map(|&(v, from)| (v, exec.read(&state, from)));
-    for (v, value) in made.into_iter().chain(copies.collect::<Vec<_>>()) {
-        let (own, sum) = (exec.terms.initial(v), exec.terms.sum(value));
-        if own != value {
-            exec.terms.is_sum(own, sum);
-        }
-    }
-    Ok(())
 }
 
 /// The program's iterations: what it has behind each, were it the last.

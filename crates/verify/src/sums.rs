@@ -37,7 +37,8 @@ impl Sum {
         Sum { parts: Vec::new(), constant: value as u32 }
     }
 
-    fn known(&self) -> Option<u32> {
+    /// The number that it is, if it is one.
+    pub fn known(&self) -> Option<u32> {
         Some(self.constant).filter(|_| self.parts.is_empty())
     }
 
@@ -59,8 +60,12 @@ impl Sum {
         Sum { parts, constant }
     }
 
-    fn times(&self, by: u32) -> Sum {
+    pub fn times(&self, by: u32) -> Sum {
         self.combined(by, &Sum::default(), 0)
+    }
+
+    pub fn plus(&self, other: &Sum) -> Sum {
+        self.combined(1, other, 1)
     }
 
     pub fn place(&self, terms: &mut Terms) -> Place {
@@ -114,7 +119,7 @@ pub(crate) fn sum(terms: &Terms, inst: &Inst, form: &Expr, operand: &dyn Fn(usiz
         Expr::Bin { op, a, b, .. } => {
             let (a, b) = (of(a)?, of(b)?);
             let found = match (op, a.known(), b.known()) {
-                (BinOp::Add, ..) => a.combined(1, &b, 1),
+                (BinOp::Add, ..) => a.plus(&b),
                 (BinOp::Sub, ..) => a.combined(1, &b, u32::MAX),
                 (BinOp::Mul, _, Some(by)) => a.times(by),
                 (BinOp::Mul, Some(by), _) => b.times(by),
@@ -159,5 +164,26 @@ fn loads<'a>(e: &'a Expr, out: &mut Vec<(&'a Expr, u8)>) {
         Expr::Un { a, .. } | Expr::Slice { a, .. } => loads(a, out),
         Expr::Operand(_) | Expr::Imm(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Const(_) | Expr::Pc => {}
         other => out.extend([(other, 0), (other, 0)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_the_same_terms_have_one_root() {
+        let mut terms = Terms::default();
+        let (p, i) = (terms.initial(1), terms.initial(2));
+        let four = Sum::number(4);
+        let one = Sum::of(p).plus(&Sum::of(i).times(4)).plus(&four);
+        let other = Sum::of(i).plus(&Sum::number(3)).times(4).plus(&Sum::of(p));
+        let (one, other) = (one.place(&mut terms), other.place(&mut terms));
+        assert_eq!((one.root, one.at, other.at), (other.root, 4, 12));
+        let twice = Sum::of(p).plus(&Sum::of(i).times(8)).place(&mut terms);
+        assert_ne!(one.root, twice.root);
+        // What is added and taken away is not there, and what goes round 2^32 either.
+        assert_eq!(Sum::of(p).plus(&Sum::of(p).times(u32::MAX)).known(), Some(0));
+        assert_eq!(Sum::of(p).times(1 << 31).times(2).known(), Some(0));
     }
 }

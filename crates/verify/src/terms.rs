@@ -40,6 +40,8 @@ pub enum Kind {
     Here,
     /// What an address is counted from.
     Sum,
+    /// So many iterations have passed before those that are run.
+    Turn,
 }
 
 /// A multiplication and a rotation for each word: keys are short, and nobody chooses them

@@ -1,0 +1,19 @@
+;; Bytes behind one another, of which each iteration reads what that two before it wrote and what no other writes.
+;; on c6201: ii 6..8
+;; on c64x: ii 6..8
+;; on epic: ii 1..1
+;; on itanium2: ii 1..1
+;; f(0, 1) = 0x1
+;; f(64, 0x1234567) = 0x4422
+(module (memory 1)
+  (func (export "f") (param i32 i32) (result i32) (local i32 i32)
+    (local.set 3 (i32.const 40))
+    (local.set 0 (i32.and (local.get 0) (i32.const 0xfff)))
+    (i32.store (local.get 0) (local.get 1))
+    (loop $l
+      (local.set 2 (i32.add (i32.load8_u (local.get 0)) (i32.load8_u offset=200 (local.get 0))))
+      (local.set 2 (i32.xor (i32.shl (local.get 2) (i32.const 3)) (local.get 2)))
+      (i32.store8 offset=2 (local.get 0) (local.get 2))
+      (local.set 0 (i32.add (local.get 0) (i32.const 1)))
+      (br_if $l (local.tee 3 (i32.sub (local.get 3) (i32.const 1)))))
+    (i32.xor (local.get 2) (i32.load (local.get 0)))))
