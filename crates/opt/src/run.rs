@@ -32,6 +32,8 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "distances", run: unroll::distances::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
+    Pass { name: "split", run: unroll::split::run },
+    Pass { name: "one_exit", run: unroll::one_exit::run },
     Pass { name: "rotate", run: unroll::rotate::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
@@ -113,6 +115,12 @@ fn unrolled(module: &mut Module, options: &Options) {
             break;
         }
         clean_up(module);
+    }
+    if run_pass(module, options, "split") {
+        clean_up(module);
+        if run_pass(module, options, "one_exit") {
+            clean_up(module);
+        }
     }
     for name in ["rotate", "promote", "jam"] {
         if run_pass(module, options, name) {

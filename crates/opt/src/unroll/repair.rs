@@ -22,6 +22,16 @@ pub(crate) struct Escape {
     users: Vec<Block>,
 }
 
+impl Escape {
+    pub(crate) fn value(&self) -> Value {
+        self.value
+    }
+
+    pub(crate) fn users(&self) -> &[Block] {
+        &self.users
+    }
+}
+
 /// The values of a loop that are used outside. To be asked before any edge is
 /// changed.
 pub(crate) fn escapes(func: &Func, graph: &Graph, id: LoopId) -> Vec<Escape> {

@@ -1,0 +1,92 @@
+//! Two questions at the end of a loop become one.
+//!
+//! A loop of two blocks, each of which may leave it, becomes one of one block, as software pipelining
+//! needs it: both questions are asked at once, and which of them ended the loop is asked behind it.
+//!
+//! ```text
+//! A: ..  m ? B : out            A: ..  b  m & c ? A : which
+//! B: b   c ? A : ask     ->     which: m ? ask : out
+//! ```
+//!
+//! What the second block does happens once more than it did, when the loop ends: so it may only
+//! compute, and load what the first block has loaded or stored in the same iteration.
+
+use super::graph::{Graph, size};
+use crate::edit;
+use crate::options::Options;
+use ciphermill_ir::cfg::LoopId;
+use ciphermill_ir::{BinOp, Block, CmpOp, Func, Inst, MemAccess, Module, Op, Target, Terminator, Type, Value};
+
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    let budget = options.unroll.full_budget;
+    budget > 0
+        && super::for_each_chosen(module, options, |_, _, func| {
+            let mut changed = false;
+            // Each time a loop of two blocks less.
+            loop {
+                let graph = Graph::new(func);
+                let found = graph.loops.loops.keys().find_map(|id| two(func, &graph, id, budget));
+                let Some((a, b)) = found else { return changed };
+                join(func, a, b);
+                changed = true;
+            }
+        })
+}
+
+/// The blocks of a loop of two, if what the second does may happen once more.
+fn two(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<(Block, Block)> {
+    let data = graph.data(id);
+    let [x, y] = data.blocks[..] else { return None };
+    let (a, b) = if x == data.header { (x, y) } else { (y, x) };
+    let one_way = |from: Block, to: Block| match &func.blocks[from].term {
+        Terminator::Branch { then, els, .. } => {
+            let others = [then, els].map(|t| !graph.loops.contains(id, t.block));
+            (then.block == to && others[1]) || (els.block == to && others[0])
+        }
+        _ => false,
+    };
+    let only = graph.cfg.preds(b).len() == 1;
+    let harmless = |&i: &Inst| match func.insts[i].op {
+        Op::Load(access) => accessed(func, a, func.insts[i].args[0], access),
+        Op::GlobalGet(_) => true,
+        op => op.is_pure(),
+    };
+    let fits = one_way(a, b) && one_way(b, a) && only && size(func, &[b]) <= budget;
+    (fits && func.blocks[b].insts.iter().all(harmless)).then_some((a, b))
+}
+
+/// Has a block touched the very same place?
+fn accessed(func: &Func, block: Block, addr: Value, access: MemAccess) -> bool {
+    func.blocks[block].insts.iter().any(|&i| match func.insts[i].op {
+        Op::Load(m) | Op::Store(m) => m == access && func.resolve(func.insts[i].args[0]) == func.resolve(addr),
+        _ => false,
+    })
+}
+
+/// The condition under which a branch goes to a block, as 0 or 1; the target there, and the other.
+fn towards(func: &mut Func, at: Block, term: Terminator, to: Block) -> Option<(Value, Target, Target)> {
+    let Terminator::Branch { cond, then, els } = term else { return None };
+    let (wanted, other, op) = if then.block == to { (then, els, CmpOp::Ne) } else { (els, then, CmpOp::Eq) };
+    let is_bit = matches!(func.def_op(func.resolve(cond)), Some(Op::Cmp(_)));
+    if is_bit && op == CmpOp::Ne {
+        return Some((cond, wanted, other));
+    }
+    let zero = func.append1(at, Op::Const(0), &[], Type::I32, 0);
+    Some((func.append1(at, Op::Cmp(op), &[cond, zero], Type::I32, 0), wanted, other))
+}
+
+fn join(func: &mut Func, a: Block, b: Block) {
+    let term = edit::take_term(func, a);
+    let Some((more, onward, out)) = towards(func, a, term, b) else { return };
+    let params = std::mem::take(&mut func.blocks[b].params);
+    params.into_iter().zip(onward.args).for_each(|(param, value)| func.replace(param, value));
+    let insts = std::mem::take(&mut func.blocks[b].insts);
+    func.blocks[a].insts.extend(insts);
+    let term = edit::take_term(func, b);
+    let Some((stay, back, leave)) = towards(func, a, term, a) else { return };
+    // The second block becomes the one behind the loop.
+    func.blocks[b].term = Terminator::Branch { cond: more, then: leave, els: out };
+    let both = func.append1(a, Op::Bin(BinOp::And), &[more, stay], Type::I32, 0);
+    func.blocks[a].term = Terminator::Branch { cond: both, then: back, els: Target::new(b, Vec::new()) };
+    func.resolve_all();
+}
