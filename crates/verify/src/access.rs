@@ -10,8 +10,7 @@
 //! two are whose addresses are counted from the same sum ([`crate::sums`]) compare by how far behind
 //! it they begin, modulo 2^32.
 
-use crate::sums::Place;
-use crate::terms::Term;
+use crate::terms::{Place, Term};
 use ciphermill_ir::Space;
 use std::collections::BTreeMap;
 

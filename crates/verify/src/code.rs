@@ -47,6 +47,26 @@ pub struct Block {
     pub bundles: Vec<Bundle>,
 }
 
+/// A loop before it was pipelined: one block, and what runs between one iteration and the next.
+#[derive(Clone, Debug, Default)]
+pub struct SourceLoop {
+    /// The block, the branch excepted.
+    pub body: Vec<Inst>,
+    pub branch: Option<Inst>,
+    /// Does another iteration follow where the branch is taken?
+    pub again_when_taken: bool,
+    /// Runs before another iteration.
+    pub between: Vec<Inst>,
+    /// Registers that each iteration begins with, and those whose values it hands on to the next.
+    pub params: Vec<Storage>,
+    pub handed: Vec<Storage>,
+    /// What makes values that the loop finds, in its order: no accesses to memory. Each register has
+    /// one definition.
+    pub outside: Vec<Inst>,
+    /// Of registers that the first iteration begins with, those of which they are copies.
+    pub entered: Vec<(Storage, Storage)>,
+}
+
 /// What a check found wrong: which rule is broken, by which instruction, where.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault(pub String);

@@ -9,8 +9,8 @@ use crate::code::{Arg, Fault, Inst, Storage};
 use crate::eval::{self, Decisions, Env};
 use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
-use crate::sums::{self, Place, Sum};
-use crate::terms::{Kind, Map, Term, Terms, words};
+use crate::sums::{self, Sum, Sums};
+use crate::terms::{Kind, Map, Place, Term, Terms, words};
 use ciphermill_ir::Space;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
@@ -65,6 +65,7 @@ pub(crate) struct Frame {
 pub(crate) struct Exec<'a> {
     pub rules: &'a Rules,
     pub terms: Terms,
+    pub sums: Sums,
     pub decisions: Decisions,
     /// Accesses of the program by what they read, in their order.
     pub accesses: Map<Term, Vec<Known>>,
@@ -77,7 +78,7 @@ pub(crate) struct Exec<'a> {
 impl<'a> Exec<'a> {
     pub fn new(rules: &'a Rules, frame: Frame, banks_apart: bool) -> Exec<'a> {
         let (terms, decisions, accesses) = (Terms::default(), Decisions::default(), Map::default());
-        Exec { rules, terms, decisions, accesses, count: 0, frame, banks_apart }
+        Exec { rules, terms, sums: Sums::default(), decisions, accesses, count: 0, frame, banks_apart }
     }
 
     pub fn start(&mut self) -> State {
@@ -200,10 +201,10 @@ impl<'a> Exec<'a> {
                     (Value::Other, None) => self.part(whole, k, effect),
                 };
                 if let (Value::Other, None, Some(form)) = (&r.value, own.get(k), &r.sum)
-                    && self.terms.is_plain(value)
+                    && self.sums.is_plain(value)
                     && let Some(sum) = self.sum(state, inst, form)
                 {
-                    self.terms.is_sum(value, sum);
+                    self.sums.say(value, sum);
                 }
                 if let Some(g) = predicate {
                     let old = self.read(state, register);
@@ -288,7 +289,7 @@ impl<'a> Exec<'a> {
     /// The sum that an expression of an instruction is.
     fn sum(&mut self, state: &State, inst: &Inst, form: &Expr) -> Option<Sum> {
         let read: SmallVec<[Option<Term>; 4]> = (0..inst.args.len()).map(|o| self.operand(state, inst, o)).collect();
-        sums::sum(&self.terms, inst, form, &|o| read.get(o).copied().flatten())
+        sums::sum(inst, form, &|o| Some(self.sums.of(&self.terms, read.get(o).copied()??)))
     }
 
     /// All that an instruction reads, behind the first words of a key.

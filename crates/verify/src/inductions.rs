@@ -8,9 +8,8 @@
 //! later ones, and two addresses are counted from the same sum only if they take the same
 //! step. That each iteration adds a constant is shown by running one of which nothing is known.
 
-use crate::code::{Arg, Fault, Inst, Storage};
+use crate::code::{Arg, Fault, Inst, SourceLoop, Storage};
 use crate::exec::{Exec, Frame, destination};
-use crate::loops::SourceLoop;
 use crate::rules::Rules;
 use crate::sums::Sum;
 use crate::terms::{Kind, Term};
@@ -25,8 +24,8 @@ pub(crate) fn begin(exec: &mut Exec<'_>, source: &SourceLoop) -> Result<(), Faul
         let Some(&(_, from)) = source.entered.iter().find(|e| e.0 == param) else { continue };
         let first = made.iter().find(|m| m.0 == from).map(|m| m.1);
         let first = first.unwrap_or_else(|| exec.terms.initial(from));
-        let (own, first) = (exec.terms.initial(param), exec.terms.sum(first));
-        exec.terms.is_sum(own, first.plus(&Sum::of(turn).times(step)));
+        let (own, first) = (exec.terms.initial(param), exec.sums.of(&exec.terms, first));
+        exec.sums.say(own, first.plus(&Sum::of(turn).times(step)));
     }
     Ok(())
 }
@@ -55,9 +54,9 @@ fn outside(exec: &mut Exec<'_>, source: &SourceLoop) -> Result<Vec<(Storage, Ter
     }
     let made: Vec<(Storage, Term)> = state.named.iter().map(|(&v, &t)| (v, t)).collect();
     for &(v, value) in &made {
-        let (own, sum) = (exec.terms.initial(v), exec.terms.sum(value));
+        let (own, sum) = (exec.terms.initial(v), exec.sums.of(&exec.terms, value));
         if own != value {
-            exec.terms.is_sum(own, sum);
+            exec.sums.say(own, sum);
         }
     }
     Ok(made)
@@ -75,7 +74,7 @@ fn steps(rules: &Rules, source: &SourceLoop) -> Result<Vec<(Storage, u32)>, Faul
     let mut out = Vec::new();
     for (&param, &handed) in source.params.iter().zip(&source.handed) {
         let (first, next) = (exec.terms.initial(param), exec.read(&state, handed));
-        let step = exec.terms.sum(next).plus(&Sum::of(first).times(u32::MAX)).known();
+        let step = exec.sums.of(&exec.terms, next).plus(&Sum::of(first).times(u32::MAX)).known();
         out.extend(step.map(|step| (param, step)));
     }
     Ok(out)

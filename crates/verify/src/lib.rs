@@ -116,7 +116,7 @@ mod sums;
 mod terms;
 
 pub use access::{Access, Object};
-pub use code::{Arg, Block, Bundle, Fault, Inst, Storage};
-pub use loops::{Pipeline, SourceLoop, pipelined};
+pub use code::{Arg, Block, Bundle, Fault, Inst, SourceLoop, Storage};
+pub use loops::{Pipeline, pipelined};
 pub use rules::Rules;
 pub use straight::{Straight, straight};

@@ -1,6 +1,6 @@
 //! Validation of a software-pipelined loop against its source loop.
 
-use crate::code::{Block, Fault, Inst, Storage};
+use crate::code::{Block, Fault, Inst, SourceLoop, Storage};
 use crate::exec::{Exec, Frame};
 use crate::inductions;
 use crate::rules::Rules;
@@ -9,27 +9,7 @@ use crate::straight::same_effects;
 use crate::terms::Term;
 use std::collections::BTreeSet;
 
-/// A loop before it was pipelined: one block, and what runs between one iteration and the next.
-#[derive(Clone, Debug, Default)]
-pub struct SourceLoop {
-    /// The block, the branch excepted.
-    pub body: Vec<Inst>,
-    pub branch: Option<Inst>,
-    /// Does another iteration follow where the branch is taken?
-    pub again_when_taken: bool,
-    /// Runs before another iteration.
-    pub between: Vec<Inst>,
-    /// Registers that each iteration begins with, and those whose values it hands on to the next.
-    pub params: Vec<Storage>,
-    pub handed: Vec<Storage>,
-    /// What makes values that the loop finds, in its order: no accesses to memory. Each register has
-    /// one definition.
-    pub outside: Vec<Inst>,
-    /// Of registers that the first iteration begins with, those of which they are copies.
-    pub entered: Vec<(Storage, Storage)>,
-}
-
-/// What stands in its place.
+/// What stands in the place of a loop.
 #[derive(Clone, Debug, Default)]
 pub struct Pipeline {
     /// Runs first, one instruction after the other.

@@ -6,7 +6,7 @@
 //! one address are of one address modulo 2^32: accesses that are apart there touch no common byte.
 
 use crate::code::{Arg, Inst};
-use crate::terms::{Kind, Term, Terms};
+use crate::terms::{Kind, Map, Place, Term, Terms};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind};
@@ -19,13 +19,6 @@ const LONGEST: usize = 6;
 pub(crate) struct Sum {
     parts: Vec<(Term, u32)>,
     constant: u32,
-}
-
-/// Where an access begins: what it is counted from, and how far behind that it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    pub root: Term,
-    pub at: u32,
 }
 
 impl Sum {
@@ -75,6 +68,30 @@ impl Sum {
     }
 }
 
+/// Of terms that are sums of others, these sums.
+#[derive(Default)]
+pub(crate) struct Sums(Map<Term, Sum>);
+
+impl Sums {
+    /// Does nobody know yet whether a term is a sum?
+    pub fn is_plain(&self, t: Term) -> bool {
+        !self.0.contains_key(&t)
+    }
+
+    /// A term is this sum, modulo 2^32.
+    pub fn say(&mut self, t: Term, sum: Sum) {
+        self.0.entry(t).or_insert(sum);
+    }
+
+    /// A term as a sum, of itself if nothing else is known.
+    pub fn of(&self, terms: &Terms, t: Term) -> Sum {
+        match terms.number(t) {
+            Some(n) => Sum::number(n),
+            None => self.0.get(&t).cloned().unwrap_or_else(|| Sum::of(t)),
+        }
+    }
+}
+
 /// Does a register operand have all of the 32 bits?
 fn wide(machine: &Machine, instr: &Instr, o: usize) -> bool {
     let file = |kind: &OperandKind| if let OperandKind::Reg { file, .. } = kind { Some(*file) } else { None };
@@ -107,13 +124,13 @@ pub(crate) fn form(machine: &Machine, instr: &Instr, e: &Expr) -> Option<Expr> {
 }
 
 /// The sum that a form is; `operand` finds what an operand's register holds.
-pub(crate) fn sum(terms: &Terms, inst: &Inst, form: &Expr, operand: &dyn Fn(usize) -> Option<Term>) -> Option<Sum> {
-    let of = |e: &Expr| sum(terms, inst, e, operand);
+pub(crate) fn sum(inst: &Inst, form: &Expr, operand: &dyn Fn(usize) -> Option<Sum>) -> Option<Sum> {
+    let of = |e: &Expr| sum(inst, e, operand);
     let number = |o: usize| if let Some(Arg::Imm(v)) = inst.args.get(o) { Some(Sum::number(*v as u64)) } else { None };
     match form {
         Expr::Const(c) => Some(Sum::number(*c)),
         Expr::Imm(o) => number(*o),
-        Expr::Operand(o) => number(*o).or_else(|| operand(*o).map(|t| terms.sum(t))),
+        Expr::Operand(o) => number(*o).or_else(|| operand(*o)),
         Expr::Slice { a, width: 32.., .. } => of(a),
         Expr::Slice { a, width, .. } => of(a)?.known().map(|n| Sum::number(u64::from(n & ((1 << width) - 1)))),
         Expr::Bin { op, a, b, .. } => {

@@ -1,12 +1,18 @@
 //! Terms: what a register holds, as a tree over what was there before, with equal trees the
 //! same number (hash-consing: Ershov 1958; Filliâtre and Conchon 2006).
 
-use crate::sums::Sum;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// A number of a term: equal numbers, equal values.
 pub type Term = u32;
+
+/// Where an access begins: what it is counted from, and how far behind that it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    pub root: Term,
+    pub at: u32,
+}
 
 /// What a term is made of, as the first word of its key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +87,6 @@ pub struct Terms {
     constants: HashMap<Term, u64, BuildHasherDefault<Words>>,
     /// Of terms that say that two others differ, the one that says that they are equal.
     differ: HashMap<Term, Term, BuildHasherDefault<Words>>,
-    /// Of terms that are sums of others, these sums.
-    sums: HashMap<Term, Sum, BuildHasherDefault<Words>>,
 }
 
 impl Terms {
@@ -105,26 +109,6 @@ impl Terms {
     /// The number that a term is, if it is one.
     pub fn number(&self, t: Term) -> Option<u64> {
         self.constants.get(&t).copied()
-    }
-
-    /// Does nobody know yet whether a term is a sum?
-    pub fn is_plain(&self, t: Term) -> bool {
-        !self.sums.contains_key(&t) && !self.constants.contains_key(&t)
-    }
-
-    /// A term is this sum, modulo 2^32.
-    pub fn is_sum(&mut self, t: Term, sum: Sum) {
-        if self.is_plain(t) {
-            self.sums.insert(t, sum);
-        }
-    }
-
-    /// A term as a sum, of itself if nothing else is known.
-    pub fn sum(&self, t: Term) -> Sum {
-        match self.number(t) {
-            Some(n) => Sum::number(n),
-            None => self.sums.get(&t).cloned().unwrap_or_else(|| Sum::of(t)),
-        }
     }
 
     /// That `a = b` is false, where `equal` says it is true.
