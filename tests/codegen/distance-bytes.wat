@@ -1,8 +1,8 @@
 ;; Bytes behind one another, of which each iteration reads what that two before it wrote and what no other writes.
 ;; on c6201: ii 6..8
 ;; on c64x: ii 6..8
-;; on epic: ii 1..1
-;; on itanium2: ii 1..1
+;; on epic: ii 2..4
+;; on itanium2: ii 2..4
 ;; f(0, 1) = 0x1
 ;; f(64, 0x1234567) = 0x4422
 (module (memory 1)

@@ -1,8 +1,8 @@
 ;; A word that is loaded three iterations after it was stored: the chain between goes round once in three.
 ;; on c6201: ii 6..8
 ;; on c64x: ii 6..8
-;; on epic: ii 1..1
-;; on itanium2: ii 1..1
+;; on epic: ii 2..4
+;; on itanium2: ii 2..4
 ;; f(0, 1) = 0x7ce919a8
 ;; f(64, 0x1234567) = 0xb27eecca
 (module (memory 1)
