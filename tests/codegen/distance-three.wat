@@ -4,7 +4,7 @@
 ;; on epic: ii 2..4
 ;; on itanium2: ii 2..4
 ;; f(0, 1) = 0x7ce919a8
-;; f(64, 0x1234567) = 0xb27eecca
+;; f(512, 0x1234567) = 0xb27eecca
 (module (memory 1)
   (func (export "f") (param i32 i32) (result i32) (local i32 i32)
     (local.set 3 (i32.const 24))
