@@ -4,12 +4,15 @@
 by their middle, integers of 128 bits, recursion, tables of functions, rounds by goto, S-boxes
 that are strings, or trees of choices, pointers that are asked for, a state of bytes that is written while it is read, bit-fields, structures
 returned by value, a state in globals, tables made with the first key. A run is verified
-against the interpreter, the four with a manifest against their published examples too.
+against the interpreter; those with a manifest, or with examples in the comment at their head, against these too.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,8 +37,31 @@ CASES = {
     "xtea.c": ("encrypt",),
     "des.c": ("encrypt", "decrypt"),
 }
+#: Programs that run on one machine in turn: loops that those above have on machines of every kind, in other styles.
+IN_TURN = {
+    "aes_ct.c": ("encrypt",),
+    "blowfish.c": ("encrypt", "decrypt"),
+    "chacha_array.c": ("keystream",),
+    "chacha_scalars.c": ("keystream",),
+    "gift64.c": ("encrypt", "decrypt"),
+    "grain128a.c": ("keystream",),
+    "hight.c": ("encrypt", "decrypt"),
+    "keccak.c": ("keystream",),
+    "lea.c": ("encrypt", "decrypt"),
+    "mlkem.c": ("encrypt", "decrypt"),
+    "poly1305.c": ("encrypt",),
+    "safer.c": ("encrypt", "decrypt"),
+    "salsa_core.c": ("encrypt",),
+    "simon.c": ("encrypt", "decrypt"),
+    "skipjack.c": ("encrypt", "decrypt"),
+    "trivium.c": ("keystream",),
+    "xoodoo.c": ("encrypt",),
+}
 #: Of messages, where it is not 272 bytes: whole blocks, or few of what is slow.
-LENGTHS = {"xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32, "des.c": 32}
+LENGTHS = {
+    "xxtea.c": 260, "led.toml": 16, "speck48.c": 48, "spritz.c": 32, "des.c": 32,
+    "mlkem.c": 1024, "salsa_core.c": 256, "xoodoo.c": 240,
+}  # fmt: skip
 
 
 #: Machines that differ in kind, and those that differ less.
@@ -46,11 +72,15 @@ KINDS = (
 
 
 def pairs():
-    """Each program on one machine of every kind, the next on the next; CIPHERMILL_EVERYTHING=1: on all."""
+    """Each program on one machine of every kind, or on one alone, the next on the next; CIPHERMILL_EVERYTHING=1: on all."""
     for number, name in enumerate(CASES):
         for kind in KINDS:
             all_of_it = kind if os.environ.get("CIPHERMILL_EVERYTHING") else (kind[number % len(kind)],)
             yield from ((name, machine) for machine in all_of_it)
+    machines = [machine for kind in KINDS for machine in kind]
+    for number, name in enumerate(IN_TURN):
+        everything = os.environ.get("CIPHERMILL_EVERYTHING")
+        yield from ((name, machine) for machine in (machines if everything else [machines[number % len(machines)]]))
 
 
 def test_every_machine_is_of_a_kind():
@@ -61,11 +91,57 @@ def test_every_machine_is_of_a_kind():
 @pytest.mark.parametrize(("name", "machine"), list(pairs()))
 def test_it_is_right(name, machine):
     """Loops stay loops: the pipelines that run over their ends are what this is for."""
-    for direction in CASES[name]:
+    for direction in (CASES | IN_TURN)[name]:
         length = {} if direction == "keysetup" else {"bytes": LENGTHS.get(name, 272)}
         m = cm.run(FOREIGN / name, on=machine, direction=direction, unroll=False, **length)
         assert m.verified
         assert m.bounds["lower"] <= m.cycles_per_block
+
+
+def examples(path: Path) -> Iterator[dict[str, bytes]]:
+    """Those in the comment at the head of a C file: `key K, iv V, in P, out C`, of a stream cipher without `in`."""
+    head = re.sub(r"\s*\n \*\s*", " ", path.read_text().split("*/")[0])
+    for found in re.finditer(r"key (?P<key>\w+),(?: iv (?P<iv>\w+),)?(?: in (?P<in>\w+),)? out (?P<out>\w+)", head):
+        yield {name: bytes.fromhex(digits) for name, digits in found.groupdict().items() if digits}
+
+
+@pytest.mark.parametrize("name", [name for name in IN_TURN if name not in ("keccak.c", "mlkem.c")])
+def test_its_examples_come_out(name):
+    cipher, given = cm.cipher(FOREIGN / name), list(examples(FOREIGN / name))
+    assert given
+    for example in given:
+        key, out = example["key"], example["out"]
+        if "in" not in example:
+            assert cipher.keystream(key, example["iv"], len(out)) == out
+            continue
+        assert cipher.encrypt(key, example["in"]) == out
+        if "decrypt" in IN_TURN[name]:
+            assert cipher.decrypt(key, out) == example["in"]
+
+
+@pytest.mark.parametrize("length", [1, 168, 400])
+def test_the_sponge_is_shake128(length):
+    key, iv = bytes(range(16)), bytes(range(100, 116))
+    assert cm.cipher(FOREIGN / "keccak.c").keystream(key, iv, length) == hashlib.shake_128(key + iv).digest(length)
+
+
+def transformed(values: list[int]) -> list[int]:
+    """ML-KEM's transform as FIPS 203 explains it: what is left of division by X^2 - 17^(2 rev(i) + 1), for i from 0 to 127."""
+    out = []
+    for i in range(128):
+        square = pow(17, 2 * int(f"{i:07b}"[::-1], 2) + 1, 3329)
+        for start in (0, 1):
+            terms = values[start::2]
+            out.append(sum(v * pow(square, n, 3329) for n, v in enumerate(terms)) % 3329)
+    return out
+
+
+def test_the_transform_is_a_sum_of_powers():
+    values = [(n * n * 7 + 3) % 3329 for n in range(256)]
+    block, spectrum = (b"".join(v.to_bytes(2, "little") for v in of) for of in (values, transformed(values)))
+    kem = cm.cipher(FOREIGN / "mlkem.c")
+    assert kem.encrypt(bytes(16), block) == spectrum
+    assert kem.decrypt(bytes(16), spectrum) == block
 
 
 def test_they_are_the_ciphers_that_they_are_said_to_be():
