@@ -1,14 +1,13 @@
 //! Thousands of modules on all cores.
 //!
-//! Each module has a number of its own, from which it can be made again: even
-//! numbers are cipher-like, odd ones from `wasm-smith`. A module that fails is
-//! shrunk and saved where the regression test finds it.
+//! Each module has a number of its own, from which it can be made again: the kinds
+//! of modules take turns. A module that fails is shrunk and saved where the regression
+//! test finds it.
 
 use crate::check::{Mismatch, check};
-use crate::cipherlike::{self, Size};
+use crate::kind::Kind;
 use crate::rng::Rng;
 use crate::shrink::shrink;
-use crate::smith;
 use crate::subject::Subject;
 use rayon::prelude::*;
 use std::ops::AddAssign;
@@ -17,24 +16,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Time spent on making one failing module smaller.
 const SHRINKING: Duration = Duration::from_secs(40);
-
-/// The module of that number. Some numbers have none: random bytes that are
-/// not enough for `wasm-smith`.
-pub fn module(number: u64) -> Option<Vec<u8>> {
-    let rng = Rng::new(number);
-    if number.is_multiple_of(2) {
-        // Most are small: in the time of a large one some thirty small ones are tried.
-        let size = match rng.below(32) {
-            0 => Size { functions: 3, statements: 16, depth: 5 },
-            1..=3 => Size::NORMAL,
-            _ => Size { functions: 1, statements: 1 + rng.below(4), depth: 1 + rng.below(3) },
-        };
-        Some(cipherlike::module(&rng, size))
-    } else {
-        let bytes = 200 + rng.below(3000) as usize;
-        smith::module(&rng.bytes(bytes))
-    }
-}
 
 /// What has been done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -63,13 +44,14 @@ pub struct Failure {
     pub mismatch: Mismatch,
 }
 
-/// Check so many modules from a number on, on all cores. Numbers whose module
-/// has more than `bytes` bytes are passed over.
-pub fn run(first: u64, count: u64, bytes: usize, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
+/// Check so many modules from a number on, on all cores: those of one kind alone, or
+/// the kinds in turn. Numbers whose module has more than `bytes` bytes are passed over.
+pub fn run(first: u64, count: u64, kind: Option<Kind>, bytes: usize, subjects: &[Subject]) -> (Tally, Vec<Failure>) {
     let one = |i: u64| {
         let number = first.wrapping_add(i);
         let mut tally = Tally::default();
-        let Some(wasm) = module(number).filter(|w| w.len() <= bytes) else { return (tally, Vec::new()) };
+        let made = kind.unwrap_or(Kind::of(number)).module(number);
+        let Some(wasm) = made.filter(|w| w.len() <= bytes) else { return (tally, Vec::new()) };
         tally.modules = 1;
         let subjects: Vec<Subject> = subjects.iter().filter(|s| s.takes(number)).cloned().collect();
         match check(&wasm, &subjects) {
@@ -120,18 +102,4 @@ pub fn seed() -> u64 {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Rng::new(now.as_nanos() as u64).next() >> 16
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_number_makes_one_module() {
-        for number in 0..100 {
-            assert_eq!(module(number), module(number));
-        }
-        let made = (0..100).filter(|&n| module(n).is_some()).count();
-        assert!(made > 90, "only {made} of 100 numbers have a module");
-    }
 }

@@ -167,7 +167,7 @@ fn function(rng: &Rng, callees: &[Signature], sig: &Signature, size: Size) -> Fu
     function
 }
 
-fn memarg(offset: u64, align: u32) -> MemArg {
+pub(crate) fn memarg(offset: u64, align: u32) -> MemArg {
     MemArg { offset, align, target: MemArgTarget::Memory(0), ordering: None }
 }
 

@@ -5,7 +5,7 @@
 //! intermediate representation after each level of optimisation, and simulated
 //! machines. Results, traps, globals and final memory must be equal.
 //!
-//! * [`smith`] and [`cipherlike`] make the modules, half from each;
+//! * [`cipherlike`], [`smith`] and [`nests`] make the modules, a third from each;
 //! * [`subject`] lists the ways to run one, [`ciphermill_interp`] being the interpreter
 //!   that tells front end from back end, and [`check`](mod@check) compares
 //!   them;
@@ -17,6 +17,8 @@ pub mod campaign;
 pub mod check;
 mod cipherlike;
 pub mod folders;
+pub mod kind;
+mod nests;
 mod rng;
 mod shrink;
 pub mod smith;

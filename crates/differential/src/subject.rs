@@ -1,5 +1,6 @@
 //! The ways to run a module that are compared with the reference.
 
+use crate::kind::KINDS;
 use crate::transcript::{Call, Ending, Outcome, Transcript};
 use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::{Halt, Interp};
@@ -25,7 +26,19 @@ pub enum Subject {
     Unrolled { word_bits: u8, strict: bool },
     /// Load, optimise, generate code for a machine, simulate it.
     /// `name` has the extensions too; `every`: of so many modules one is run.
-    Machine { name: String, tables: Arc<Tables>, level: u8, strict: bool, every: u64 },
+    Machine { name: String, tables: Arc<Tables>, how: How, every: u64 },
+}
+
+/// How a module is compiled for a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct How {
+    pub level: u8,
+    pub strict: bool,
+    /// Loops are shaped for pipelining, as where a cipher is measured: conditions become
+    /// selections, places in memory values, short loops straight code.
+    pub shaped: bool,
+    /// No loop gets a full search for its schedule.
+    pub quick: bool,
 }
 
 impl fmt::Display for Subject {
@@ -37,7 +50,11 @@ impl fmt::Display for Subject {
                 write!(f, "interpreted, level {level} for {word_bits} bits{traps}")
             }
             Subject::Unrolled { word_bits, .. } => write!(f, "interpreted, unrolled for {word_bits} bits{traps}"),
-            Subject::Machine { name, level, .. } => write!(f, "{name}, level {level}{traps}"),
+            Subject::Machine { name, how: How { level, shaped, quick, .. }, .. } => {
+                let shaped = if *shaped { ", loops shaped" } else { "" };
+                let quick = if *quick { ", quickly" } else { "" };
+                write!(f, "{name}, level {level}{traps}{shaped}{quick}")
+            }
         }
     }
 }
@@ -59,8 +76,8 @@ pub fn interpreted() -> Vec<Subject> {
 }
 
 /// The machines of the given names, with extensions behind plus signs
-/// (`rv32+zba+zbb`), at every level, and at level 2 without keeping traps too.
-/// `ia32/4` is given one module of four.
+/// (`rv32+zba+zbb`), at every level, and at level 2 without keeping traps too; one that
+/// schedules when compiling with loops shaped for it as well. `ia32/4` is given one module of four.
 ///
 /// # Errors
 ///
@@ -78,11 +95,24 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
         let with: Vec<String> = parts.map(str::to_string).collect();
         let machine = ciphermill_machine::load_from_dir(root, base, &with, &[], &[]).map_err(|e| e.to_string())?;
         let tables = Arc::new(Tables::new(Arc::new(machine)).map_err(|e| e.to_string())?);
-        for (level, strict) in [(0, true), (1, true), (2, true), (2, false)] {
-            subjects.push(Subject::Machine { name: name.to_string(), tables: tables.clone(), level, strict, every });
+        let ways = [(0, true, false), (1, true, false), (2, true, false), (2, false, false), (2, false, true)];
+        for (level, strict, shaped) in ways.into_iter().filter(|w| !w.2 || tables.machine.issue.explicit) {
+            let how = How { level, strict, shaped, quick: false };
+            subjects.push(Subject::Machine { name: name.to_string(), tables: tables.clone(), how, every });
         }
     }
     Ok(subjects)
+}
+
+/// The same ways, without a full search for the schedules of loops.
+pub fn quickly(subjects: Vec<Subject>) -> Vec<Subject> {
+    let quick = |s| match s {
+        Subject::Machine { name, tables, how, every } => {
+            Subject::Machine { name, tables, how: How { quick: true, ..how }, every }
+        }
+        other => other,
+    };
+    subjects.into_iter().map(quick).collect()
 }
 
 /// A run of the module as loaded that stops at an access which is not aligned
@@ -95,8 +125,8 @@ impl Subject {
     /// Is the subject given the module of this number?
     pub fn takes(&self, number: u64) -> bool {
         match self {
-            // Pairs of numbers have a module of each kind.
-            Subject::Machine { every, .. } => (number / 2).is_multiple_of(*every),
+            // As many numbers one after another as there are kinds have a module of each.
+            Subject::Machine { every, .. } => (number / KINDS).is_multiple_of(*every),
             Subject::Interp { .. } | Subject::Unrolled { .. } => true,
         }
     }
@@ -105,9 +135,8 @@ impl Subject {
     /// also relies on the alignments that the module states.
     pub(crate) fn keeps_traps(&self) -> bool {
         match self {
-            Subject::Interp { strict, .. } | Subject::Unrolled { strict, .. } | Subject::Machine { strict, .. } => {
-                *strict
-            }
+            Subject::Interp { strict, .. } | Subject::Unrolled { strict, .. } => *strict,
+            Subject::Machine { how, .. } => how.strict,
         }
     }
 
@@ -137,7 +166,7 @@ impl Subject {
                 };
                 on_interp(source, &*source.optimised(options)?, *word_bits, *strict, script)
             }
-            Subject::Machine { tables, level, strict, .. } => on_machine(source, tables, *level, *strict, script),
+            Subject::Machine { tables, how, .. } => on_machine(source, tables, *how, script),
         }
     }
 }
@@ -185,6 +214,18 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
         promote: true,
         if_convert: 12,
         only: Vec::new(),
+    }
+}
+
+/// What a loop is shaped by before it is pipelined, as far as no run has to tell.
+fn shaping() -> ciphermill_opt::Unroll {
+    ciphermill_opt::Unroll {
+        full_budget: 100,
+        inline_budget: 200,
+        keep_loads: true,
+        promote: true,
+        if_convert: 12,
+        ..Default::default()
     }
 }
 
@@ -254,16 +295,15 @@ pub fn optimiser(tables: &Tables, level: u8, strict_traps: bool) -> ciphermill_o
 
 /// Globals are not shown, since a machine may keep them in registers; what a
 /// function reads of them is.
-fn on_machine(
-    source: &Source,
-    tables: &Tables,
-    level: u8,
-    strict: bool,
-    script: &[Call],
-) -> Result<Transcript, String> {
+fn on_machine(source: &Source, tables: &Tables, how: How, script: &[Call]) -> Result<Transcript, String> {
     let (machine, word_bits) = (&*tables.machine, tables.machine.word_bits);
-    let module = source.optimised(optimiser(tables, level, strict))?;
-    let options = ciphermill_codegen::Options { level, strict_traps: strict, ..Default::default() };
+    let How { level, strict, shaped, quick } = how;
+    let mut options = optimiser(tables, level, strict);
+    if shaped {
+        options.unroll = shaping();
+    }
+    let module = source.optimised(options)?;
+    let options = ciphermill_codegen::Options { level, strict_traps: strict, quick, ..Default::default() };
     let program =
         ciphermill_codegen::compile_with(&module, tables, &options).map_err(|e| format!("does not compile: {e}"))?;
     let options = SimOptions {

@@ -17,7 +17,7 @@ fn random_modules_run_alike_everywhere() {
         (campaign::setting("CIPHERMILL_SEED").unwrap_or(1), campaign::setting("CIPHERMILL_MODULES").unwrap_or(400));
     println!("CIPHERMILL_SEED={seed} CIPHERMILL_MODULES={count}");
     let subjects = subjects();
-    let (tally, failures) = campaign::run(seed, count, usize::MAX, &subjects);
+    let (tally, failures) = campaign::run(seed, count, None, usize::MAX, &subjects);
     println!("{} modules, {} calls, {} traps", tally.modules, tally.calls, tally.traps);
     let mut report = String::new();
     for failure in &failures {
