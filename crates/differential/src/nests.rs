@@ -17,12 +17,13 @@ mod work;
 
 use crate::cipherlike::memarg;
 use crate::rng::Rng;
-use places::{Pointer, TABLES_AT};
 use wasm_encoder::{
     CodeSection, ConstExpr, DataSection, ExportKind, ExportSection, Function, FunctionSection, Instruction as I,
     MemorySection, MemoryType, Module, TypeSection, ValType,
 };
 
+/// Where the tables of constants stand, above what arrays reach.
+const TABLES_AT: i32 = 0x6000;
 /// Parameters of every function: two words and two pointers, and a long word.
 const PARAMS: [ValType; 5] = [ValType::I32, ValType::I32, ValType::I32, ValType::I32, ValType::I64];
 /// Iterations of a nest, over all its loops. Three calls of two functions stay far below the
@@ -30,6 +31,14 @@ const PARAMS: [ValType; 5] = [ValType::I32, ValType::I32, ValType::I32, ValType:
 const MOST_ITERATIONS: u32 = 400;
 /// Statements of a function, over all its loops: small modules are checked quickly, and show as much.
 const MOST_STATEMENTS: u32 = 14;
+
+/// A local that holds where an array begins.
+#[derive(Clone, Copy, Debug)]
+struct Pointer {
+    local: u32,
+    /// Logarithm of what it is a multiple of.
+    align: u32,
+}
 
 /// A function that is being written.
 struct Nest<'a> {

@@ -1,10 +1,8 @@
 //! Places in arrays: what is read and written in one iteration, and meets what another reads.
 
-use super::{Nest, memarg};
+use super::{Nest, Pointer, TABLES_AT, memarg};
 use wasm_encoder::{Instruction as I, MemArg, ValType};
 
-/// Where the tables of constants stand, above what arrays reach.
-pub(super) const TABLES_AT: i32 = 0x6000;
 /// Arrays begin in steps of so many bytes from here on. What a counter of at most 64 in steps of
 /// four long words reaches, and a row, stays below the tables; what runs downwards stays above 0.
 const ARRAYS_AT: u32 = 0x1000;
@@ -12,14 +10,6 @@ const APART: u32 = 0x100;
 const ARRAYS: u32 = 16;
 /// Bytes in a row of an array of two dimensions.
 const ROW: i32 = 32;
-
-/// A local that holds where an array begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Pointer {
-    pub local: u32,
-    /// Logarithm of what it is a multiple of.
-    pub align: u32,
-}
 
 /// Where an access is: an address on the stack, and what is added to it.
 struct Place {
