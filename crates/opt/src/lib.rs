@@ -30,7 +30,8 @@
 //!
 //! The 64-bit split comes after inlining and a first clean-up: constants and
 //! extensions seen through at 64 bits never become pairs. What divisions are left
-//! then become calls on machines that have none ([`Options::software_division`]). The
+//! then are products where the divisor is a constant (`quotients`, from level 1 on), and otherwise
+//! calls on machines that have none ([`Options::software_division`]). The
 //! verifier runs after every pass, but in wheels, and a fault names the pass.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
@@ -53,6 +54,7 @@ mod lower64;
 mod options;
 mod present;
 mod promote;
+mod quotients;
 mod reachable;
 mod rom;
 mod run;

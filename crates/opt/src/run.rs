@@ -3,8 +3,8 @@
 use crate::error::OptError;
 use crate::options::Options;
 use crate::{
-    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, present, promote, rom,
-    simplify_cfg, unroll,
+    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, present, promote,
+    quotients, rom, simplify_cfg, unroll,
 };
 use ciphermill_ir::Module;
 
@@ -37,6 +37,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "rotate", run: unroll::rotate::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
+    Pass { name: "quotients", run: quotients::run },
     Pass { name: "dead_functions", run: dce::dead_functions },
 ];
 
@@ -68,6 +69,9 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.word_bits == 32 {
         lower64::run(module)?;
         check(module, "lower64");
+    }
+    if options.level >= 1 {
+        run_pass(module, options, "quotients");
     }
     if options.software_division {
         divide::run(module)?;
