@@ -20,6 +20,7 @@ import csv
 import json
 import math
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -79,7 +80,7 @@ def apart(task: tuple[str, str, str]) -> Row:
     """The row of a program, in a process of its own: what one has compiled is no other's start."""
     machine, program, direction = task
     child = subprocess.run([sys.executable, __file__, "--row", *task], capture_output=True, text=True, check=False)
-    if child.returncode < 0:
+    if child.returncode == -signal.SIGXCPU:
         stopped = {"seconds": f">{LIMIT}", "not_pipelined": "stopped"}
         return {**dict.fromkeys(FIELDS, ""), "machine": machine, "program": program, "direction": direction, **stopped}
     if child.returncode:
