@@ -292,7 +292,9 @@ fn travels(op: &Op, operand: usize) -> Option<From> {
 
 /// Values that an operation reads through ports, and how many times.
 fn ported<'a>(instr: &'a Instr, op: &'a Op) -> impl Iterator<Item = (From, u16)> + 'a {
-    instr.ports.iter().filter_map(|&(o, times)| Some((travels(op, o)?, times)))
+    // A value and that of the iteration before are in one register, and in a cycle it holds one of them.
+    let register = |value| if let From::Node(node, _) = value { From::Node(node, 0) } else { value };
+    instr.ports.iter().filter_map(move |&(o, times)| Some((register(travels(op, o)?), times)))
 }
 
 /// For each unit, how many operations would run on it if each chose evenly.
