@@ -192,9 +192,14 @@ class Loop(TypedDict):
     rec_mii: int
     stages: int
     proved_optimal: bool
-    #: No schedule of a smaller II is possible: the larger of ResMII and RecMII, or what recurrence
-    #: circuits and units need together, or what an exact scheduler proved. The gap to `ii` is open.
+    #: No schedule of a smaller II is possible: the greatest of its bounds (units, recurrence circuits,
+    #: both together, the branch), or what an exact scheduler proved. The gap to `ii` is open.
     least: int
+    #: The kind of proof of `least`: `resources`, `circuit`, `joint`, or `solver`, an exact scheduler's
+    #: word; `none` where it is 1 or was not proved.
+    certificate: str
+    #: Why no smaller II is possible, in words; empty with `solver` and `none`.
+    because: str
     #: It has a kept schedule, which an earlier, longer search has found.
     recorded: bool
     #: What an exact scheduler was asked, and its word.

@@ -17,6 +17,7 @@ use crate::pipeline::{self, How};
 use crate::pipelining::{self, Step};
 use crate::plan::{RunPlan, backstop};
 use crate::probe::open;
+use crate::proved::{self, LoopBounds, Proofs};
 use crate::request::Request;
 use crate::target::{prepare, run};
 use crate::view::{self, Passage};
@@ -24,7 +25,7 @@ use crate::work::{message, work};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::{InstrId, InstrKind, Machine, Reg};
 use ciphermill_patterns::nearest::{Unused, unused};
-use ciphermill_program::{Operand, Program, Role};
+use ciphermill_program::{Operand, PipelinedLoop, Program, Role};
 use ciphermill_recognise::finding::Finding;
 use ciphermill_recognise::report::findings;
 use ciphermill_sim::circuits::{ObservedLoop, loops};
@@ -38,6 +39,8 @@ pub struct Explanation {
     /// Cycles of the whole message.
     pub cycles: u64,
     pub stretches: Vec<Stretch>,
+    /// The pipelined loops of the functions that ran, with all that is proved of them.
+    pub loops: Vec<LoopBounds>,
     /// Matrices over GF(2) and constant tables in the cipher's functions, with the
     /// instructions that compute them, or why none does.
     pub maps: Vec<Finding>,
@@ -181,11 +184,14 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
         let mut optimised = module;
         pipeline::optimise(&mut optimised, &described.tables, &How::of(request))?;
         let (maps, unused) = (findings(&optimised, machine), unused(&optimised, machine, &instructions(&program)));
-        return Ok(Explanation { cycles: stats.cycles, stretches: Vec::new(), passages, maps, unused });
+        let (stretches, loops) = (Vec::new(), Vec::new());
+        return Ok(Explanation { cycles: stats.cycles, stretches, loops, passages, maps, unused });
     }
     let counts = simulated.bundle_counts();
     let observed = circuits::observed(&program, &plan, &loops(&program))?;
     let total = stats.cycles;
+    let proved: Vec<Proved<'_>> =
+        pipelining::ran_most(&program, &stats).into_iter().map(|l| (l, Proofs::of(l))).collect();
     let mut seen = BTreeSet::new();
     let mut stretches = Vec::new();
     for (f, b) in hottest(&program, &counts) {
@@ -195,17 +201,22 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
         let path = follow(&program, &counts[f], f, b);
         seen.extend(path.blocks.iter().map(|&b| (f, b)));
         let passes = |b: usize| times(&counts[f], b);
-        let stretch = describe(&program, f, &path, passes, total, &observed).map_err(MeasureError::internal)?;
+        let stretch =
+            describe(&program, f, &path, passes, total, (&observed, &proved)).map_err(MeasureError::internal)?;
         if stretch.share >= LEAST {
             stretches.push(stretch);
         }
     }
     stretches.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let loops = proved.iter().map(|(l, proofs)| proved::listed(&program, l, proofs)).collect();
     let mut optimised = module;
     pipeline::optimise(&mut optimised, &described.tables, &How::of(request))?;
     let (maps, unused) = (findings(&optimised, machine), unused(&optimised, machine, &instructions(&program)));
-    Ok(Explanation { cycles: total, stretches, passages: Vec::new(), maps, unused })
+    Ok(Explanation { cycles: total, stretches, loops, passages: Vec::new(), maps, unused })
 }
+
+/// A pipelined loop with all its bounds.
+type Proved<'a> = (&'a PipelinedLoop, Proofs);
 
 /// Those that stand anywhere in a program.
 fn instructions(program: &Program) -> BTreeSet<InstrId> {
@@ -274,7 +285,7 @@ fn describe(
     path: &HotPath,
     passes: impl Fn(usize) -> u64,
     total: u64,
-    seen: &[ObservedLoop],
+    (seen, proved): (&[ObservedLoop], &[Proved<'_>]),
 ) -> Result<Stretch, String> {
     let machine = &program.machine;
     let mut steps = Vec::new();
@@ -315,7 +326,10 @@ fn describe(
     let memory_dependences = seen.zip(kernel.circuit()).map_or(Vec::new(), |(s, c)| circuits::chain(program, s, &c).1);
     let pipelined = pipelining::pipelined(program, f, &path.blocks);
     let pipelining = match (pipelined, pipelining::plain(program, f, &path.blocks)) {
-        (Some(l), _) => pipelining::how(machine, l, recurrence),
+        (Some(l), _) => {
+            let proofs = proved.iter().find(|p| std::ptr::eq(p.0, l)).map(|p| p.1.clone()).unwrap_or_default();
+            pipelining::how(machine, l, recurrence, &proofs)
+        }
         (None, Some(l)) if path.looped => pipelining::why_not(l),
         _ => String::new(),
     };

@@ -56,6 +56,7 @@ mod pipelining;
 mod plan;
 mod probe;
 mod profile;
+mod proved;
 mod request;
 mod resource;
 mod shared;

@@ -12,9 +12,10 @@ use crate::hints;
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
 use crate::pipeline;
-use crate::pipelining;
+use crate::pipelining::{self, ran_most};
 use crate::plan::{self, RunPlan, Work};
 use crate::probe::open;
+use crate::proved;
 use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
 use crate::resource;
 use crate::sizes;
@@ -236,23 +237,17 @@ fn metrics(s: &Stats, width: u16) -> Metrics {
     }
 }
 
-/// The pipelined loops of the functions that ran, the busiest function's first.
-fn ran_most<'a>(program: &'a Program, stats: &Stats) -> Vec<&'a PipelinedLoop> {
-    let ran = |l: &&PipelinedLoop| stats.per_func.get(l.func as usize).copied().unwrap_or(0);
-    let mut list: Vec<&PipelinedLoop> = program.loops.iter().filter(|l| ran(l) > 0).collect();
-    list.sort_by_key(|l| std::cmp::Reverse(ran(l)));
-    list
-}
-
-/// What is said of them.
+/// What is said of the pipelined loops that ran.
 fn loops(program: &Program, stats: &Stats) -> Vec<Loop> {
     let one = |l: &PipelinedLoop| Loop {
+        certificate: proved::certificate(l, &l.bounds),
+        because: proved::because(l, &l.bounds).unwrap_or_default(),
         ii: l.ii,
         res_mii: l.res_mii,
         rec_mii: l.rec_mii,
         stages: l.stages,
-        proved_optimal: l.ii <= l.res_mii.max(l.rec_mii).max(l.lower_bound),
-        lower_bound: l.lower_bound.max(l.res_mii).max(l.rec_mii),
+        proved_optimal: l.ii <= proved::least(l, &l.bounds),
+        lower_bound: proved::least(l, &l.bounds),
         kept_schedule: l.kept_schedule,
         asked: l.asked.clone(),
         function: program.funcs[l.func as usize].name.clone(),

@@ -244,10 +244,15 @@ pub struct Loop {
     pub rec_mii: u32,
     pub stages: u32,
     pub proved_optimal: bool,
-    /// No schedule of a smaller II is possible: the larger of ResMII and RecMII, or what recurrence
-    /// circuits and units need together, or what an exact scheduler proved. The gap to `ii` is open.
+    /// No schedule of a smaller II is possible: the greatest of its bounds (units, recurrence circuits,
+    /// both together, the branch), or what an exact scheduler proved. The gap to `ii` is open.
     #[serde(rename = "least")]
     pub lower_bound: u32,
+    /// The kind of proof of `least`: `resources`, `circuit`, `joint`, or `solver`, an exact scheduler's
+    /// word; `none` where it is 1 or was not proved.
+    pub certificate: &'static str,
+    /// Why no smaller II is possible, in words; empty with `solver` and `none`.
+    pub because: String,
     /// It has a kept schedule, which an earlier, longer search has found.
     #[serde(rename = "recorded")]
     pub kept_schedule: bool,

@@ -1,7 +1,9 @@
 //! Whether and how a loop is software-pipelined, or why not: as data and in words.
 
+use crate::proved::{Proofs, least, refused};
 use ciphermill_machine::Machine;
 use ciphermill_program::{CircuitStep, PipelinedLoop, PlainLoop, Program};
+use ciphermill_sim::Stats;
 use serde::Serialize;
 
 /// An instruction of a recurrence circuit.
@@ -43,14 +45,22 @@ pub fn plain<'a>(program: &'a Program, func: usize, blocks: &[usize]) -> Option<
     loops().filter(all).min_by_key(|l| l.blocks.len()).or_else(|| loops().min_by_key(|l| l.blocks.len()))
 }
 
+/// The pipelined loops of the functions that ran, the busiest function's first.
+pub fn ran_most<'a>(program: &'a Program, stats: &Stats) -> Vec<&'a PipelinedLoop> {
+    let ran = |l: &&PipelinedLoop| stats.per_func.get(l.func as usize).copied().unwrap_or(0);
+    let mut list: Vec<&PipelinedLoop> = program.loops.iter().filter(|l| ran(l) > 0).collect();
+    list.sort_by_key(|l| std::cmp::Reverse(ran(l)));
+    list
+}
+
 /// Does RecMII exceed ResMII?
 pub fn binds(l: &PipelinedLoop) -> bool {
     l.rec_mii > l.res_mii
 }
 
 /// In words how a loop is pipelined. `seen` is the recurrence bound by dependences that a run has
-/// shown.
-pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
+/// shown, `proofs` are the loop's.
+pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64, proofs: &Proofs) -> String {
     let stages = match l.stages {
         1 => "in 1 stage, so iterations do not overlap".to_owned(),
         n => format!("in {n} stages"),
@@ -63,10 +73,6 @@ pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
         l.res_mii,
         l.rec_mii
     );
-    let bound = l.res_mii.max(l.rec_mii);
-    if l.lower_bound > bound {
-        out += &format!(", both together {}", l.lower_bound);
-    }
     let steps = steps(machine, &l.circuit);
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for (i, step) in steps.iter().enumerate().filter(|s| s.1.memory && binds(l)) {
@@ -84,12 +90,12 @@ pub fn how(machine: &Machine, l: &PipelinedLoop, seen: u64) -> String {
             cycles(seen as u32)
         );
     }
-    out += &match l.ii <= bound.max(l.lower_bound) {
-        true if pairs.is_empty() => ". No schedule is shorter.".to_owned(),
-        true => ". In this order no schedule is shorter.".to_owned(),
-        false => format!(". None below {} is possible; what lies between is open.", bound.max(l.lower_bound)),
+    out += match l.ii <= least(l, &proofs.plain) {
+        true if pairs.is_empty() => ". No schedule is shorter",
+        true => ". In this order no schedule is shorter",
+        false => "",
     };
-    out
+    out + &refused(l, proofs)
 }
 
 /// In words why a loop is not pipelined.

@@ -42,11 +42,11 @@ pub mod order;
 mod park;
 pub mod partition;
 pub mod place;
+mod plain;
 mod recorded;
 mod redivide;
 mod refine;
 pub mod refused;
-mod relaxed;
 mod relieve;
 mod replace;
 pub mod rotating;
@@ -57,6 +57,7 @@ pub mod table;
 
 use crate::refused::{Reason, Refused};
 use body::{Body, Candidate};
+use ciphermill_bounds::{Bound, model::Loop};
 use ciphermill_machine::{InstrId, Machine, Reg};
 use ciphermill_program::CircuitStep;
 use ciphermill_program::exact::Question;
@@ -73,6 +74,7 @@ use modulo::{Plan, Policy, Schedule};
 use place::{At, Ops, Sides};
 use relieve::Neighbours;
 use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
 
 /// Stages that an iteration may have on a machine whose pipeline is exposed, and where its
 /// longest chain of dependences asks for more.
@@ -318,9 +320,13 @@ pub struct Kernel {
     /// Where registers rotate: the names of its values. `registers` is then what
     /// they have outside the loop.
     pub rotating: Option<rotating::Names>,
-    /// No schedule is shorter, by ways round and units together or an exact scheduler's word; 0
-    /// without.
+    /// No schedule is shorter, by its bounds or an exact scheduler's word; 0 without.
     pub least: i64,
+    /// The bounds that were looked for, with their proofs, and what these are about.
+    pub bounds: Vec<Bound>,
+    pub plain: Option<Arc<Loop>>,
+    /// The same with its operations as they are divided between the clusters.
+    pub divided: Option<Arc<Loop>>,
     /// Hundredths of the fullest side's registers that have values.
     pub held: u32,
     /// Is its schedule from a record?
@@ -350,6 +356,9 @@ impl Kernel {
             rec_mii: 0,
             rotating: None,
             least: 0,
+            bounds: Vec::new(),
+            plain: None,
+            divided: None,
             held: 0,
             recorded: false,
             path: 0,
@@ -407,6 +416,8 @@ pub fn pipeline(
     let mut cut = 0;
     let length = |func: &VFunc, c: &Candidate| func.blocks[c.header as usize].insts.len();
     let longest = body::candidates(func).iter().map(|c| length(func, c)).max().unwrap_or(0);
+    // Bounds are asked of all loops, those too that little is tried for.
+    let prove = effort.thorough && !effort.unrefined;
     // Replacing a loop may take a block away: look again after each.
     let mut tried = std::collections::BTreeSet::new();
     loop {
@@ -448,9 +459,15 @@ pub fn pipeline(
             refused.insert(name(func, &c), Reason::new("no_schedule", why));
             continue;
         };
-        kernel.round = rounds::longest(&graph::one_side(&sides, &body)?, kernel.rec_mii);
-        if effort.thorough && !effort.unrefined {
-            kernel.least = relaxed::bound(&sides, &body, (kernel.res_mii, kernel.rec_mii))?.unwrap_or(0);
+        let ring = kernel.rotating.as_ref().map(|names| names.ring.len());
+        let plain = plain::plain(&sides, &body, ring)?;
+        if let Some(circuit) = ciphermill_bounds::recurrence(&plain) {
+            kernel.round = plain::steps(&sides, &body, &plain, &circuit.edges)?;
+        }
+        if prove {
+            kernel.bounds = ciphermill_bounds::quick(&plain);
+            kernel.least = ciphermill_bounds::greatest(&kernel.bounds, false).map_or(0, |b| b.least);
+            kernel.plain = Some(Arc::new(plain));
             if kernel.least > kernel.schedule.ii {
                 let (least, ii) = (kernel.least, kernel.schedule.ii);
                 return Err(CompileError::Internal(format!(
@@ -464,6 +481,9 @@ pub fn pipeline(
         }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
             kernel = exchange.improve(kernel, &own, &sides, registers)?;
+        }
+        if prove {
+            kernel.divided = Some(Arc::new(plain::divided(&sides, &kernel.ops, ring)));
         }
         kernel.path = graph::Orders::of(&kernel.ops).chain(&kernel.ops);
         if kernel.rotating.is_none() {

@@ -6,7 +6,6 @@
 use super::body::From;
 use super::graph::latency;
 use super::place::Ops;
-use ciphermill_program::CircuitStep;
 use std::cell::Cell;
 
 /// `t[second] + distance * II >= t[first] + cycles`.
@@ -88,43 +87,6 @@ impl Orders {
         }
         Some(high)
     }
-}
-
-/// A way round of one iteration's operations that is not shorter than `rec_mii` intervals of one
-/// cycle less would allow; empty where there is none.
-pub fn longest(ops: &Ops, rec_mii: i64) -> Vec<CircuitStep> {
-    let orders = Orders::new(ops);
-    let n = orders.preds.len();
-    let mut depth = vec![0i64; n];
-    let mut by: Vec<Option<Edge>> = vec![None; n];
-    let mut last = None;
-    for _ in 0..=n {
-        last = None;
-        for e in &orders.edges {
-            let d = depth[e.first] + e.cycles - e.distance * (rec_mii - 1);
-            if d > depth[e.second] {
-                (depth[e.second], by[e.second], last) = (d, Some(*e), Some(e.second));
-            }
-        }
-        if last.is_none() {
-            return Vec::new();
-        }
-    }
-    // After so many steps back one stands on the way round.
-    let Some(start) = (0..n).try_fold(last.unwrap_or(0), |at, _| Some(by[at]?.first)) else { return Vec::new() };
-    let (mut at, mut way) = (start, Vec::new());
-    while let Some(e) = by[at] {
-        let inst = &ops.ops[e.first].inst;
-        let memory = ops.memory.contains(&(e.first, e.second, e.cycles as u32, e.distance as u32));
-        let (cycles, distance) = (e.cycles as u32, e.distance as u32);
-        way.push(CircuitStep { instr: inst.instr, loc: inst.loc, cycles, distance, memory });
-        at = e.first;
-        if at == start {
-            break;
-        }
-    }
-    way.reverse();
-    way
 }
 
 /// Does the way back from some operation, each of which names the one before it

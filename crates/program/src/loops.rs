@@ -1,7 +1,9 @@
 //! What became of each loop of a program: how it was software-pipelined, or why not.
 
 use crate::exact;
+use ciphermill_bounds::{Bound, model::Loop};
 use ciphermill_machine::InstrId;
+use std::sync::Arc;
 
 /// How a loop was software-pipelined, all in cycles.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,9 +20,15 @@ pub struct PipelinedLoop {
     pub stages: u32,
     /// The longest chain of dependences of one iteration: an II below it takes more than one stage.
     pub path: u32,
-    /// No schedule has a smaller II, because of what recurrence circuits and units need together or by
-    /// an exact scheduler's proof; 0 when neither was asked.
+    /// No schedule has a smaller II, by one of `bounds` or an exact scheduler's proof; 0 when neither
+    /// was asked.
     pub lower_bound: u32,
+    /// The bounds that take little time, each with its certificate.
+    pub bounds: Vec<Bound>,
+    /// What they are bounds of; none where they were not asked.
+    pub plain: Option<Arc<Loop>>,
+    /// The loop with the operations that were scheduled, on their clusters.
+    pub divided: Option<Arc<Loop>>,
     /// Registers in use in the fullest register file, in percent, mean over the cycles of the kernel;
     /// 0 where not counted.
     pub register_use: u32,
