@@ -83,17 +83,40 @@ pub fn all(l: &Loop, ii: i64) -> Vec<Bound> {
     let known = greatest(&bounds, false).map_or(1, |b| b.least);
     let anchors = anchors(l, &bounds);
     for registers in [false, true] {
-        let refused = |ii: i64| {
-            let made = anchors.iter().filter_map(|&x| relaxation::refuse(l, &crowds, ii, x, registers));
-            made.filter_map(|r| Bound::of(l, Certificate::Relaxation(r))).find(|b| b.least > ii)
-        };
-        bounds.extend(last(known, ii - 1, refused));
+        bounds.extend(last(known, ii - 1, |ii| relaxation_of(l, &crowds, &anchors, ii, registers)));
     }
     for file in 0..l.files.len() {
-        let refused = |ii: i64| lifetimes::least(l, file, ii).and_then(|c| Bound::of(l, Certificate::Lifetimes(c)));
-        bounds.extend(last(known, ii - 1, refused));
+        bounds.extend(last(known, ii - 1, |ii| lifetimes_of(l, file, ii)));
     }
     bounds
+}
+
+/// A proof that an II has no schedule, if any is found: for all schedules, or for those with every
+/// value in a register.
+pub fn refusal(l: &Loop, ii: i64, registers: bool) -> Option<Bound> {
+    let crowds = sets::crowds(l);
+    let bounds = quick_of(l, &crowds);
+    let anchors = anchors(l, &bounds);
+    let quick = bounds.into_iter().find(|b| b.least > ii);
+    let program = || relaxation_of(l, &crowds, &anchors, ii, registers);
+    let lives = || (0..l.files.len()).filter(|_| registers).find_map(|file| lifetimes_of(l, file, ii));
+    quick.or_else(lives).or_else(program)
+}
+
+/// The linear relaxation's refusal of an II, without registers.
+pub fn relaxed(l: &Loop, ii: i64) -> Option<Bound> {
+    let crowds = sets::crowds(l);
+    let anchors = anchors(l, &quick_of(l, &crowds));
+    relaxation_of(l, &crowds, &anchors, ii, false)
+}
+
+fn relaxation_of(l: &Loop, crowds: &[Crowd], anchors: &[usize], ii: i64, registers: bool) -> Option<Bound> {
+    let made = anchors.iter().filter_map(|&x| relaxation::refuse(l, crowds, ii, x, registers));
+    made.filter_map(|r| Bound::of(l, Certificate::Relaxation(r))).find(|b| b.least > ii)
+}
+
+fn lifetimes_of(l: &Loop, file: usize, ii: i64) -> Option<Bound> {
+    lifetimes::least(l, file, ii).and_then(|c| Bound::of(l, Certificate::Lifetimes(c)))
 }
 
 /// The greatest bound; those that hold only with every value in a register are counted or not.

@@ -190,8 +190,9 @@ fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError
     let counts = simulated.bundle_counts();
     let observed = circuits::observed(&program, &plan, &loops(&program))?;
     let total = stats.cycles;
-    let proved: Vec<Proved<'_>> =
-        pipelining::ran_most(&program, &stats).into_iter().map(|l| (l, Proofs::of(l))).collect();
+    let proved = |l| Proofs::of(l).map(|proofs| (l, proofs));
+    let proved = pipelining::ran_most(&program, &stats).into_iter().map(proved);
+    let proved = proved.collect::<Result<Vec<Proved<'_>>, String>>().map_err(MeasureError::internal)?;
     let mut seen = BTreeSet::new();
     let mut stretches = Vec::new();
     for (f, b) in hottest(&program, &counts) {

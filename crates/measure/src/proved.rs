@@ -1,7 +1,7 @@
 //! What is proved of a pipelined loop's initiation interval: as data and in words.
 
 use ciphermill_bounds::model::Loop;
-use ciphermill_bounds::{Bound, all, greatest};
+use ciphermill_bounds::{Bound, all, greatest, refusal};
 use ciphermill_program::{PipelinedLoop, Program};
 use serde::Serialize;
 use std::sync::Arc;
@@ -42,9 +42,19 @@ pub struct Proofs {
 
 impl Proofs {
     /// All bounds, which takes its time; none where none were asked of the loop.
-    pub fn of(l: &PipelinedLoop) -> Proofs {
-        let of = |form: &Option<Arc<Loop>>| form.as_ref().map_or(Vec::new(), |form| all(form, i64::from(l.ii)));
-        Proofs { plain: of(&l.plain), divided: of(&l.divided) }
+    ///
+    /// # Errors
+    /// When one refuses the II that the loop has: a fault of ours.
+    pub fn of(l: &PipelinedLoop) -> Result<Proofs, String> {
+        let ii = i64::from(l.ii);
+        // All values of what was scheduled are in registers; others of the loop may be elsewhere.
+        for (form, registers) in [(&l.plain, false), (&l.divided, true)] {
+            if let Some((form, bound)) = form.as_ref().and_then(|form| Some((form, refusal(form, ii, registers)?))) {
+                return Err(format!("a loop has an II of {ii}, which is refused: {}", bound.told(form)));
+            }
+        }
+        let of = |form: &Option<Arc<Loop>>| form.as_ref().map_or(Vec::new(), |form| all(form, ii));
+        Ok(Proofs { plain: of(&l.plain), divided: of(&l.divided) })
     }
 }
 
