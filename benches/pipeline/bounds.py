@@ -128,9 +128,13 @@ def told(table: list[Row]) -> None:
         main = [row for row in mine if row["main"]]
         kinds = {kind: sum(row["certificate"] == kind for row in mine) for kind in KINDS}
         named = ", ".join(f"{kind} {n}" for kind, n in kinds.items() if n)
-        print(f"{machine or 'all'}: {share(mine)} of all loops and {share(main)} of the main loops are at a proved optimum")
+        print(
+            f"{machine or 'all'}: {share(mine)} of all loops and {share(main)} of the main loops are at a proved optimum"
+        )
         print(f"    the greatest bound: {named}; with every value in a register {risen(mine)} rise")
-        print(f"    for the operations that were scheduled, on their clusters: {divided(mine)}, main loops {divided(main)}")
+        print(
+            f"    for the operations that were scheduled, on their clusters: {divided(mine)}, main loops {divided(main)}"
+        )
     print(f"wanted: {WANTED:.0%} of the main loops".replace("%", " %"))
 
 

@@ -33,3 +33,27 @@ def test_the_table_of_pipelined_loops():
     assert float(row["cycles_per_block"]) == round(measured.cycles_per_block, 1)
     assert (int(row["ii"]), int(row["stages"])) == (measured.loops[0]["ii"], measured.loops[0]["stages"])
     assert int(row["ii"]) >= max(int(row["res_mii"]), int(row["rec_mii"])) and float(row["seconds"]) > 0
+
+
+def test_the_table_of_bounds():
+    command = [sys.executable, str(ROOT / "benches" / "pipeline" / "bounds.py"), "--on", "c64x", "--cipher", "rc6"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    rows = list(csv.DictReader(done.stdout.splitlines(), delimiter="\t"))
+    told = engine.explanation(engine.module(manifest.find("rc6")), "c64x", engine.Options(bytes=4096))
+    assert [(row["block"], row["ii"], row["least"]) for row in rows] == [
+        (str(loop["block"]), str(loop["ii"]), str(loop["least"])) for loop in told["loops"]
+    ]
+    assert [row["main"] for row in rows].count("yes") == 1
+    assert all((row["optimal"] == "yes") == (row["ii"] == row["least"]) for row in rows)
+
+
+def test_the_committed_table_of_bounds():
+    """No bound in it is above its loop's interval, and each greatest one is one of its kinds."""
+    with (ROOT / "benches" / "pipeline" / "bounds.tsv").open(newline="") as table:
+        rows = list(csv.DictReader(table, delimiter="\t"))
+    assert {row["machine"] for row in rows} == {"c6201", "c64x", "epic", "itanium2"}
+    for row in rows:
+        kinds = [int(row[kind]) for kind in ("resources", "circuit", "joint", "relaxation") if row[kind]]
+        assert max(kinds) == int(row["least"]) == int(row[row["certificate"]]) <= int(row["ii"])
+        assert (row["optimal"] == "yes") == (row["ii"] == row["least"])
+        assert int(row["divided"]) <= int(row["ii"])

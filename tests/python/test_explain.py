@@ -223,3 +223,51 @@ def test_instructions_that_are_not_used_are_listed(cli, write):
     text = cli("explain", "rc6", "--on", "rv32", "--with", write("lines.toml", LINES)).out
     assert "Instructions of the extensions that are not used" in text and "\nsm4_l: " in text
     assert "not used" not in cli("explain", "rc6", "--on", "rv32").out
+
+
+#: Programs whose loops are asked: by their units, by the branch, by a circuit, and one that is open.
+PROVED = [
+    ("rc6", None, "c64x"),
+    ("sosemanuk", "bytewise", "c6201"),
+    ("camellia", "ttable", "itanium2"),
+    ("rabbit", "halves", "epic"),
+]
+
+
+@pytest.mark.parametrize(("cipher", "variant", "machine"), PROVED)
+def test_what_is_proved_of_loops(cipher, variant, machine):
+    module = engine.module(manifest.find(cipher), variant)
+    told = engine.explanation(module, machine, engine.Options(bytes=1024))
+    measured = engine.measure(module, machine, engine.Options(bytes=1024))
+    assert told["loops"]
+    for loop, also in zip(told["loops"], measured.loops, strict=True):
+        assert (loop["function"], loop["block"], loop["ii"]) == (also["function"], also["block"], also["ii"])
+        bounds = {
+            holds: [b for b in loop["bounds"] if b["holds"] == holds] for holds in ("always", "registers", "division")
+        }
+        assert sum(map(len, bounds.values())) == len(loop["bounds"]) and bounds["always"] and bounds["division"]
+        assert all(b["because"] and b["least"] >= 1 for b in loop["bounds"])
+        # What holds for the schedule that was found is not above it.
+        assert all(b["least"] <= loop["ii"] for b in bounds["always"] + bounds["division"])
+        assert loop["least"] == max(b["least"] for b in bounds["always"])
+        # Those that are quickly found are part of every measurement.
+        assert also["least"] <= loop["least"] and also["because"] and also["certificate"] != "none"
+        assert also["proved_optimal"] == (also["ii"] == also["least"])
+        (same,) = [b for b in bounds["always"] if b["because"] == also["because"]]
+        assert (same["certificate"], same["least"]) == (also["certificate"], also["least"])
+    places = [(s, x) for s in told["stretches"] for x in told["loops"] if x["block"] in s["blocks"]]
+    stretch, main = next((s, x) for s, x in places if s["function"] == x["function"])
+    why = max((b for b in main["bounds"] if b["holds"] == "always"), key=lambda b: b["least"])["because"]
+    if main["ii"] == main["least"]:
+        assert f"No schedule is shorter: an II of {main['ii'] - 1} is refused, because {why}." in stretch["pipelining"]
+    else:
+        assert f"No II below {main['least']} is possible, because " in stretch["pipelining"]
+        assert f"{main['ii'] - 1} is open: nothing proves it impossible" in stretch["pipelining"]
+
+
+def test_the_branch_is_a_bound():
+    """A loop of a few instructions: what its branch waits for, and the five delay slots of the C6201."""
+    module = engine.module(manifest.find("sosemanuk"), "bytewise")
+    loop = engine.measure(module, "c6201", engine.Options(bytes=1024)).loops[0]
+    assert max(loop["res_mii"], loop["rec_mii"]) < loop["least"] == loop["ii"]
+    assert loop["because"] == f"what the branch waits for, and the branch itself, take {loop['ii']} cycles"

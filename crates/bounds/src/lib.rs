@@ -45,7 +45,7 @@ impl Bound {
 
     /// In words why no II below it is possible, to follow a colon.
     pub fn told(&self, l: &Loop) -> String {
-        words::told(l, self)
+        words::told(l, &self.certificate, self.least)
     }
 }
 

@@ -1,6 +1,5 @@
 //! A certificate in one plain sentence.
 
-use crate::Bound;
 use crate::certificate::{Certificate, Circuit, Joint, Lifetimes, Reason, Relaxation, Resources};
 use crate::model::{Kind, Loop, Why};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const NAMES: usize = 3;
 
 /// Why no II below the bound is possible.
-pub fn told(l: &Loop, bound: &Bound) -> String {
-    match &bound.certificate {
-        Certificate::Resources(c) => resources(l, c, bound.least),
-        Certificate::Circuit(c) => circuit(l, c, bound.least),
-        Certificate::Joint(c) => joint(l, c, bound.least),
+pub fn told(l: &Loop, certificate: &Certificate, least: i64) -> String {
+    match certificate {
+        Certificate::Resources(c) => resources(l, c, least),
+        Certificate::Circuit(c) => circuit(l, c, least),
+        Certificate::Joint(c) => joint(l, c, least),
         Certificate::Relaxation(c) => relaxation(l, c),
         Certificate::Lifetimes(c) => lifetimes(l, c),
     }
