@@ -2,6 +2,7 @@
 
     .venv/bin/python benches/pipeline/bounds.py                     writes benches/pipeline/bounds.tsv
     .venv/bin/python benches/pipeline/bounds.py --on c64x --cipher rc6     prints rows of today's build
+    .venv/bin/python benches/pipeline/bounds.py --on c64x --into    puts a machine's rows into the table, in place of its old ones
     .venv/bin/python benches/pipeline/bounds.py --told              the shares of the committed table
 
 A row is a loop that runs in what is measured: its II, the bound of each kind of certificate (empty where that kind proves
@@ -121,6 +122,10 @@ def rows(machines: list[str], wanted: str | None, jobs: int, fresh: bool) -> lis
         return [row for found in pool.imap(proved, tasks) for row in found]
 
 
+def program(row: Row) -> tuple[str, str, str]:
+    return row["machine"], row["cipher"], row["variant"]
+
+
 def told(table: list[Row]) -> None:
     """By machine: how many loops are at a proved optimum, and which bounds are the greatest."""
     for machine in [*dict.fromkeys(row["machine"] for row in table), None]:
@@ -162,6 +167,7 @@ def main() -> int:
     parser.add_argument("--cipher", help="one cipher's loops only")
     parser.add_argument("--fresh", action="store_true", help="schedules are searched for, whatever is kept of them")
     parser.add_argument("--jobs", type=int, default=2, help="programs that are compiled at the same time (default 2)")
+    parser.add_argument("--into", action="store_true", help="rows replace those of the same programs in the table")
     parser.add_argument("--told", action="store_true", help="the shares of the committed table")
     options = parser.parse_args()
     if options.told:
@@ -169,7 +175,13 @@ def main() -> int:
             told(list(csv.DictReader(table, delimiter="\t")))
         return 0
     found = rows(options.on or list(MACHINES), options.cipher, options.jobs, options.fresh)
-    part = options.on or options.cipher
+    if options.into:
+        programs = {program(row) for row in found}
+        with TABLE.open(newline="") as table:
+            found += [row for row in csv.DictReader(table, delimiter="\t") if program(row) not in programs]
+        # In the order of the machines and ciphers, the rest as it was.
+        found.sort(key=lambda row: (MACHINES.index(row["machine"]), row["cipher"]))
+    part = (options.on or options.cipher) and not options.into
     with contextlib.nullcontext(sys.stdout) if part else TABLE.open("w", newline="") as out:
         writer = csv.DictWriter(out, FIELDS, delimiter="\t", lineterminator="\n")
         writer.writeheader()

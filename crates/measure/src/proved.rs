@@ -78,10 +78,11 @@ pub fn listed(program: &Program, l: &PipelinedLoop, proofs: &Proofs) -> LoopBoun
     }
 }
 
-/// No schedule has a smaller II, by these bounds and what is said of the loop.
+/// No schedule has a smaller II, by these bounds and an exact scheduler's word. Where no bounds were
+/// asked, by what the search began with: that may count copies that another form of the loop has not.
 pub fn least(l: &PipelinedLoop, bounds: &[Bound]) -> u32 {
-    let proved = greatest(bounds, false).map_or(0, |b| b.least as u32);
-    proved.max(l.res_mii).max(l.rec_mii).max(l.lower_bound)
+    let proved = greatest(bounds, false).map_or(0, |b| b.least as u32).max(l.lower_bound);
+    if l.plain.is_some() { proved.max(1) } else { proved.max(l.res_mii).max(l.rec_mii) }
 }
 
 /// The bound that says so; none where an exact scheduler does, or none was asked.
