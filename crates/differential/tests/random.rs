@@ -31,7 +31,7 @@ fn random_modules_run_alike_everywhere() {
 
 #[test]
 fn modules_that_once_failed_do_not() {
-    let subjects = subjects();
+    let (subjects, quickly) = (subjects(), subject::quickly(subjects()));
     let mut paths: Vec<_> = std::fs::read_dir(folders::regressions())
         .map(|entries| entries.filter_map(|e| e.ok().map(|e| e.path())).collect())
         .unwrap_or_default();
@@ -40,7 +40,9 @@ fn modules_that_once_failed_do_not() {
     let mut report = String::new();
     for path in paths {
         let wasm = std::fs::read(&path).expect("the file can be read");
-        if let Err(mismatch) = check(&wasm, &subjects) {
+        // What failed only where schedules are not searched for to the end is checked without that.
+        let quick = path.file_name().is_some_and(|name| name.to_string_lossy().contains("quickly"));
+        if let Err(mismatch) = check(&wasm, if quick { &quickly } else { &subjects }) {
             report += &format!("{}: {mismatch}\n", path.display());
         }
     }

@@ -14,6 +14,7 @@
 //! Intervals and stages stay as they are; what comes out is checked once more.
 
 mod begin;
+mod push;
 mod sides;
 
 use super::body::From;
@@ -47,6 +48,8 @@ const LOOK: usize = 128;
 const PARTS: i64 = 256;
 /// One move of so many takes an operation to another side.
 const SIDED: usize = 8;
+/// One of so many pushes what it would break along ([`push`]), where an order fails.
+const PUSHES: usize = 10;
 /// Operations of another row that one is tried to change places with.
 const EXCHANGED: usize = 4;
 
@@ -489,7 +492,11 @@ impl<'a> State<'a> {
             }
         };
         if to != now && (0..=last).contains(&to) {
-            self.go(i, to, allowed, dice.below(64));
+            if !self.broken.is_empty() && dice.below(PUSHES) == 0 {
+                self.push(i, to, dice, allowed);
+            } else {
+                self.go(i, to, allowed, dice.below(64));
+            }
         }
     }
 

@@ -136,7 +136,7 @@ impl<'a> State<'a> {
             if pushed > PUSHED * n {
                 return None;
             }
-            order.push(state.push(&mut dice, i, at, (AROUND + pushed / 4) as i64)?);
+            order.push(state.displace(&mut dice, i, at, (AROUND + pushed / 4) as i64)?);
         }
         state.count_all();
         Some(state)
@@ -144,7 +144,7 @@ impl<'a> State<'a> {
 
     /// An operation gets the place of another, at most so far from a cycle, or farther where
     /// none that is tried can give way. Returns the other, which has no place now.
-    fn push(&mut self, dice: &mut Dice, i: usize, wish: i64, far: i64) -> Option<usize> {
+    fn displace(&mut self, dice: &mut Dice, i: usize, wish: i64, far: i64) -> Option<usize> {
         let (ii, last) = (self.schedule.ii, self.values.len() - 1);
         for k in 0..ii {
             let far = far + k / 2;
