@@ -28,7 +28,7 @@ def tuned(tmp_path_factory):
         "-m",
         "ciphermill",
         "tune",
-        "rijndael",
+        "square",
         "--variant",
         "compact",
         "--on",
@@ -44,7 +44,7 @@ def tuned(tmp_path_factory):
 
 
 def run(path, **more):
-    return cm.run("rijndael", on=path, **SETTINGS, **more)
+    return cm.run("square", on=path, **SETTINGS, **more)
 
 
 def loops(measurement):
@@ -67,9 +67,9 @@ def test_what_is_found_is_taken_by_later_runs(tuned):
 def test_settings_are_told_from_the_note(tuned):
     path, _ = tuned
     (entry, *_) = schedules.read(path.with_suffix(".schedules.json"))
-    assert entry["for"] == "rijndael/compact encrypt, 128 bits, multi, not unrolled"
+    assert entry["for"] == "square/compact encrypt, 128 bits, multi, not unrolled"
     cipher, variant, options = tune.settings(entry)
-    assert (cipher, variant, options.unroll, options.jam) == ("rijndael", "compact", False, None)
+    assert (cipher, variant, options.unroll, options.jam) == ("square", "compact", False, None)
     asked = engine.Options(
         direction="decrypt",
         key_bits=192,

@@ -70,6 +70,16 @@ pub struct Body {
     pub memory: Vec<(usize, usize, u32, u32)>,
 }
 
+impl Body {
+    /// The same with accesses in order as if their addresses said nothing; none where that changes
+    /// nothing, or makes too many orders. It leaves a scheduler less to choose from, and with the choice
+    /// one that goes wrong may come to no schedule at all.
+    pub fn in_order(&self) -> Option<Body> {
+        let memory = memory(&self.nodes, &vec![None; self.nodes.len()]).filter(|m| *m != self.memory)?;
+        Some(Body { memory, ..self.clone() })
+    }
+}
+
 #[cfg(test)]
 impl Body {
     /// A loop of these nodes from which nothing goes round or out, for tests.
@@ -360,4 +370,27 @@ fn memory(nodes: &[Node], addresses: &[Option<Address>]) -> Option<Vec<(usize, u
         }
     }
     Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, Node};
+    use ciphermill_ir::Space;
+    use ciphermill_machine::InstrId;
+    use ciphermill_vcode::{MemRef, VInst, VKind};
+
+    #[test]
+    fn accesses_in_order_wait_for_each_other_whatever_their_addresses_say() {
+        let access = |store, offset| {
+            let mem = MemRef::own(Space::Linear, store, offset, 4);
+            let inst = VInst::new(VKind::Normal, InstrId(0), &[], 0);
+            Node { inst, reads: vec![], writes: None, tied: false, mem: Some(MemRef { base: None, ..mem }) }
+        };
+        let body = Body::of(vec![access(true, 0), access(false, 0)], InstrId(0));
+        let in_order = body.in_order().unwrap();
+        // The load behind the store of its iteration, and before that of the next; stores one by one.
+        let orders: Vec<(usize, usize)> = in_order.memory.iter().map(|m| (m.0, m.1)).collect();
+        assert_eq!(orders, [(0, 1), (0, 0), (1, 0)]);
+        assert!(in_order.in_order().is_none());
+    }
 }

@@ -434,23 +434,22 @@ pub fn pipeline(
             }
         };
         let memo = memo.get_or_init(|| Memo::new(machine, records.known));
-        let hoisted = match machine.abi.rotation {
-            None => {
-                let bound = graph::least(&sides, &body)?;
-                let hoisted = invariant::hoist(&body, bound);
-                let split = copies::split(hoisted.as_ref().unwrap_or(&body), machine, bound);
-                split.or(hoisted)
-            }
-            Some(_) => None,
-        };
         let mut found = None;
-        for body in hoisted.into_iter().chain([body]) {
-            let asked =
-                Asked { body: &body, sides: &sides, registers, kept: kept(&kernels), effort, records: records.known };
-            let searched = narrower::pipeline(asked, memo)?;
-            cut += u32::from(searched.cut && effort.thorough);
-            if let Some((kernel, own)) = searched.found {
-                found = Some((kernel, own, body));
+        for in_order in [false, true] {
+            let Some(body) = (if in_order { body.in_order() } else { Some(body.clone()) }) else { continue };
+            for body in with_copies(&sides, &body)?.into_iter().chain([body]) {
+                let (kept, records) = (kept(&kernels), records.known);
+                let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records };
+                let searched = narrower::pipeline(asked, memo)?;
+                cut += u32::from(searched.cut && effort.thorough);
+                if let Some((kernel, own)) = searched.found {
+                    // Orders that the loop does not need are no bounds of it.
+                    let memory = if in_order { Vec::new() } else { body.memory.clone() };
+                    found = Some((kernel, own, Body { memory, ..body }));
+                    break;
+                }
+            }
+            if found.is_some() {
                 break;
             }
         }
@@ -499,6 +498,18 @@ pub fn pipeline(
         kernel.replaced = Some(Box::new(Replaced { source, pipeline }));
         kernels.push(kernel);
     }
+}
+
+/// A body without what is the same in every iteration, and with copies of what is read far apart; none
+/// where registers rotate, or where it has neither.
+fn with_copies(sides: &Sides<'_>, body: &Body) -> Result<Option<Body>, CompileError> {
+    if sides.machine.abi.rotation.is_some() {
+        return Ok(None);
+    }
+    let bound = graph::least(sides, body)?;
+    let hoisted = invariant::hoist(body, bound);
+    let split = copies::split(hoisted.as_ref().unwrap_or(body), sides.machine, bound);
+    Ok(split.or(hoisted))
 }
 
 /// Asks for what a search ends with before it is shortened, or remembers it.
