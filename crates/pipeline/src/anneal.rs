@@ -618,10 +618,8 @@ impl<'a> State<'a> {
             (self.schedule.variant[i], self.schedule.variant[other]) = (v, w);
             return true;
         }
-        let unit = self.table.free(rows.1, its, was).flatten();
-        self.table.put(rows.1, other, its, was, unit);
-        let unit = self.table.free(rows.0, op, old).flatten();
-        self.table.put(rows.0, i, op, old, unit);
+        self.table.put_back(rows.1, other, its, was);
+        self.table.put_back(rows.0, i, op, old);
         self.undo(other, &undo);
         false
     }

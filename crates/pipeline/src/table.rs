@@ -235,6 +235,12 @@ impl<'a> Table<'a> {
         self.held[row].push(i);
     }
 
+    /// An operation stands again in a row that it was taken out of.
+    pub fn put_back(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
+        let unit = self.free(row, op, v).flatten();
+        self.put(row, i, op, v, unit);
+    }
+
     pub fn take(&mut self, row: usize, i: usize, op: &Op, v: InstrId) {
         let instr = &self.sides.machine.instrs[usize::from(v.0)];
         if let [u] = instr.units.as_slice() {

@@ -67,8 +67,7 @@ impl<'a> State<'a> {
             let (time, variant) = (self.schedule.time[i] + stage + i64::from(own > row), self.schedule.variant[i]);
             (state.schedule.time[i], state.schedule.variant[i]) = (time, variant);
             let to = state.table.row(time);
-            let unit = state.table.free(to, op, variant).flatten();
-            state.table.put(to, i, op, variant, unit);
+            state.table.put_back(to, i, op, variant);
         }
         state.count_all();
         state
@@ -162,8 +161,7 @@ impl<'a> State<'a> {
                     (self.schedule.time[i], self.schedule.variant[i]) = (at, v);
                     return Some(other);
                 }
-                let unit = self.table.free(to, &self.ops.ops[other], was).flatten();
-                self.table.put(to, other, &self.ops.ops[other], was, unit);
+                self.table.put_back(to, other, &self.ops.ops[other], was);
             }
         }
         None

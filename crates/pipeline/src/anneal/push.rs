@@ -51,8 +51,7 @@ impl State<'_> {
         while let Some((k, variant, undo)) = moved.pop() {
             let (from, back) = (row(self.schedule.time[k], ii) as usize, row(undo.time, ii) as usize);
             self.table.take(from, k, &self.ops.ops[k], self.schedule.variant[k]);
-            let unit = self.table.free(back, &self.ops.ops[k], variant).flatten();
-            self.table.put(back, k, &self.ops.ops[k], variant, unit);
+            self.table.put_back(back, k, &self.ops.ops[k], variant);
             self.schedule.variant[k] = variant;
             self.undo(k, &undo);
         }
@@ -88,8 +87,7 @@ impl State<'_> {
                 }
             }
         }
-        let unit = self.table.free(from, &self.ops.ops[k], old).flatten();
-        self.table.put(from, k, &self.ops.ops[k], old, unit);
+        self.table.put_back(from, k, &self.ops.ops[k], old);
         false
     }
 
@@ -126,8 +124,7 @@ impl State<'_> {
                     return self.table.best(new, &self.ops.ops[k]);
                 }
             }
-            let unit = self.table.free(new, &self.ops.ops[q], was).flatten();
-            self.table.put(new, q, &self.ops.ops[q], was, unit);
+            self.table.put_back(new, q, &self.ops.ops[q], was);
         }
         None
     }

@@ -354,8 +354,7 @@ impl State<'_> {
             }
             for &(k, variant) in &old {
                 let (row, op) = (before(self, k), &self.ops.ops[k]);
-                let unit = self.table.free(row, op, variant).flatten();
-                self.table.put(row, k, op, variant, unit);
+                self.table.put_back(row, k, op, variant);
                 self.schedule.variant[k] = variant;
             }
             return None;
@@ -389,8 +388,7 @@ impl State<'_> {
             self.turn_back(turned);
             for &(k, variant) in &stood {
                 let (row, op) = (own(self, k), &self.ops.ops[k]);
-                let unit = self.table.free(row, op, variant).flatten();
-                self.table.put(row, k, op, variant, unit);
+                self.table.put_back(row, k, op, variant);
                 self.schedule.variant[k] = variant;
             }
             None
