@@ -182,7 +182,7 @@ def request(
     *,
     judged: bool = True,
     exact: Mapping[str, Any] | None = None,
-    search: Mapping[str, int] | None = None,
+    search: Mapping[str, Any] | None = None,
 ) -> str:
     """What the core is asked for a measurement, as JSON.
 

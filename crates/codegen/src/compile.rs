@@ -76,7 +76,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
                 && searched.as_ref().is_none_or(|reached| reached.contains(&id));
             let (longest, unrefined) = (options.longest, options.unrefined);
             let times = if options.exact.is_some() { PATIENT } else { 1 };
-            let search = options.search.unwrap_or(Search { times, round: 0 });
+            let search = options.search.unwrap_or(Search { times, ..Search::default() });
             let patience = options.patience.max(1);
             let effort = ciphermill_pipeline::Effort { thorough, longest, unrefined, search, patience };
             let found = ciphermill_pipeline::pipeline(
@@ -145,6 +145,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             divided: k.divided.clone(),
             register_use: k.held,
             kept_schedule: k.recorded,
+            search: k.log.clone(),
             asked: k.asked.clone(),
             block: emitted.kernels.get(&number).copied().unwrap_or(u32::MAX),
             circuit: k.round.clone(),

@@ -32,7 +32,7 @@ mod registers;
 pub mod tables;
 mod vliw;
 
-pub use ciphermill_pipeline::Search;
+pub use ciphermill_pipeline::{PARTS, Search, Without};
 pub use ciphermill_vcode::CompileError;
 pub use compile::{compile, compile_with};
 pub use options::Options;

@@ -139,7 +139,7 @@ pub fn choose(
     // are compared without a search. Variants of several blocks gain more by it, and unrolled code
     // more than loops: these are compared after a short search, by its result and its distance from
     // the lower bound. Only the last variant gets a full search.
-    let divided = machine.files.iter().any(|f| f.cluster != machine.files[0].cluster);
+    let divided = machine.issue.explicit;
     let cut = AtomicBool::new(false);
     let attempt = |variant: Option<(u32, bool)>, effort: SearchEffort| -> Result<Tried, MeasureError> {
         let chosen = make(variant, effort)?;

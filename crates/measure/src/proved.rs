@@ -2,6 +2,7 @@
 
 use ciphermill_bounds::model::Loop;
 use ciphermill_bounds::{Bound, all, greatest, refusal};
+use ciphermill_program::search_log::SearchLog;
 use ciphermill_program::{PipelinedLoop, Program};
 use serde::Serialize;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ pub struct LoopBounds {
     /// No schedule has a smaller II.
     pub least: u32,
     pub bounds: Vec<LoopBound>,
+    /// What the search for its schedule did; none where that is a kept one.
+    pub search: Option<SearchLog>,
 }
 
 /// A bound with a proof that was checked.
@@ -75,6 +78,7 @@ pub fn listed(program: &Program, l: &PipelinedLoop, proofs: &Proofs) -> LoopBoun
         ii: l.ii,
         least: least(l, &proofs.plain),
         bounds: plain.chain(divided).collect(),
+        search: l.search.as_deref().cloned(),
     }
 }
 

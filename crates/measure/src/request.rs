@@ -1,6 +1,7 @@
 //! What can be asked for. Comes in as JSON from Python, so every field is
 //! named as the command line names it.
 
+use ciphermill_codegen::{PARTS, Without};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::kept_schedules::KeptSchedule;
 use serde::{Deserialize, Serialize};
@@ -173,12 +174,25 @@ pub struct Search {
     /// Number of the restart, from 1 on: each has other random numbers.
     #[serde(rename = "round")]
     pub restart: u64,
+    /// Parts that it goes without, by their names: for measuring what each is worth.
+    #[serde(default, deserialize_with = "parts")]
+    pub without: Without,
+}
+
+fn parts<'d, D: serde::Deserializer<'d>>(names: D) -> Result<Without, D::Error> {
+    let names = Vec::<String>::deserialize(names)?;
+    names.iter().try_fold(Without::default(), |parts, name| {
+        let known = || PARTS.map(|p| p.0).join(", ");
+        parts.and(name).ok_or_else(|| {
+            serde::de::Error::custom(format!("a search has no part {name:?}; its parts are {}", known()))
+        })
+    })
 }
 
 impl From<Search> for ciphermill_codegen::Search {
     fn from(search: Search) -> Self {
-        let Search { times, restart } = search;
-        Self { times, round: restart }
+        let Search { times, restart, without } = search;
+        Self { times, round: restart, without }
     }
 }
 

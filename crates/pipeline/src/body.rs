@@ -21,7 +21,7 @@ const MOST_NODES: usize = 4_000;
 const MOST_ORDERS: usize = 100_000;
 
 /// Where an operand's value comes from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum From {
     /// A node's result; the second number is 1 when it is that of the
     /// iteration before.

@@ -142,8 +142,8 @@ fn copy(machine: &Machine, from: From) -> Node {
 #[cfg(test)]
 mod tests {
     use super::split;
-    use crate::anneal::tests::{addition, machine, with_branch};
     use crate::body::From;
+    use crate::search::tests::{addition, machine, with_branch};
 
     /// `carry = (x + 4) < x`, where `x` goes on from iteration to iteration: both are in one register.
     #[test]

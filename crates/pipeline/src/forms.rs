@@ -8,14 +8,13 @@
 //! only what the scheduler comes to, but it is part of what a record is found by.
 
 use super::body::Body;
-use super::graph::lower;
-use super::modulo::Policy;
-use super::place::Sides;
-use super::squeeze::Finished;
-use super::{DIVIDED, Found, Kernel, Loops, order, partition, recorded};
+use super::place::{self, At, Sides};
+use super::recorded::Finished;
+use super::search::Form;
+use super::{Kernel, color, graph, order, park, partition, recorded, spill};
+use ciphermill_machine::Reg;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use ciphermill_vcode::CompileError;
-use ciphermill_vcode::VReg;
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -38,179 +37,108 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
     Some(Recorded { equivalent: forms, ..record })
 }
 
-impl Loops<'_> {
-    /// The shortest kernel of a body that there is a record of, in whatever form.
-    pub(super) fn shortest_known(&self, body: &Body) -> Option<Found> {
-        // Two letters for each node.
-        let fits = |form: &Body| self.records.iter().any(|r| r.assignment.len() == 2 * form.nodes.len());
-        let forms = parted(body).filter(fits).flat_map(|form| ordered(form, self.sides));
-        let known = forms.filter_map(|form| self.known(&form, &[]));
-        known.min_by_key(|f| f.kernel.schedule.ii)
-    }
-
-    /// The shortest of some kernels' bodies with schedules of records.
-    pub(super) fn known_of(&self, all: &[Found]) -> Option<Found> {
-        let known = all.iter().filter_map(|found| self.known(&found.body, &found.kept));
-        known.min_by_key(|f| f.kernel.schedule.ii)
-    }
-
-    /// A body, some of whose values are in the frame, with the shortest schedule that records have.
-    fn known(&self, body: &Body, kept: &[(VReg, i64)]) -> Option<Found> {
-        if self.records.is_empty() {
-            return None;
-        }
-        let own = recorded::digest(body, self.sides);
-        let read = |r: &Recorded| recorded::read(r, body, self.sides, &self.registers.allocatable);
-        let records = self.records.iter().filter(|r| r.digest == own);
-        let Finished { schedule, registers, ops } = records.filter_map(read).min_by_key(|f| f.schedule.ii)?;
-        let kernel = Kernel { recorded: true, ..Kernel::new(body, ops, schedule, registers) };
-        let at = kernel.ops.at(body.nodes.len());
-        let (body, kept) = (body.clone(), kept.to_vec());
-        Some(Found { kernel, body, at, given: Vec::new(), policy: Policy::any(0), kept, annealed: true })
-    }
-
-    /// Add kernels of those forms of a body that are not among some, and take for each what there
-    /// is a record of where that is shorter.
-    ///
-    /// # Errors
-    /// When some operation has no variant.
-    pub(super) fn add_forms(&self, body: &Body, all: &mut Vec<Found>) -> Result<(), CompileError> {
-        // The nodes' order does not matter to what is annealed.
-        for form in parted(body) {
-            if all.iter().any(|f| f.kept.is_empty() && f.body.nodes.len() == form.nodes.len()) {
-                continue;
-            }
-            let before = self.work.replace(DIVIDED);
-            let mut found = None;
-            for at in [partition::apart(&form, self.sides), partition::spread(&form, self.sides, &[])] {
-                self.try_at(&form, &at, &[], &[], i64::MAX, &mut found)?;
-            }
-            self.work.set(before);
-            all.extend(found);
-        }
-        for found in &mut *all {
-            let known = self.known(&found.body, &found.kept);
-            *found =
-                known.filter(|k| k.kernel.schedule.ii <= found.kernel.schedule.ii).unwrap_or_else(|| found.clone());
-        }
-        all.extend(self.shortest_known(body));
-        all.sort_by_key(|f| f.kernel.schedule.ii);
-        Ok(())
-    }
-
-    /// Shorten every kernel that may yet become the shortest.
-    pub(super) fn shorten_forms(&self, all: &mut [Found]) {
-        let mut best = i64::MAX;
-        for found in all {
-            let (res_mii, rec_mii) = lower(self.sides, &found.body).unwrap_or((0, 0));
-            if res_mii.max(rec_mii) < best {
-                self.squeeze(found, true);
-                best = best.min(found.kernel.schedule.ii);
-            }
-        }
-    }
+/// The shortest schedule that there is a record of, of whatever form of a body, and that form.
+pub(super) fn shortest_known(
+    body: &Body,
+    sides: &Sides<'_>,
+    allocatable: &[Reg],
+    records: &[Recorded],
+) -> Option<(Finished, Body)> {
+    // Two letters for each node.
+    let fits = |form: &Body| records.iter().any(|r| r.assignment.len() == 2 * form.nodes.len());
+    let forms = parted(body).filter(fits).flat_map(|form| ordered(form, sides));
+    let known = |form: Body| {
+        let own = recorded::digest(&form, sides);
+        let same = records.iter().filter(|r| r.digest == own);
+        let found = same.filter_map(|r| recorded::read(r, &form, sides, allocatable)).min_by_key(|f| f.schedule.ii)?;
+        Some((found, form))
+    };
+    forms.filter_map(known).min_by_key(|f| f.0.schedule.ii)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::place::{Sides, settle};
-    use super::super::squeeze::finished;
-    use super::super::{Effort, Kernel, Loops, Search, recorded};
-    use crate::anneal::tests::{addition, machine, named, with_branch};
-    use crate::anneal::{Loop, State};
-    use crate::body::{Body, From, Node};
-    use crate::relieve::Neighbours;
-    use crate::{color, partition};
-    use ciphermill_machine::{InstrId, Machine, Reg};
-    use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
-    use ciphermill_vcode::Registers;
-    use ciphermill_vcode::{VInst, VKind, VOp, VReg};
-    use std::cell::Cell;
+/// Hundredths of a cluster's registers that values from outside may have where these are too many.
+const OUTSIDE: usize = 50;
+/// Values from outside that may keep their registers where others want these.
+const FEW: [usize; 2] = [6, 4];
+/// Hundredths of the registers that are left which values may take where some wait in the frame.
+const ROOM: [usize; 2] = [90, 60];
 
-    /// Two rings of four additions through the iterations, to which one value is added, and the branch.
-    fn body(m: &Machine) -> Body {
-        let mut nodes = vec![addition(m, From::Outside(VReg(0)))];
-        let mut last = Vec::new();
-        for _ in 0..2 {
-            let first = nodes.len();
-            let ops = [VOp::Use(VReg(0)), VOp::Use(VReg(0)), VOp::Def(VReg(1))];
-            let inst = VInst::new(VKind::Normal, named(m, "add"), &ops, 0);
-            let reads = vec![(0, From::Node(0, 0)), (1, From::Node(first + 3, 1))];
-            nodes.push(Node { mem: None, inst, reads, writes: Some((2, 1)), tied: false });
-            (0..3).for_each(|k| nodes.push(addition(m, From::Node(first + k, 0))));
-            last.push(first + 3);
+/// Eighths of the registers that are left which values may take where iterations share them and
+/// some values wait in the frame.
+const SHARED: usize = 9;
+
+/// The forms in which a loop may be scheduled, whose interval is at least `bound`; `words` of the frame
+/// are taken.
+///
+/// # Errors
+/// When some operation has no variant.
+pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> Result<Vec<Form>, CompileError> {
+    let machine = sides.machine;
+    let plain = |body: Body| Form { body, kept: Vec::new(), spare: false };
+    let offset = |word: usize| i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64;
+    let mut out: Vec<Form> = parted(body).map(plain).collect();
+    // With less to choose from some schedules are found more easily.
+    out.extend(body.in_order().map(|body| Form { spare: true, ..plain(body) }));
+    let spread = |body: &Body| -> Vec<At> {
+        partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default())
+    };
+    let left = |body: &Body| -> Result<Vec<i64>, CompileError> {
+        Ok(color::left(sides, &place::settle(body, sides, &spread(body))?))
+    };
+    let mut last = Form { body: body.clone(), kept: Vec::new(), spare: false };
+    let some = |left: &[i64]| left.iter().zip(&sides.pool).any(|(l, pool)| 2 * l < pool.len() as i64);
+    if some(&left(body)?) {
+        let most = sides.pool.iter().map(Vec::len).min().unwrap_or(0) * OUTSIDE / 100;
+        let values = spill::surplus(body, most);
+        if let Some((body, kept)) = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty()) {
+            last = Form { body, kept, spare: false };
+            out.push(last.clone());
         }
-        let initial = last.into_iter().zip([VReg(1), VReg(2)]).collect();
-        Body { initial, ..with_branch(m, nodes) }
     }
-
-    /// The loop on the C6201, all of whose registers are free.
-    fn on_the_c6201(run: impl FnOnce(&Body, &Sides<'_>, &Registers)) {
-        let m = machine();
-        let free: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
-        let none = InstrId(0);
-        let registers = Registers {
-            allocatable: free,
-            clobbered: vec![],
-            callee_saved: vec![],
-            mov: (none, vec![]),
-            jump: none,
-            nop: none,
-        };
-        run(&body(&m), &Sides::new(&m, &registers.allocatable), &registers);
+    // Registers that seldom read values from outside have are worth more to others where iterations
+    // overlap far.
+    if last.kept.is_empty() {
+        for most in FEW {
+            let values = spill::surplus(body, most);
+            let spilled = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty());
+            out.extend(spilled.map(|(body, kept)| Form { body, kept, spare: false }));
+        }
     }
-
-    /// The record of a schedule of so many cycles.
-    fn record(body: &Body, sides: &Sides<'_>, allocatable: &[Reg], ii: i64) -> Recorded {
-        let ops = settle(body, sides, &partition::apart(body, sides)).unwrap();
-        let (near, pool) = (Neighbours::of(&ops), color::pool(sides));
-        let all = Loop { sides, ops: &ops, near: &near, apart: false, pool: &pool };
-        let mut state = State::stretched(all, ii - 6, ii, 1, ii).unwrap();
-        state.anneal(50_000, (30, 2), 1);
-        let found = finished(all, &state, allocatable).unwrap();
-        let kernel = Kernel::new(body, found.ops, found.schedule, found.registers);
-        recorded::write(&kernel, body, sides).unwrap()
+    let free: i64 = left(&last.body)?.iter().sum();
+    let values = spill::held(&last.body, free.max(0) as usize / 2);
+    let from = offset(words + last.kept.len() + last.body.parked);
+    if let Some((body, kept)) = spill::spill(&last.body, machine, &values, from).filter(|_| !values.is_empty()) {
+        last = Form { body, kept: [last.kept, kept].concat(), spare: false };
+        out.push(last.clone());
     }
-
-    #[test]
-    fn the_shortest_record_of_any_form_is_taken() {
-        on_the_c6201(|body, sides, registers| {
-            let parted = partition::separate(body).unwrap();
-            assert_eq!((body.nodes.len(), parted.nodes.len()), (10, 11));
-            for (whole, apart) in [(12, 10), (10, 12)] {
-                let records = [
-                    record(body, sides, &registers.allocatable, whole),
-                    record(&parted, sides, &registers.allocatable, apart),
-                ];
-                let of =
-                    |records| Loops { sides, registers, search: Effort::quick().search, records, work: Cell::new(0) };
-                let known = of(&records).shortest_known(body).unwrap();
-                assert_eq!((known.kernel.schedule.ii, known.kernel.recorded), (10, true));
-                assert_eq!(known.body.nodes.len(), if whole < apart { 10 } else { 11 });
-                assert!(of(&[]).shortest_known(body).is_none());
-                // The form that is taken names the other.
-                let new = super::write(&known.kernel, &known.body, body, sides).unwrap();
-                let [short, long] = if whole < apart { [0, 1] } else { [1, 0] }.map(|k: usize| &records[k].digest);
-                assert_eq!(&new.digest, short);
-                assert!(new.equivalent.contains(long) && !new.equivalent.contains(short));
-            }
-        });
+    let part: Vec<usize> = spread(&last.body).iter().map(|a| a.result).collect();
+    let ordered = order::frugal(&last.body, &part);
+    let at = spread(&ordered);
+    let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
+    let held: std::collections::BTreeSet<usize> =
+        ordered.initial.keys().copied().chain(ordered.live_out.iter().map(|l| l.0)).collect();
+    held.iter().for_each(|&i| free[at[i].result] = free[at[i].result].saturating_sub(1));
+    let from = offset(words + last.kept.len() + ordered.parked);
+    // Where iterations overlap they share the registers; which cluster has what is settled later.
+    let ops = place::settle(&ordered, sides, &at)?;
+    let together = ((graph::Orders::of(&ops).chain(&ops) + bound / 2) / bound.max(1)) as usize;
+    if together > 1 {
+        let mut room = vec![0; free.len()];
+        room[0] = free.iter().sum::<usize>() * SHARED / (8 * together);
+        let anywhere = vec![At { unit: 0, result: 0 }; at.len()];
+        if let Some((body, _)) = park::park(&ordered, &anywhere, sides, &room, from)
+            && body.nodes.len() > ordered.nodes.len()
+        {
+            out.push(Form { body, kept: last.kept.clone(), spare: false });
+        }
     }
-
-    #[test]
-    fn a_search_for_records_goes_on_with_every_form() {
-        on_the_c6201(|body, sides, registers| {
-            let records = [record(body, sides, &registers.allocatable, 12)];
-            let search = Search { times: 2, round: 1 };
-            let loops = Loops { sides, registers, search, records: &records, work: Cell::new(1_000_000) };
-            let mut all = Vec::new();
-            loops.add_forms(body, &mut all).unwrap();
-            let nodes: Vec<usize> = all.iter().map(|f| f.body.nodes.len()).collect();
-            assert!(nodes.contains(&10) && nodes.contains(&11), "{nodes:?}");
-            assert!(all.is_sorted_by_key(|f| f.kernel.schedule.ii));
-            loops.shorten_forms(&mut all);
-            // The branch has six cycles behind it, nothing else asks for more than three.
-            assert_eq!(all.iter().map(|f| f.kernel.schedule.ii).min(), Some(7));
-        });
+    for part in ROOM {
+        let room: Vec<usize> = free.iter().map(|f| f * part / 100).collect();
+        if let Some((body, _)) = park::park(&ordered, &at, sides, &room, from)
+            && body.nodes.len() > ordered.nodes.len()
+        {
+            out.push(Form { body, kept: last.kept.clone(), spare: false });
+        }
     }
+    Ok(out)
 }

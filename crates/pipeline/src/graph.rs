@@ -91,6 +91,64 @@ impl Orders {
     }
 }
 
+/// `t[second] + distance * II >= t[first] + cycles`.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    pub other: usize,
+    /// Without what a path between clusters may add.
+    pub cycles: i64,
+    pub distance: i64,
+    /// The operand by which the second reads the first one's result.
+    pub operand: Option<u8>,
+}
+
+/// The operations of a loop as neighbours in time.
+#[derive(Clone, Debug)]
+pub struct Neighbours {
+    pub before: Vec<SmallVec<[Order; 4]>>,
+    pub after: Vec<SmallVec<[Order; 4]>>,
+    /// Readers of each value, and how many iterations later they read it; and the
+    /// values that each operation reads.
+    pub readers: Vec<SmallVec<[(usize, i64); 4]>>,
+    pub reads: Vec<SmallVec<[(usize, i64); 4]>>,
+}
+
+impl Neighbours {
+    pub fn of(ops: &Ops) -> Neighbours {
+        let n = ops.ops.len();
+        let mut all = Neighbours {
+            before: vec![SmallVec::new(); n],
+            after: vec![SmallVec::new(); n],
+            readers: vec![SmallVec::new(); n],
+            reads: vec![SmallVec::new(); n],
+        };
+        for (i, op) in ops.ops.iter().enumerate() {
+            for &(o, from) in &op.reads {
+                if let From::Node(p, d) = from {
+                    let distance = i64::from(d);
+                    all.order(p, i, Order { other: 0, cycles: latency(ops, p), distance, operand: Some(o as u8) });
+                    if !all.reads[i].contains(&(p, distance)) {
+                        all.reads[i].push((p, distance));
+                        all.readers[p].push((i, distance));
+                    }
+                }
+            }
+        }
+        for &(a, b, cycles, distance) in &ops.memory {
+            let (cycles, distance) = (i64::from(cycles), i64::from(distance));
+            all.order(a, b, Order { other: 0, cycles, distance, operand: None });
+        }
+        all
+    }
+
+    fn order(&mut self, first: usize, second: usize, order: Order) {
+        if first != second {
+            self.after[first].push(Order { other: second, ..order });
+            self.before[second].push(Order { other: first, ..order });
+        }
+    }
+}
+
 /// Is the operation an induction: a function of its own last result and of
 /// values from outside? One that is wanted behind the loop is no less: nothing
 /// writes its register any more when the last iteration has.

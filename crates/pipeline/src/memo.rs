@@ -6,36 +6,31 @@
 //! takes, never its result.
 
 use super::body::Body;
-use super::narrower::Room;
 use super::place::Sides;
-use super::{Effort, Found as Start, Searched as Found};
+use super::search::threads::locked;
+use super::{Effort, Searched as Found};
 use ciphermill_machine::Machine;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
 use ciphermill_vcode::Registers;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// So many loops are remembered for certain, and at most twice as many.
 const MOST: usize = 128;
 
 type Key = (u64, u64);
 
+/// What was found for a loop, once it has been: who asks meanwhile waits for it.
+type Cell = Arc<Mutex<Option<Found>>>;
+
 /// What was found or asked for lately, and before that.
-type Generations = (BTreeMap<Key, Found>, BTreeMap<Key, Found>);
+type Generations = (BTreeMap<Key, Cell>, BTreeMap<Key, Cell>);
 
 /// For loops of functions that are not measured, of which there are many, and for
 /// those that are searched thoroughly.
 static FOUND: [Mutex<Generations>; 2] = [const { Mutex::new((BTreeMap::new(), BTreeMap::new())) }; 2];
-
-/// Kernels that a search ends with before they are shortened, and what is left of its work.
-pub(super) type Starts = (Vec<Start>, i64);
-
-/// Those of the latest loops: forms are compared by them, and the best is made again.
-static STARTS: Mutex<VecDeque<(Key, Starts)>> = Mutex::new(VecDeque::new());
-/// So many are remembered.
-const LATEST: usize = 4;
 
 /// Pipelines found on one machine, and on what it would be with more or less room.
 #[derive(Debug)]
@@ -46,23 +41,19 @@ pub struct Memo {
 
 impl Memo {
     pub fn new(machine: &Machine, records: &[Recorded]) -> Memo {
-        let issue = ciphermill_machine::Issue { width: 0, ..machine.issue.clone() };
-        let units: Vec<_> = machine.units.iter().map(|u| (&u.name, u.cluster, u.shared)).collect();
-        let Machine { word_bits, files, regs, instrs, variants, memory, abi, .. } = machine;
+        let Machine { word_bits, files, regs, instrs, variants, memory, abi, issue, units, .. } = machine;
         Memo { machine: key(&(word_bits, files, regs, instrs, variants, memory, abi, issue, units, records)) }
     }
 
     /// The pipelines of one loop.
     pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, effort: Effort) -> Remembered {
-        let all = key(&(self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort.search));
-        Remembered { all, key: key(&(all, effort)), found: &FOUND[usize::from(effort.thorough)] }
+        let all = (self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort);
+        Remembered { key: key(&all), found: &FOUND[usize::from(effort.thorough)] }
     }
 }
 
 /// Those of one loop, by the room of the machine.
 pub struct Remembered {
-    /// Of the loop and the search, however much effort is made for the rest.
-    all: Key,
     key: Key,
     found: &'static Mutex<Generations>,
 }
@@ -72,53 +63,26 @@ impl Remembered {
     ///
     /// # Errors
     /// As `search`.
-    pub(super) fn or<E>(&self, room: &Room, search: impl FnOnce() -> Result<Found, E>) -> Result<Found, E> {
-        let key = key(&(self.key, room));
-        if let Some(known) = self.known(key) {
-            return Ok(known);
+    pub(super) fn or<E>(&self, search: impl FnOnce() -> Result<Found, E>) -> Result<Found, E> {
+        let cell = self.cell();
+        let mut known = locked(&cell);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
         }
         let new = search()?;
-        self.keep(key, new.clone());
+        *known = Some(new.clone());
         Ok(new)
     }
 
-    /// What `search` begins with, from memory where the same was asked lately.
-    ///
-    /// # Errors
-    /// As `search`.
-    pub(super) fn starts<E>(&self, room: &Room, search: impl FnOnce() -> Result<Starts, E>) -> Result<Starts, E> {
-        let key = key(&(self.all, room));
-        if let Ok(latest) = STARTS.lock()
-            && let Some((_, starts)) = latest.iter().find(|s| s.0 == key)
-        {
-            return Ok(starts.clone());
-        }
-        let new = search()?;
-        if let Ok(mut latest) = STARTS.lock() {
-            latest.truncate(LATEST - 1);
-            latest.push_front((key, new.clone()));
-        }
-        Ok(new)
-    }
-
-    fn known(&self, key: Key) -> Option<Found> {
-        let old = {
-            let mut found = self.found.lock().ok()?;
-            if let Some(known) = found.0.get(&key) {
-                return Some(known.clone());
-            }
-            found.1.remove(&key)?
-        };
-        self.keep(key, old.clone());
-        Some(old)
-    }
-
-    fn keep(&self, key: Key, value: Found) {
-        let Ok(mut found) = self.found.lock() else { return };
+    fn cell(&self) -> Cell {
+        let mut found = locked(self.found);
+        let known = found.0.get(&self.key).cloned();
+        let cell = known.or_else(|| found.1.remove(&self.key)).unwrap_or_default();
         if found.0.len() >= MOST {
             found.1 = std::mem::take(&mut found.0);
         }
-        found.0.insert(key, value);
+        found.0.insert(self.key, cell.clone());
+        cell
     }
 }
 

@@ -9,7 +9,7 @@
 //! than it needs, then what goes on with the value met last.
 
 use super::body::{Body, From};
-use super::modulo::mix;
+use super::search::moves::mix;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -65,15 +65,6 @@ pub fn frugal(body: &Body, part: &[usize]) -> Body {
     let tried = (0..TRIALS).map(|k| backwards(body, &graph, k));
     let best = std::iter::once(own).chain(tried).min_by_key(|o| most(body, &graph, part, o));
     best.map_or_else(|| body.clone(), |order| in_order(body, &order))
-}
-
-/// The body in one of the better of other orders, different for each `seed`;
-/// and that order: which of the old nodes stands in each place.
-pub fn other(body: &Body, part: &[usize], seed: u64) -> (Body, Vec<usize>) {
-    let graph = Graph::of(body);
-    let tried = (0..6).map(|k| backwards(body, &graph, 6 * seed + k));
-    let best = tried.min_by_key(|o| most(body, &graph, part, o)).unwrap_or_default();
-    (in_order(body, &best), best)
 }
 
 /// Values that are alive at the end of an iteration.
@@ -181,70 +172,5 @@ fn in_order(body: &Body, order: &[usize]) -> Body {
         live_out: body.live_out.iter().map(|&(i, v)| (index[i], v)).collect(),
         memory: body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)).collect(),
         ..body.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Graph, frugal, most, other};
-    use crate::body::{Body, From, Node};
-    use ciphermill_machine::InstrId;
-    use ciphermill_vcode::{VInst, VKind};
-
-    /// Nodes by their sources; what they are does not matter here.
-    fn body(sources: &[&[usize]]) -> Body {
-        let node = |s: &&[usize]| Node {
-            inst: VInst::new(VKind::Normal, InstrId(0), &[], 0),
-            reads: s.iter().enumerate().map(|(o, &p)| (o, From::Node(p, 0))).collect(),
-            writes: Some((9, 1)),
-            tied: false,
-            mem: None,
-        };
-        Body::of(sources.iter().map(node).collect(), InstrId(0))
-    }
-
-    fn alive(body: &Body) -> usize {
-        let own: Vec<usize> = (0..body.nodes.len()).collect();
-        most(body, &Graph::of(body), &vec![0; own.len()], &own).0
-    }
-
-    fn sources_first(body: &Body) -> bool {
-        let own = |(i, n): (usize, &Node)| n.reads.iter().all(|r| matches!(r.1, From::Node(p, 0) if p < i));
-        body.nodes.iter().enumerate().all(own)
-    }
-
-    /// Four loads at the beginning, each wanted one step later than the last:
-    /// `0..4` are added up by `4`, `5`, `6`; the branch is `7`.
-    const EARLY: [&[usize]; 8] = [&[], &[], &[], &[], &[0, 1], &[4, 2], &[5, 3], &[6]];
-
-    #[test]
-    fn loads_go_to_their_readers() {
-        let before = body(&EARLY);
-        let after = frugal(&before, &[0; 8]);
-        assert_eq!((alive(&before), alive(&after)), (4, 2));
-        assert!(sources_first(&after));
-        assert!(after.nodes[7].reads == [(0, From::Node(6, 0))]);
-    }
-
-    #[test]
-    fn an_access_stays_behind_what_it_must_wait_for() {
-        // 1 stores what 0 gives; 2 loads it again.
-        let mut before = body(&[&[], &[0], &[], &[2], &[3]]);
-        before.memory = vec![(1, 2, 1, 0)];
-        let after = frugal(&before, &[0; 5]);
-        let [(store, load, 1, 0)] = after.memory[..] else { panic!("{:?}", after.memory) };
-        assert!(store < load && sources_first(&after));
-    }
-
-    #[test]
-    fn other_orders_are_orders() {
-        for seed in 1..20 {
-            let (after, order) = other(&body(&EARLY), &[0; 8], seed);
-            let mut sorted = order.clone();
-            sorted.sort_unstable();
-            assert_eq!(sorted, (0..8).collect::<Vec<_>>());
-            assert_eq!(order[7], 7);
-            assert!(sources_first(&after));
-        }
     }
 }

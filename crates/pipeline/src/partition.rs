@@ -152,12 +152,6 @@ pub fn apart(body: &Body, sides: &Sides<'_>) -> Vec<At> {
     at
 }
 
-/// Does every side have a fair part of the nodes?
-pub fn balanced(at: &[At], sides: &Sides<'_>) -> bool {
-    let count = sides.files.len();
-    (0..count).all(|s| at.iter().filter(|a| a.unit == s).count() * count * 4 >= at.len() * 3)
-}
-
 /// Single nodes of no weight of their own (a shared load, an induction) go
 /// where the most of their readers are.
 fn follow_readers(body: &Body, size: &[usize], component: &[usize], at: &mut [At]) {
@@ -287,45 +281,6 @@ pub fn by_table(body: &Body, sides: &Sides<'_>) -> Option<Vec<Option<usize>>> {
         }
     }
     Some(given)
-}
-
-/// A division in which two operations on the same value that one unit of a side has to do
-/// one after the other (the shifts of a rotate) are done at once: the second goes to
-/// the other side, with what makes its other operand for it alone. `None` where no side
-/// has such a unit.
-pub fn parted(body: &Body, sides: &Sides<'_>, at: &[At]) -> Option<Vec<At>> {
-    let count = sides.files.len();
-    let readers = readers(body);
-    // The only unit of its side that a node can run on.
-    let only = |i: usize| {
-        let variants = &sides.machine.variants[usize::from(body.nodes[i].inst.instr.0)];
-        let own = variants.iter().filter(|v| sides.of_variant(**v) == at[i].unit);
-        let units = own.fold(0, |m, v| m | sides.units[usize::from(v.0)]);
-        (units.count_ones() == 1).then_some(units)
-    };
-    let node = |from: &From| if let From::Node(p, 0) = *from { Some(p) } else { None };
-    let mut new = at.to_vec();
-    // The first operation on each value that has but one unit.
-    let mut first: std::collections::BTreeMap<usize, (usize, u64)> = std::collections::BTreeMap::new();
-    for (i, n) in body.nodes.iter().enumerate().filter(|(_, n)| n.mem.is_none() && !n.tied) {
-        let Some(unit) = only(i) else { continue };
-        let shared = n.reads.iter().filter_map(|r| node(&r.1)).find(|&p| readers[p] > 1);
-        let Some(p) = shared else { continue };
-        match first.get(&p) {
-            Some(&(other, u)) if u == unit && at[other].unit == at[i].unit => {
-                let to = (at[i].unit + 1) % count;
-                new[i] = At { unit: to, result: to };
-                for q in n.reads.iter().filter_map(|r| node(&r.1)).filter(|&q| q != p && readers[q] == 1) {
-                    new[q] = At { unit: to, result: to };
-                }
-                first.remove(&p);
-            }
-            _ => {
-                first.insert(p, (i, unit));
-            }
-        }
-    }
-    (count > 1 && new != at).then_some(new)
 }
 
 /// Changes to try on a partition, one after the other: a node on another side,

@@ -478,8 +478,8 @@ enum Read {
 #[cfg(test)]
 mod tests {
     use super::{At, Origin, Sides, settle};
-    use crate::anneal::tests::{addition, machine, named, with_branch};
     use crate::body::{From, Node};
+    use crate::search::tests::{addition, machine, named, with_branch};
     use ciphermill_machine::Reg;
     use ciphermill_vcode::{VInst, VKind, VOp, VReg};
 

@@ -14,7 +14,6 @@ use super::body::{Body, From};
 use super::exact::before_end;
 use super::modulo::{Schedule, keeps_orders};
 use super::place::{At, Ops, Sides, fit, settle};
-use super::squeeze::Finished;
 use super::table::Table;
 use super::{Kernel, color, stages};
 use ciphermill_machine::{InstrId, Reg};
@@ -90,6 +89,14 @@ pub fn write(kernel: &Kernel, body: &Body, sides: &Sides<'_>) -> Option<Recorded
     })
 }
 
+/// A schedule, its registers, and the operations with the clusters that they have in it.
+#[derive(Clone)]
+pub struct Finished {
+    pub schedule: Schedule,
+    pub registers: color::Assignment,
+    pub ops: Ops,
+}
+
 /// What a record says of a loop, if that keeps every rule.
 pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, allocatable: &[Reg]) -> Option<Finished> {
     let ops = operations(record, body, sides)?;
@@ -141,7 +148,7 @@ pub fn holding(ops: &Ops, sides: &Sides<'_>, ii: i64, time: &[i64], variant: Vec
         table.put(row, i, op, variant[i], unit);
     }
     let own = time.iter().max().map_or(1, |t| t / ii + 1);
-    let holds = own <= stages(sides.machine, own) && keeps_orders(ops, ii, time);
+    let holds = own <= stages(sides.machine, own) && keeps_orders(ops, ii, time, false);
     holds.then(|| Schedule { ii, time: time.to_vec(), variant, stages: own })
 }
 
@@ -154,119 +161,4 @@ fn places(letters: &str, sides: &Sides<'_>) -> Option<Vec<At>> {
     let side = |letter: u8| Some(usize::from(letter.checked_sub(FIRST)?)).filter(|s| *s < sides.files.len());
     let pairs = letters.as_bytes().chunks(2);
     pairs.map(|pair| Some(At { unit: side(pair[0])?, result: side(*pair.get(1)?)? })).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Recorded, digest, read, write};
-    use crate::Kernel;
-    use crate::anneal::State;
-    use crate::anneal::tests::on_one_side;
-    use crate::body::{Body, From};
-    use crate::place::Sides;
-    use crate::squeeze::finished;
-    use ciphermill_machine::Reg;
-    use ciphermill_vcode::{VOp, VReg};
-
-    /// Chains of additions and the branch in so many rows, as a record.
-    fn recorded<T>(shape: (usize, usize), ii: i64, run: impl FnOnce(&Body, &Sides<'_>, &[Reg], Recorded) -> T) -> T {
-        on_one_side(shape, 8, |body, allocatable, _, all| {
-            let mut state = State::stretched(all, ii - 6, ii, 1, ii).unwrap();
-            state.anneal(50_000, (30, 2), 1);
-            let found = finished(all, &state, allocatable).unwrap();
-            let kernel = Kernel::new(body, found.ops, found.schedule, found.registers);
-            let record = write(&kernel, body, all.sides).unwrap();
-            let back = read(&record, body, all.sides, allocatable).unwrap();
-            assert_eq!((back.schedule.ii, &back.schedule.time), (ii, &kernel.schedule.time));
-            assert_eq!(back.schedule.variant, kernel.schedule.variant);
-            assert_eq!(back.registers.result, kernel.registers.result);
-            run(body, all.sides, allocatable, record)
-        })
-    }
-
-    #[test]
-    fn what_breaks_a_rule_is_not_taken() {
-        recorded((2, 4), 10, |body, sides, allocatable, record| {
-            let taken = |change: &dyn Fn(&mut Recorded)| {
-                let mut record = record.clone();
-                change(&mut record);
-                read(&record, body, sides, allocatable).is_some()
-            };
-            assert!(taken(&|_| ()));
-            // A link of a chain in the cycle of the one before it, and before the loop.
-            assert!(!taken(&|r| r.time[1] = r.time[0]));
-            assert!(!taken(&|r| r.time[0] = -1));
-            // The branch a cycle early; one row less, which has it in another place.
-            assert!(!taken(&|r| *r.time.last_mut().unwrap() -= 1));
-            assert!(!taken(&|r| r.ii -= 1));
-            assert!(!taken(&|r| r.ii = 0));
-            // Three additions at once on a side with two units for them.
-            assert!(!taken(&|r| (r.time[0], r.time[4], r.time[5]) = (0, 0, 0)));
-            // Two on one unit.
-            assert!(!taken(&|r| (r.time[4], r.variant[4]) = (r.time[0], r.variant[0])));
-            // Another loop's: an operation more or less, sides and instructions that are not there.
-            assert!(!taken(&|r| _ = r.time.pop()));
-            assert!(!taken(&|r| _ = r.variant.pop()));
-            assert!(!taken(&|r| r.assignment.truncate(2)));
-            assert!(!taken(&|r| r.assignment = r.assignment.replacen('A', "C", 1)));
-            assert!(!taken(&|r| r.clusters.push('A')));
-            assert!(!taken(&|r| r.clusters = r.clusters.replacen('A', "?", 1)));
-            assert!(!taken(&|r| r.variant[0] = 99));
-        });
-    }
-
-    #[test]
-    fn registers_that_are_too_few_leave_it() {
-        // Twenty chains of two, two at once on the side's two units: one after the other, and
-        // all first links before all second ones, which is more values than registers.
-        recorded((20, 2), 26, |body, sides, allocatable, record| {
-            let taken = |cycle: &dyn Fn(i64, i64) -> i64| {
-                let mut record = record.clone();
-                for i in 0..40 {
-                    let (chain, link) = (i / 2, i % 2);
-                    record.time[i] = cycle(chain as i64 / 2, link as i64);
-                    record.variant[i] = chain as u16 % 2;
-                }
-                read(&record, body, sides, allocatable).is_some()
-            };
-            assert!(taken(&|pair, link| 2 * pair + link));
-            assert!(!taken(&|pair, link| pair + 10 * link));
-        });
-    }
-
-    #[test]
-    fn a_loop_is_known_by_what_it_is() {
-        recorded((2, 4), 10, |body, sides, _, record| {
-            assert_eq!(digest(body, sides), record.digest);
-            let other = |change: &dyn Fn(&mut Body)| {
-                let mut body = body.clone();
-                change(&mut body);
-                digest(&body, sides)
-            };
-            // Other names of registers are the same loop.
-            let renamed = |b: &mut Body| {
-                let outside = b.nodes.iter_mut().flat_map(|n| &mut n.reads).filter(|r| matches!(r.1, From::Outside(_)));
-                outside.for_each(|r| r.1 = From::Outside(VReg(77)));
-            };
-            assert_eq!(other(&renamed), record.digest);
-            // What is known of memory is no part of the name.
-            assert_eq!(other(&|b| b.memory.push((0, 1, 1, 0))), record.digest);
-            let changes: [&dyn Fn(&mut Body); 4] = [
-                &|b| b.nodes[1].reads[0].1 = From::Node(0, 1),
-                &|b| b.nodes[0].inst.ops[0] = VOp::Imm(5),
-                &|b| b.nodes[3].writes = Some((2, 2)),
-                &|b| b.live_out.push((7, VReg(9))),
-            ];
-            for change in changes {
-                assert_ne!(other(change), record.digest);
-            }
-        });
-    }
-
-    #[test]
-    fn the_hash_is_the_published_one() {
-        // From the test vectors of the FNV draft (draft-eastlake-fnv).
-        assert_eq!(super::fnv(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-        assert_eq!(super::fnv(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
-    }
 }

@@ -30,7 +30,7 @@ impl Orders {
     }
 
     /// Those between `n` operations.
-    pub(super) fn of(n: usize, edges: Vec<Edge>) -> Orders {
+    pub fn of(n: usize, edges: Vec<Edge>) -> Orders {
         let (mut preds, mut succs) = (vec![Vec::new(); n], vec![Vec::new(); n]);
         for e in &edges {
             preds[e.second].push(*e);
@@ -123,41 +123,4 @@ fn edges(ops: &Ops) -> Vec<Edge> {
     // chain is followed to its end in one go.
     out.sort_by_key(|e| e.first);
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Edge, Orders};
-    use crate::anneal::tests::on_one_side;
-    use crate::graph::lower;
-    use std::cell::Cell;
-
-    /// The least interval, with work enough, for orders `(first, second, cycles, distance)`.
-    fn least(orders: &[(usize, usize, i64, i64)]) -> Option<i64> {
-        let edge = |&(first, second, cycles, distance)| Edge { first, second, cycles, distance };
-        Orders::of(3, orders.iter().map(edge).collect()).least(1, 100, &Cell::new(1_000_000))
-    }
-
-    #[test]
-    fn the_longest_way_round_decides() {
-        // 5 + 4 + 1 cycles in one interval, in two, and beside a way round of 7.
-        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 1)]), Some(10));
-        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 2)]), Some(5));
-        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 4, 0), (2, 0, 1, 2), (1, 0, 2, 1)]), Some(7));
-        // None: a chain may be as long as it likes.
-        assert_eq!(least(&[(0, 1, 5, 0), (1, 2, 90, 0)]), Some(1));
-        // One within an iteration: no interval is long enough.
-        assert_eq!(least(&[(0, 1, 5, 0), (1, 0, 1, 0)]), None);
-    }
-
-    #[test]
-    fn a_way_round_through_memory_is_in_the_bound() {
-        on_one_side((2, 10), 8, |body, _, _, all| {
-            assert_eq!(lower(all.sides, body).unwrap(), (6, 1));
-            let mut body = body.clone();
-            // The first link of a chain comes a cycle behind its last, an iteration before.
-            body.memory.push((9, 0, 1, 1));
-            assert_eq!(lower(all.sides, &body).unwrap(), (6, 10));
-        });
-    }
 }

@@ -2,9 +2,8 @@
 //!
 //! A pointer that the loop reads twice in an iteration occupies a register
 //! throughout. In the frame it occupies one only from a reload to the readers
-//! that follow soon after. An induction is loaded where it is read, and stored
-//! when it has advanced. So is any other value that is carried round, once its last reader has
-//! what it was; and one that is wanted behind the loop is loaded again there.
+//! that follow soon after. A value that is carried round is stored once its last reader has what it
+//! was; and one that is wanted behind the loop is loaded again there.
 
 use super::body::{Body, From, Node};
 use ciphermill_ir::Space;
@@ -22,44 +21,8 @@ const NEAR: usize = 16;
 pub enum Spilled {
     /// A value from outside.
     Outside(VReg),
-    /// A node that is a function of its own last result.
-    Induction(usize),
     /// Any node whose result the next iteration reads, or what comes behind the loop.
     Held(usize),
-}
-
-/// Inductions that are addresses, then values from outside that are addresses
-/// of nothing but accesses at fixed offsets: the ones that are read seldom.
-pub fn candidates(body: &Body, machine: &Machine) -> Vec<Vec<Spilled>> {
-    let mut inductions = BTreeSet::new();
-    let mut outside: BTreeSet<VReg> = BTreeSet::new();
-    let mut busy: BTreeSet<VReg> = BTreeSet::new();
-    for node in &body.nodes {
-        let access = node.mem.is_some();
-        let indexed = node.reads.iter().filter(|r| matches!(r.1, From::Node(_, 0))).count() > 0;
-        let load = machine.instrs[usize::from(node.inst.instr.0)].kind == InstrKind::Load;
-        for &(_, from) in &node.reads {
-            match from {
-                From::Node(p, 1) if access && own(body, p) => {
-                    inductions.insert(p);
-                }
-                From::Outside(v) if access && !(load && indexed) => {
-                    outside.insert(v);
-                }
-                From::Outside(v) if access => {
-                    busy.insert(v);
-                }
-                _ => {}
-            }
-        }
-    }
-    let first: Vec<Spilled> = inductions.into_iter().map(Spilled::Induction).collect();
-    let mut both = first.clone();
-    both.extend(outside.difference(&busy).map(|&v| Spilled::Outside(v)));
-    let mut out = vec![first, both];
-    out.dedup();
-    out.retain(|list| !list.is_empty());
-    out
 }
 
 /// Values from outside beyond so many: those that the fewest nodes read.
@@ -105,7 +68,7 @@ pub fn spill(body: &Body, machine: &Machine, values: &[Spilled], offset: i64) ->
         let (initial, store) = match value {
             Spilled::Outside(v) => (Some(v), None),
             // Nodes are numbered anew with each value: found by its register.
-            Spilled::Induction(p) | Spilled::Held(p) => match body.initial.get(&p) {
+            Spilled::Held(p) => match body.initial.get(&p) {
                 Some(v) => (Some(*v), out.initial.iter().find(|x| x.1 == v).map(|x| *x.0)),
                 None => {
                     let v = body.live_out.iter().find(|l| l.0 == p)?.1;
@@ -113,9 +76,7 @@ pub fn spill(body: &Body, machine: &Machine, values: &[Spilled], offset: i64) ->
                 }
             },
         };
-        let held = matches!(value, Spilled::Held(_));
-        let behind = |p: usize| if held { last_reader(&out, p).max(p) } else { p };
-        let store = store.map(|node| Stored { node, behind: behind(node), restored: held });
+        let store = store.map(|node| Stored { node, behind: last_reader(&out, node).max(node) });
         out = one(&out, machine, initial, store, offset)?;
         match initial {
             Some(v) => before.push((v, offset)),
@@ -137,8 +98,6 @@ struct Stored {
     node: usize,
     /// Its store stands behind this one.
     behind: usize,
-    /// Is it loaded again behind the loop? Otherwise it is in a register there.
-    restored: bool,
 }
 
 /// The body with a value from outside or that of a node in memory.
@@ -182,10 +141,9 @@ fn one(body: &Body, machine: &Machine, outside: Option<VReg>, stored: Option<Sto
         out.nodes[n].reads[k].1 = From::Node(index[p], 1);
     }
     let here = |n: usize| stored.is_some_and(|s| s.node == n);
-    let restored = |n: usize| stored.is_some_and(|s| s.node == n && s.restored);
     out.initial = body.initial.iter().filter(|x| !here(*x.0)).map(|(&n, &v)| (index[n], v)).collect();
-    out.live_out = body.live_out.iter().filter(|x| !restored(x.0)).map(|&(n, v)| (index[n], v)).collect();
-    out.restored.extend(body.live_out.iter().filter(|x| restored(x.0)).map(|x| (x.1, offset)));
+    out.live_out = body.live_out.iter().filter(|x| !here(x.0)).map(|&(n, v)| (index[n], v)).collect();
+    out.restored.extend(body.live_out.iter().filter(|x| here(x.0)).map(|x| (x.1, offset)));
     out.memory = body.memory.iter().map(|&(a, b, c, d)| (index[a], index[b], c, d)).collect();
     if let Some(s) = store {
         for &l in &loads {
@@ -234,7 +192,7 @@ pub fn instruction(machine: &Machine, instr: InstrId, offset: i64, value: VReg) 
 
 #[cfg(test)]
 mod tests {
-    use super::{Spilled, candidates, held, instruction, spill, surplus};
+    use super::{Spilled, held, instruction, spill, surplus};
     use crate::body::{Body, From, Node};
     use ciphermill_machine::{InstrId, Machine};
     use ciphermill_vcode::{VInst, VKind, VOp, VReg};
@@ -266,8 +224,7 @@ mod tests {
     fn a_pointer_goes_to_the_frame_and_back() {
         let m = machine();
         let body = body(&m);
-        assert_eq!(candidates(&body, &m), [vec![Spilled::Induction(1)]]);
-        let (spilled, before) = spill(&body, &m, &[Spilled::Induction(1)], 8).unwrap();
+        let (spilled, before) = spill(&body, &m, &[Spilled::Held(1)], 8).unwrap();
         // Reload, load, add, store, branch; one reload serves both readers.
         assert_eq!(before, [(VReg(0), 8)]);
         let instrs: Vec<InstrId> = spilled.nodes.iter().map(|n| n.inst.instr).collect();
@@ -277,10 +234,10 @@ mod tests {
         assert_eq!(spilled.nodes[2].reads, [(1, From::Node(0, 0))]);
         assert_eq!(spilled.nodes[3].reads[0].1, From::Node(2, 0));
         assert!(spilled.initial.is_empty());
-        assert_eq!(spilled.live_out, [(2, VReg(2))]);
+        assert_eq!((spilled.restored, spilled.live_out), (vec![(VReg(2), 8)], vec![]));
         assert_eq!(spilled.memory, [(0, 3, 0, 0), (3, 0, 1, 1)]);
         // Out of the load's reach.
-        assert!(spill(&body, &m, &[Spilled::Induction(1)], 131_072).is_none());
+        assert!(spill(&body, &m, &[Spilled::Held(1)], 131_072).is_none());
     }
 
     /// `x = y; y = x + 4`, the two changing places, where `y` is wanted behind the loop: `x` is

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the rows hold.
+#[derive(Clone)]
 pub struct Table<'a> {
     sides: &'a Sides<'a>,
     ii: i64,

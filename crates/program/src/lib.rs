@@ -14,6 +14,7 @@ pub mod layout;
 pub mod lines;
 pub mod loops;
 pub mod program;
+pub mod search_log;
 
 pub use code::{Block, Bundle, Func, Inst, Operand, Role};
 pub use loops::{CircuitStep, PipelinedLoop, PlainLoop};

@@ -1,6 +1,7 @@
 //! What became of each loop of a program: how it was software-pipelined, or why not.
 
 use crate::exact;
+use crate::search_log::SearchLog;
 use ciphermill_bounds::{Bound, model::Loop};
 use ciphermill_machine::InstrId;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct PipelinedLoop {
     pub register_use: u32,
     /// It has a kept schedule ([`crate::kept_schedules`]).
     pub kept_schedule: bool,
+    /// What the search for its schedule did; none where that is a kept one.
+    pub search: Option<Arc<SearchLog>>,
     /// What an exact scheduler was asked about it.
     pub asked: Vec<exact::Question>,
     /// The block that its iterations run in, an index into the function's.

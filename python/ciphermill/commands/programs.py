@@ -25,12 +25,15 @@ def explain(
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")
     ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Show how the schedule of each pipelined loop was found instead.")
+    ] = False,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
-    from .. import engine, lines, manifest
+    from .. import engine, lines, manifest, searching
     from .. import explain as explaining
 
     check(json, csv, parquet)
@@ -49,7 +52,7 @@ def explain(
         webreport.write_schedule(Path(html), measurement, explanation, asked)
     document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
     if not emit(document, explaining.records(explanation), json, csv, parquet):
-        say(explaining.text(measurement, explanation))
+        say(searching.text(explanation["loops"]) if search else explaining.text(measurement, explanation))
     if not measurement.verified:
         unverified(f"{measurement.cipher} on {on}", measurement.failure)
         raise typer.Exit(1)

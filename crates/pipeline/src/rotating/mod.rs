@@ -20,19 +20,16 @@
 
 pub mod emit;
 mod names;
-mod schedule;
+
+pub use names::names;
 
 use super::body::{Body, From};
-use super::modulo::Schedule;
+use super::color;
 use super::place::{self, At, Op, Ops, Sides};
-use super::rounds::Orders;
-use super::{Kernel, color, graph};
 use ciphermill_machine::sem::Stmt;
 use ciphermill_machine::{InstrId, Machine, Reg, Rotation};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Registers;
-use schedule::{Order, Policy};
-use std::cell::Cell;
 
 /// Names for the values of a pipelined loop.
 #[derive(Clone, Debug)]
@@ -53,23 +50,6 @@ impl Names {
     }
 }
 
-/// Intervals that are tried: the least, those next to it, then in growing steps.
-fn intervals(least: i64) -> impl Iterator<Item = i64> {
-    [0, 1, 2, 3, 4].into_iter().chain((1..=5).map(move |k| 4 + k * (1 + least / 60))).map(move |more| least + more)
-}
-
-/// Noise in the orders that are tried at each interval.
-const SEEDS: u64 = 3;
-/// Intervals at which they are.
-const NEAR: usize = 4;
-/// Cycles and orders looked at for one loop, over all attempts: a loop of many thousand
-/// instructions gets what is found until then.
-pub const WORK: i64 = 20_000_000;
-/// So many are looked at in the time that the other schedulers take for an operation.
-pub const LOOKS: i64 = 16;
-/// Stages beyond those that the longest chain needs.
-const MORE_STAGES: i64 = 3;
-
 /// The rotating registers, where kernels may have all of them.
 pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
     let rotation = machine.abi.rotation.as_ref()?;
@@ -78,18 +58,22 @@ pub fn ring(machine: &Machine) -> Option<(&Rotation, Vec<Reg>)> {
     ring.iter().all(|r| machine.abi.scratch.contains(r)).then_some((rotation, ring))
 }
 
-/// The shortest pipeline with rotating registers that is found before `work` comes to its end;
-/// with more orders tried where the search is to be `thorough`.
+/// What a loop needs to have rotating registers.
+pub struct Rotating {
+    pub ring: Vec<Reg>,
+    /// Predicates of stages.
+    pub stages: i64,
+    /// The branch back.
+    pub back: InstrId,
+    /// Registers by which values come into the loop and leave it.
+    pub interface: color::Assignment,
+}
+
+/// What a loop needs to have rotating registers; none where it cannot have them.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub fn pipeline(
-    body: &Body,
-    sides: &Sides<'_>,
-    registers: &Registers,
-    thorough: bool,
-    work: &Cell<i64>,
-) -> Result<Option<Kernel>, CompileError> {
+pub fn rotating(body: &Body, sides: &Sides<'_>, registers: &Registers) -> Result<Option<Rotating>, CompileError> {
     let machine = sides.machine;
     let Some((rotation, ring)) = ring(machine).filter(|_| sides.files.len() == 1 && machine.issue.interlock) else {
         return Ok(None);
@@ -107,42 +91,7 @@ pub fn pipeline(
     }
     let Some(back) = back(machine, rotation, body) else { return Ok(None) };
     let Some(interface) = interface(sides, &ops, registers) else { return Ok(None) };
-    let single = graph::Orders::of(&ops);
-    let (res_mii, rec_mii) = (graph::res_mii(sides, &ops), single.rec_mii(&ops));
-    let chain = single.chain(&ops);
-    let first = res_mii.max(rec_mii);
-    let orders = Orders::new(&ops);
-    // Ways round through memory, which are no values, count too.
-    let Some(first) = orders.least(first, first.max(2 * chain + 2), work) else { return Ok(None) };
-    // Where a way round is longer than units and single values need, it is the bound.
-    let rec_mii = if first > res_mii.max(rec_mii) { first } else { rec_mii };
-    let at = |ii: i64, seeds: u64| -> Option<(Schedule, Vec<Option<i64>>)> {
-        let depth = orders.depths(ii, work)?;
-        let deepest = depth.iter().max().map_or(0, |d| d + 1).max(1);
-        let least = (deepest.min(chain) + ii - 1) / ii;
-        let most = (least + MORE_STAGES).min(rotation.predicates.len() as i64);
-        let mut policies = (0..seeds).flat_map(|seed| Order::ALL.map(|order| Policy { order, seed }));
-        policies.find_map(|policy| {
-            let with = |stages| schedule::schedule(sides, &ops, &orders, &depth, ii, stages, policy, work);
-            let schedule = (least..=most).find_map(with)?;
-            let of = names::names(&ops, &schedule, ring.len() as i64)?;
-            Some((schedule, of))
-        })
-    };
-    let mut failed = first - 1;
-    let coarse = intervals(first).enumerate().find_map(|(near, ii)| {
-        let found = at(ii, if thorough && near < NEAR { SEEDS } else { 1 });
-        if found.is_none() {
-            failed = ii;
-        }
-        found
-    });
-    // What a step went over.
-    let Some(coarse) = coarse else { return Ok(None) };
-    let between = (failed + 1..coarse.0.ii).find_map(|ii| at(ii, 1));
-    let (schedule, of) = between.unwrap_or(coarse);
-    let rotating = Some(Names { ring, of, back });
-    Ok(Some(Kernel { res_mii, rec_mii, rotating, ..Kernel::new(body, ops, schedule, interface) }))
+    Ok(Some(Rotating { ring, stages: rotation.predicates.len() as i64, back, interface }))
 }
 
 /// Can an instruction do nothing where a predicate says so?

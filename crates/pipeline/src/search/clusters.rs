@@ -1,12 +1,13 @@
-//! Operations that change sides while a schedule is annealed.
+//! Moves of operations between clusters.
 //!
-//! Which side does what is decided before there is a schedule, and what a row then lacks may
-//! be there on the other side. So some moves take an operation, or a load's result, to another
-//! side, in its own cycle or in another one; what reads its result reads it over a path then,
+//! Which cluster does what is decided before there is a schedule, and what a row then lacks may
+//! be there on the other cluster. So some moves take an operation, or a load's result, to another
+//! cluster, in its own cycle or in another one; what reads its result reads it over a path then,
 //! or no longer. Only what needs no copy that is not there already can move so: copies come
-//! and go between schedules ([`super::super::redivide`]).
+//! and go with [`super::shorten`].
 
-use super::{Dice, Loop, NEAR, State, dearer, places, row};
+use super::moves::Dice;
+use super::state::{Loop, State, places, row};
 use crate::body::From;
 use crate::graph::without_units;
 use crate::place::{At, Ops, Sides, fit};
@@ -15,26 +16,23 @@ use ciphermill_vcode::VReg;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// Changes that are tried until units have cycles enough: for each operation, and at most for
-/// all together, each of which looks at all.
-const LEVELLING: (usize, usize) = (20, 8_000_000);
-/// Ways in which [`changes`] may be made.
-const WAYS: usize = 6;
-/// One change of so many begins with a value of which there are too many, the others anywhere.
-const ANY: usize = 2;
-/// A side keeps so many registers for the values of the loop.
-const LEAST: i64 = 2;
+/// The changes that [`changes`] knows.
+const CHANGES: usize = 6;
+/// A cluster keeps so many registers for the values of the loop.
+pub const LEAST: i64 = 2;
 
-/// Values from outside, which have a register on each side that reads them.
+/// Values from outside, which have a register on each cluster that reads them.
+#[derive(Clone)]
 pub struct Outside {
     /// Those that each operation reads.
     read: Vec<SmallVec<[u32; 2]>>,
-    /// Operations that read each value, side after side.
+    /// Operations that read each value, cluster after cluster.
     readers: Vec<Vec<u32>>,
 }
 
 impl Outside {
-    pub fn of(ops: &Ops, sides: usize) -> Outside {
+    /// Where registers rotate, these stand still and are not counted.
+    pub fn of(ops: &Ops, clusters: usize, rotates: bool) -> Outside {
         let mut numbers: BTreeMap<VReg, u32> = BTreeMap::new();
         let mut read = vec![SmallVec::new(); ops.ops.len()];
         for (list, op) in read.iter_mut().zip(&ops.ops) {
@@ -48,19 +46,19 @@ impl Outside {
                 }
             }
         }
-        let mut readers = vec![vec![0; numbers.len()]; sides];
-        for (list, op) in read.iter().zip(&ops.ops) {
+        let mut readers = vec![vec![0; numbers.len()]; clusters];
+        for (list, op) in read.iter().zip(&ops.ops).filter(|_| !rotates) {
             list.iter().for_each(|&v| readers[op.at.unit][v as usize] += 1);
         }
         Outside { read, readers }
     }
 
-    /// Registers that they take on a side.
-    pub fn on(&self, side: usize) -> i64 {
-        self.readers[side].iter().filter(|n| **n > 0).count() as i64
+    /// Registers that they take on a cluster.
+    pub fn on(&self, cluster: usize) -> i64 {
+        self.readers[cluster].iter().filter(|n| **n > 0).count() as i64
     }
 
-    /// An operation goes from one side to another: registers that this leaves free on the
+    /// An operation goes from one cluster to another: registers that this leaves free on the
     /// one, and takes on the other.
     fn go(&mut self, i: usize, from: usize, to: usize) -> (i64, i64) {
         let (mut free, mut taken) = (0, 0);
@@ -74,7 +72,7 @@ impl Outside {
     }
 }
 
-/// What operations were before some of them changed sides.
+/// What operations were before some of them changed clusters.
 struct Turned {
     at: SmallVec<[(usize, At); 4]>,
     /// The variants that fitted those, and the readers of their results.
@@ -82,7 +80,7 @@ struct Turned {
 }
 
 impl Turned {
-    /// Operations have other sides now, and so many variants fit them and those who read their
+    /// Operations have other clusters now, and so many variants fit them and those who read their
     /// results. `None` where one has none left, and nothing has changed.
     fn turn(all: &Loop<'_>, ops: &mut Ops, new: &[(usize, At)]) -> Option<Turned> {
         let mut turned = Turned { at: SmallVec::new(), variants: SmallVec::new() };
@@ -92,7 +90,7 @@ impl Turned {
             turned.at.push((i, was));
             changed.push(i);
             if was.result != at.result {
-                changed.extend(all.near.readers[i].iter().map(|r| r.0));
+                changed.extend(all.task.near.readers[i].iter().map(|r| r.0));
             }
         }
         changed.sort_unstable();
@@ -117,23 +115,18 @@ impl Turned {
             ops.ops[k].follow_paths(sides);
         }
     }
-
-    /// The operations whose variants have changed.
-    fn changed(&self) -> SmallVec<[usize; 8]> {
-        self.variants.iter().map(|v| v.0).collect()
-    }
 }
 
-/// Operations that may change sides together, one of them given, and where to.
+/// Operations that may change clusters together, one of them given, and where to.
 type Changes = SmallVec<[(usize, At); 4]>;
 
 /// Operations with the variants that they had.
 type Stood = SmallVec<[(usize, InstrId); 8]>;
 
-/// One of a few ways to change sides: an operation, for a load with or without its result or
+/// One of a few ways to change clusters: an operation, for a load with or without its result or
 /// that alone; with what makes its operands for it alone; with those who read its result.
 fn changes(all: &Loop<'_>, ops: &Ops, i: usize, way: usize) -> Changes {
-    let count = all.pool.len();
+    let count = all.task.pool.len();
     let other = |i: usize| {
         let at = ops.ops[i].at;
         let (unit, result) = ((at.unit + 1) % count, (at.result + 1) % count);
@@ -151,14 +144,14 @@ fn changes(all: &Loop<'_>, ops: &Ops, i: usize, way: usize) -> Changes {
     let mut out: Changes = SmallVec::from_slice(&[(i, new)]);
     match way {
         1 => {
-            for &(p, d) in &all.near.reads[i] {
-                if d == 0 && p != i && all.near.readers[p].len() == 1 && ops.ops[p].at.result == at.unit {
+            for &(p, d) in &all.task.near.reads[i] {
+                if d == 0 && p != i && all.task.near.readers[p].len() == 1 && ops.ops[p].at.result == at.unit {
                     out.push((p, At { result: new.unit, ..other(p) }));
                 }
             }
         }
         2 => {
-            for &(r, _) in &all.near.readers[i] {
+            for &(r, _) in &all.task.near.readers[i] {
                 if r != i && ops.ops[r].at.unit == at.result && out.iter().all(|o| o.0 != r) {
                     out.push((r, other(r)));
                 }
@@ -169,18 +162,18 @@ fn changes(all: &Loop<'_>, ops: &Ops, i: usize, way: usize) -> Changes {
     out
 }
 
-/// Let operations change sides until units have cycles enough at an II, where they may;
+/// Let operations change clusters until units have cycles enough at an II, where they may;
 /// whether there are enough.
 pub fn level(all: &Loop<'_>, ops: &mut Ops, ii: i64, seed: u64) -> bool {
     let mut dice = Dice(seed);
     let n = ops.ops.len();
     let mut price = lacking(all, ops, ii);
-    let times = if all.sided() { (LEVELLING.0 * n).min(LEVELLING.1 / n) } else { 0 };
+    let times = if all.clustered() { (all.params.levelling.0 * n).min(all.params.levelling.1 / n) } else { 0 };
     for _ in 0..times {
         if price.0 == 0 {
             return true;
         }
-        let new = changes(all, ops, dice.below(n - 1), dice.below(WAYS));
+        let new = changes(all, ops, dice.below(n - 1), dice.below(CHANGES));
         let Some(turned) = Turned::turn(all, ops, &new) else { continue };
         let next = lacking(all, ops, ii);
         if next <= price {
@@ -192,66 +185,91 @@ pub fn level(all: &Loop<'_>, ops: &mut Ops, ii: i64, seed: u64) -> bool {
     price.0 == 0
 }
 
-/// Operations for which the units of their sides, or paths, have no cycle; and how many take
+/// Operations for which the units of their clusters, or paths, have no cycle; and how many take
 /// paths.
 fn lacking(all: &Loop<'_>, ops: &Ops, ii: i64) -> (u64, u64) {
     let variants = |side: usize| ops.ops.iter().filter(move |op| op.at.unit == side).map(|op| op.variants.as_slice());
-    let units: u64 = (0..all.pool.len()).map(|side| without_units(all.sides, variants(side), ii)).sum();
-    // Units that an operation has to run on, and paths that it has to take.
+    let units: u64 = (0..all.task.pool.len()).map(|side| without_units(all.sides, variants(side), ii)).sum();
+    // Units that an operation has to run on, and paths that it has to take: one that several
+    // may read a value over at once counts once for each value.
     let mut needed = [0u64; 64];
     let mut paths = 0;
+    let mut values: Vec<(usize, From)> = Vec::new();
     for op in &ops.ops {
         let takes = op.variants.iter().map(|v| &all.sides.takes[usize::from(v.0)]);
         let mut bits = takes.clone().fold(u64::MAX, |m, t| m & t.bits);
-        paths += takes.map(|t| t.paths as u64).min().unwrap_or(0);
+        let least = takes.map(|t| t.paths as u64).min().unwrap_or(0);
+        paths += least;
         while bits != 0 && bits != u64::MAX {
             needed[bits.trailing_zeros() as usize] += 1;
             bits &= bits - 1;
         }
+        if let (1.., Some(v)) = (least, op.variants.first()) {
+            let shared = all.sides.machine.instrs[usize::from(v.0)].paths.iter();
+            let shared = shared.filter(|p| op.stalling.contains(&p.1) || all.sides.machine.units[p.0].shared > 1);
+            values.extend(shared.filter_map(|p| Some((p.0, op.reads.iter().find(|r| r.0 == p.1)?.1))));
+        }
     }
-    (units + needed.iter().map(|n| n.saturating_sub(ii as u64)).sum::<u64>(), paths)
+    values.sort_unstable();
+    values.dedup();
+    values.iter().for_each(|v| needed[v.0.min(63)] += 1);
+    let cycles = |unit: usize| ii as u64 * all.sides.machine.units.get(unit).map_or(1, |u| u64::from(u.count));
+    let over = needed.iter().enumerate().map(|(unit, n)| n.saturating_sub(cycles(unit)));
+    (units + over.sum::<u64>(), paths)
+}
+
+/// The least interval at which units and paths have cycles enough for all operations.
+pub fn least(all: &Loop<'_>, ops: &Ops) -> i64 {
+    let (mut low, mut high) = (0, ops.ops.len() as i64);
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if lacking(all, ops, middle).0 == 0 { high = middle } else { low = middle }
+    }
+    high
 }
 
 impl Loop<'_> {
-    /// Can operations change sides?
-    pub fn sided(&self) -> bool {
-        self.pool.len() > 1 && self.ops.ops.len() > 1
+    /// Can operations change clusters?
+    pub fn clustered(&self) -> bool {
+        self.task.pool.len() > 1 && self.task.ops.ops.len() > 1
     }
 }
 
 impl State<'_> {
-    /// Try to take operations to another side, if that costs no more than is allowed.
-    pub(super) fn change_sides(&mut self, dice: &mut Dice, allowed: i64) {
+    /// Try to take operations to another cluster, if that costs no more than is allowed.
+    pub(super) fn change_clusters(&mut self, dice: &mut Dice, allowed: i64) {
         let n = self.values.len();
         // One whose value is where registers are too few, or any.
         let crowded = self.crowded.get(dice.below(self.crowded.len())).copied();
-        let crowded = crowded.filter(|&(side, row)| dice.below(ANY) == 0 && self.crowds(side, row));
+        let crowded = crowded.filter(|&(side, row)| dice.below(2) == 0 && self.crowds(side, row));
         let concerned = crowded.and_then(|(side, row)| {
             let first = dice.below(self.spans[side].len());
             self.concerned(side, row, first, true)
         });
         let i = concerned.map(|c| c.0).filter(|i| i + 1 < n).unwrap_or(dice.below(n - 1));
-        let new = changes(&self.all, &self.ops, i, dice.below(WAYS));
+        let new = changes(&self.all, &self.ops, i, dice.below(CHANGES));
         let now = self.schedule.time[i];
-        let last = self.schedule.stages * self.schedule.ii - 1;
+        let last = self.cycles().end - 1;
         let to = match dice.below(2) {
             0 => now,
             _ => {
                 let (low, high) = self.window(i);
-                let (low, high) = (low.max(now - NEAR).max(0), high.min(now + NEAR).min(last));
+                let (low, high) =
+                    (low.max(now - self.all.params.near).max(0), high.min(now + self.all.params.near).min(last));
                 if low > high { now } else { low + dice.below((high - low + 1) as usize) as i64 }
             }
         };
         let most = self.energy() + allowed;
-        self.cross(&new, to, most);
+        let crossed = self.cross(&new, to, most);
+        self.moves.crossings.count(crossed);
     }
 
-    /// Registers follow operations from the sides that they had. False where too few are left
+    /// Registers follow operations from the clusters that they had. False where too few are left
     /// on one.
-    fn follow_sides(&mut self, from: &[(usize, At)], changed: &[usize]) -> bool {
+    fn follow_clusters(&mut self, from: &[(usize, At)], readers: &[usize]) -> bool {
         let mut room = true;
         if self.ops.cross_stall > 0 {
-            changed.iter().for_each(|&k| self.recross(k));
+            readers.iter().for_each(|&k| self.recross(k));
         }
         for &(i, was) in from {
             let to = self.ops.ops[i].at;
@@ -261,11 +279,11 @@ impl State<'_> {
                 self.limit(to.unit, -taken);
                 room &= self.limits[to.unit] >= LEAST;
             }
-            if self.values[i].side.is_some_and(|s| s != to.result) {
-                let (arc, sides) = (self.arcs[i], self.all.pool.len());
+            if self.values[i].cluster.is_some_and(|c| c != to.result) {
+                let (arc, sides) = (self.arcs[i], self.all.task.pool.len());
                 self.live_in(i, (0, 0));
                 let old = places(self.values[i], sides);
-                self.values[i].side = Some(to.result);
+                self.values[i].cluster = Some(to.result);
                 let new = places(self.values[i], sides);
                 for (k, (old, new)) in old.into_iter().zip(new).enumerate() {
                     let at = self.among[i][k] as usize;
@@ -282,39 +300,22 @@ impl State<'_> {
         room
     }
 
-    /// Everything is on the sides where it was.
+    /// Everything is on the clusters where it was.
     fn turn_back(&mut self, turned: Turned) {
         let new: Changes = turned.at.iter().map(|&(i, _)| (i, self.ops.ops[i].at)).collect();
-        let changed = turned.changed();
+        let readers: SmallVec<[usize; 8]> = turned.variants.iter().map(|v| v.0).collect();
         turned.back(self.all.sides, &mut self.ops);
-        self.follow_sides(&new, &changed);
+        self.follow_clusters(&new, &readers);
     }
 
-    /// A side has so many registers more, or fewer.
-    fn limit(&mut self, side: usize, more: i64) {
-        let ii = self.schedule.ii as usize;
-        let rows = &self.live[side * ii..(side + 1) * ii];
-        for _ in 0..more.abs() {
-            let comes = more > 0;
-            let limit = (self.limits[side] + i64::from(comes)) as i32;
-            // With one register less each value is as dear as the next one was.
-            let (excess, heat) = rows.iter().fold((0, 0), |(excess, heat), &row| {
-                (excess + i64::from(row >= limit), heat + i64::from(dearer(row - limit) - dearer(-limit)))
-            });
-            let by = if comes { -1 } else { 1 };
-            self.limits[side] -= by;
-            self.excess += by * excess;
-            self.heat += by * heat;
-        }
-    }
-
-    /// Operations go to other sides, the first of them to a cycle, unless the energy is more
+    /// Operations go to other clusters, the first of them to a cycle, unless the energy is more
     /// than `most` then or a row has no unit or path for one of them or for a reader.
     fn cross(&mut self, new: &[(usize, At)], to: i64, most: i64) -> bool {
         let Some(&(i, _)) = new.first() else { return false };
         let now = self.schedule.time[i];
         let Some(turned) = Turned::turn(&self.all, &mut self.ops, new) else { return false };
-        let room = self.follow_sides(&turned.at, &turned.changed());
+        let readers: SmallVec<[usize; 8]> = turned.variants.iter().map(|v| v.0).collect();
+        let room = self.follow_clusters(&turned.at, &readers);
         let undo = if to == now { None } else { self.transfer(i, to, i64::MAX) };
         if room && self.energy() <= most && self.stand(i, now, &turned, false).is_some() {
             return true;
@@ -362,17 +363,18 @@ impl State<'_> {
         Some(old)
     }
 
-    /// An operation that has no place yet gets the one nearest to a cycle, on another side
+    /// An operation that has no place yet gets the one nearest to a cycle, on another cluster
     /// where its own has none.
     pub(super) fn put_somewhere(&mut self, i: usize, at: i64) -> Option<()> {
         if self.put_near(i, at).is_some() {
             return Some(());
         }
-        let ways = if self.all.sided() { 0..WAYS } else { 0..0 };
+        let ways = if self.all.clustered() { 0..CHANGES } else { 0..0 };
         ways.into_iter().find_map(|way| {
             let new = changes(&self.all, &self.ops, i, way);
             let turned = Turned::turn(&self.all, &mut self.ops, &new)?;
-            let room = self.follow_sides(&turned.at, &turned.changed());
+            let readers: SmallVec<[usize; 8]> = turned.variants.iter().map(|v| v.0).collect();
+            let room = self.follow_clusters(&turned.at, &readers);
             let stood = if room { self.stand(i, self.schedule.time[i], &turned, true) } else { None };
             let Some(stood) = stood else {
                 self.turn_back(turned);
@@ -393,73 +395,5 @@ impl State<'_> {
             }
             None
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{State, level};
-    use crate::anneal::tests::{named_machine, on_two_sides, on_two_sides_of};
-    use crate::graph::res_mii;
-    use crate::modulo::keeps_orders;
-    use crate::place::Op;
-    use ciphermill_machine::Machine;
-
-    #[test]
-    fn work_is_shared_until_there_are_cycles_enough() {
-        // 40 additions and the branch: 21 rows on the two units of one side, 11 on four.
-        on_two_sides((4, 10), 8, |all| {
-            let mut ops = all.ops.clone();
-            assert_eq!(res_mii(all.sides, &ops), 21);
-            assert!(level(&all, &mut ops, 12, 1));
-            assert!(res_mii(all.sides, &ops) <= 12);
-            assert!(!level(&all, &mut ops, 10, 1));
-        });
-    }
-
-    #[test]
-    fn a_schedule_takes_from_the_side_that_has_too_little() {
-        on_two_sides((4, 10), 8, |all| {
-            let mut ops = all.ops.clone();
-            level(&all, &mut ops, 12, 1);
-            let mut state = State::stretched(all.settled(&ops), 6, 12, 3, 36).unwrap();
-            state.anneal(200_000, (30, 2), 1);
-            let schedule = state.finish().unwrap();
-            assert!(keeps_orders(state.ops(), 12, &schedule.time));
-            let units = |i: usize| all.sides.machine.instrs[usize::from(schedule.variant[i].0)].units.clone();
-            let mut taken: Vec<_> = (0..41).map(|i| (schedule.time[i] % 12, units(i))).collect();
-            taken.sort();
-            assert!(taken.windows(2).all(|w| w[0] != w[1]));
-            // Each runs on its own side's units, and reads what is there or what a path brings.
-            for (op, variant) in state.ops().ops.iter().zip(&schedule.variant) {
-                assert_eq!(all.sides.of_variant(*variant), op.at.unit);
-                assert!(op.variants.contains(variant));
-            }
-        });
-    }
-
-    #[test]
-    fn what_is_counted_is_what_there_is() {
-        // On the second machine a value that has just landed crosses a cycle later.
-        for (name, stall) in [("c6201", 0), ("c64x", 1)] {
-            counted(named_machine(name), stall);
-        }
-    }
-
-    fn counted(machine: Machine, stall: i64) {
-        on_two_sides_of(machine, (4, 10), 3, |all| {
-            assert_eq!(all.ops.cross_stall, stall);
-            let mut ops = all.ops.clone();
-            level(&all, &mut ops, 12, 1);
-            let mut state = State::stretched(all.settled(&ops), 6, 12, 3, 36).unwrap();
-            for part in 0..50 {
-                state.anneal_part(100 * part..100 * (part + 1), 5_000, (60, 40), 1);
-                let fresh = State::carried(all.settled(state.ops()), &state.schedule, state.ops()).unwrap();
-                assert_eq!((fresh.left(), fresh.energy()), (state.left(), state.energy()));
-                assert_eq!((&fresh.limits, &fresh.live), (&state.limits, &state.live));
-            }
-            let crosses = |op: &Op| op.reads.iter().any(|r| !op.stalling.is_empty() && op.stalling.contains(&r.0));
-            assert_eq!(state.ops().ops.iter().any(crosses), stall > 0);
-        });
     }
 }

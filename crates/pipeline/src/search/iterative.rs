@@ -1,83 +1,82 @@
-//! Iterative modulo scheduling, backwards (Rau, MICRO 1994).
+//! Iterative modulo scheduling (Rau, MICRO 1994), backwards.
 //!
-//! Operations are placed from the end of an iteration to its beginning, the one
-//! with the longest way from the beginning (or the last in the program) first, each in the latest of the II
-//! cycles before those that follow it that has a unit free. So values are made as
-//! late as their readers allow. Where no cycle is free, an operation takes its
-//! place all the same: what stands in its way, and what would come too late for
-//! it, is taken out and placed again. A budget of placements ends attempts that
-//! lead nowhere.
+//! Operations are placed from the end of an iteration to its beginning, the most urgent first, each
+//! in the latest of the II cycles before those that follow it that has a unit free. So values are
+//! made as late as their readers allow. Where no cycle is free, an operation takes its place all the
+//! same: what stands in its way, and what would come too late for it, is taken out and placed
+//! again. A budget of placements ends attempts that lead nowhere.
 //!
-//! The branch stands at the end of the first stage: it says whether another
-//! iteration begins, and turns the registers' names.
+//! Dependences hold in what comes of it; registers are not looked at.
 
-use super::super::modulo::{Schedule, mix};
-use super::super::place::{Ops, Sides};
-use super::super::rounds::{Edge, Orders};
-use super::super::table::Table;
+use super::state::Loop;
+use crate::graph::kept;
+use crate::modulo::Schedule;
+use crate::place::{Ops, Sides};
+use crate::rounds::{Edge, Orders};
+use crate::table::Table;
 use ciphermill_machine::InstrId;
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-
-/// Placements for each operation before an attempt is given up.
-const BUDGET: usize = 4;
 
 /// Which operation is placed first.
 #[derive(Clone, Copy, Debug)]
 pub enum Order {
-    /// The one with the longest way from the beginning: for loops that wait for
-    /// chains of dependences.
+    /// The one with the longest way from the beginning: for loops that wait for chains of
+    /// dependences.
     Depth,
     /// The last in the program, whose order keeps few values alive: for loops that
     /// fill their slots.
     Program,
-    /// Something between the two.
+    /// Both together.
     Both,
 }
 
 impl Order {
-    pub const ALL: [Order; 3] = [Order::Depth, Order::Both, Order::Program];
-}
-
-/// How an attempt is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Policy {
-    pub order: Order,
-    /// Not 0: ways are taken to be a little longer, each number in a way of its own.
-    pub seed: u64,
-}
-
-impl Policy {
-    /// How urgent an operation is, of `n`, of which the deepest is at `most`.
+    /// How urgent operation `i` of `n` is, of which the deepest is at `most`.
     fn urgency(self, i: usize, depth: i64, n: usize, most: i64) -> i64 {
-        let noise = if self.seed == 0 { 0 } else { (mix(self.seed, i as u64) % 3) as i64 };
         let place = i as i64 * most.max(1) / n.max(1) as i64;
-        match self.order {
-            Order::Depth => 2 * (depth + noise),
-            Order::Program => 2 * n as i64 + i as i64 + noise * (1 + n as i64 / 64),
-            Order::Both => depth + place + noise,
+        match self {
+            Order::Depth => depth,
+            Order::Program => i as i64,
+            Order::Both => depth + place,
         }
     }
 }
 
-/// A schedule of an interval, with so many stages. What is left of `work`, in cycles
-/// that are looked at, grows less; with none left nothing is found.
-#[expect(clippy::too_many_arguments, reason = "the problem, and how it is to be solved")]
+/// The dependences of a loop; where registers stand still, a value is read before its successor
+/// comes.
+pub fn dependences(all: &Loop<'_>, ops: &Ops) -> Orders {
+    let near = &all.task.near;
+    let mut edges = Vec::new();
+    for (i, before) in near.before.iter().enumerate() {
+        for e in before {
+            let crossing = e.operand.map_or(0, |o| ops.crossing(i, usize::from(o)));
+            edges.push(Edge { first: e.other, second: i, cycles: e.cycles + crossing, distance: e.distance });
+        }
+        if !all.task.rotates {
+            for &(p, d) in near.reads[i].iter().filter(|r| r.0 != i) {
+                edges.push(Edge { first: i, second: p, cycles: 1 - kept(ops, p), distance: 1 - d });
+            }
+        }
+    }
+    Orders::of(ops.ops.len(), edges)
+}
+
+/// A schedule of an interval, with so many stages and the branch in its cycle; none when so many
+/// placements for each operation do not lead to one.
 pub fn schedule(
-    sides: &Sides<'_>,
+    all: &Loop<'_>,
     ops: &Ops,
-    orders: &Orders,
-    depth: &[i64],
-    ii: i64,
-    stages: i64,
-    policy: Policy,
-    work: &Cell<i64>,
+    (orders, depth): (&Orders, &[i64]),
+    (ii, stages): (i64, i64),
+    branch: i64,
+    order: Order,
 ) -> Option<Schedule> {
+    let sides = all.sides;
     let n = ops.ops.len();
     let Orders { edges, preds, succs } = orders;
     let deepest = depth.iter().copied().max().unwrap_or(0);
-    let key = |i: usize| (Reverse(policy.urgency(i, depth[i], n, deepest)), i);
+    let key = |i: usize| (Reverse(order.urgency(i, depth[i], n, deepest)), i);
     let lowest = -(stages * ii);
     let mut table = Table::new(sides, ops, ii, false);
     let mut time: Vec<Option<i64>> = vec![None; n];
@@ -85,13 +84,13 @@ pub fn schedule(
     let mut variant = vec![InstrId(0); n];
 
     let back = n.checked_sub(1)?;
-    let t = lowest + ii - 1;
+    let t = lowest + branch;
     let (v, unit) = table.slot(t, &ops.ops[back])?;
     table.put(table.row(t), back, &ops.ops[back], v, unit);
     (time[back], variant[back]) = (Some(t), v);
 
     let mut queue: BTreeSet<(Reverse<i64>, usize)> = (0..back).map(key).collect();
-    let mut budget = BUDGET * n;
+    let mut budget = all.params.placements * n;
     while let Some((_, i)) = queue.pop_first() {
         budget = budget.checked_sub(1)?;
         let op = &ops.ops[i];
@@ -101,11 +100,6 @@ pub fn schedule(
         };
         let latest = succs[i].iter().filter_map(late).min().unwrap_or(-1).min(-1);
         let found = (latest - ii + 1..=latest).rev().find_map(|t| Some((t, table.slot(t, op)?)));
-        let looked = found.map_or(ii, |f| latest - f.0) as usize + 1 + preds[i].len() + succs[i].len();
-        work.set(work.get() - looked as i64);
-        if work.get() <= 0 {
-            return None;
-        }
         let (t, (v, unit)) = match found {
             Some(found) => found,
             None => {

@@ -6,7 +6,7 @@
 //! step between then takes more registers than there are. So within one stage the next
 //! operation in the order of the program can be placed at last, and few attempts end
 //! without a way on: which order needs few registers is a question of its own
-//! ([`super::super::order`]). Where stages overlap, what the later ones hold in a row is
+//! ([`super::order`]). Where stages overlap, what the later ones hold in a row is
 //! known when the earlier ones come to it, and counted with the rest.
 
 use super::Attempt;
@@ -100,7 +100,7 @@ impl Future {
         (0..a.alive.len()).any(|kind| {
             let of_kind = || changes.iter().filter(|c| c.0 == kind);
             let gain: i64 = of_kind().map(|c| c.1).sum();
-            let limit = a.limit[kind] - if kind < a.token.len() { keep } else { 0 };
+            let limit = a.limit[kind] - if kind < a.sides.files.len() { keep } else { 0 };
             let taken = (0..=AHEAD).map(|c| a.occupied(kind, t - c)).max().unwrap_or(0);
             if gain > 0 && a.alive[kind] + gain + taken > limit {
                 return true;

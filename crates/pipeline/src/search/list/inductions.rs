@@ -2,10 +2,10 @@
 //! but themselves. They get a place at the iteration's end before everything
 //! else, and leave it at the end for one that suits all their readers.
 
-use super::super::body::From;
-use super::super::graph::{kept, latency};
-use super::super::table::shuffle;
 use super::Attempt;
+use crate::body::From;
+use crate::graph::{kept, latency};
+use crate::table::shuffle;
 
 impl Attempt<'_> {
     /// Room for the inductions at the iteration's end, where the last stores

@@ -1,0 +1,623 @@
+//! The modulo scheduler.
+//!
+//! Operations are placed backwards in time, from the end of an iteration to
+//! its beginning, into a table of II rows that all iterations share. Backwards
+//! because values are then made as late as their readers allow: a round key is
+//! loaded just before its use, and not when its address is first known.
+//!
+//! At each cycle the operations whose readers all stand are candidates, those
+//! with the longest way back to the iteration's beginning first. A register is
+//! occupied from the cycle a result lands to its last read. Seen backwards, a
+//! value is *alive* from its last reader until its own operation stands; then
+//! the rows it has occupied are known. An operation that makes more values
+//! alive than it ends needs free registers for them, and some beyond: only the
+//! last operation in the order of the program may use those up. That order
+//! keeps few values alive, and holding its way free lets every attempt end. Other
+//! attempts ask for each operation what the rest of that order would need ([`future`]).
+//!
+//! A result that takes several cycles gets its operation together with its
+//! last reader, ahead of the cycles between: where loads queue for a unit, the
+//! registers that the queue keeps busy are then known, not guessed.
+//!
+//! Values that only a few registers of a side can hold are counted by themselves, too
+//! ([`Certain`]), like those of a further side.
+//!
+//! Inductions (`p = p + 16`), which depend on nothing but themselves, are set
+//! last, where their readers leave room. A value the next iteration reads must
+//! have landed by then, and no value may live longer than II cycles, since its
+//! register is written again every II cycles.
+
+mod future;
+mod inductions;
+
+use super::state::Loop;
+use crate::body::From;
+use crate::certain::Certain;
+use crate::graph::{Orders, kept, latency};
+use crate::modulo::{Schedule, keeps_orders};
+use crate::place::{Op, Ops, Sides};
+use crate::table::{Table, demand, shuffle};
+use ciphermill_machine::InstrId;
+use future::Future;
+use smallvec::SmallVec;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Choices that an attempt is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// What frees registers comes first, then the longest way back; otherwise
+    /// that alone.
+    pub frugal: bool,
+    /// Quarters of an operation's urgency that its place in the order of the
+    /// program makes up; the rest is the longest way back.
+    pub program: i64,
+    /// Cycles that a load may be early, and its result wait for its reader,
+    /// because the unit is taken. Where it would be more, or registers would
+    /// be too few meanwhile, the reader waits. `None`: it does not.
+    pub wait: Option<i64>,
+    /// Of the operations that could stand in a cycle, so many are taken to do
+    /// so when registers are counted.
+    pub hope: i64,
+    /// Registers on each side that the last stage leaves to those before it.
+    pub keep: i64,
+    /// Registers beyond those there are on each side: operations are moved afterwards
+    /// where values are too many.
+    pub slack: i64,
+    /// Operations are placed out of the order of the program only where what is left of
+    /// it still gets by with the registers there are ([`future`]).
+    pub safe: bool,
+}
+
+/// What is tried at each II, one after the other.
+pub const POLICIES: [Policy; 5] = [
+    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true },
+    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true },
+    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true },
+    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false },
+    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false },
+];
+/// And with what races begin.
+pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[3] }, POLICIES[4]];
+
+/// Cycles without an operation after which none is expected to fit any more.
+const PATIENCE: i64 = 100;
+
+/// Rows before an operation's in which other stages' values must leave registers for those that are
+/// alive with it, too.
+const AHEAD: i64 = 2;
+
+/// Steps of what is left of a program that take as long as looking at an operation.
+const STEPS: usize = 32;
+
+/// A value while it is being followed backwards.
+#[derive(Clone, Default)]
+struct Life {
+    side: usize,
+    /// Where it is counted: on its side, and behind all sides where only certain registers
+    /// can hold it.
+    kinds: SmallVec<[usize; 2]>,
+    /// Last cycle it is read or held.
+    last: i64,
+    open: bool,
+}
+
+/// What all attempts at one loop share.
+pub struct Plan {
+    pub orders: Orders,
+    /// Places in the order of the program among the operations of a side, as
+    /// depths: the last has that of the longest chain.
+    rank: Vec<i64>,
+    /// Accesses that would probably meet in a bank of memory stand in
+    /// different cycles.
+    pub apart: bool,
+    /// For each operation those whose results of the same iteration it reads,
+    /// and those that read its own; each once.
+    sources: Vec<SmallVec<[usize; 4]>>,
+    readers: Vec<SmallVec<[usize; 4]>>,
+    /// For each operation those whose results of the iteration before it reads, and
+    /// those that read its own in the next.
+    before: Vec<SmallVec<[usize; 2]>>,
+    behind: Vec<SmallVec<[usize; 2]>>,
+    /// Operations that must stand before each.
+    waiting: Vec<usize>,
+    demand: Arc<[f64]>,
+    certain: Certain,
+    /// Cycles that an iteration takes at least.
+    chain: i64,
+}
+
+impl Plan {
+    pub fn new(sides: &Sides<'_>, ops: &Ops, apart: bool) -> Plan {
+        let orders = Orders::of(ops);
+        let chain = orders.chain(ops);
+        let rank = ranks(ops, orders.depth.iter().copied().max().unwrap_or(0));
+        let lazy = &orders.lazy;
+        let waiting = orders.edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
+        let sources: Vec<SmallVec<[usize; 4]>> = ops.ops.iter().map(sources).collect();
+        let mut readers = vec![SmallVec::new(); ops.ops.len()];
+        for (i, list) in sources.iter().enumerate() {
+            list.iter().for_each(|&p| readers[p].push(i));
+        }
+        let carried = |op: &Op| -> SmallVec<[usize; 2]> {
+            let node = |r: &(usize, From)| match r.1 {
+                From::Node(p, d) if d > 0 && !orders.lazy[p] => Some(p),
+                _ => None,
+            };
+            op.reads.iter().filter_map(node).collect()
+        };
+        let before: Vec<SmallVec<[usize; 2]>> = ops.ops.iter().map(carried).collect();
+        let mut behind = vec![SmallVec::new(); ops.ops.len()];
+        for (i, list) in before.iter().enumerate() {
+            list.iter().for_each(|&p| behind[p].push(i));
+        }
+        Plan {
+            orders,
+            rank,
+            apart,
+            sources,
+            readers,
+            before,
+            behind,
+            waiting,
+            demand: demand(sides, ops),
+            certain: Certain::of(sides, ops),
+            chain,
+        }
+    }
+}
+
+/// Operations whose results of the same iteration one reads.
+fn sources(op: &Op) -> SmallVec<[usize; 4]> {
+    let node = |r: &(usize, From)| if let From::Node(p, 0) = r.1 { Some(p) } else { None };
+    let mut list: SmallVec<[usize; 4]> = op.reads.iter().filter_map(node).collect();
+    list.sort_unstable();
+    list.dedup();
+    list
+}
+
+/// Each operation's place among those of its side, on a scale up to `top`.
+fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
+    let side = |i: usize| ops.ops[i].at.unit;
+    let mut count = vec![0i64; ops.ops.iter().map(|o| o.at.unit + 1).max().unwrap_or(0)];
+    let place: Vec<i64> = (0..ops.ops.len())
+        .map(|i| {
+            count[side(i)] += 1;
+            count[side(i)]
+        })
+        .collect();
+    (0..ops.ops.len()).map(|i| place[i] * top / count[side(i)]).collect()
+}
+
+/// Try to schedule at an II and in so many stages, with at most so many registers on each side.
+/// The last operation is the branch back: it stands in the first stage, so that its delay slots end
+/// with it. Operations that are looked at are counted in `looks`.
+#[expect(clippy::too_many_arguments, reason = "the problem, and how it is to be solved")]
+pub fn schedule(
+    all: &Loop<'_>,
+    ops: &Ops,
+    plan: &Plan,
+    ii: i64,
+    policy: Policy,
+    registers: &[i64],
+    stages: i64,
+    looks: &Cell<u64>,
+) -> Option<Schedule> {
+    looks.set(looks.get() + ops.ops.len() as u64);
+    let mut attempt = Attempt::new(all.sides, ops, plan, ii, policy, registers, stages)?;
+    attempt.branch()?;
+    if policy.safe {
+        attempt.future = Some(Future::new(&attempt));
+    }
+    attempt.reserve_inductions()?;
+    attempt.run(looks)?;
+    attempt.inductions()?;
+    attempt.finish(stages)
+}
+
+/// A schedule in the making.
+struct Attempt<'a> {
+    sides: &'a Sides<'a>,
+    ops: &'a Ops,
+    plan: &'a Plan,
+    ii: i64,
+    table: Table<'a>,
+    time: Vec<Option<i64>>,
+    variant: Vec<InstrId>,
+    lives: Vec<Life>,
+    /// Registers of values whose operations stand, by kind (as [`Life::kinds`]) and row.
+    occupied: Vec<Vec<i64>>,
+    /// Values whose readers stand and whose operations do not, by kind.
+    alive: Vec<i64>,
+    limit: Vec<i64>,
+    policy: Policy,
+    /// Is the value of the iteration before alive?
+    carried: Vec<bool>,
+    /// The latest cycle that readers and memory leave for an operation.
+    late: Vec<i64>,
+    /// Values that would become alive with each operation, kind by kind.
+    fresh: Vec<i64>,
+    /// Successors that do not stand yet.
+    waiting: Vec<usize>,
+    ready: Vec<usize>,
+    /// Where each operation is among those ready.
+    place: Vec<usize>,
+    /// How many that are ready would end a value, of each kind, in the cycle
+    /// given; none while that has to be counted anew.
+    ends: Vec<i64>,
+    counted: Option<i64>,
+    /// Values that will be alive, in the order of the program.
+    future: Option<Future>,
+    /// First cycle of the first stage; the last is -1.
+    lowest: i64,
+    left: usize,
+}
+
+impl<'a> Attempt<'a> {
+    fn new(
+        sides: &'a Sides<'a>,
+        ops: &'a Ops,
+        plan: &'a Plan,
+        ii: i64,
+        policy: Policy,
+        registers: &[i64],
+        stages: i64,
+    ) -> Option<Attempt<'a>> {
+        let n = ops.ops.len();
+        let lazy = &plan.orders.lazy;
+        let back = n.checked_sub(1)?;
+        let mut lives = vec![Life::default(); n];
+        let files = sides.files.len();
+        for (i, op) in ops.ops.iter().enumerate() {
+            lives[i].side = op.at.result;
+            lives[i].kinds.push(op.at.result);
+            lives[i].kinds.extend(plan.certain.holds(i).then_some(files + op.at.result));
+        }
+        let count = files + plan.certain.limits.len();
+        let mut fresh = vec![0; n * count];
+        for (i, list) in plan.sources.iter().enumerate() {
+            list.iter().flat_map(|&p| &lives[p].kinds).for_each(|k| fresh[i * count + k] += 1);
+        }
+        let waiting = plan.waiting.clone();
+        let mut a = Attempt {
+            sides,
+            ops,
+            plan,
+            ii,
+            table: Table::wanted(sides, plan.demand.clone(), ii, plan.apart),
+            time: vec![None; n],
+            variant: vec![InstrId(0); n],
+            lives,
+            occupied: vec![vec![0; ii as usize]; count],
+            alive: vec![0; count],
+            limit: registers.iter().chain(&plan.certain.limits).copied().collect(),
+            policy,
+            carried: vec![false; n],
+            late: vec![-1; n],
+            fresh,
+            ready: Vec::new(),
+            place: vec![usize::MAX; n],
+            ends: vec![0; count],
+            counted: None,
+            waiting,
+            future: None,
+            lowest: -(stages * ii),
+            left: lazy.iter().filter(|l| !**l).count() - 1,
+        };
+        for i in (0..n).filter(|&i| !lazy[i] && i != back) {
+            if a.waiting[i] == 0 {
+                a.is_ready(i);
+            }
+        }
+        // Inductions hold a register throughout.
+        for i in (0..n).filter(|i| lazy[*i] && !plan.orders.parting.contains(i)) {
+            a.lives[i].kinds.iter().for_each(|&kind| a.limit[kind] -= 1);
+        }
+        let hold = (0..n).map(|i| latency(ops, i)).max().unwrap_or(1);
+        ops.live_out.iter().filter(|l| !lazy[l.0]).for_each(|&(i, _)| a.open(i, hold - 1));
+        // A value for the next iteration must live on to its readers there,
+        // which are not placed yet: from the end of this one on it is held.
+        ops.initial.keys().filter(|&&i| !lazy[i]).for_each(|&i| a.open(i, -1));
+        Some(a)
+    }
+
+    /// A value is needed until a cycle.
+    fn open(&mut self, i: usize, t: i64) {
+        let life = &mut self.lives[i];
+        if !life.open {
+            life.open = true;
+            life.last = t;
+            let count = self.alive.len();
+            for &kind in &life.kinds {
+                self.alive[kind] += 1;
+                self.plan.readers[i].iter().for_each(|r| self.fresh[r * count + kind] -= 1);
+            }
+            self.counted = None;
+        }
+        life.last = life.last.max(t);
+    }
+
+    fn is_ready(&mut self, i: usize) {
+        self.place[i] = self.ready.len();
+        self.ready.push(i);
+        self.counted = None;
+    }
+
+    fn stands(&mut self, i: usize) {
+        let k = std::mem::replace(&mut self.place[i], usize::MAX);
+        if k != usize::MAX {
+            self.ready.swap_remove(k);
+            if let Some(&moved) = self.ready.get(k) {
+                self.place[moved] = k;
+            }
+        }
+        self.counted = None;
+    }
+
+    /// The branch stands where its delay slots end with the first stage.
+    fn branch(&mut self) -> Option<()> {
+        let back = self.ops.ops.len() - 1;
+        let branch = &self.ops.ops[back];
+        let delay = branch.variants.first().map_or(0, |v| self.sides.machine.instrs[usize::from(v.0)].delay_slots);
+        let t = self.lowest + self.ii - 1 - i64::from(delay);
+        let (v, unit) = self.table.slot(t, branch)?;
+        self.table.put(self.table.row(t), back, branch, v, unit);
+        (self.time[back], self.variant[back]) = (Some(t), v);
+        for r in &branch.reads {
+            match r.1 {
+                From::Node(p, 0) => self.open(p, t),
+                From::Node(..) => return None,
+                From::Outside(_) => {}
+            }
+        }
+        self.before(back, t);
+        Some(())
+    }
+
+    /// The orders that an operation, now standing, puts on those before it.
+    fn before(&mut self, i: usize, t: i64) {
+        for &(p, w) in &self.plan.orders.edges.preds[i] {
+            self.late[p] = self.late[p].min(t - w);
+            self.waiting[p] -= 1;
+            if self.waiting[p] == 0 && !self.plan.orders.lazy[p] {
+                self.is_ready(p);
+            }
+        }
+    }
+
+    fn run(&mut self, looks: &Cell<u64>) -> Option<()> {
+        let policy = self.policy;
+        let own = |i: usize| self.plan.orders.depth[i] * (4 - policy.program) + self.plan.rank[i] * policy.program;
+        let urgency: Vec<i64> = (0..self.time.len()).map(own).collect();
+        let mut candidates: Vec<(i64, i64, usize)> = Vec::new();
+        let mut t = -1i64;
+        let (mut left, mut since) = (self.left, t);
+        while self.left > 0 {
+            if self.left != left {
+                (left, since) = (self.left, t);
+            }
+            if t < self.lowest || since - t > PATIENCE {
+                return None;
+            }
+            candidates.clear();
+            for &i in self.ready.iter().filter(|&&i| self.late[i] >= t) {
+                let gain = |i: usize| (0..self.alive.len()).map(|s| self.gain(i, s)).sum::<i64>().signum();
+                candidates.push((if policy.frugal { gain(i) } else { 0 }, -urgency[i], i));
+            }
+            let looked = self.future.as_ref().map_or(0, |f| f.steps.take() / STEPS);
+            looks.set(looks.get() + (candidates.len() + looked) as u64);
+            candidates.sort_unstable();
+            // What ended a value may have left room for one that was refused before it.
+            for _ in 0..if policy.safe { 3 } else { 1 } {
+                let left = self.left;
+                for &(_, _, i) in &candidates {
+                    if self.table.count[self.table.row(t)] >= self.sides.machine.issue.width {
+                        break;
+                    }
+                    if self.time[i].is_none() && !self.short(i, t) {
+                        self.try_at(i, t)?;
+                    }
+                }
+                if left == self.left {
+                    break;
+                }
+            }
+            t -= 1;
+            // What still waits must be early enough for all that comes before.
+            if self.ready.iter().any(|&i| self.lowest + self.plan.orders.depth[i] > t) {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    fn occupied(&self, kind: usize, t: i64) -> i64 {
+        self.occupied[kind][t.rem_euclid(self.ii) as usize]
+    }
+
+    /// How many values of a kind more are alive when an operation stands.
+    fn gain(&self, i: usize, kind: usize) -> i64 {
+        self.fresh[i * self.alive.len() + kind] - i64::from(self.lives[i].open && self.lives[i].kinds.contains(&kind))
+    }
+
+    /// Would an operation at cycle `t` need more registers than there are?
+    fn short(&mut self, i: usize, t: i64) -> bool {
+        let policy = self.policy;
+        if let Some(future) = &self.future {
+            // In its last rows the next iteration begins: the nearer to the end, the more of
+            // its values are there.
+            let chain = self.plan.chain + self.plan.chain / 8;
+            let shared = (chain - self.ii).clamp(0, self.ii);
+            let overlapped = self.lowest < -self.ii && t >= -shared;
+            let keep = if overlapped { policy.keep * (shared + t + 1) / shared } else { 0 };
+            return future.short(self, i, t, keep);
+        }
+        let keep = if self.lowest < -self.ii && t >= -self.ii { policy.keep } else { 0 };
+        (0..self.alive.len()).any(|kind| {
+            let gain = self.gain(i, kind);
+            if gain <= 0 {
+                return false;
+            }
+            let occupied = (0..=AHEAD).map(|c| self.occupied(kind, t - c)).max().unwrap_or(0);
+            let keep = if kind < self.sides.files.len() { keep } else { 0 };
+            let excess = occupied + self.alive[kind] + gain - (self.limit[kind] - keep);
+            if excess <= 0 || excess > policy.hope {
+                return excess > 0;
+            }
+            let own = self.place[i] != usize::MAX && self.ends(i, t) && self.lives[i].kinds.contains(&kind);
+            excess > self.ending(kind, t) - i64::from(own)
+        })
+    }
+
+    /// Would an operation, if it stood in a cycle, end a value?
+    fn ends(&self, i: usize, t: i64) -> bool {
+        self.late[i] >= t && self.lives[i].open
+    }
+
+    /// How many that are ready would end a value of a kind in a cycle.
+    fn ending(&mut self, kind: usize, t: i64) -> i64 {
+        if self.counted != Some(t) {
+            self.counted = Some(t);
+            self.ends.fill(0);
+            for k in 0..self.ready.len() {
+                if self.ends(self.ready[k], t) {
+                    self.lives[self.ready[k]].kinds.iter().for_each(|&kind| self.ends[kind] += 1);
+                }
+            }
+        }
+        self.ends[kind]
+    }
+
+    /// Place an operation at a cycle if units are free, with those that make
+    /// its sources where they take several cycles. `None` when the attempt has
+    /// failed.
+    fn try_at(&mut self, i: usize, t: i64) -> Option<bool> {
+        let (ops, ii) = (self.ops, self.ii);
+        let op = &ops.ops[i];
+        let row = self.table.row(t);
+        if self.table.count[row] >= self.sides.machine.issue.width {
+            return Some(false);
+        }
+        // A result the next iteration reads: its readers there must not be too
+        // early.
+        let too_early = op.reads.iter().any(|r| match r.1 {
+            From::Node(p, 1) if p != i && !self.plan.orders.lazy[p] => {
+                self.time[p].is_some_and(|tp| t < tp + latency(ops, p) + ops.crossing(i, r.0) - ii)
+            }
+            _ => false,
+        });
+        if too_early {
+            return None;
+        }
+        let choice = self.table.best(row, op).or_else(|| shuffle(&mut self.table, ops, &mut self.variant, row, i));
+        let Some((v, unit)) = choice else { return Some(false) };
+        self.table.put(row, i, op, v, unit);
+        let Some(sources) = self.sources(i, t) else {
+            self.table.take(row, i, op, v);
+            return Some(false);
+        };
+        self.place(i, t, v)?;
+        for (p, s, v) in sources {
+            self.place(p, s, v)?;
+        }
+        Some(true)
+    }
+
+    /// The operations that take several cycles and that nothing but operation `i` waits
+    /// for.
+    fn with(&self, i: usize) -> impl Iterator<Item = usize> {
+        let preds = &self.plan.orders.edges.preds[i];
+        let slow = |p: usize| self.time[p].is_none() && !self.plan.orders.lazy[p] && latency(self.ops, p) >= 2;
+        let first = |k: usize, p: usize| preds[..k].iter().all(|e| e.0 != p);
+        let only = move |p: usize| self.waiting[p] == preds.iter().filter(|e| e.0 == p).count();
+        preds.iter().enumerate().filter(move |(k, e)| slow(e.0) && first(*k, e.0) && only(e.0)).map(|(_, e)| e.0)
+    }
+
+    /// Cycles for the operations that make the sources of operation `i`, if it
+    /// stands at `t` and they can then be placed; the table has them already.
+    /// `None` where units or registers are too few: a load that has to be made
+    /// early keeps its register busy until it is read.
+    fn sources(&mut self, i: usize, t: i64) -> Option<Vec<(usize, i64, InstrId)>> {
+        let ops = self.ops;
+        let mut done: Vec<(usize, i64, InstrId)> = Vec::new();
+        let mut crowd: Vec<(SmallVec<[usize; 2]>, i64, i64)> = Vec::new();
+        for p in self.with(i).collect::<SmallVec<[usize; 4]>>() {
+            let mine = self.plan.orders.edges.preds[i].iter().filter(|e| e.0 == p);
+            let late = mine.map(|e| t - e.1).fold(self.late[p], i64::min);
+            let kinds = self.lives[p].kinds.clone();
+            let first = self.lowest.max(late - self.ii + 1).max(late - self.policy.wait.unwrap_or(self.ii));
+            let slot = (first..=late).rev().find_map(|s| Some((s, self.table.slot(s, &ops.ops[p])?)));
+            // While it waits, what is alive now is taken to be alive still.
+            let lax = self.policy.wait.is_none();
+            let room = |kind: usize, s: i64| {
+                let alive = self.alive[kind] + self.gain(i, kind) - 1;
+                let more =
+                    |c: i64| crowd.iter().filter(|x| x.0.contains(&kind) && (x.1..x.2).contains(&c)).count() as i64;
+                (s + kept(ops, p)..t).all(|c| self.occupied(kind, c) + more(c) + alive < self.limit[kind])
+            };
+            let fits = slot.filter(|&(s, _)| lax || kinds.iter().all(|&kind| room(kind, s)));
+            let Some((s, (v, unit))) = fits else {
+                if lax {
+                    continue;
+                }
+                for (p, s, v) in done {
+                    self.table.take(self.table.row(s), p, &ops.ops[p], v);
+                }
+                return None;
+            };
+            crowd.push((kinds, s + kept(ops, p), t));
+            self.table.put(self.table.row(s), p, &ops.ops[p], v, unit);
+            done.push((p, s, v));
+        }
+        Some(done)
+    }
+
+    /// An operation stands: what follows for registers and for those before
+    /// it.
+    fn place(&mut self, i: usize, t: i64, v: InstrId) -> Option<()> {
+        let (ops, ii) = (self.ops, self.ii);
+        let op = &ops.ops[i];
+        if let Some(mut future) = self.future.take() {
+            future.place(self, i);
+            self.future = Some(future);
+        }
+        (self.time[i], self.variant[i]) = (Some(t), v);
+        self.left -= 1;
+        self.stands(i);
+        // Its own value, seen backwards, ends where it lands.
+        let life = &self.lives[i];
+        if life.open {
+            let landing = t + kept(ops, i);
+            if life.last - landing >= ii && !ops.initial.contains_key(&i) {
+                return None;
+            }
+            for &kind in &life.kinds {
+                self.alive[kind] -= 1;
+                let (mut row, occupied) = (landing.rem_euclid(ii) as usize, &mut self.occupied[kind]);
+                for _ in landing..=life.last {
+                    occupied[row] += 1;
+                    row = if row + 1 == occupied.len() { 0 } else { row + 1 };
+                }
+            }
+        }
+        for r in &op.reads {
+            match r.1 {
+                From::Node(p, 0) => self.open(p, t),
+                From::Node(p, _) if !self.plan.orders.lazy[p] && !self.carried[p] => {
+                    self.lives[p].kinds.iter().for_each(|&kind| self.alive[kind] += 1);
+                    self.carried[p] = true;
+                }
+                _ => {}
+            }
+        }
+        self.before(i, t);
+        Some(())
+    }
+
+    /// The schedule, when every order holds and no value lives too long.
+    fn finish(self, stages: i64) -> Option<Schedule> {
+        let (ops, ii) = (self.ops, self.ii);
+        let time: Vec<i64> = self.time.iter().map(|t| t.unwrap_or(-1) - self.lowest).collect();
+        keeps_orders(ops, ii, &time, false).then_some(Schedule { ii, time, variant: self.variant, stages })
+    }
+}

@@ -1,0 +1,229 @@
+//! The search for a schedule of a loop.
+//!
+//! ```text
+//! forms x divisions --first--> a schedule
+//!        |                         |
+//!        +---x starts --race-------+--> entrants --land--> a shorter one --narrow--> a shorter one
+//!                  ^                                                                      |
+//!                  +------------- the next race, at a shorter interval -------------------+
+//! ```
+//!
+//! All works on one state ([`state`]): a complete modulo schedule whose broken rules are counted, and
+//! which single moves change ([`moves`], [`clusters`]). What is scheduled is a *form* of the loop
+//! whose nodes are *divided* between the clusters ([`tasks`], [`divide`]). The *first* schedule comes
+//! of placing operation after operation while registers are counted ([`first`], [`list`]). A *race*
+//! begins at a shorter interval in every way there is ([`race`], [`begin`], [`iterative`],
+//! [`order`]), moves each for a while, and goes on with the better part. What comes first *lands*
+//! ([`land`]): rows go in where something is still broken. *Narrowing* takes rows out of a schedule
+//! as long as what that breaks can be mended, and nodes change clusters ([`shorten`]). The next
+//! race's interval lies between the best schedule so far and the longest interval that came to
+//! nothing.
+//!
+//! One budget, in moves, ends a search. Its log says what each phase came to ([`SearchLog`]), and its
+//! numbers are all in [`params`].
+
+pub mod begin;
+mod clusters;
+mod divide;
+mod first;
+mod iterative;
+mod land;
+mod list;
+pub mod moves;
+pub mod order;
+pub mod params;
+mod race;
+mod shorten;
+pub mod state;
+mod tasks;
+#[cfg(test)]
+pub(crate) mod tests;
+pub mod threads;
+
+use super::body::Body;
+use super::modulo::Schedule;
+use super::place::Sides;
+use super::recorded::Finished;
+use super::{color, graph};
+use ciphermill_machine::Reg;
+use ciphermill_program::search_log::{Moves, Phase, SearchLog};
+use ciphermill_vcode::{CompileError, VReg};
+use params::Params;
+use race::{Entrant, Race};
+use state::State;
+use tasks::Division;
+
+/// A loop as it may be scheduled: with some of its values in the frame, or what several parts of
+/// it read made for each.
+#[derive(Clone)]
+pub struct Form {
+    pub body: Body,
+    /// Values that are in the frame while the loop runs, and the offsets of their words.
+    pub kept: Vec<(VReg, i64)>,
+    /// Only for where the others lead to no good first schedule.
+    pub spare: bool,
+}
+
+/// A schedule that holds, with registers for its values.
+#[derive(Clone)]
+pub struct Landed<'s> {
+    pub form: usize,
+    pub state: State<'s>,
+    pub schedule: Schedule,
+    pub registers: color::Assignment,
+    /// Where registers rotate: places in the ring.
+    pub names: Option<Vec<Option<i64>>>,
+}
+
+/// How values of a loop get rotating registers.
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    /// Registers that rotate.
+    pub ring: i64,
+    /// Stages that an iteration may have.
+    pub stages: i64,
+}
+
+/// A search for a schedule of one loop.
+pub struct Search<'s> {
+    pub sides: &'s Sides<'s>,
+    pub allocatable: &'s [Reg],
+    pub rotation: Option<Rotation>,
+    pub params: &'s Params,
+    pub seed: u64,
+    /// Otherwise what comes first is shortened a little, and that is all.
+    pub thorough: bool,
+    /// Moves that it has, and that are left.
+    pub total: u64,
+    pub budget: u64,
+    pub log: SearchLog,
+}
+
+impl<'s> Search<'s> {
+    /// The shortest schedule that is found of some forms of a loop, whose interval is at least
+    /// `bound`; of the last form one may be known.
+    ///
+    /// # Errors
+    /// When some operation has no variant.
+    pub fn run(
+        &mut self,
+        forms: &[Form],
+        known: Option<Finished>,
+        bound: i64,
+    ) -> Result<Option<Landed<'s>>, CompileError> {
+        (self.log.forms, self.log.budget) = (forms.len(), self.budget);
+        let found = self.search(forms, known, bound);
+        self.log.left = self.budget;
+        found
+    }
+
+    fn search(
+        &mut self,
+        forms: &[Form],
+        known: Option<Finished>,
+        bound: i64,
+    ) -> Result<Option<Landed<'s>>, CompileError> {
+        let mut divisions = self.divisions(forms, bound)?;
+        let bound = bound.max(self.behind_branch(&divisions));
+        let known = known.and_then(|known| self.known(forms.len() - 1, known));
+        let first = self.first(&mut divisions, bound);
+        let Some(mut best) = first.into_iter().chain(known).min_by_key(|l| l.schedule.ii) else { return Ok(None) };
+        let params = self.params;
+        if !self.thorough {
+            if params.races {
+                best = self.races(&mut divisions, best, bound, 0);
+            }
+            return Ok(Some(self.narrow(best, bound, params.rows_first)));
+        }
+        // What races have left a narrowing goes on with, and the next races with what that has left.
+        for cycle in 0.. {
+            let before = (best.schedule.ii, self.budget);
+            if params.races {
+                best = self.races(&mut divisions, best, bound, cycle * params.races_at_most);
+            }
+            if params.narrows {
+                let rows = if self.enough(&best, bound) { params.rows_first } else { params.rows };
+                best = self.narrow(best, bound, rows);
+            }
+            if self.enough(&best, bound) {
+                return Ok(Some(best));
+            }
+            let idle = self.budget == before.1 || cycle > 0 && best.schedule.ii == before.0;
+            if best.schedule.ii <= bound || idle || self.budget < self.total / params.last_part {
+                break;
+            }
+        }
+        if self.sides.files.len() > 1 && params.redivides {
+            best = self.redivide(forms, best, bound)?;
+        }
+        Ok(Some(best))
+    }
+
+    /// Is hardly anything left to gain?
+    fn enough(&self, best: &Landed<'s>, bound: i64) -> bool {
+        self.params.enough * (best.schedule.ii - bound) < best.schedule.ii
+    }
+
+    /// The branch issues so many cycles before the end of the first stage, behind what it waits for.
+    fn behind_branch(&self, divisions: &[Division<'s>]) -> i64 {
+        let behind = |d: &Division<'s>| {
+            let ops = &d.all.task.ops;
+            graph::Orders::of(ops).depth.last().map_or(0, |depth| depth + self.before_end(ops))
+        };
+        if self.rotation.is_some() { 0 } else { divisions.iter().map(behind).min().unwrap_or(0) }
+    }
+
+    /// Race after race, each at an interval between that of the best schedule and the last one that
+    /// came to nothing, for half of what is left of the budget: all divisions in the first of all, and in
+    /// the others those that came farthest in it and what the best schedule has made of its own.
+    fn races(&mut self, divisions: &mut Vec<Division<'s>>, mut best: Landed<'s>, bound: i64, first: u64) -> Landed<'s> {
+        let params = self.params;
+        let half = self.budget / 2;
+        let mut failed = bound;
+        let (most, part, rounds) = match self.thorough {
+            true => (params.races_at_most, params.race_part, params.race),
+            false => (1, params.quick_race_part, params.quick_race),
+        };
+        for round in first..first + most {
+            let ii = best.schedule.ii;
+            if self.budget <= half || ii <= bound || self.enough(&best, bound) && round > first {
+                break;
+            }
+            let target = (failed + (ii - failed) * params.target / 100).min(ii - 1);
+            let before = self.budget;
+            if round > 0 {
+                divisions.truncate(params.finalists);
+                divisions.push(Search::own(best.form, &best.state));
+            }
+            let race = Race { ii: target, round, fills: params.fills, moves: self.total / part, rounds };
+            let (entrants, tried) = self.race(divisions, &race);
+            if round == 0 {
+                farthest_first(divisions, &entrants);
+            }
+            let broken = entrants.first().map_or(0, |e| e.state.left());
+            let landed = self.land_one(entrants, ii);
+            let to = landed.as_ref().map(|l| l.schedule.ii);
+            let end = if landed.is_some() { "landed" } else { "broken" };
+            let work = before - self.budget;
+            self.log.phases.push(Phase { phase: "race", from: target, to, tried, broken, work, end });
+            match landed {
+                Some(landed) if self.thorough => best = self.narrow(landed, bound, params.rows_first),
+                Some(landed) => best = landed,
+                None => failed = target,
+            }
+        }
+        best
+    }
+
+    fn spend(&mut self, moves: Moves) {
+        self.budget = self.budget.saturating_sub(moves.work);
+        self.log.moves += moves;
+    }
+}
+
+/// Divisions in the order in which they came in, and then the others.
+fn farthest_first(divisions: &mut Vec<Division<'_>>, entrants: &[Entrant<'_>]) {
+    let mut seen = vec![false; divisions.len()];
+    let places = entrants.iter().map(|e| e.division).chain(0..divisions.len());
+    *divisions = places.filter(|&k| !std::mem::replace(&mut seen[k], true)).map(|k| divisions[k].clone()).collect();
+}
