@@ -10,6 +10,7 @@ import hashlib
 import threading
 import time
 
+import msgspec
 import pytest
 from samples import XOR_CIPHER
 
@@ -141,18 +142,18 @@ def test_what_is_kept_does_not_depend_on_order_threads_or_stops(core, mine, tmp_
     expected, rounds = files(wanted), len(core.rounds)
     assert len(expected) == 2
 
-    def again():
+    def from_the_beginning():
         for name in expected:
             (tmp_path / name).unlink(missing_ok=True)
         for path in (tmp_path / "cache" / journal.KIND).glob("*"):
             path.unlink()
         core.rounds.clear()
 
-    again()
+    from_the_beginning()
     go(wanted[::-1], ROUNDS, jobs=3)
     assert files(wanted) == expected
     # Stopped after some rounds, and begun again.
-    again()
+    from_the_beginning()
     for stop in range(1, rounds, 7):
         core.stop = stop
         with pytest.raises(KeyboardInterrupt):
@@ -164,7 +165,7 @@ def test_what_is_kept_does_not_depend_on_order_threads_or_stops(core, mine, tmp_
     assert len(core.rounds) == len(set(core.rounds)) == rounds
     assert not [path for path in tmp_path.rglob("*") if path.suffix == ".tmp"]
     # Two commands at once.
-    again()
+    from_the_beginning()
     both = [threading.Thread(target=go, args=(wanted, ROUNDS), kwargs={"jobs": 2}) for _ in range(2)]
     for one in both:
         one.start()
@@ -201,7 +202,7 @@ def test_what_is_done_is_not_done_again_and_what_changed_is(core, mine, monkeypa
 def test_a_cell_that_has_nothing_or_fails_takes_no_other_along(core, mine):
     core.nothing, core.broken = ("keysetup",), ("decrypt",)
     heard = []
-    way = go(mine(), ROUNDS, told=lambda seat, step: heard.append((seat.state, text.line(way_of(seat), seat, step))))
+    way = go(mine(), ROUNDS, told=lambda seat, step: heard.append((seat.state, text.line(seat, step))))
     states = [(seat.cell.options.direction, seat.state) for seat in way.seats]
     assert {s for d, s in states if d == "keysetup"} == {"nothing"}
     assert {s for d, s in states if d == "decrypt"} == {"failed"}
@@ -210,10 +211,6 @@ def test_a_cell_that_has_nothing_or_fails_takes_no_other_along(core, mine):
     assert "4 searched, 2 without a loop whose schedule is kept, 4 failed" in text.summary(way)
     failed = [cell for cell in text.document(way)["cells"] if cell["state"] == "failed"]
     assert len(failed) == 4 and all(cell["message"] == "made to fail" and cell["after"] is None for cell in failed)
-
-
-def way_of(seat):
-    return None
 
 
 def test_minutes_say_which_rounds_are_begun(core, mine, monkeypatch):
@@ -254,17 +251,11 @@ def test_an_estimate_is_that_of_what_is_left(core, mine):
     )
     for cell in wanted:
         record = journal.Record(cell.key(cell.module()), cell.title, start(cell), start(cell), LEAST, 7)
-        journal.write(cell.name, msgspec_replace(record, rounds=(journal.Round(5, 1, 20),)))
+        journal.write(cell.name, msgspec.structs.replace(record, rounds=(journal.Round(5, 1, 20),)))
     way = course.Course([(cell, ()) for cell in wanted], ROUNDS, course.Clock(None), 2)
     assert [seat.state for seat in way.seats] == ["begun", "begun"]
     # Two rounds of five times for each of two cells, four seconds for one time, on two cores.
     assert way.estimate() == 2 * 5 * 4 * 2 / 2
-
-
-def msgspec_replace(record, **changes):
-    import msgspec
-
-    return msgspec.structs.replace(record, **changes)
 
 
 def test_what_another_process_works_on_is_left_to_it(core, mine):
@@ -275,6 +266,15 @@ def test_what_another_process_works_on_is_left_to_it(core, mine):
     assert [seat.state for seat in way.seats] == ["elsewhere", "done", "done"]
     way = go(wanted, ROUNDS)
     assert [seat.state for seat in way.seats] == ["done"] * 3
+
+
+def test_when_nobody_reads_any_more_all_threads_end(core, mine):
+    def told(seat, step):
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        go(mine(), ROUNDS, jobs=2, told=told)
+    assert core.rounds == []
 
 
 def test_without_a_cache_it_works_and_remembers_nothing(core, mine, monkeypatch, write):

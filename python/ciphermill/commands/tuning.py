@@ -109,7 +109,7 @@ def tune(
     def told(seat: course.Seat, step: search.Step | None) -> None:
         if seat.error is not None:
             complain(f"{seat.cell.title}: {seat.error}")
-        line = text.line(way, seat, step)
+        line = text.line(seat, step)
         if line is not None and not json:
             print(line, flush=True)
 

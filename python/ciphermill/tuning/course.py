@@ -106,6 +106,7 @@ class Course:
         self.rounds = rounds
         self.jobs = min(jobs or os.cpu_count() or 1, max(1, len(cells)))
         self.clock = clock
+        self.halted = False
         self.lock = threading.Lock()
         for cell, _ in cells:
             check_place(cell)
@@ -162,7 +163,7 @@ class Course:
         with self.lock:
             left = self.clock.left()
             free = [seat for seat in self.seats if seat.open and not seat.taken and self.expected(seat) <= left]
-            if not free:
+            if self.halted or not free:
                 return None
             seat = self.choice(free, left)
             seat.taken = True
@@ -215,11 +216,16 @@ class Course:
         """Go on until everything is done or the time is over; `told` hears of each step."""
 
         def work() -> None:
-            while (seat := self.next()) is not None:
-                done = self.step(seat)
-                with self.lock:
-                    seat.taken = False
-                    told(seat, done)
+            try:
+                while (seat := self.next()) is not None:
+                    done = self.step(seat)
+                    with self.lock:
+                        seat.taken = False
+                        told(seat, done)
+            except BaseException:
+                # Nobody reads any more, for instance: the other threads end with what they are at.
+                self.halted = True
+                raise
 
         with ThreadPoolExecutor(self.jobs) as pool:
             for worker in [pool.submit(work) for _ in range(self.jobs)]:

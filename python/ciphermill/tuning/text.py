@@ -49,7 +49,7 @@ def plan(course: Course, without: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def line(course: Course, seat: Seat, step: Step | None) -> str | None:
+def line(seat: Seat, step: Step | None) -> str | None:
     """What a step came to; None where there is nothing to say."""
     if step is None:
         return f"{seat.cell.title}: another process is at work on it" if seat.state == ELSEWHERE else None
