@@ -117,6 +117,10 @@ def test_what_there_is_to_tune(mine):
         ("encrypt", "multi"), ("decrypt", "multi"), ("encrypt", "single"), ("decrypt", "single"), ("keysetup", "multi"),
     ]  # fmt: skip
     assert [cell.machine for cell in found[:2]] == ["c6201", "c64x"]
+    # Of several ciphers those are left out that have not what is said.
+    both = [manifest.find("rabbit"), manifest.find("square")]
+    some = cells.of(both, None, ["c6201"], engine.Options(direction="decrypt", blocks="single"))
+    assert {cell.cipher.name for cell in some} == {"square"}
     stream = cells.of([manifest.find("rabbit")], None, ["c6201"], engine.Options())
     assert {(c.options.direction, c.options.blocks) for c in stream} == {("keystream", "multi"), ("keysetup", "multi")}
 

@@ -79,6 +79,9 @@ def tune(
     options.check()
     if check and mend:
         raise InputError("--check and --mend: --mend says what --check says, and mends it; ask for one of them")
+    if (check or mend) and (said := [name for name in options.asked() if name != "cc"]):
+        option = f"--{said[0].replace('_', '-')}"
+        raise InputError(f"{option}: --check and --mend look at all that is kept of a cipher; leave {option} out")
     ciphers = cells.named([] if cipher == ALL else [cipher])
     machines, without = chosen(on, options)
     document: dict[str, object] = {"schema": 1}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .. import engine, library, manifest, schedules
+from .._core import InputError
 from ..manifest import Cipher
 from ..options import BLOCKS, Options
 
@@ -85,31 +86,51 @@ def of(ciphers: Iterable[Cipher], variant: str | None, machines: Sequence[str], 
     """All cells of some ciphers on some machines: every variant, direction and mode that is not said in words.
 
     What people use most comes first: default variants before others, blocks that are independent before
-    feedback, key set-up last. Raises InputError where a cipher has no such variant or key.
+    feedback, key set-up last. Of several ciphers those are left out that do not have what is said.
+    Raises InputError where there is nothing.
     """
-    found = []
+    found: list[tuple[tuple[bool, ...], Cell]] = []
+    refused: InputError | None = None
     for cipher in ciphers:
-        variants = [cipher.variant(variant).name] if variant is not None else list(cipher.variants)
-        for name in variants:
-            for direction, blocks in modes(cipher, name, options):
-                key_bits = engine.default_key_bits(cipher) if options.key_bits is None else options.key_bits
-                cipher.check_key_bits(key_bits)
-                chosen = replace(options, direction=direction, blocks=blocks, key_bits=key_bits)
-                rank = (direction == KEYSETUP, name != cipher.default_variant, blocks != "multi")
-                found += [(rank, Cell(cipher, name, machine, chosen)) for machine in machines]
+        try:
+            mine = list(of_cipher(cipher, variant, options))
+        except InputError as error:
+            refused = refused or error
+            continue
+        for name, chosen in mine:
+            rank = (chosen.direction == KEYSETUP, name != cipher.default_variant, chosen.blocks != "multi")
+            found += [(rank, Cell(cipher, name, machine, chosen)) for machine in machines]
+    if refused is not None and not found:
+        raise refused
     return [cell for _, cell in sorted(found, key=lambda pair: pair[0])]
 
 
+def of_cipher(cipher: Cipher, variant: str | None, options: Options) -> Iterator[tuple[str, Options]]:
+    """A cipher's variants, each with all that is measured of it. Raises InputError where it has not what is said."""
+    key_bits = engine.default_key_bits(cipher) if options.key_bits is None else options.key_bits
+    cipher.check_key_bits(key_bits)
+    for name in [cipher.variant(variant).name] if variant is not None else cipher.variants:
+        for direction, blocks in modes(cipher, name, options):
+            yield name, replace(options, direction=direction, blocks=blocks, key_bits=key_bits)
+
+
 def modes(cipher: Cipher, variant: str, options: Options) -> list[tuple[str, str]]:
-    """Directions, each with the modes of blocks that differ there; those asked for where any are."""
+    """Directions, each with the modes of blocks that differ there; those asked for where any are.
+
+    Raises InputError where the cipher has not what is asked for.
+    """
     module = engine.module(cipher, variant, options.cc)
     stream = (cipher.kind or module.interface["kind"]) == "stream"
-    directions = ["keystream"] if stream else list(module.directions)
+    directions = [*(["keystream"] if stream else module.directions), KEYSETUP]
     found = []
-    for direction in [*directions, KEYSETUP] if options.direction is None else [options.direction]:
+    for direction in directions if options.direction is None else [options.direction]:
+        if direction not in directions:
+            raise InputError(f"--direction {direction}: {cipher.name} has {', '.join(directions)}")
         # A keystream and a key set-up have no feedback from block to block.
         several = BLOCKS[::-1] if direction in ("encrypt", "decrypt") else ("multi",)
         found += [(direction, blocks) for blocks in several if options.blocks in (None, blocks)]
+    if not found:
+        raise InputError(f"--blocks {options.blocks}: {cipher.name} has no feedback from block to block; leave it out")
     return found
 
 

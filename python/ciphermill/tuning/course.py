@@ -79,6 +79,8 @@ class Seat:
     hint: float | None = None
     #: New in the file, by loops.
     kept: list[dict[str, Any]] = field(default_factory=list)
+    #: Rounds that this command made of it.
+    made: int = 0
     #: Kept schedules that were gone when it was begun.
     gone: int = 0
     error: InputError | InternalError | None = None
@@ -204,7 +206,7 @@ class Course:
                 else:
                     effort = self.rounds[seat.position]
                     done = search.go_on(seat.cell, seat.module, seat.record, effort, seat.dropped)
-                    seat.dropped = ()
+                    seat.dropped, seat.made = (), seat.made + 1
             except (InputError, InternalError) as error:
                 seat.state, seat.error = FAILED, error
                 return None

@@ -88,10 +88,12 @@ def summary(course: Course) -> str:
             f" the worst is {max(r.ratio for r in known):.2f}."
         )
     kept = sum(len(seat.kept) for seat in seats)
-    told += f"\n{many(kept, 'schedule')} written down." if kept else "\nNothing shorter was found than what is there."
+    ends = [f"{many(kept, 'schedule')} written down."] if kept else []
+    if not kept and any(seat.made for seat in seats):
+        ends.append("Nothing shorter was found than what is there.")
     if left := sum(seat.open for seat in seats):
-        told += f" {many(left, 'cell')} left: the same command goes on."
-    return told
+        ends.append(f"{many(left, 'cell')} left: the same command goes on.")
+    return "\n".join([told, " ".join(ends)] if ends else [told])
 
 
 def document(course: Course) -> dict[str, Any]:
