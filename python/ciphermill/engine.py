@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -183,12 +183,16 @@ def request(
     judged: bool = True,
     exact: Mapping[str, Any] | None = None,
     search: Mapping[str, Any] | None = None,
+    kept: Sequence[schedules.Entry] | None = None,
 ) -> str:
     """What the core is asked for a measurement, as JSON.
 
     With the vectors' verdict if it is to be `judged`, with what an exact
-    scheduler said of the loops, and for a longer `search`.
+    scheduler said of the loops, for a longer `search`, and with certain `kept`
+    schedules in the place of those that there are.
     """
+    if kept is None:
+        kept = [] if options.fresh else schedules.known(machine, module.cipher)
     cipher = module.cipher
     key_bits = default_key_bits(cipher) if options.key_bits is None else options.key_bits
     cipher.check_key_bits(key_bits)
@@ -211,7 +215,7 @@ def request(
         "static": options.static,
         "constant_time": module.variant.constant_time is True,
         "exact": exact,
-        "schedules": [] if options.fresh else schedules.known(machine),
+        "schedules": schedules.plain(kept),
         "search": search,
         "patience": options.patience,
         "trace": options.trace,

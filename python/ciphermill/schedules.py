@@ -2,44 +2,81 @@
 
 On machines whose work is divided between clusters, how short a loop's schedule becomes depends
 on how long is searched, and a run has only seconds. ``ciphermill tune`` searches for minutes and
-writes what it finds into ``schedules/MACHINE.json`` (for a machine file of the user's,
-``MY.schedules.json`` beside it), a line for each loop. Every run takes a loop's schedule from
-there, if the core finds that it is for that very loop and keeps every rule; if not, and with
-``--fresh``, it searches. So a file that is out of date, or wrong, costs cycles and never a result.
+keeps what it finds, a line for each loop: of a built-in cipher in ``schedules/MACHINE.json`` (for
+a machine file of the user's, in ``MY.schedules.json`` beside it), of a cipher of the user's in
+``CIPHER.MACHINE.schedules.json`` beside that. Every run takes a loop's schedule from there, if the
+core finds that it is for that very loop and keeps every rule; if not, and with ``--fresh``, it
+searches. So a file that is out of date, or wrong, costs cycles and never a result.
 
 A file is ``{"machine": NAME, "schedules": [...]}``. Each entry has what the core reads
-(``crates/program/src/recorded.rs``) and ``for``: what was measured when it was found.
+(``crates/program/src/kept_schedules.rs``), ``for``, which says what was measured when it was found, and
+``of``, digests of the module and the machine that it was found with. An entry belongs to what
+its ``for`` says: a search replaces no other's, so that in which order searches are made, and how many at
+once, makes no difference to a file.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from . import library, paths
 from ._core import InputError
+from .manifest import FILE, Cipher
+from .options import Options
 
-#: What only readers of the file look at.
-NOTE = "for"
+#: What only Python looks at: what an entry is for, and digests of what it was found with.
+NOTE, ORIGIN = "for", "of"
+
+#: How a choice about loops is named where it was made.
+UNROLLED = {True: "unrolled", False: "not unrolled"}
+
+Entry = Mapping[str, Any]
 
 
-def file(machine: str) -> Path:
-    """Where schedules for a machine are kept, whether there are any or not."""
+def file(machine: str, cipher: Cipher) -> Path:
+    """Where schedules for a cipher on a machine are kept, whether there are any or not."""
     path = library.machine_path(machine)
-    if path.parent.resolve() == paths.MACHINES.resolve():
-        return paths.SCHEDULES / f"{path.stem}.json"
-    return path.with_suffix(".schedules.json")
+    if not built_in(cipher):
+        return cipher.path.with_name(f"{cipher.path.stem}.{path.stem}.schedules.json")
+    return common(path)
 
 
-def known(machine: str) -> list[dict[str, Any]]:
-    """What the core is told of the schedules for a machine; raises InputError for a file that is none."""
-    path = file(machine)
-    return (
-        [{key: value for key, value in entry.items() if key != NOTE} for entry in read(path)] if path.is_file() else []
-    )
+def common(machine: Path) -> Path:
+    """Where those of built-in ciphers are kept, for the machine of a file."""
+    if machine.parent.resolve() == paths.MACHINES.resolve():
+        return paths.SCHEDULES / f"{machine.stem}.json"
+    return machine.with_suffix(".schedules.json")
+
+
+def built_in(cipher: Cipher) -> bool:
+    path = cipher.path.resolve()
+    return path.name == FILE and path.parent.parent == paths.CIPHERS.resolve()
+
+
+def known(machine: str, cipher: Cipher) -> list[dict[str, Any]]:
+    """What the core is told of the schedules for a cipher on a machine; raises InputError for a file that is none.
+
+    A cipher of the user's may have loops of a built-in one, whose schedules then serve for it as well.
+    """
+    files = dict.fromkeys([file(machine, cipher), common(library.machine_path(machine))])
+    return plain(entry for path in files for entry in present(path))
+
+
+def plain(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Entries as the core reads them."""
+    return [{key: value for key, value in entry.items() if key not in (NOTE, ORIGIN)} for entry in entries]
+
+
+def present(path: Path) -> list[dict[str, Any]]:
+    """The entries of a file; none where there is no file."""
+    return read(path) if path.is_file() else []
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -48,11 +85,11 @@ def read(path: Path) -> list[dict[str, Any]]:
         stat = path.stat()
     except OSError as error:
         raise InputError(f"{paths.shown(path)}: {error.strerror}") from None
-    return _parsed(path, stat.st_mtime_ns, stat.st_size)
+    return _parsed(path, stat.st_mtime_ns, stat.st_ino, stat.st_size)
 
 
 @cache
-def _parsed(path: Path, _changed: int, _size: int) -> list[dict[str, Any]]:
+def _parsed(path: Path, _changed: int, _which: int, _size: int) -> list[dict[str, Any]]:
     mend = "write it anew with `ciphermill tune`, or remove it"
     try:
         document = json.loads(library.read(path)["text"])
@@ -64,8 +101,8 @@ def _parsed(path: Path, _changed: int, _size: int) -> list[dict[str, Any]]:
     return entries
 
 
-def check(entry: Mapping[str, Any]) -> None:
-    """Raise ValueError for what the core would not read as a schedule."""
+def check(entry: Entry) -> None:
+    """Raise ValueError for what the core would not read as a schedule, and for a note that is none."""
 
     def whole(value: Any, most: int) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
@@ -78,38 +115,94 @@ def check(entry: Mapping[str, Any]) -> None:
     for key, most in (("time", 2**62), ("variant", 2**16 - 1)):
         if not isinstance(entry[key], list) or not all(whole(value, most) for value in entry[key]):
             raise ValueError(f"`{key}` is a list of numbers from 0 on")
-    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "time", "variant", NOTE}:
+    if not isinstance(entry.get(NOTE, ""), str):
+        raise ValueError(f"`{NOTE}` is a text")
+    origin = entry.get(ORIGIN, {})
+    if not isinstance(origin, dict) or not all(isinstance(value, str) for value in origin.values()):
+        raise ValueError(f"`{ORIGIN}` is a table of digests")
+    if unknown := set(entry) - {"loop", "ii", "divided", "sides", "time", "variant", NOTE, ORIGIN}:
         raise ValueError(f"`{min(unknown)}` is nothing that a schedule has")
 
 
-def keep(
-    machine: str, new: Iterable[Mapping[str, Any]], note: str
-) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Write schedules to the machine's file where none so short is there for their loops, in any form of these.
+def note(cipher: Cipher, variant: str, options: Options) -> str:
+    """What is measured, for readers of a file and for who asks whose an entry is.
 
-    The result has each that was written, and those that it took the place of.
+    Of the ``options`` the direction, the key's size and the mode of blocks are given.
     """
-    path = file(machine)
-    entries = {entry["loop"]: entry for entry in (read(path) if path.is_file() else ())}
+    parts = [f"{cipher.name}/{variant} {options.direction}", f"{options.key_bits} bits", str(options.blocks)]
+    parts += [f"jam {options.jam}"] if options.jam is not None else []
+    parts += [UNROLLED[options.unroll]] if options.unroll is not None else []
+    parts += ["aligned"] if options.aligned else []
+    parts += [f"with {name}" for name in options.with_]
+    parts += [f"without {name}" for name in options.without]
+    parts += [f"set {change}" for change in options.set]
+    return ", ".join(parts)
+
+
+def of(entries: Iterable[Entry], whose: str) -> list[dict[str, Any]]:
+    """The entries that belong to what a note says."""
+    return [dict(entry) for entry in entries if entry.get(NOTE) == whose]
+
+
+def merged(
+    entries: Iterable[Entry], new: Iterable[Entry], whose: str, origin: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], list[dict[str, Any]]]]]:
+    """A file's entries with new schedules where none so short is there for their loops, in any form of these.
+
+    Entries of others than ``whose`` stay. The second result has each that is new, and those that it took the place of.
+    """
+    others = [dict(entry) for entry in entries if entry.get(NOTE) != whose]
+    own = {entry["loop"]: entry for entry in of(entries, whose)}
     written = []
     for schedule in new:
-        own = {key: value for key, value in schedule.items() if key != "forms"}
-        forms = {own["loop"], *schedule.get("forms", ())} & entries.keys()
-        if all(own["ii"] < entries[form]["ii"] for form in forms):
-            replaced = [entries.pop(form) for form in sorted(forms)]
-            entries[own["loop"]] = {NOTE: note, **own}
-            written.append((entries[own["loop"]], replaced))
-    if written:
-        write(path, library.machine_path(machine).stem, entries.values())
-    return written
+        plainly = {key: value for key, value in schedule.items() if key != "forms"}
+        forms = {plainly["loop"], *schedule.get("forms", ())} & own.keys()
+        if all(plainly["ii"] < own[form]["ii"] for form in forms):
+            replaced = [own.pop(form) for form in sorted(forms)]
+            own[plainly["loop"]] = {NOTE: whose, ORIGIN: dict(origin), **plainly}
+            written.append((own[plainly["loop"]], replaced))
+    return others + list(own.values()), written
 
 
-def write(path: Path, name: str, entries: Iterable[Mapping[str, Any]]) -> None:
-    """A file of schedules, a line for each, in the order of what they are for."""
-    ordered = sorted(entries, key=lambda entry: (entry.get(NOTE, ""), entry["loop"]))
-    lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in ordered)
+def update(path: Path, name: str, change: Callable[[Sequence[Entry]], Iterable[Entry]]) -> None:
+    """Change the entries of a file, with no other process between reading and writing it."""
+    with locked(path.parent):
+        before = present(path)
+        after = ordered(change(before))
+        if after != before:
+            write(path, name, after)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """While nobody else has the folder locked: waits until it is so. The lock leaves no file and ends with the process."""
+    try:
+        held = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{paths.shown(folder)}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+        except OSError as error:
+            raise InputError(f"{paths.shown(folder)}: cannot be locked ({error.strerror})") from None
+        yield
+    finally:
+        os.close(held)
+
+
+def ordered(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Entries in the order of what they are for."""
+    return [dict(entry) for entry in sorted(entries, key=lambda entry: (entry.get(NOTE, ""), entry["loop"]))]
+
+
+def write(path: Path, name: str, entries: Iterable[Entry]) -> None:
+    """A file of schedules, a line for each; none where there are none."""
+    lines = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in ordered(entries))
     text = f'{{"machine": {json.dumps(name)}, "schedules": [\n{lines}\n]}}\n'
     try:
-        paths.write_atomically(path, text.encode())
+        if lines:
+            paths.write_atomically(path, text.encode())
+        else:
+            path.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{paths.shown(path)}: {error.strerror}") from None

@@ -1,46 +1,62 @@
-"""Long searches for schedules: what they find is kept, taken by later runs, and never trusted."""
+"""Long searches for schedules: what they find is kept, taken by later runs, told where it is not, and never trusted."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 import ciphermill as cm
-from ciphermill import engine, schedules, tune
+from ciphermill import engine, manifest, paths, schedules
+from ciphermill.tuning import cells, journal, search, standing
 
 #: A machine of the user's: the C6201, with what is kept for it in a file of its own.
 MINE = '[machine]\nname = "mine"\ninherits = "c6201"\n'
 
+#: A cipher whose loop takes no time to schedule.
+SMALL = """\
+#include "ciphermill.h"
+struct cm_ctx { uint32_t key[4]; };
+void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t n)
+{ for (uint32_t i = 0; i < 4; i++) ctx->key[i] = key[i % n] * 0x01010101u + i; }
+void cm_keysetup_decrypt(struct cm_ctx *ctx, const uint8_t *key, uint32_t n) { cm_keysetup(ctx, key, n); }
+void cm_encrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out)
+{
+    uint32_t a = cm_load32_le(in), b = cm_load32_le(in + 4);
+    for (int i = 0; i < 4; i++) a = cm_rotl32(a + ctx->key[i], 7) ^ b, b = cm_rotl32(b ^ a, 11);
+    cm_store32_le(out, a), cm_store32_le(out + 4, b);
+}
+void cm_decrypt(const struct cm_ctx *ctx, const uint8_t *in, uint8_t *out) { cm_encrypt(ctx, in, out); }
+CM_BLOCK_CIPHER(8)
+"""
+
 SETTINGS = {"variant": "compact", "direction": "encrypt", "unroll": False}
+#: The same on the command line: one cell.
+CELL = "square --variant compact --direction encrypt --blocks multi --no-unroll --on mine.toml".split()
+#: A cell of the small cipher.
+SINGLE = "--direction encrypt --blocks single --on c6201".split()
+
+
+def command(*arguments):
+    return [sys.executable, "-m", "ciphermill", "tune", *arguments]
 
 
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory):
     """A machine file beside which a schedule is kept, and what `tune` said of it."""
-    import subprocess
-    import sys
-
     folder = tmp_path_factory.mktemp("tuned")
     (folder / "mine.toml").write_text(MINE)
-    command = [
-        sys.executable,
-        "-m",
-        "ciphermill",
-        "tune",
-        "square",
-        "--variant",
-        "compact",
-        "--on",
-        "mine.toml",
-        "--no-unroll",
-        "--times",
-        "3",
-        "--json",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300, check=False)
+    asked = command(*CELL, "--times", "3", "--json")
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=folder, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    return folder / "mine.toml", json.loads(done.stdout)
+    assert "1 cell to go" in done.stderr
+    (said,) = json.loads(done.stdout)["cells"]
+    return folder / "mine.toml", said
 
 
 def run(path, **more):
@@ -53,23 +69,39 @@ def loops(measurement):
 
 def test_what_is_found_is_taken_by_later_runs(tuned):
     path, said = tuned
-    assert said["after"]["cycles_per_block"] <= said["before"]["cycles_per_block"]
+    assert said["after"] < said["before"] and said["state"] in ("done", "proved")
+    assert said["rounds"] == [{"times": 3, "round": 1}]
     kept = path.with_suffix(".schedules.json")
     assert len(json.loads(kept.read_text())["schedules"]) == len(said["kept"]) > 0
     m = run(path)
     assert m.verified and any(loop["recorded"] for loop in m.loops)
-    assert m.cycles_per_block == said["after"]["cycles_per_block"]
+    assert m.cycles_per_block == said["after"]
     fresh = run(path, fresh=True)
     assert not any(loop["recorded"] for loop in fresh.loops)
-    assert fresh.cycles_per_block == said["before"]["cycles_per_block"]
+    assert fresh.cycles_per_block == said["before"]
 
 
-def test_settings_are_told_from_the_note(tuned):
+def test_the_same_command_has_nothing_left_to_do(tuned, cli):
+    path, said = tuned
+    before = path.with_suffix(".schedules.json").read_bytes()
+    started = time.monotonic()
+    answer = cli("tune", *CELL, "--times", "3", cwd=path.parent)
+    assert answer.code == 0 and "1 searched" in answer.out and "to go" not in answer.out
+    assert time.monotonic() - started < 60
+    assert path.with_suffix(".schedules.json").read_bytes() == before
+    (again,) = json.loads(cli("tune", *CELL, "--times", "3", "--json", cwd=path.parent).out)["cells"]
+    assert again == said | {"kept": []}
+
+
+def test_a_cell_is_told_from_the_note(tuned):
     path, _ = tuned
     (entry, *_) = schedules.read(path.with_suffix(".schedules.json"))
     assert entry["for"] == "square/compact encrypt, 128 bits, multi, not unrolled"
-    cipher, variant, options = tune.settings(entry)
-    assert (cipher, variant, options.unroll, options.jam) == ("square", "compact", False, None)
+    square = manifest.find("square")
+    options = engine.Options(direction="encrypt", key_bits=128, blocks="multi", unroll=False)
+    found = standing.cell(entry["for"], str(path), {"square/compact": (square, "compact")}, "zig")
+    assert found == cells.Cell(square, "compact", str(path), options)
+    assert entry["of"] == found.origin(found.module())
     asked = engine.Options(
         direction="decrypt",
         key_bits=192,
@@ -77,50 +109,42 @@ def test_settings_are_told_from_the_note(tuned):
         jam=3,
         unroll=True,
         aligned=True,
-        with_=["mine"],
-        without=["mpy", "ldw"],
-        set=["a.b=3"],
+        with_=("mine",),
+        without=("mpy", "ldw"),
+        set=("a.b=3",),
     )
-    m = cm.Measurement({
-        "cipher": "rijndael", "variant": "ttable", "direction": "decrypt", "key_bits": 192, "blocks": "single",
-        "with": asked.with_, "without": asked.without, "set": asked.set,
-    })  # fmt: skip
-    assert tune.settings({"for": tune.note(m, asked)}) == ("rijndael", "ttable", asked)
+    # A name may have anything in it.
+    odd = manifest.Cipher("a, b/c encrypt", path, {}, "d")
+    note = schedules.note(odd, "d", asked)
+    assert standing.cell(note, "c64x", {"a, b/c encrypt/d": (odd, "d")}, "zig") == cells.Cell(odd, "d", "c64x", asked)
+    assert standing.cell("by hand", "c64x", {"square/compact": (square, "compact")}, "zig") is None
+
+
+def own(entries):
+    return [{key: value for key, value in entry.items() if key not in ("for", "of")} for entry in entries]
 
 
 def test_a_shorter_one_stays(tuned):
     path, _ = tuned
-    kept = path.with_suffix(".schedules.json")
-    before = kept.read_bytes()
-    entries = schedules.read(kept)
-    longer = [
-        {key: value for key, value in entry.items() if key != "for"} | {"ii": entry["ii"] + 1} for entry in entries
-    ]
-    assert schedules.keep(str(path), longer, "") == []
-    assert kept.read_bytes() == before
+    entries = schedules.read(path.with_suffix(".schedules.json"))
+    longer = [entry | {"ii": entry["ii"] + 1} for entry in own(entries)]
+    assert schedules.merged(entries, longer, entries[0]["for"], {}) == (entries, [])
 
 
 def test_a_loop_has_one_entry_whatever_its_form(tuned):
     path, _ = tuned
-    kept = path.with_suffix(".schedules.json")
-    before = kept.read_bytes()
-    try:
-        (entry, *others) = schedules.read(kept)
-        new = {key: value for key, value in entry.items() if key != "for"} | {
-            "loop": "0" * 32,
-            "forms": [entry["loop"], "1" * 32],
-        }
-        assert schedules.keep(str(path), [new], "") == []
-        shorter = new | {"ii": entry["ii"] - 1}
-        ((written, replaced),) = schedules.keep(str(path), [shorter], "mine")
-        assert (written["ii"], replaced, written["for"]) == (
-            entry["ii"] - 1,
-            [entry],
-            "mine",
-        ) and "forms" not in written
-        assert schedules.read(kept) == sorted([written, *others], key=lambda e: (e["for"], e["loop"]))
-    finally:
-        kept.write_bytes(before)
+    (entry, *others) = schedules.read(path.with_suffix(".schedules.json"))
+    (plain,) = own([entry])
+    new = plain | {"loop": "0" * 32, "forms": [entry["loop"], "1" * 32]}
+    assert schedules.merged([entry, *others], [new], entry["for"], {})[1] == []
+    after, ((written, replaced),) = schedules.merged(
+        [entry, *others], [new | {"ii": entry["ii"] - 1}], entry["for"], {"module": "m"}
+    )
+    assert (written["ii"], replaced, written["of"]) == (entry["ii"] - 1, [entry], {"module": "m"})
+    assert "forms" not in written and after == [*others, written]
+    # Another cell's entry stays, and is none that a new one must be shorter than.
+    after, ((written, replaced),) = schedules.merged([entry], [new], "another", {})
+    assert (written["for"], replaced, after) == ("another", [], [entry, written])
 
 
 @pytest.mark.parametrize("change", ["another loop", "all at once", "too short", "another side"])
@@ -142,7 +166,7 @@ def test_a_schedule_that_breaks_a_rule_is_not_taken(tuned, change):
         kept.write_text(json.dumps(document))
         m = run(path)
         assert m.verified and not any(loop["recorded"] for loop in m.loops)
-        assert m.cycles_per_block == said["before"]["cycles_per_block"]
+        assert m.cycles_per_block == said["before"]
     finally:
         kept.write_bytes(before)
 
@@ -173,16 +197,161 @@ def test_a_file_that_is_none_is_named(refused, write, content, what):
     assert message.startswith("mine.schedules.json: not a file of schedules") and what in message and "tune" in message
 
 
-def test_where_there_is_nothing_to_search_is_said(refused):
+def test_bad_input_is_told(refused, write):
     assert "clusters" in refused("tune", "rijndael", "--variant", "compact", "--on", "rv32")
+    assert "--on epic" in refused("tune", "rijndael", "--on", "c6201,epic")
     assert "--times 1" in refused("tune", "rijndael", "--on", "c6201", "--times", "1")
     assert "--first 0" in refused("tune", "rijndael", "--on", "c6201", "--first", "0")
+    assert "--rounds 0" in refused("tune", "rijndael", "--on", "c6201", "--rounds", "0")
+    assert "--minutes 0" in refused("tune", "--minutes", "0")
+    assert "--minutes nan" in refused("tune", "--minutes", "nan")
+    assert "--jobs 0" in refused("tune", "--jobs", "0")
+    assert "ask for one" in refused("tune", "--check", "--mend")
+    assert "--direction" in refused("tune", "--check", "--direction", "encrypt")
+    assert "rabbit has keystream" in refused("tune", "rabbit", "--direction", "encrypt")
+    assert "no feedback" in refused("tune", "rabbit", "--blocks", "single")
+    assert "--on is given and empty" in refused("tune", "--on", "")
     assert "no machine" in refused("tune", "rijndael", "--on", "c6202")
+    assert "no variant" in refused("tune", "rijndael", "--variant", "none")
+    assert "has no 129-bit keys" in refused("tune", "rijndael", "--key-bits", "129")
+    write("mine.c6201.schedules.json", "{")
+    write("mine.c", SMALL)
+    assert "mine.c6201.schedules.json: not a file of schedules" in refused("tune", "mine.c", "--on", "c6201")
 
 
-def test_what_is_kept_is_taken_or_told(tuned):
-    path, _ = tuned
-    ((ii, _),) = loops(run(path))
-    (entry,) = [e for e in schedules.read(path.with_suffix(".schedules.json")) if e["ii"] == ii]
-    assert tune.taken(str(path), entry)
-    assert not tune.taken(str(path), entry | {"ii": ii - 1})
+@pytest.mark.parametrize("machine", ["c6201", "c64x", "epic", "itanium2"])
+def test_for_which_machines_schedules_are_kept_is_what_the_core_says(machine, write):
+    options = engine.Options(direction="encrypt", key_bits=128, blocks="single")
+    cell = cells.Cell(manifest.find(str(write("small.c", SMALL))), "default", machine, options)
+    assert machine in cells.explicit(options)
+    found = search.records(cell, cell.module(), (), search.AS_A_RUN)
+    assert bool(found) == cells.keeps(machine, options)
+
+
+@pytest.fixture
+def small(write):
+    """A cipher of the user's with a kept schedule beside it: that of a run's own search."""
+    path = write("small.c", SMALL)
+    options = engine.Options(direction="encrypt", key_bits=128, blocks="single")
+    cell = cells.Cell(manifest.find(str(path)), "default", "c6201", options)
+    module = cell.module()
+    found = search.records(cell, module, (), search.AS_A_RUN)
+    search.keep(cell, found, cell.origin(module), ())
+    assert [entry["for"] for entry in schedules.read(cell.file)] == [cell.note] * len(found)
+    return cell
+
+
+def test_a_cipher_of_the_users_has_its_schedules_beside_it(small, cli):
+    assert small.file == small.cipher.path.with_name("small.c6201.schedules.json")
+    answer = cli("run", "small.c", *SINGLE)
+    assert answer.code == 0 and answer.err == ""
+    assert "with a kept schedule for its main loop. " in answer.out.splitlines()[0]
+    assert "kept" not in cli("run", "small.c", *SINGLE, "--fresh").out
+    # Those of built-in ciphers are in one place, however one is named.
+    for square in (manifest.find("square"), manifest.load(paths.CIPHERS / "square" / "cipher.toml")):
+        assert schedules.file("c6201", square) == paths.SCHEDULES / "c6201.json"
+
+
+def check(cli, *more):
+    answer = cli("tune", "small.c", "--on", "c6201", "--check", "--json", *more)
+    found = json.loads(answer.out)["schedules"]
+    assert answer.code == (0 if all(each["taken"] for each in found) else 1)
+    return found
+
+
+def test_stale_and_gone_ones_are_told_with_their_reason_and_mended(small, cli):
+    (said,) = check(cli)
+    assert said["taken"] and said["state"] == "as good" and said["for"] == small.note
+    # A schedule that breaks a rule.
+    good = small.file.read_text()
+    document = json.loads(good)
+    (entry,) = document["schedules"]
+    entry["ii"] -= 1
+    small.file.write_text(json.dumps(document))
+    (said,) = check(cli)
+    assert (said["taken"], said["state"]) == (False, "rule")
+    told = cli("run", "small.c", *SINGLE)
+    assert told.code == 0 and "no loop takes the schedule of II" in told.err and "--check" in told.err
+    assert "kept" not in told.out.splitlines()[0]
+    # Another loop: the cipher's source has changed.
+    small.file.write_text(good)
+    small.cipher.path.write_text(SMALL.replace("i < 4; i++) a", "i < 3; i++) a"))
+    (said,) = check(cli)
+    assert (said["taken"], said["state"]) == (False, "cipher")
+    text = cli("tune", "small.c", "--on", "c6201", "--check")
+    assert text.code == 1 and "the cipher's code is another" in text.out and "1 that no loop takes" in text.out
+    mended = cli("tune", "small.c", "--on", "c6201", "--mend", "--times", "2", "--json")
+    assert mended.code == 0, mended
+    document = json.loads(mended.out)
+    assert [each["state"] for each in document["schedules"]] == ["cipher"] and len(document["cells"]) == 1
+    assert all(each["taken"] for each in check(cli))
+    assert "no loop takes" not in cli("run", "small.c", *SINGLE).err
+    # Gone: the journal knows that there was one.
+    small.file.unlink(missing_ok=True)
+    cell = cells.Cell(manifest.find(str(small.cipher.path)), "default", "c6201", small.options)
+    record = journal.read(cell.name)
+    assert record is not None
+    journal.write(cell.name, journal.Record(record.key, record.title, 2, 1, 1, 1, kept=(("0" * 32, 9),)))
+    assert "are gone" in cli("run", "small.c", *SINGLE).err
+
+
+def kept_of(loop, ii, forms=(), **more):
+    return {"loop": loop, "ii": ii, "divided": "", "sides": "", "time": [ii], "variant": [], "forms": [*forms], **more}
+
+
+@pytest.mark.parametrize(
+    ("now", "fresh", "state"),
+    [
+        ([kept_of("a", 5)], [kept_of("a", 6)], "taken"),
+        ([kept_of("a", 5)], [kept_of("b", 4)], "taken"),
+        ([kept_of("a", 5)], [kept_of("a", 5, time=[1])], "as good"),
+        ([kept_of("a", 4)], [kept_of("a", 4)], "found"),
+        ([kept_of("b", 4, ["a"])], [kept_of("a", 6)], "shorter"),
+        ([kept_of("a", 6)], [kept_of("a", 6)], "rule"),
+        ([kept_of("b", 6)], [kept_of("b", 6)], "loop"),
+    ],
+)
+def test_reasons(now, fresh, state):
+    entry = {key: value for key, value in kept_of("a", 5).items() if key != "forms"}
+    entry |= {"for": "x", "of": {"module": "m", "machine": "n"}}
+    assert standing.state(entry, now, fresh, {"module": "m", "machine": "n"}) == state
+
+
+def test_what_has_changed_is_told():
+    entry = {key: value for key, value in kept_of("a", 5).items() if key != "forms"}
+    entry["of"] = {"module": "m", "machine": "n"}
+    other = [kept_of("b", 6)]
+    assert standing.state(entry, other, other, {"module": "k", "machine": "n"}) == "cipher"
+    assert standing.state(entry, other, other, {"module": "m", "machine": "k"}) == "machine"
+    # Of one that does not say what it was found with, nothing more is known.
+    assert standing.state(entry | {"of": {}}, other, other, {"module": "k", "machine": "k"}) == "loop"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_leaves_nothing_half_written(write, tmp_path, number):
+    write("mine.toml", MINE)
+    asked = command(*CELL, "--times", "900")
+    environment = {**os.environ, "CIPHERMILL_CACHE": str(tmp_path / "cache")}
+    with subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=environment) as begun:
+        assert begun.stdout is not None and "1 not begun" in begun.stdout.readline()
+        time.sleep(1)
+        begun.send_signal(number)
+        begun.communicate(timeout=30)
+    assert begun.returncode == -number
+    assert not list(tmp_path.rglob("*.tmp")) and not (tmp_path / "mine.schedules.json").exists()
+
+
+def test_writers_of_one_file_wait_for_each_other(tmp_path):
+    """Sixteen processes add an entry each; all are there in the end."""
+    code = (
+        "import sys; from pathlib import Path; from ciphermill import schedules\n"
+        "new = {'loop': sys.argv[2], 'ii': 9, 'divided': '', 'sides': '', 'time': [], 'variant': []}\n"
+        "add = lambda entries: schedules.merged(entries, [new], sys.argv[2], {})[0]\n"
+        "schedules.update(Path(sys.argv[1]), 'mine', add)\n"
+    )
+    path = tmp_path / "mine.schedules.json"
+    names = [f"{k:032x}" for k in range(16)]
+    writers = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in names]
+    assert [writer.wait(timeout=120) for writer in writers] == [0] * 16
+    assert [entry["loop"] for entry in schedules.read(path)] == names
+    assert os.listdir(tmp_path) == [path.name]

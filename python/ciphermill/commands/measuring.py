@@ -90,6 +90,8 @@ def run(
             say(f"{sentences}\n\n{report.table(measurements)}")
         else:
             say(f"{report.summary(measurements)}\n\n{report.table(measurements)}")
+    for said in lost(work, answers, options):
+        complain(said)
     status = 0
     if compared is not None and compared.worse:
         status = 1
@@ -136,6 +138,16 @@ def measure_all(work: list[Work], options: Options) -> list[Measurement | InputE
             return [one(work[0])]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(with_progress(pool.map(kept, work), len(work)))
+
+
+def lost(work: list[Work], answers: Sequence[Measurement | InputError | InternalError], options: Options) -> list[str]:
+    """What is to be said of kept schedules that were not taken."""
+    from ..tuning import unused
+
+    done = [
+        (c, m, answer) for (c, _, m), answer in zip(work, answers, strict=True) if not isinstance(answer, Exception)
+    ]
+    return unused.told(done, options)
 
 
 def with_gates(measurements: list[Measurement], extensions: Sequence[str]) -> list[Measurement]:

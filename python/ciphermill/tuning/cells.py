@@ -1,0 +1,139 @@
+"""What there is to tune: a cipher's variant, direction and mode of blocks on a machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from .. import engine, library, manifest, schedules
+from .._core import InputError
+from ..manifest import Cipher
+from ..options import BLOCKS, Options
+
+#: A direction of its own beside those that make bytes of a message.
+KEYSETUP = "keysetup"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One program to be tuned: everything of a measurement, nothing left to be chosen but the code's form."""
+
+    cipher: Cipher
+    variant: str
+    machine: str
+    #: Direction, size of the key and mode of blocks are given.
+    options: Options
+
+    @property
+    def note(self) -> str:
+        """Whose its entries are in the file."""
+        return schedules.note(self.cipher, self.variant, self.options)
+
+    @property
+    def title(self) -> str:
+        return f"{self.note}, on {self.machine}"
+
+    @property
+    def file(self) -> Path:
+        """Where its schedules are kept."""
+        return schedules.file(self.machine, self.cipher)
+
+    @property
+    def name(self) -> str:
+        """A name for files: of no other cell, wherever its cipher and machine are."""
+        where = [str(path.resolve()) for path in (self.cipher.path, library.machine_path(self.machine))]
+        return hashlib.sha256("\0".join([*where, self.note]).encode()).hexdigest()[:40]
+
+    def module(self) -> engine.Module:
+        return engine.module(self.cipher, self.variant, self.options.cc)
+
+    def key(self, module: engine.Module) -> str:
+        """Digest of all that decides what a search finds, but for what is kept."""
+        asked = json.loads(engine.request(module, self.machine, self.options, judged=False, kept=()))
+        del asked["origin"]
+        text = "\0".join([engine.identity(), module.hash, json.dumps(asked, sort_keys=True)])
+        return hashlib.sha256(text.encode()).hexdigest()[:40]
+
+    def origin(self, module: engine.Module) -> dict[str, str]:
+        """Digests of the module and of the machine, by which a later report knows what has changed."""
+        return {"module": module.hash[:32], "machine": machine_digest(self.machine, self.options)}
+
+
+def machine_digest(machine: str, options: Options) -> str:
+    return str(engine.show_machine(machine, options)["hash"])[:32]
+
+
+def keeps(machine: str, options: Options) -> bool:
+    """Does the core write down schedules for a machine: one that schedules at compile time for several clusters?
+
+    Elsewhere a run's own search is all there is. The rule is the core's (``crates/pipeline/src/lib.rs``).
+    """
+    described = engine.show_machine(machine, options)
+    clusters = {registers["cluster"] for registers in described["registers"]}
+    return described["issue"]["explicit"] and len(clusters) > 1
+
+
+def explicit(options: Options) -> list[str]:
+    """The machines that come along and schedule at compile time."""
+    options = replace(options, with_=(), without=(), set=())
+    return [name for name in library.machine_names() if engine.show_machine(name, options)["issue"]["explicit"]]
+
+
+def of(ciphers: Iterable[Cipher], variant: str | None, machines: Sequence[str], options: Options) -> list[Cell]:
+    """All cells of some ciphers on some machines: every variant, direction and mode that is not said in words.
+
+    What people use most comes first: default variants before others, blocks that are independent before
+    feedback, key set-up last. Of several ciphers those are left out that do not have what is said.
+    Raises InputError where there is nothing.
+    """
+    found: list[tuple[tuple[bool, ...], Cell]] = []
+    refused: InputError | None = None
+    for cipher in ciphers:
+        try:
+            mine = list(of_cipher(cipher, variant, options))
+        except InputError as error:
+            refused = refused or error
+            continue
+        for name, chosen in mine:
+            rank = (chosen.direction == KEYSETUP, name != cipher.default_variant, chosen.blocks != "multi")
+            found += [(rank, Cell(cipher, name, machine, chosen)) for machine in machines]
+    if refused is not None and not found:
+        raise refused
+    return [cell for _, cell in sorted(found, key=lambda pair: pair[0])]
+
+
+def of_cipher(cipher: Cipher, variant: str | None, options: Options) -> Iterator[tuple[str, Options]]:
+    """A cipher's variants, each with all that is measured of it. Raises InputError where it has not what is said."""
+    key_bits = engine.default_key_bits(cipher) if options.key_bits is None else options.key_bits
+    cipher.check_key_bits(key_bits)
+    for name in [cipher.variant(variant).name] if variant is not None else cipher.variants:
+        for direction, blocks in modes(cipher, name, options):
+            yield name, replace(options, direction=direction, blocks=blocks, key_bits=key_bits)
+
+
+def modes(cipher: Cipher, variant: str, options: Options) -> list[tuple[str, str]]:
+    """Directions, each with the modes of blocks that differ there; those asked for where any are.
+
+    Raises InputError where the cipher has not what is asked for.
+    """
+    module = engine.module(cipher, variant, options.cc)
+    stream = (cipher.kind or module.interface["kind"]) == "stream"
+    directions = [*(["keystream"] if stream else module.directions), KEYSETUP]
+    found = []
+    for direction in directions if options.direction is None else [options.direction]:
+        if direction not in directions:
+            raise InputError(f"--direction {direction}: {cipher.name} has {', '.join(directions)}")
+        # A keystream and a key set-up have no feedback from block to block.
+        several = BLOCKS[::-1] if direction in ("encrypt", "decrypt") else ("multi",)
+        found += [(direction, blocks) for blocks in several if options.blocks in (None, blocks)]
+    if not found:
+        raise InputError(f"--blocks {options.blocks}: {cipher.name} has no feedback from block to block; leave it out")
+    return found
+
+
+def named(names: Sequence[str]) -> list[Cipher]:
+    """Ciphers by name or path; all that come along where none is named."""
+    return [manifest.find(name) for name in names or manifest.names()]
