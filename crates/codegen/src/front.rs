@@ -10,7 +10,7 @@ use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
-use ciphermill_select::{addressing, aligned, banks, branches, expand, halves, legalise, masks, shape, turned};
+use ciphermill_select::{addressing, aligned, banks, branches, chains, expand, halves, legalise, masks, shape, turned};
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
 
@@ -122,11 +122,7 @@ impl<'a> Front<'a> {
         if m.codegen.select == Selection::Branch && !options.straight_selects {
             branches::lower(&mut func);
         }
-        legalise::legalise(&mut func, m, self.matcher, options.throughput)?;
-        if m.issue.explicit && halves::shifts_are_few(m, self.matcher) {
-            halves::spread(&mut func, m, self.matcher);
-            halves::scale(&mut func, self.matcher);
-        }
+        func = self.legal(func)?;
         // Masks are paired in one width only.
         if !m.computes_narrow() {
             masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
@@ -139,6 +135,37 @@ impl<'a> Front<'a> {
         }
         shape::split_critical_edges(&mut func);
         Ok(func)
+    }
+
+    /// A function of operations that the machine has. Of loops that circuits hold there are several
+    /// forms, and the one with the shortest circuits is taken.
+    fn legal(&self, func: Func) -> Result<Func, CompileError> {
+        let (m, options) = (self.machine, self.options);
+        let made = |mut func: Func| {
+            legalise::legalise(&mut func, m, self.matcher, options.throughput)?;
+            if m.issue.explicit && halves::shifts_are_few(m, self.matcher) {
+                halves::spread(&mut func, m, self.matcher);
+                halves::scale(&mut func, self.matcher);
+            }
+            Ok(func)
+        };
+        // Only where loops are pipelined is a circuit what costs.
+        if !m.issue.explicit || options.level < 2 || options.plain_loops {
+            return made(func);
+        }
+        let mut turned = func.clone();
+        let mut plain = made(func)?;
+        if !chains::price(&plain, m, self.matcher).1 {
+            return Ok(plain);
+        }
+        chains::shorten(&mut plain, m, self.matcher);
+        if !chains::turns::turn(&mut turned) {
+            return Ok(plain);
+        }
+        let mut turned = made(turned)?;
+        chains::shorten(&mut turned, m, self.matcher);
+        let price = |func: &Func| chains::price(func, m, self.matcher).0;
+        Ok(if chains::is_worth(price(&turned), price(&plain)) { turned } else { plain })
     }
 }
 

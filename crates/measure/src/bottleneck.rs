@@ -262,6 +262,7 @@ mod tests {
             divided: None,
             register_use: 90,
             kept_schedule: false,
+            search: None,
             asked: vec![],
             block: 0,
             circuit: vec![],

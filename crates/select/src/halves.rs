@@ -23,7 +23,7 @@ use ciphermill_patterns::pattern::Action;
 use std::collections::{HashMap, HashSet};
 
 /// Places by which instructions scale what they add.
-const SCALES: u64 = 3;
+pub(crate) const SCALES: u64 = 3;
 
 /// Rewrite the sums of a function; [`shifts_are_few`] says whether that is of use.
 pub fn spread(func: &mut Func, machine: &Machine, matcher: &Matcher) {
@@ -139,7 +139,7 @@ fn sum(
 }
 
 /// The two shifts of a rotate that are summed up in a way that goes with `op`.
-fn halves(func: &Func, rotate: Value, op: BinOp) -> Option<[Value; 2]> {
+pub(crate) fn halves(func: &Func, rotate: Value, op: BinOp) -> Option<[Value; 2]> {
     let data = &func.insts[func.def_inst(rotate)?];
     let Op::Bin(with @ (BinOp::Add | BinOp::Or | BinOp::Xor)) = data.op else { return None };
     let [a, b] = [0, 1].map(|i| func.resolve(data.args[i]));

@@ -25,6 +25,7 @@ pub mod addressing;
 pub mod aligned;
 pub mod banks;
 pub mod branches;
+pub mod chains;
 pub mod constants;
 pub mod expand;
 pub mod halves;
