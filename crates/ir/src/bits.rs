@@ -83,6 +83,12 @@ fn smear(x: u64) -> u64 {
     if x == 0 { 0 } else { u64::MAX >> x.leading_zeros() }
 }
 
+/// All bits but the zeros at the end of `x`. Multiples of a power of two have multiples as sums, differences and
+/// products.
+fn multiples(x: u64) -> u64 {
+    u64::MAX.checked_shl(x.trailing_zeros()).unwrap_or(0)
+}
+
 /// The mask of a result of type `ty`, given its operands'.
 fn transfer(func: &Func, data: &InstData, ty: Type, mask: &dyn Fn(Value) -> u64) -> u64 {
     let full = ty.mask();
@@ -105,17 +111,18 @@ fn transfer(func: &Func, data: &InstData, ty: Type, mask: &dyn Fn(Value) -> u64)
                 None => full,
             },
             BinOp::Add => match arg(0).checked_add(arg(1)) {
-                Some(sum) if sum <= full => smear(sum),
-                _ => full,
+                Some(sum) if sum <= full => smear(sum) & multiples(arg(0) | arg(1)),
+                _ => full & multiples(arg(0) | arg(1)),
             },
+            BinOp::Sub => full & multiples(arg(0) | arg(1)),
             BinOp::Mul => match arg(0).checked_mul(arg(1)) {
-                Some(product) if product <= full => smear(product),
-                _ => full,
+                Some(product) if product <= full => smear(product) & multiples(arg(0) | arg(1)),
+                _ => full & multiples(arg(0) | arg(1)),
             },
             BinOp::MulHiU => smear(((u128::from(arg(0)) * u128::from(arg(1))) >> width) as u64),
             BinOp::DivU => smear(arg(0)),
             BinOp::RemU => smear(arg(0)).min(smear(arg(1))),
-            BinOp::Sub | BinOp::MulHiS | BinOp::DivS | BinOp::RemS => full,
+            BinOp::MulHiS | BinOp::DivS | BinOp::RemS => full,
         },
         Op::Un(op) => match op {
             UnOp::Clz | UnOp::Ctz | UnOp::Popcnt => smear(u64::from(width)),

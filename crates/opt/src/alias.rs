@@ -3,9 +3,10 @@
 //! An address operand is taken apart into a base value and a constant,
 //! `base + c` modulo 2^32. Two accesses that do not trap have exact positions
 //! relative to a common base, so they overlap just when their byte ranges do,
-//! modulo 2^32. Without a common base, bounds on the addresses may show them
+//! modulo 2^32. Otherwise bounds on the addresses may show them
 //! apart: a sum of a constant and a value with known zero bits lies in a
-//! range, as the index into a table does.
+//! range, as the index into a table does. The range may begin behind a base that both have,
+//! as the tables of one structure do.
 //!
 //! Two more facts come from outside: accesses in different [`Space`]s never
 //! meet (the loader keeps globals, which have operations of their own, in
@@ -144,6 +145,10 @@ impl Aliases {
         if a.access.space == Space::Linear && self.bases.disjoint(func.resolve(a.addr), func.resolve(b.addr)) {
             return false;
         }
+        let (behind_a, behind_b) = (Behind::of(func, a), Behind::of(func, b));
+        if behind_a.base == behind_b.base && behind_a.apart(&behind_b) {
+            return false;
+        }
         let ((low_a, high_a), (low_b, high_b)) = (Self::range(func, a), Self::range(func, b));
         low_a < high_b + b.bytes() && low_b < high_a + a.bytes()
     }
@@ -151,6 +156,48 @@ impl Aliases {
     /// As [`Aliases::may_alias`] with a store: read-only data is out of reach.
     pub(crate) fn store_may_touch(&self, func: &Func, store: Place, load: Place) -> bool {
         self.may_alias(func, store, load) && !self.is_constant(func, load.addr, load.access)
+    }
+}
+
+/// A larger value, in an address, is no index but a pointer.
+const LARGEST_INDEX: u64 = (1 << 24) - 1;
+/// Indices of one address.
+const MOST_INDICES: usize = 4;
+
+/// Where an access begins behind a base, modulo 2^32: at the first of some bytes, or behind it within them.
+struct Behind {
+    base: Option<Value>,
+    first: u32,
+    /// From the first byte that it may touch to the one behind the last.
+    bytes: u64,
+}
+
+impl Behind {
+    fn of(func: &Func, place: Place) -> Behind {
+        let (mut base, mut first) = split(func, place.addr);
+        let mut bytes = place.bytes();
+        for _ in 0..MOST_INDICES {
+            let Some(inst) = base.and_then(|v| func.def_inst(v)) else { break };
+            let data = &func.insts[inst];
+            if data.op != Op::Bin(BinOp::Add) {
+                break;
+            }
+            let [most, other] = [0, 1].map(|i| bits::possible(func, data.args[i]));
+            let (rest, index) = if other <= most { (0, other) } else { (1, most) };
+            if index > LARGEST_INDEX {
+                break;
+            }
+            bytes += index;
+            let (inner, c) = split(func, data.args[rest]);
+            (base, first) = (inner, first.wrapping_add(c));
+        }
+        Behind { base, first: first.wrapping_add(place.access.offset), bytes }
+    }
+
+    /// With the same base, do their bytes never overlap?
+    fn apart(&self, other: &Behind) -> bool {
+        let distance = u64::from(other.first.wrapping_sub(self.first));
+        distance >= self.bytes && distance + other.bytes <= 1 << 32
     }
 }
 

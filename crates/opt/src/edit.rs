@@ -1,7 +1,7 @@
 //! Small tools that more than one pass needs: walking the functions of a
 //! module, dropping unreachable blocks, counting uses, redirecting edges.
 
-use ciphermill_ir::{Block, Cfg, Func, FuncId, Module, Signature, Terminator, TrapCode, Value, ValueDef};
+use ciphermill_ir::{Block, Cfg, Dominators, Func, FuncId, Module, Signature, Terminator, TrapCode, Value, ValueDef};
 use cranelift_entity::SecondaryMap;
 
 /// Run `f` on every function, with the rest of the module to look at. The
@@ -31,6 +31,20 @@ pub(crate) fn remove_unreachable(func: &mut Func) -> bool {
     let before = func.layout.len();
     func.layout.retain(|&b| cfg.is_reachable(b));
     func.layout.len() != before
+}
+
+/// Blocks in an order in which each stands behind those that dominate it, as the stages behind need it: as
+/// they are if that is one. When a copied loop's first question is answered before it is asked, the way in
+/// leads past a block that was the first of the loop.
+pub(crate) fn in_order(func: &mut Func) {
+    let cfg = Cfg::new(func);
+    let doms = Dominators::new(func, &cfg);
+    let mut place: SecondaryMap<Block, usize> = SecondaryMap::new();
+    func.layout.iter().enumerate().for_each(|(at, &block)| place[block] = at);
+    let behind = |block: Block| doms.idom(block).is_none_or(|above| place[above] < place[block]);
+    if !func.layout.iter().all(|&block| behind(block)) {
+        func.layout = cfg.rpo.clone();
+    }
 }
 
 /// How often each value is used in the blocks of the layout.

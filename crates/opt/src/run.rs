@@ -92,6 +92,10 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
         run_pass(module, options, "simplify_cfg");
         run_pass(module, options, "dead_functions");
     }
+    for func in module.funcs.values_mut() {
+        edit::remove_unreachable(func);
+        edit::in_order(func);
+    }
     Ok(())
 }
 

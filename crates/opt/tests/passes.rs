@@ -250,6 +250,12 @@ fn overwritten_stores_go() {
     assert_eq!(stores("(local.get 0)", "", &loose()), 1);
     assert_eq!(stores("(local.get 0)", "(drop (i32.load8_u (local.get 1)))", &loose()), 2);
     assert_eq!(stores("(local.get 0)", "(drop (i32.load8_u offset=4 (local.get 0)))", &loose()), 1);
+    // A table before the place, and one that reaches it.
+    let table =
+        |mask: u32| format!("(drop (i32.load (i32.add (i32.and (local.get 1) (i32.const {mask})) (local.get 0))))");
+    assert_eq!(stores("offset=4096 (local.get 0)", &table(0xffc), &loose()), 1);
+    assert_eq!(stores("offset=4096 (local.get 0)", &table(0xffd), &loose()), 2);
+    assert_eq!(stores("offset=4096 (local.get 0)", &table(0x1ffc), &loose()), 2);
     // Whether the first one trapped matters to what the second may do.
     assert_eq!(stores("(local.get 0)", "", &strict()), 2);
     assert_eq!(stores("(i32.const 16)", "", &strict()), 1);

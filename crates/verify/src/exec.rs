@@ -9,10 +9,10 @@ use crate::code::{Arg, Fault, Inst, Storage};
 use crate::eval::{self, Decisions, Env};
 use crate::rules::{Effect, Rules, Value};
 use crate::state::{Pending, State};
-use crate::sums::{self, Sum, Sums};
+use crate::sums::Sums;
 use crate::terms::{Kind, Map, Place, Term, Terms, words};
 use ciphermill_ir::Space;
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::sem::{Dest, Stmt};
 use ciphermill_machine::{InstrKind, Reg};
 use smallvec::{SmallVec, smallvec};
 
@@ -51,7 +51,7 @@ pub(crate) struct Known {
     /// Where it begins, if that is known as a sum.
     pub place: Option<Place>,
     pub iteration: u32,
-    /// What it followed, as [`crate::access`] has it.
+    /// What it followed, as [`crate::stored`] has it.
     pub follows: u128,
 }
 
@@ -200,11 +200,10 @@ impl<'a> Exec<'a> {
                     (Value::Const(c), None) => self.constant(*c, register),
                     (Value::Other, None) => self.part(whole, k, effect),
                 };
-                if let (Value::Other, None, Some(form)) = (&r.value, own.get(k), &r.sum)
+                if let (Value::Other, None) = (&r.value, own.get(k))
                     && self.sums.is_plain(value)
-                    && let Some(sum) = self.sum(state, inst, form)
                 {
-                    self.sums.say(value, sum);
+                    self.made(state, inst, r, value);
                 }
                 if let Some(g) = predicate {
                     let old = self.read(state, register);
@@ -279,17 +278,11 @@ impl<'a> Exec<'a> {
         self.terms.constant(if bits >= 64 { value } else { value & ((1 << bits) - 1) })
     }
 
-    fn operand(&mut self, state: &State, inst: &Inst, o: usize) -> Option<Term> {
+    pub fn operand(&mut self, state: &State, inst: &Inst, o: usize) -> Option<Term> {
         match inst.args.get(o)? {
             Arg::Reg(r) | Arg::Tied { read: r, .. } => Some(self.read(state, *r)),
             _ => None,
         }
-    }
-
-    /// The sum that an expression of an instruction is.
-    fn sum(&mut self, state: &State, inst: &Inst, form: &Expr) -> Option<Sum> {
-        let read: SmallVec<[Option<Term>; 4]> = (0..inst.args.len()).map(|o| self.operand(state, inst, o)).collect();
-        sums::sum(inst, form, &|o| Some(self.sums.of(&self.terms, read.get(o).copied()??)))
     }
 
     /// All that an instruction reads, behind the first words of a key.
@@ -342,9 +335,10 @@ impl<'a> Exec<'a> {
                 let access = Access { store: effect.stores, ..inst.access.unwrap_or(alone) };
                 // What is said of its bytes and what its meaning says are to be the same.
                 let address = effect.address.as_ref().filter(|a| a.1 == access.bytes);
-                let sum = address.and_then(|a| self.sum(state, inst, &a.0));
-                let place = sum.map(|s| s.place(&mut self.terms));
-                let follows = state.stored.before(&access, place, iteration);
+                let operands = self.operands(state, inst);
+                let sum = address.and_then(|a| self.sum(inst, &a.0, &operands));
+                let place = sum.map(|s| self.sums.place(&mut self.terms, &s));
+                let follows = state.stored.before(&access, place, iteration, &self.sums);
                 let known = Known { number: self.count, access, place, iteration, follows };
                 self.count += 1;
                 self.accesses.entry(read).or_default().push(known);
@@ -357,7 +351,7 @@ impl<'a> Exec<'a> {
                 // Several iterations may have an access with these operands: the first that followed the
                 // same stores and that nothing has stood for yet. What runs more often than in the
                 // program, as a load does that is not wanted any more, stands for one again.
-                let follows = |k: &Known| state.stored.before(&k.access, k.place, k.iteration);
+                let follows = |k: &Known| state.stored.before(&k.access, k.place, k.iteration, &self.sums);
                 let fits = || list.iter().filter(|k| follows(k) == k.follows);
                 let fresh = fits().find(|k| !state.is_taken(k.number));
                 let mut known = *fresh.or_else(|| fits().next()).unwrap_or(&list[0]);

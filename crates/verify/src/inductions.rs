@@ -6,7 +6,8 @@
 //! plus that constant times the iterations that have passed. Here that number is a term of its own,
 //! which stands for any number: so what is true of the few iterations that are run is true of all
 //! later ones, and two addresses are counted from the same sum only if they take the same
-//! step. That each iteration adds a constant is shown by running one of which nothing is known.
+//! step. That each iteration adds a constant is shown by running one of which nothing is known, and so
+//! are the bits that a register may have which each iteration makes anew.
 
 use crate::code::{Arg, Fault, Inst, SourceLoop, Storage};
 use crate::exec::{Exec, Frame, destination};
@@ -18,14 +19,20 @@ use std::collections::BTreeSet;
 /// What the registers that a loop begins with are as sums. That brings no new terms to any register.
 pub(crate) fn begin(exec: &mut Exec<'_>, source: &SourceLoop) -> Result<(), Fault> {
     let made = outside(exec, source)?;
-    let steps = steps(exec.rules, source)?;
+    let carried = carried(exec.rules, source)?;
     let turn = exec.terms.of(&[Kind::Turn as u32]);
-    for (param, step) in steps {
+    for Carried { param, step, bits } in carried {
         let Some(&(_, from)) = source.entered.iter().find(|e| e.0 == param) else { continue };
         let first = made.iter().find(|m| m.0 == from).map(|m| m.1);
         let first = first.unwrap_or_else(|| exec.terms.initial(from));
-        let (own, first) = (exec.terms.initial(param), exec.sums.of(&exec.terms, first));
-        exec.sums.say(own, first.plus(&Sum::of(turn).times(step)));
+        let own = exec.terms.initial(param);
+        // What it is at first, or what some iteration handed on.
+        let bits = bits | exec.sums.bits(&exec.terms, first);
+        if let Some(step) = step {
+            let first = exec.sums.of(&exec.terms, first);
+            exec.sums.say(own, first.plus(&Sum::of(turn).times(step)));
+        }
+        exec.sums.say_bits(own, bits);
     }
     Ok(())
 }
@@ -54,17 +61,27 @@ fn outside(exec: &mut Exec<'_>, source: &SourceLoop) -> Result<Vec<(Storage, Ter
     }
     let made: Vec<(Storage, Term)> = state.named.iter().map(|(&v, &t)| (v, t)).collect();
     for &(v, value) in &made {
-        let (own, sum) = (exec.terms.initial(v), exec.sums.of(&exec.terms, value));
+        let own = exec.terms.initial(v);
         if own != value {
+            let (sum, bits) = (exec.sums.of(&exec.terms, value), exec.sums.bits(&exec.terms, value));
             exec.sums.say(own, sum);
+            exec.sums.say_bits(own, bits);
         }
     }
     Ok(made)
 }
 
-/// Registers that are handed on with a constant added, and that constant: by one iteration that
-/// begins with anything.
-fn steps(rules: &Rules, source: &SourceLoop) -> Result<Vec<(Storage, u32)>, Fault> {
+/// A register that one iteration hands on to the next.
+struct Carried {
+    param: Storage,
+    /// The constant that is added to it, if that is all.
+    step: Option<u32>,
+    /// The bits that the next one may find in it, whatever this one found.
+    bits: u64,
+}
+
+/// What each register that is handed on is next: by one iteration that begins with anything.
+fn carried(rules: &Rules, source: &SourceLoop) -> Result<Vec<Carried>, Fault> {
     let mut exec = Exec::new(rules, Frame { stack_pointer: 0, words: Vec::new() }, false);
     outside(&mut exec, source)?;
     let mut state = exec.start();
@@ -75,7 +92,7 @@ fn steps(rules: &Rules, source: &SourceLoop) -> Result<Vec<(Storage, u32)>, Faul
     for (&param, &handed) in source.params.iter().zip(&source.handed) {
         let (first, next) = (exec.terms.initial(param), exec.read(&state, handed));
         let step = exec.sums.of(&exec.terms, next).plus(&Sum::of(first).times(u32::MAX)).known();
-        out.extend(step.map(|step| (param, step)));
+        out.push(Carried { param, step, bits: exec.sums.bits(&exec.terms, next) });
     }
     Ok(out)
 }

@@ -101,16 +101,19 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod access;
+mod bits;
 mod code;
 mod eval;
 mod exec;
 mod inductions;
+mod known;
 mod loops;
 pub mod order;
 mod resources;
 mod rules;
 mod run;
 mod state;
+mod stored;
 mod straight;
 mod sums;
 mod terms;

@@ -4,8 +4,10 @@
 //! writes are left at the end? The two runs must tell the same story. Accesses that conflict
 //! must not change places, nor anything with an instruction that nothing moves across.
 
-use crate::access::{Access, Stored};
+use crate::access::Access;
 use crate::code::Storage;
+use crate::stored::Stored;
+use crate::sums::Sums;
 use std::collections::BTreeMap;
 
 /// An instruction as far as its order matters.
@@ -36,10 +38,10 @@ fn tell(steps: &[Step], order: impl Iterator<Item = usize>) -> Story {
 /// What each access follows that it conflicts with.
 fn memory(steps: &[Step], order: impl Iterator<Item = usize>) -> Vec<u128> {
     let mut out = vec![0; steps.len()];
-    let mut stored = Stored::default();
+    let (mut stored, sums) = (Stored::default(), Sums::default());
     for i in order {
         let Some(a) = &steps[i].access else { continue };
-        out[i] = stored.before(a, None, 0);
+        out[i] = stored.before(a, None, 0, &sums);
         if a.store {
             stored.store(a, None, 0, i as u32);
         }

@@ -15,6 +15,7 @@ pub(crate) struct Result {
     pub value: Value,
     /// Where it is made of what sums are made of.
     pub sum: Option<Expr>,
+    pub meaning: Expr,
 }
 
 /// What is known of a result beside that it follows from what is read.
@@ -130,13 +131,14 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
                 let own = instr.dest_latency.iter().find(|d| d.0 == *dest);
                 let latency = own.map_or(instr.latency, |d| d.1);
                 let sum = Some(value).filter(|_| full(dest)).and_then(|value| sums::form(machine, instr, value));
+                let meaning = value.clone();
                 let value = match value {
                     Expr::Operand(o) if whole(*o) && whole_dest(dest) => Value::Copy(*o),
                     Expr::Imm(o) => Value::Imm(*o),
                     Expr::Const(c) => Value::Const(*c),
                     _ => Value::Other,
                 };
-                e.results.push(Result { dest: dest.clone(), latency, value, sum });
+                e.results.push(Result { dest: dest.clone(), latency, value, sum, meaning });
             }
             Stmt::Store { addr, value, .. } => {
                 look(addr, &mut e);

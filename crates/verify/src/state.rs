@@ -1,8 +1,8 @@
 //! What a symbolic run has at one moment.
 
-use crate::access::Stored;
 use crate::code::Storage;
 use crate::eval::Known;
+use crate::stored::Stored;
 use crate::terms::{Kind, Map, Term, Terms};
 
 /// A result under way.

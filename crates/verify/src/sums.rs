@@ -4,15 +4,19 @@
 //! word. So what an instruction makes of sums is worked out from its semantics, and two addresses
 //! that are sums of the same terms are as far apart, modulo 2^32, as their constants. Two bytes of
 //! one address are of one address modulo 2^32: accesses that are apart there touch no common byte.
+//! Where the terms are others, how far two addresses are apart lies in a range, and is a multiple of
+//! something beside a constant, by the bits that the terms may have ([`crate::bits`]).
 
+use crate::bits;
 use crate::code::{Arg, Inst};
 use crate::terms::{Kind, Map, Place, Term, Terms};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind};
+use std::cell::RefCell;
 
 /// A sum of more terms is a term of its own.
-const LONGEST: usize = 6;
+const LONGEST: usize = 12;
 
 /// Terms in their order, each with its factor, which is not 0, and a constant.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -61,34 +65,120 @@ impl Sum {
         self.combined(1, other, 1)
     }
 
-    pub fn place(&self, terms: &mut Terms) -> Place {
-        let mut key = vec![Kind::Sum as u32];
-        key.extend(self.parts.iter().flat_map(|p| [p.0, p.1]));
-        Place { root: terms.of(&key), at: self.constant }
+    /// The same without its constant.
+    fn root(&self) -> Sum {
+        Sum { constant: 0, ..self.clone() }
     }
 }
 
-/// Of terms that are sums of others, these sums.
+/// Of terms that are sums of others, these sums; and of all, the bits that they may have.
 #[derive(Default)]
-pub(crate) struct Sums(Map<Term, Sum>);
+pub(crate) struct Sums {
+    of: Map<Term, Sum>,
+    bits: Map<Term, u64>,
+    /// What places are counted from.
+    roots: Map<Term, Sum>,
+    /// How far two of those are apart.
+    gaps: RefCell<Map<u64, Gap>>,
+}
 
 impl Sums {
-    /// Does nobody know yet whether a term is a sum?
+    /// Does nobody know yet whether a term is a sum, and what bits it may have?
     pub fn is_plain(&self, t: Term) -> bool {
-        !self.0.contains_key(&t)
+        !self.of.contains_key(&t) && !self.bits.contains_key(&t)
     }
 
     /// A term is this sum, modulo 2^32.
     pub fn say(&mut self, t: Term, sum: Sum) {
-        self.0.entry(t).or_insert(sum);
+        self.of.entry(t).or_insert(sum);
+    }
+
+    /// A term has no other bits than these.
+    pub fn say_bits(&mut self, t: Term, bits: u64) {
+        self.bits.entry(t).or_insert(bits);
     }
 
     /// A term as a sum, of itself if nothing else is known.
     pub fn of(&self, terms: &Terms, t: Term) -> Sum {
         match terms.number(t) {
             Some(n) => Sum::number(n),
-            None => self.0.get(&t).cloned().unwrap_or_else(|| Sum::of(t)),
+            None => self.of.get(&t).cloned().unwrap_or_else(|| Sum::of(t)),
         }
+    }
+
+    /// The bits that a term may have.
+    pub fn bits(&self, terms: &Terms, t: Term) -> u64 {
+        terms.number(t).unwrap_or_else(|| self.bits.get(&t).copied().unwrap_or(u64::MAX))
+    }
+
+    /// Where an address is that is this sum.
+    pub fn place(&mut self, terms: &mut Terms, sum: &Sum) -> Place {
+        let mut key = vec![Kind::Sum as u32];
+        key.extend(sum.parts.iter().flat_map(|p| [p.0, p.1]));
+        let root = terms.of(&key);
+        self.roots.entry(root).or_insert_with(|| sum.root());
+        Place { root, at: sum.constant }
+    }
+
+    /// Can `bytes` from a place on be none of as many as are there from another one on?
+    pub fn apart(&self, one: (Place, u8), other: (Place, u8)) -> bool {
+        let ((a, a_bytes), (b, b_bytes)) = (one, other);
+        let key = u64::from(a.root) << 32 | u64::from(b.root);
+        let known = self.gaps.borrow().get(&key).copied();
+        let gap = known.unwrap_or_else(|| {
+            let gap = self.gap(a.root, b.root);
+            self.gaps.borrow_mut().insert(key, gap);
+            gap
+        });
+        gap.apart(b.at.wrapping_sub(a.at), u32::from(a_bytes), u32::from(b_bytes))
+    }
+
+    /// How far the second root is from the first.
+    fn gap(&self, from: Term, to: Term) -> Gap {
+        let (Some(from), Some(to)) = (self.roots.get(&from), self.roots.get(&to)) else { return Gap::UNKNOWN };
+        let between = to.combined(1, from, u32::MAX);
+        let most = |part: &(Term, u32)| self.bits.get(&part.0).map_or(u32::MAX, |bits| *bits as u32);
+        between.parts.iter().fold(Gap::NONE, |gap, part| gap.plus(part.1, most(part)))
+    }
+}
+
+/// What is known of a difference modulo 2^32: it is `low` and at most `extent` more, and a multiple of a
+/// power of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Gap {
+    low: u32,
+    extent: u64,
+    /// The power of two; 2^32 if the difference is 0.
+    multiple: u64,
+}
+
+impl Gap {
+    const NONE: Gap = Gap { low: 0, extent: 0, multiple: 1 << 32 };
+    const UNKNOWN: Gap = Gap { low: 0, extent: u32::MAX as u64, multiple: 1 };
+
+    /// The difference plus a factor times a number with no other bits than these.
+    fn plus(self, factor: u32, bits: u32) -> Gap {
+        let lowest = |x: u32| u64::from(x & x.wrapping_neg());
+        // The factor is as well a negative one.
+        let size = factor.min(factor.wrapping_neg());
+        let reach = u64::from(size) * u64::from(bits);
+        let low = if size == factor { self.low } else { self.low.wrapping_sub(reach as u32) };
+        let multiple = match lowest(factor) * lowest(bits) {
+            0 => self.multiple,
+            own => self.multiple.min(own),
+        };
+        Gap { low, extent: self.extent.saturating_add(reach), multiple }
+    }
+
+    /// Do so many bytes, and so many others that begin this far behind and `behind` more, not overlap?
+    fn apart(&self, behind: u32, bytes: u32, others: u32) -> bool {
+        // Bytes of both are one where the difference is one of these numbers, from 1 - others to bytes - 1.
+        let (first, count) = (1u32.wrapping_sub(others), u64::from(bytes) + u64::from(others) - 1);
+        let from_low = u64::from(first.wrapping_sub(behind.wrapping_add(self.low)));
+        let out_of_range = from_low > self.extent && from_low + count <= 1 << 32;
+        let rest = u64::from(behind) % self.multiple;
+        let not_met = rest >= u64::from(bytes) && rest + u64::from(others) <= self.multiple;
+        out_of_range || not_met
     }
 }
 
@@ -111,8 +201,8 @@ pub(crate) fn form(machine: &Machine, instr: &Instr, e: &Expr) -> Option<Expr> {
             form(machine, instr, value)?
         }
         Expr::Bin { op, bits, a, b } if *bits >= 32 => {
-            use BinOp::{Add, And, Mul, Or, Shl, Sub};
-            if !matches!(op, Add | Sub | Mul | Shl | And | Or) {
+            use BinOp::{Add, And, Mul, Or, Shl, Sub, Xor};
+            if !matches!(op, Add | Sub | Mul | Shl | And | Or | Xor) {
                 return None;
             }
             Expr::Bin { op: *op, bits: *bits, a: inner(a)?, b: inner(b)? }
@@ -123,17 +213,30 @@ pub(crate) fn form(machine: &Machine, instr: &Instr, e: &Expr) -> Option<Expr> {
     })
 }
 
-/// The sum that a form is; `operand` finds what an operand's register holds.
-pub(crate) fn sum(inst: &Inst, form: &Expr, operand: &dyn Fn(usize) -> Option<Sum>) -> Option<Sum> {
-    let of = |e: &Expr| sum(inst, e, operand);
+/// The sum that a form is; `operand` finds what an operand's register holds, `bits` knows of bits.
+pub(crate) fn sum(
+    inst: &Inst,
+    form: &Expr,
+    operand: &dyn Fn(usize) -> Option<Sum>,
+    bits: &bits::Reader<'_>,
+) -> Option<Sum> {
+    let of = |e: &Expr| sum(inst, e, operand, bits);
+    let low = |e: &Expr| bits.of(e) as u32;
     let number = |o: usize| if let Some(Arg::Imm(v)) = inst.args.get(o) { Some(Sum::number(*v as u64)) } else { None };
     match form {
         Expr::Const(c) => Some(Sum::number(*c)),
         Expr::Imm(o) => number(*o),
         Expr::Operand(o) => number(*o).or_else(|| operand(*o)),
         Expr::Slice { a, width: 32.., .. } => of(a),
-        Expr::Slice { a, width, .. } => of(a)?.known().map(|n| Sum::number(u64::from(n & ((1 << width) - 1)))),
+        Expr::Slice { a, width, .. } => {
+            let (sum, kept) = (of(a)?, (1u32 << width) - 1);
+            match sum.known() {
+                Some(n) => Some(Sum::number(u64::from(n & kept))),
+                None => Some(sum).filter(|_| low(a) | kept == kept),
+            }
+        }
         Expr::Bin { op, a, b, .. } => {
+            let (first, second) = (low(a), low(b));
             let (a, b) = (of(a)?, of(b)?);
             let found = match (op, a.known(), b.known()) {
                 (BinOp::Add, ..) => a.plus(&b),
@@ -141,9 +244,13 @@ pub(crate) fn sum(inst: &Inst, form: &Expr, operand: &dyn Fn(usize) -> Option<Su
                 (BinOp::Mul, _, Some(by)) => a.times(by),
                 (BinOp::Mul, Some(by), _) => b.times(by),
                 (BinOp::Shl, _, Some(by)) if by < 32 => a.times(1 << by),
-                (BinOp::And, _, Some(u32::MAX)) => a,
                 (BinOp::And, Some(a), Some(b)) => Sum::number(u64::from(a & b)),
                 (BinOp::Or, Some(a), Some(b)) => Sum::number(u64::from(a | b)),
+                // All that is there stays.
+                (BinOp::And, _, Some(kept)) if first | kept == kept => a,
+                (BinOp::And, Some(kept), _) if second | kept == kept => b,
+                // No place has a bit of both.
+                (BinOp::Or | BinOp::Xor, ..) if first & second == 0 => a.plus(&b),
                 _ => return None,
             };
             Some(found).filter(|s| s.parts.len() <= LONGEST)
@@ -190,17 +297,68 @@ mod tests {
 
     #[test]
     fn sums_of_the_same_terms_have_one_root() {
-        let mut terms = Terms::default();
+        let (mut terms, mut sums) = (Terms::default(), Sums::default());
         let (p, i) = (terms.initial(1), terms.initial(2));
         let four = Sum::number(4);
         let one = Sum::of(p).plus(&Sum::of(i).times(4)).plus(&four);
         let other = Sum::of(i).plus(&Sum::number(3)).times(4).plus(&Sum::of(p));
-        let (one, other) = (one.place(&mut terms), other.place(&mut terms));
+        let (one, other) = (sums.place(&mut terms, &one), sums.place(&mut terms, &other));
         assert_eq!((one.root, one.at, other.at), (other.root, 4, 12));
-        let twice = Sum::of(p).plus(&Sum::of(i).times(8)).place(&mut terms);
+        let twice = sums.place(&mut terms, &Sum::of(p).plus(&Sum::of(i).times(8)));
         assert_ne!(one.root, twice.root);
         // What is added and taken away is not there, and what goes round 2^32 either.
         assert_eq!(Sum::of(p).plus(&Sum::of(p).times(u32::MAX)).known(), Some(0));
         assert_eq!(Sum::of(p).times(1 << 31).times(2).known(), Some(0));
+    }
+
+    #[test]
+    fn places_whose_terms_are_small_or_multiples_are_apart() {
+        let (mut terms, mut sums) = (Terms::default(), Sums::default());
+        let [p, i, j, other] = [1, 2, 3, 4].map(|r| terms.initial(r));
+        sums.say_bits(i, 0xff);
+        sums.say_bits(j, 0xff);
+        let mut at = |sum: Sum| sums.place(&mut terms, &sum);
+        let table = |begin: u64, index: Term, scale: u32| {
+            Sum::of(p).plus(&Sum::number(begin)).plus(&Sum::of(index).times(scale))
+        };
+        let (first, second) = (at(table(0, i, 4)), at(table(1024, j, 4)));
+        let (below, down) = (at(table(1020, j, 4)), at(table(2048, j, 4u32.wrapping_neg())));
+        let (field, pointer) = (at(table(2, j, 8)), at(Sum::of(p).plus(&Sum::number(1024))));
+        let unknown = at(Sum::of(other));
+        assert!(sums.apart((first, 4), (second, 4)) && sums.apart((second, 4), (first, 4)));
+        assert!(!sums.apart((first, 4), (below, 4)) && !sums.apart((below, 4), (first, 4)));
+        // From 1028 to 2048, and back.
+        assert!(sums.apart((first, 4), (down, 4)) && !sums.apart((second, 4), (down, 4)));
+        // Of two bytes at multiples of 4, and two at 2 more.
+        assert!(sums.apart((first, 2), (field, 2)) && sums.apart((field, 2), (first, 2)));
+        assert!(!sums.apart((first, 3), (field, 2)) && !sums.apart((field, 3), (first, 2)));
+        assert!(sums.apart((first, 4), (pointer, 4)) && !sums.apart((first, 4), (unknown, 1)));
+    }
+
+    /// Differences of two sums, all of them.
+    #[test]
+    fn what_is_apart_never_meets() {
+        let members = |bits: u32| (0..16u32).filter(move |x| x & !bits == 0);
+        let mut apart = 0;
+        for (bits, others) in (0..16u32).flat_map(|a| [0u32, 3, 5, 12, 15].map(|b| (a, b))) {
+            for (factor, other) in [(1u32, 4u32), (4, 4), (6, u32::MAX), (4, 1 << 31), (u32::MAX - 7, 16)] {
+                let gap = Gap::NONE.plus(factor, bits).plus(other, others);
+                for behind in [0u32, 1, 2, 3, 17, 40, u32::MAX - 5, u32::MAX - 70, 1 << 31] {
+                    for (bytes, more) in [(1u32, 1u32), (2, 4), (4, 4), (8, 1)] {
+                        if gap.apart(behind, bytes, more) {
+                            apart += 1;
+                            let all = members(bits).flat_map(|x| members(others).map(move |y| (x, y)));
+                            for (x, y) in all {
+                                let d = behind.wrapping_add(factor.wrapping_mul(x)).wrapping_add(other.wrapping_mul(y))
+                                    as i32;
+                                let meet = -i64::from(more) < i64::from(d) && i64::from(d) < i64::from(bytes);
+                                assert!(!meet, "{bits} {others} {factor} {other} {behind} {bytes} {more}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(apart > 1000, "{apart}");
     }
 }

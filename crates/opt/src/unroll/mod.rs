@@ -10,7 +10,8 @@
 //!   known but expected (the number of rounds by key size), behind a test;
 //! * `full_unroll` replaces a loop of a constant number of iterations by copies of
 //!   its body;
-//! * `split` makes of a loop whose two sides a condition that lasts divides a loop for either side, and
+//! * `split` makes of a loop whose two sides a condition that lasts divides a loop for either side (a branch, or
+//!   [`selections`] of addresses), and
 //!   `one_exit` makes one question of the two at the end of such a loop;
 //! * `rotate` turns a loop of two blocks that is left between them into one of one block;
 //! * `jam` makes one iteration of `k` of an outermost loop (unroll and jam), with the original loop
@@ -31,13 +32,16 @@ mod counted;
 pub(crate) mod distances;
 pub(crate) mod full;
 pub(crate) mod graph;
+mod halves;
 pub(crate) mod jam;
+mod lasting;
 mod nests;
 pub(crate) mod one_exit;
 pub mod options;
 mod partial;
 mod repair;
 pub(crate) mod rotate;
+mod selections;
 pub mod sites;
 pub(crate) mod specialise;
 pub(crate) mod split;

@@ -20,12 +20,13 @@
 
 use super::copy::{self, Copy};
 use super::graph::{Graph, size};
-use super::repair;
-use crate::alias::split as parts;
+use super::halves::Halves;
+use super::lasting;
+use super::{repair, selections};
 use crate::edit;
 use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
-use ciphermill_ir::{BinOp, Block, CmpOp, Func, Module, Op, Target, Terminator, Value};
+use ciphermill_ir::{Block, Func, Module, Target, Terminator};
 use std::collections::BTreeSet;
 
 /// A condition that changes more often than every so many iterations is none that lasts.
@@ -40,8 +41,15 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
             let mut changed = false;
             for _ in 0..MOST {
                 let graph = Graph::new(func);
-                let Some(id) = graph.loops.loops.keys().find(|&id| divided(func, &graph, id, budget)) else { break };
-                divide(func, &graph, id);
+                if let Some(id) = graph.loops.loops.keys().find(|&id| divided(func, &graph, id, budget)) {
+                    divide(func, &graph, id, budget);
+                } else if let Some(found) =
+                    graph.loops.loops.keys().find_map(|id| selections::find(func, &graph, id, options))
+                {
+                    selections::branch(func, found);
+                } else {
+                    break;
+                }
                 changed = true;
             }
             changed
@@ -80,91 +88,16 @@ fn divided(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> bool {
         && home
         && entered
         && size(func, &shared) + 2 * size(func, &[header]) <= budget
-        && lasts(func, graph, id, *cond)
+        && lasting::lasts(func, graph, id, *cond, LASTS)
 }
 
-/// Does a condition change every so many iterations, as far as can be seen?
-fn lasts(func: &Func, graph: &Graph, id: LoopId, cond: Value) -> bool {
-    let Some((op, a, b)) = operation(func, cond) else { return false };
-    let number = func.as_const(b);
-    let slow =
-        |x: Value, reach: u64| step(func, graph, id, x).is_some_and(|s| s > 0 && s.saturating_mul(LASTS) <= reach);
-    let bit = |x: Value| match operation(func, x) {
-        Some((Op::Bin(BinOp::And), y, mask)) => {
-            func.as_const(mask).is_some_and(|m| m != 0 && slow(y, m & m.wrapping_neg()))
-        }
-        _ => false,
-    };
-    match (op, number) {
-        (Op::Cmp(CmpOp::Eq | CmpOp::Ne), Some(0)) => bit(a) || lasts(func, graph, id, a),
-        (Op::Cmp(CmpOp::Eq | CmpOp::Ne), Some(n)) if n & (n.wrapping_sub(1)) == 0 => bit(a),
-        (Op::Cmp(CmpOp::Eq | CmpOp::Ne), _) => false,
-        (Op::Cmp(_), Some(n)) => slow(a, n),
-        (Op::Cmp(_), None) => func.as_const(a).is_some_and(|n| slow(b, n)),
-        (Op::Bin(BinOp::And), _) => bit(cond),
-        _ => false,
-    }
-}
-
-/// The operation that makes a value of two.
-fn operation(func: &Func, v: Value) -> Option<(Op, Value, Value)> {
-    let data = &func.insts[func.def_inst(func.resolve(v))?];
-    let [a, b] = data.args[..] else { return None };
-    Some((data.op, func.resolve(a), func.resolve(b)))
-}
-
-/// By how much a counter goes on in each iteration.
-fn step(func: &Func, graph: &Graph, id: LoopId, counter: Value) -> Option<u64> {
-    let counter = func.resolve(counter);
-    if let Some(i) = graph.header_param(func, id, counter) {
-        let next: Vec<Value> = graph.back_edges(id).into_iter().map(|e| graph.argument(func, e, i)).collect();
-        return agreed(next.into_iter().map(|v| added(func, v, &|x| x == counter)));
-    }
-    // A place whose address stays the same.
-    let place = |inst| {
-        let data = &func.insts[inst];
-        match data.op {
-            Op::Load(access) | Op::Store(access) => {
-                let (base, c) = parts(func, data.args[0]);
-                Some((access.space, access.bytes, base, c.wrapping_add(access.offset)))
-            }
-            _ => None,
-        }
-    };
-    let own = place(func.def_inst(counter)?)?;
-    if own.2.is_some_and(|base| !graph.invariant(id, base)) {
-        return None;
-    }
-    let insts = graph.data(id).blocks.iter().flat_map(|&b| &func.blocks[b].insts);
-    let stores = insts.filter(|&&i| matches!(func.insts[i].op, Op::Store(_)) && place(i) == Some(own));
-    let is_load = |x: Value| {
-        x == counter
-            || func.def_inst(x).is_some_and(|i| matches!(func.insts[i].op, Op::Load(_)) && place(i) == Some(own))
-    };
-    agreed(stores.map(|&i| added(func, func.insts[i].args[1], &is_load)))
-}
-
-/// What all of some say, if that is one and the same.
-fn agreed(mut all: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    let first = all.next()??;
-    all.all(|v| v == Some(first)).then_some(first)
-}
-
-/// What is added to a counter, up or down, whatever mask is put on it.
-fn added(func: &Func, next: Value, counter: &dyn Fn(Value) -> bool) -> Option<u64> {
-    match operation(func, next)? {
-        (Op::Bin(BinOp::And), a, mask) if func.as_const(mask).is_some() => added(func, a, counter),
-        (Op::Bin(BinOp::Add), a, by) if counter(a) => {
-            let by = func.as_const(by)? as u32 as i32;
-            Some(u64::from(by.unsigned_abs()))
-        }
-        _ => None,
-    }
-}
-
-fn divide(func: &mut Func, graph: &Graph, id: LoopId) {
+fn divide(func: &mut Func, graph: &Graph, id: LoopId, budget: u32) {
     func.resolve_all();
     let (header, entries) = (graph.data(id).header, graph.entries(id));
+    let halves = match &func.blocks[header].term {
+        Terminator::Branch { cond, .. } => Halves::of(func, graph, id, *cond),
+        _ => None,
+    };
     // All that the header makes goes to a block behind it, which asks.
     let ask = func.add_block();
     func.blocks[ask].term = edit::take_term(func, header);
@@ -177,6 +110,8 @@ fn divide(func: &mut Func, graph: &Graph, id: LoopId) {
         escape.users().iter().for_each(|&user| repair::substitute(func, user, escape.value(), param));
         handed.push(escape.value());
     }
+    // The counter, if it is wanted behind the header.
+    let halves = halves.and_then(|h| Some((h, handed.iter().position(|&v| v == h.counter)?)));
     func.blocks[header].term = Terminator::Jump(Target::new(ask, handed));
     let layout_end = func.layout.len();
     let first = copy::blocks(func, &[header]);
@@ -195,23 +130,52 @@ fn divide(func: &mut Func, graph: &Graph, id: LoopId) {
     let escapes = repair::escapes(func, &graph, id);
     let layout_end = func.layout.len();
     let mut copies: Vec<Copy> = Vec::new();
-    for (side, target) in sides.iter().zip([&then, &els]) {
+    let mut targets = Vec::new();
+    for (side, target, when) in [(&sides[0], &then, true), (&sides[1], &els, false)] {
         let originals: Vec<Block> = std::iter::once(ask).chain(side.iter().copied()).collect();
-        let copy = copy::blocks(func, &originals);
-        let begin = copy.block(ask);
-        let args = target.args.iter().map(|&v| copy.value(func, v)).collect();
-        func.blocks[begin].term = Terminator::Jump(Target::new(copy.block(target.block), args));
-        let last = copy.block(header);
+        let another = |func: &mut Func| {
+            let copy = copy::blocks(func, &originals);
+            let args = target.args.iter().map(|&v| copy.value(func, v)).collect();
+            func.blocks[copy.block(ask)].term = Terminator::Jump(Target::new(copy.block(target.block), args));
+            copy
+        };
+        let copy = another(func);
+        let (begin, last) = (copy.block(ask), copy.block(header));
+        let mut to = begin;
+        // One more copy of this side may be made.
+        let room = size(func, &graph.data(id).blocks) + size(func, side) <= budget;
+        let known = halves.filter(|h| room || !h.0.tested(when));
         if let Terminator::Jump(again) = func.blocks[last].term.clone() {
             let (stay, leave) = (again.clone(), Target::new(ask, again.args.clone()));
-            let cond = again.args[asked];
-            let (then, els) = if copies.is_empty() { (stay, leave) } else { (leave, stay) };
+            let mut cond = again.args[asked];
+            if let Some((halves, at)) = known.filter(|h| h.0.tested(when)) {
+                cond = halves.stays(func, last, cond, again.args[at], when);
+            }
+            let (then, els) = if when { (stay, leave) } else { (leave, stay) };
             func.blocks[last].term = Terminator::Branch { cond, then, els };
         }
+        if let Some((halves, at)) = known {
+            if halves.tested(when) {
+                let other = another(func);
+                if let Terminator::Jump(again) = &mut func.blocks[other.block(header)].term {
+                    again.block = ask;
+                }
+                to = halves.check(func, params[at], [begin, other.block(ask)], &params);
+                // Before what it dominates.
+                func.layout.retain(|&b| b != to);
+                func.layout.insert(layout_end, to);
+                copies.push(other);
+            }
+            let blocks: Vec<Block> = originals.iter().map(|&b| copy.block(b)).collect();
+            let counter = copy.value(func, params[at]);
+            halves.write(func, &blocks, begin, counter, when);
+        }
+        let args = if to == begin { params.clone() } else { Vec::new() };
+        targets.push(Target::new(to, args));
         copies.push(copy);
     }
-    let to = |copy: &Copy| Target::new(copy.block(ask), params.clone());
-    func.blocks[ask].term = Terminator::Branch { cond, then: to(&copies[0]), els: to(&copies[1]) };
+    let [then, els] = [targets[0].clone(), targets[1].clone()];
+    func.blocks[ask].term = Terminator::Branch { cond, then, els };
     copy::place_before(func, layout_end, header);
     edit::remove_unreachable(func);
     repair::rejoin(func, &escapes, |v, home| copies.iter().map(|c| c.definition(v, home)).collect());
