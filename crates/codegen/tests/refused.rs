@@ -171,6 +171,11 @@ fn pairs(case: &Case, block: &Block) -> Vec<((usize, usize), (usize, usize))> {
     for (n, bundle) in block.bundles.iter().enumerate() {
         for (k, i) in bundle.iter().enumerate() {
             let [(_, r)] = case.registers(i, true)[..] else { continue };
+            // A move of a register to itself makes nothing that was not there before.
+            let moves = &case.machine.variants[usize::from(case.machine.abi.ops.mov.0)];
+            if moves.contains(&i.instr) && case.registers(i, false).iter().all(|x| x.1 == r) {
+                continue;
+            }
             let lands = if exposed { cycles[n] + case.latency(i) } else { cycles[n] + 1 };
             let Some(m) = (n + 1..cycles.len()).find(|&m| cycles[m] >= lands) else { continue };
             if cycles[m] != lands {
