@@ -74,15 +74,17 @@ def test_four_ports_are_nearly_twice_as_fast_as_one():
 
 
 def test_values_outlive_the_interval_where_registers_rotate():
-    """A chain of 163 cycles at an interval near what slots allow: many iterations under way."""
+    """A chain of 163 cycles at an interval near what slots allow: many iterations under way.
+
+    With fewer registers than the ring has, values stand still and read copies where they would live longer.
+    """
     m = measured("rc6", blocks="multi", width=16, mem=4)
     loop = m.loops[0]
     assert loop["stages"] > 2 and m.cycles_per_block < 1.25 * m.bounds["lower"]
-    # With fewer registers than the ring has there is none, and two stages at most.
     without = cm.run(
         "rc6", on="epic", blocks="multi", unroll=True, set={"issue.width": 16, "units.mem": 4, "abi.registers": 120}
     )
-    assert without.verified and without.loops[0]["stages"] <= 2 and without.cycles_per_block > 1.8 * m.cycles_per_block
+    assert without.verified and 1 < without.loops[0]["stages"] < loop["stages"]
 
 
 @pytest.mark.parametrize("machine", ["epic", "itanium2"])

@@ -34,6 +34,7 @@ mod graph;
 mod invariant;
 mod memo;
 mod modulo;
+mod narrower;
 mod order;
 mod park;
 mod partition;
@@ -277,7 +278,7 @@ pub fn pipeline(
         for body in with_copies(&sides, &body)?.into_iter().chain([body]) {
             let (kept, records) = (kept(&kernels), records.known);
             let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records };
-            let searched = memo.of(&body, &sides, registers, kept, effort).or(|| shortest(asked))?;
+            let searched = narrower::pipeline(asked, memo)?;
             cut += u32::from(searched.cut && effort.thorough);
             if let Some((kernel, own)) = searched.found {
                 found = Some((kernel, own, body));

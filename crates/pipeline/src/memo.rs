@@ -41,13 +41,17 @@ pub struct Memo {
 
 impl Memo {
     pub fn new(machine: &Machine, records: &[Recorded]) -> Memo {
-        let Machine { word_bits, files, regs, instrs, variants, memory, abi, issue, units, .. } = machine;
+        let issue = ciphermill_machine::Issue { width: 0, ..machine.issue.clone() };
+        let units: Vec<_> = machine.units.iter().map(|u| (&u.name, u.cluster, u.shared)).collect();
+        let Machine { word_bits, files, regs, instrs, variants, memory, abi, .. } = machine;
         Memo { machine: key(&(word_bits, files, regs, instrs, variants, memory, abi, issue, units, records)) }
     }
 
     /// The pipelines of one loop.
     pub fn of(&self, body: &Body, sides: &Sides<'_>, registers: &Registers, kept: usize, effort: Effort) -> Remembered {
-        let all = (self.machine, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort);
+        let machine = sides.machine;
+        let room: (u16, Vec<u16>) = (machine.issue.width, machine.units.iter().map(|u| u.count).collect());
+        let all = (self.machine, room, body, &sides.files, &sides.pool, &registers.allocatable, kept, effort);
         Remembered { key: key(&all), found: &FOUND[usize::from(effort.thorough)] }
     }
 }
