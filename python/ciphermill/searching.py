@@ -56,7 +56,15 @@ def phases(found: Sequence[Mapping[str, Any]]) -> str:
         to = "none" if phase["to"] is None else str(phase["to"])
         end = f"{phase['broken']} broken" if phase["end"] == "broken" else phase["end"]
         rows.append(
-            (phase["phase"], str(phase["from"]), to, str(phase["tried"]), f"{phase['work']:,}", end, PHASES[phase["phase"]])
+            (
+                phase["phase"],
+                str(phase["from"]),
+                to,
+                str(phase["tried"]),
+                f"{phase['work']:,}",
+                end,
+                PHASES[phase["phase"]],
+            )
         )
     head = ("phase", "from", "to", "tried", "moves", "end", "what it does")
     return report.columns(head, rows, right=(1, 2, 3, 4))
