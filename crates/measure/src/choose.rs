@@ -135,11 +135,11 @@ pub fn choose(
     if let Some(of) = request.exact.as_ref().and_then(|e| e.unrolling) {
         return make(of.unrolled.then_some((of.jam, of.throughput)), SearchEffort::Full);
     }
-    // Searching for a cluster assignment takes longer than everything else, so variants of one block
+    // Searching for the schedules of loops takes longer than everything else, so variants of one block
     // are compared without a search. Variants of several blocks gain more by it, and unrolled code
     // more than loops: these are compared after a short search, by its result and its distance from
     // the lower bound. Only the last variant gets a full search.
-    let divided = machine.issue.explicit;
+    let searched = machine.issue.explicit;
     let cut = AtomicBool::new(false);
     let attempt = |variant: Option<(u32, bool)>, effort: SearchEffort| -> Result<Tried, MeasureError> {
         let chosen = make(variant, effort)?;
@@ -147,7 +147,7 @@ pub fn choose(
         let cycles = cycles(&chosen)?;
         Ok((if effort == SearchEffort::Unrefined { expected(cycles, &chosen, driver) } else { cycles }, chosen))
     };
-    let first = if divided { SearchEffort::Quick } else { SearchEffort::Full };
+    let first = if searched { SearchEffort::Quick } else { SearchEffort::Full };
     let mut variants = Vec::new();
     if request.unroll != Some(true) && request.jam.unwrap_or(1) == 1 {
         variants.push(None);
@@ -172,7 +172,7 @@ pub fn choose(
     throughput &= straight.as_ref().is_some_and(|b| b.1.unrolling.throughput);
     let others = others.into_iter().map(|jam| Some((jam, throughput)));
     let mut best: Vec<Tried> = plain.into_iter().chain(straight).collect();
-    if divided {
+    if searched {
         // A loop over rounds and a straight block come to within a factor of each other by chance.
         let shortest = best.iter().map(|b| b.0).fold(f64::INFINITY, f64::min);
         best.retain(|b| b.0 <= CLOSE * shortest);

@@ -1,159 +1,184 @@
-//! The order of a body's nodes, for few values alive at once.
+//! An order of a loop's operations that keeps few values live.
 //!
-//! The modulo scheduler falls back on this order when registers are short: what
-//! is last in it may always go on. A body with a copy of each round key for
-//! every block has the copies where the first block wants them, long before the
-//! others do; and a compiler for a machine without registers had no reason to
-//! save any. Here nodes are put in order anew, from the last to the first: at
-//! each step one of those whose readers all stand, first what ends more values
-//! than it needs, then what goes on with the value met last.
+//! Where registers are short it is the order of the program that decides what goes to the frame, and
+//! what the scheduler falls back on. A body with a copy of each round key for every block has the
+//! copies where the first block wants them, long before the others do; and a compiler for a machine
+//! without registers had no reason to save any.
+//!
+//! Operations are put in order from the last to the first: at each step one of those whose
+//! readers all stand, first what ends more lifetimes than it begins, then what goes on with the
+//! value met last, or what stood last before. The best of some such orders is taken, by MaxLive
+//! and then by the sum of all lifetimes (the greedy order of Sethi and Ullman, *The generation of
+//! optimal code for arithmetic expressions*, J. ACM 17(4), 1970, for graphs).
 
 use super::body::{Body, From};
+use super::place::Ops;
 use super::search::moves::mix;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// What an order needs: for each node those that come before it (sources and
-/// accesses to memory) and, among them, the values it reads.
+/// Orders of a body that are tried.
+const TRIALS: u64 = 60;
+
+/// The body in an order that keeps few values live: the best of its own and those tried. Values
+/// count in the part (`part` has a number for each node) that makes them.
+pub fn frugal(body: &Body, part: &[usize]) -> Body {
+    let reads: Vec<&[(usize, From)]> = body.nodes.iter().map(|n| n.reads.as_slice()).collect();
+    let carried = |i: usize| body.initial.contains_key(&i);
+    let behind = body.live_out.iter().map(|l| l.0);
+    let graph = Graph::of(&reads, &body.memory, carried, behind, part.to_vec());
+    in_order(body, &graph.best(TRIALS))
+}
+
+/// The place of each operation in the best of so many orders and the one that they have. Values count
+/// on the cluster of their register.
+pub fn places(ops: &Ops, tried: u64) -> Vec<i64> {
+    let reads: Vec<&[(usize, From)]> = ops.ops.iter().map(|op| op.reads.as_slice()).collect();
+    let cluster = ops.ops.iter().map(|op| op.at.result).collect();
+    let carried = |i: usize| ops.initial.contains_key(&i);
+    let graph = Graph::of(&reads, &ops.memory, carried, ops.live_out.iter().map(|l| l.0), cluster);
+    let best = graph.best(tried);
+    let mut place = vec![0; best.len()];
+    best.iter().enumerate().for_each(|(k, &i)| place[i] = k as i64);
+    place
+}
+
 struct Graph {
+    /// Operations that come before each, and among them those whose values it reads.
     before: Vec<Vec<usize>>,
     sources: Vec<Vec<usize>>,
-    /// Nodes that read the value of each.
     readers: Vec<Vec<usize>>,
-    /// Nodes on the longest way to each.
+    /// Operations on the longest way to each.
     depth: Vec<usize>,
+    /// Is the value live at the end of an iteration, and at its beginning as well?
+    held: Vec<bool>,
+    carried: Vec<bool>,
+    /// What its value counts in.
+    part: Vec<usize>,
 }
 
 impl Graph {
-    fn of(body: &Body) -> Graph {
-        let own = |i: usize| -> Vec<usize> {
-            let read =
-                body.nodes[i].reads.iter().filter_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None });
-            let mut read: Vec<usize> = read.collect();
+    fn of(
+        reads: &[&[(usize, From)]],
+        memory: &[(usize, usize, u32, u32)],
+        carried: impl Fn(usize) -> bool,
+        behind: impl Iterator<Item = usize>,
+        part: Vec<usize>,
+    ) -> Graph {
+        let n = reads.len();
+        let own = |reads: &&[(usize, From)]| -> Vec<usize> {
+            let mut read: Vec<usize> =
+                reads.iter().filter_map(|r| if let From::Node(p, 0) = r.1 { Some(p) } else { None }).collect();
             read.sort_unstable();
             read.dedup();
             read
         };
-        let sources: Vec<Vec<usize>> = (0..body.nodes.len()).map(own).collect();
-        let mut readers = vec![Vec::new(); sources.len()];
+        let sources: Vec<Vec<usize>> = reads.iter().map(own).collect();
+        let mut readers = vec![Vec::new(); n];
         for (i, list) in sources.iter().enumerate() {
             list.iter().for_each(|&p| readers[p].push(i));
         }
         let mut before = sources.clone();
-        for &(a, b, _, distance) in &body.memory {
+        for &(a, b, _, distance) in memory {
             if distance == 0 {
                 before[b].push(a);
             }
         }
-        let mut depth: Vec<usize> = vec![0; before.len()];
-        for i in 0..before.len() {
+        let mut depth: Vec<usize> = vec![0; n];
+        for i in 0..n {
             depth[i] = before[i].iter().map(|&p| depth[p] + 1).max().unwrap_or(0);
         }
-        Graph { before, sources, readers, depth }
+        let carried: Vec<bool> = (0..n).map(carried).collect();
+        let mut held = carried.clone();
+        behind.for_each(|i| held[i] = true);
+        Graph { before, sources, readers, depth, held, carried, part }
     }
-}
 
-/// Orders that are tried.
-pub const TRIALS: u64 = 60;
-
-/// The body in an order that keeps few values alive: the best of its own and
-/// those tried. Values count in the part (`part` has a number for each node)
-/// that makes them.
-pub fn frugal(body: &Body, part: &[usize]) -> Body {
-    let graph = Graph::of(body);
-    let own: Vec<usize> = (0..body.nodes.len()).collect();
-    let tried = (0..TRIALS).map(|k| backwards(body, &graph, k));
-    let best = std::iter::once(own).chain(tried).min_by_key(|o| most(body, &graph, part, o));
-    best.map_or_else(|| body.clone(), |order| in_order(body, &order))
-}
-
-/// Values that are alive at the end of an iteration.
-fn held(body: &Body) -> Vec<bool> {
-    let mut held = vec![false; body.nodes.len()];
-    body.initial.keys().for_each(|&i| held[i] = true);
-    body.live_out.iter().for_each(|l| held[l.0] = true);
-    held
-}
-
-/// An order made from its end. Of equals the one met last goes first, or the one
-/// that stood last before, or the one on the longest way; from the fourth trial
-/// on with a little chance in it.
-fn backwards(body: &Body, graph: &Graph, trial: u64) -> Vec<usize> {
-    let n = body.nodes.len();
-    let mut waiting = vec![0usize; n];
-    graph.before.iter().flatten().for_each(|&p| waiting[p] += 1);
-    let mut open = held(body);
-    let chance = |i: usize| if trial < 3 { 0 } else { mix(trial, i as u64) as usize % (1 << (trial % 7)) };
-    let deep = trial.is_multiple_of(3);
-    let mut first: Vec<usize> = match trial % 3 {
-        0 => vec![0; n],
-        1 => (0..n).map(|i| i + chance(i)).collect(),
-        _ => (0..n).map(|i| graph.depth[i] + chance(i)).collect(),
-    };
-    // Sources of each node that no reader has met yet.
-    let mut opens: Vec<i64> = graph.sources.iter().map(|s| s.iter().filter(|&&p| !open[p]).count() as i64).collect();
-    let ends = |i: usize, open: bool| i64::from(open && !body.initial.contains_key(&i));
-    // The branch is the last node and stays so.
-    let key = |i: usize, gain: i64, first: usize| (i + 1 != n, gain, Reverse((first, i)));
-    let mut is_ready = vec![false; n];
-    let mut ready = BTreeSet::new();
-    for i in (0..n).filter(|&i| waiting[i] == 0) {
-        is_ready[i] = true;
-        ready.insert(key(i, opens[i] - ends(i, open[i]), first[i]));
+    /// The best of the order that they have and so many others.
+    fn best(&self, tried: u64) -> Vec<usize> {
+        let own: Vec<usize> = (0..self.before.len()).collect();
+        let all = std::iter::once(own).chain((0..tried).map(|k| self.backwards(k)));
+        all.min_by_key(|order| self.pressure(order)).unwrap_or_default()
     }
-    let mut out = Vec::with_capacity(n);
-    while let Some((_, _, Reverse((_, i)))) = ready.pop_first() {
-        is_ready[i] = false;
-        out.push(i);
-        for &p in &graph.sources[i] {
-            if !std::mem::replace(&mut open[p], true) {
-                for &r in &graph.readers[p] {
-                    if is_ready[r] {
-                        let gain = opens[r] - ends(r, open[r]);
-                        ready.remove(&key(r, gain, first[r]));
-                        ready.insert(key(r, gain - 1, first[r]));
+
+    /// An order made from its end. Of equals the one met last goes first, or the one that stood
+    /// last before, or the one on the longest way; from the fourth on with a little chance in it.
+    fn backwards(&self, trial: u64) -> Vec<usize> {
+        let n = self.before.len();
+        let mut waiting = vec![0usize; n];
+        self.before.iter().flatten().for_each(|&p| waiting[p] += 1);
+        let mut open = self.held.clone();
+        let chance = |i: usize| if trial < 3 { 0 } else { mix(trial, i as u64) as usize % (1 << (trial % 7)) };
+        let deep = trial.is_multiple_of(3);
+        let mut first: Vec<usize> = match trial % 3 {
+            0 => vec![0; n],
+            1 => (0..n).map(|i| i + chance(i)).collect(),
+            _ => (0..n).map(|i| self.depth[i] + chance(i)).collect(),
+        };
+        // Sources of each that no reader has met yet.
+        let mut opens: Vec<i64> = self.sources.iter().map(|s| s.iter().filter(|&&p| !open[p]).count() as i64).collect();
+        let ends = |i: usize, open: bool| i64::from(open && !self.carried[i]);
+        // The branch is the last and stays so.
+        let key = |i: usize, gain: i64, first: usize| (i + 1 != n, gain, Reverse((first, i)));
+        let mut is_ready = vec![false; n];
+        let mut ready = BTreeSet::new();
+        for i in (0..n).filter(|&i| waiting[i] == 0) {
+            is_ready[i] = true;
+            ready.insert(key(i, opens[i] - ends(i, open[i]), first[i]));
+        }
+        let mut out = Vec::with_capacity(n);
+        while let Some((_, _, Reverse((_, i)))) = ready.pop_first() {
+            is_ready[i] = false;
+            out.push(i);
+            for &p in &self.sources[i] {
+                if !std::mem::replace(&mut open[p], true) {
+                    for &r in &self.readers[p] {
+                        if is_ready[r] {
+                            let gain = opens[r] - ends(r, open[r]);
+                            ready.remove(&key(r, gain, first[r]));
+                            ready.insert(key(r, gain - 1, first[r]));
+                        }
+                        opens[r] -= 1;
                     }
-                    opens[r] -= 1;
+                }
+                if deep {
+                    first[p] = out.len() + chance(p);
                 }
             }
-            if deep {
-                first[p] = out.len() + chance(p);
+            for &p in &self.before[i] {
+                waiting[p] -= 1;
+                if waiting[p] == 0 {
+                    is_ready[p] = true;
+                    ready.insert(key(p, opens[p] - ends(p, open[p]), first[p]));
+                }
             }
         }
-        for &p in &graph.before[i] {
-            waiting[p] -= 1;
-            if waiting[p] == 0 {
-                is_ready[p] = true;
-                ready.insert(key(p, opens[p] - ends(p, open[p]), first[p]));
-            }
-        }
+        out.reverse();
+        out
     }
-    out.reverse();
-    out
-}
 
-/// The most values of a part that an order has alive at once, and how many over
-/// all its steps.
-fn most(body: &Body, graph: &Graph, part: &[usize], order: &[usize]) -> (usize, usize) {
-    let mut open = held(body);
-    let mut alive = vec![0usize; part.iter().max().map_or(0, |m| m + 1)];
-    (0..open.len()).filter(|&i| open[i]).for_each(|i| alive[part[i]] += 1);
-    let (mut most, mut all) = (0, 0);
-    for &i in order.iter().rev() {
-        if open[i] && !body.initial.contains_key(&i) {
-            open[i] = false;
-            alive[part[i]] -= 1;
-        }
-        for &p in &graph.sources[i] {
-            if !open[p] {
-                open[p] = true;
-                alive[part[p]] += 1;
+    /// MaxLive of a part, and the values live over all steps.
+    fn pressure(&self, order: &[usize]) -> (usize, usize) {
+        let mut open = self.held.clone();
+        let mut live = vec![0usize; self.part.iter().max().map_or(0, |m| m + 1)];
+        (0..open.len()).filter(|&i| open[i]).for_each(|i| live[self.part[i]] += 1);
+        let (mut most, mut all) = (0, 0);
+        for &i in order.iter().rev() {
+            if open[i] && !self.carried[i] {
+                open[i] = false;
+                live[self.part[i]] -= 1;
             }
+            for &p in &self.sources[i] {
+                if !open[p] {
+                    open[p] = true;
+                    live[self.part[p]] += 1;
+                }
+            }
+            most = most.max(live.iter().copied().max().unwrap_or(0));
+            all += live.iter().sum::<usize>();
         }
-        most = most.max(alive.iter().copied().max().unwrap_or(0));
-        all += alive.iter().sum::<usize>();
+        (most, all)
     }
-    (most, all)
 }
 
 /// The body with its nodes numbered in an order.

@@ -13,7 +13,7 @@
 //! whose nodes are *divided* between the clusters ([`tasks`], [`divide`]). The *first* schedule comes
 //! of placing operation after operation while registers are counted ([`first`], [`list`]). A *race*
 //! begins at a shorter interval in every way there is ([`race`], [`begin`], [`iterative`],
-//! [`order`]), moves each for a while, and goes on with the better part. What comes first *lands*
+//! [`crate::order`]), moves each for a while, and goes on with the better part. What comes first *lands*
 //! ([`land`]): rows go in where something is still broken. *Narrowing* takes rows out of a schedule
 //! as long as what that breaks can be mended, and nodes change clusters ([`shorten`]). The next
 //! race's interval lies between the best schedule so far and the longest interval that came to
@@ -30,7 +30,6 @@ mod iterative;
 mod land;
 mod list;
 pub mod moves;
-pub mod order;
 pub mod params;
 mod race;
 mod shorten;

@@ -8,9 +8,9 @@ use super::moves::mix;
 use super::state::{Loop, State};
 use super::tasks::Division;
 use super::threads::together;
-use super::{Search, begin, order};
+use super::{Search, begin};
 use crate::place::Ops;
-use crate::{color, exact, stages};
+use crate::{color, exact, order, stages};
 use ciphermill_program::search_log::Moves;
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -173,7 +173,7 @@ impl<'s> Search<'s> {
         if self.rotation.is_none() && params.lists {
             out.extend(list::STARTS.map(Start::Listed));
         }
-        let place = order::frugal(ops, if self.thorough { params.orders } else { params.quick_orders });
+        let place = order::places(ops, if self.thorough { params.orders } else { params.quick_orders });
         let registers = self.registers(all);
         let by_depth = |last: i64| -> Vec<i64> { way.iter().map(|w| last - w * last / chain).collect() };
         let by_place = |last: i64| -> Vec<i64> { place.iter().map(|p| p * last / n).collect() };
