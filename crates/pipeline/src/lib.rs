@@ -430,7 +430,8 @@ fn searched(
         known
     });
     let found = search.run(&forms, known, bound)?;
-    let cut = search.budget == 0;
+    // Nothing is missing where the bound is reached.
+    let cut = search.budget == 0 && found.as_ref().is_none_or(|f| f.schedule.ii > bound);
     let log = Arc::new(std::mem::take(&mut search.log));
     let found = found.map(|landed| {
         let form = &forms[landed.form];

@@ -96,7 +96,7 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort);
         known.or(|| shortest(asked))
     };
-    let Searched { found, mut cut } = remembered(asked)?;
+    let Searched { found, cut } = remembered(asked)?;
     let Some(mut best) = found else { return Ok(Searched { found, cut }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {
@@ -113,7 +113,6 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
             continue;
         }
         let searched = remembered(Asked { sides: &narrow, ..asked })?;
-        cut |= searched.cut;
         best = searched.found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || best.0.schedule.ii <= res_mii.max(rec_mii) {
@@ -121,6 +120,7 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         }
     }
     (best.0.res_mii, best.0.rec_mii) = (res_mii, rec_mii);
+    let cut = cut && best.0.schedule.ii > res_mii.max(rec_mii);
     Ok(Searched { found: Some(best), cut })
 }
 
