@@ -120,9 +120,8 @@ impl Search {
         self.round > 0
     }
 
-    /// The seed of a part of it.
-    fn seed(&self, part: u64) -> u64 {
-        part + self.round * ROUND
+    fn seed(&self) -> u64 {
+        self.round * ROUND
     }
 }
 
@@ -261,11 +260,7 @@ pub fn pipeline(
         let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
         let long = !effort.longest || sides.files.len() < 2 || 4 * length(func, &c) >= 3 * longest;
-        let effort = if long && effort.thorough && !effort.unrefined {
-            Effort { longest: false, ..effort }
-        } else {
-            Effort::quick()
-        };
+        let effort = if long && prove { Effort { longest: false, ..effort } } else { Effort::quick() };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
             Err(why) => {
@@ -409,8 +404,7 @@ fn searched(
         Some(_) => (bound, vec![search::Form { body: body.clone(), kept: Vec::new(), spare: false }]),
         None => (bound.max(delay + 2), forms::all(body, sides, kept, bound)?),
     };
-    let thorough = effort.thorough && !effort.unrefined;
-    let (each, most) = if thorough { params.thorough } else { params.quick };
+    let (each, most) = if effort.thorough { params.thorough } else { params.quick };
     let part = if sides.files.len() > 1 { 1 } else { params.one_cluster };
     let budget = (each * body.nodes.len() as u64).min(most) / part * u64::from(effort.patience) * effort.search.times;
     let mut search = search::Search {
@@ -418,8 +412,8 @@ fn searched(
         allocatable: &registers.allocatable,
         rotation: rotating.as_ref().map(|r| search::Rotation { ring: r.ring.len() as i64, stages: r.stages }),
         params: &params,
-        seed: effort.search.seed(0),
-        thorough,
+        seed: effort.search.seed(),
+        thorough: effort.thorough,
         total: budget,
         budget,
         log: SearchLog::default(),
