@@ -183,15 +183,15 @@ pub fn choose(
             let (plain, straight): (Vec<Tried>, Vec<Tried>) = together(&variants, SearchEffort::Unrefined, attempt)?
                 .into_iter()
                 .partition(|t| !t.1.unrolling.unrolled);
-            let (plain, straight) = (least(plain), least(straight));
-            // What a search will gain of a loop over rounds and of a straight block does not compare well:
-            // where the loop seems better by little, both are searched for.
-            let both = match (&plain, &straight) {
-                (Some(plain), Some(straight)) => plain.0 <= straight.0 && straight.0 <= NEARLY * plain.0,
-                _ => false,
+            // What a search will gain of a loop over rounds and of a straight block does not compare well: where
+            // the loop seems better by little, straight blocks are searched for besides.
+            let shortest = |of: &[Tried]| of.iter().map(|t| t.0).fold(f64::INFINITY, f64::min);
+            let (by_loop, by_block) = (shortest(&plain), shortest(&straight));
+            let chosen: Vec<Tried> = if by_loop <= by_block {
+                plain.into_iter().chain(straight.into_iter().filter(|s| s.0 <= NEARLY * by_loop)).collect()
+            } else {
+                least(straight).into_iter().collect()
             };
-            let best: Vec<Tried> = plain.into_iter().chain(straight).collect();
-            let chosen: Vec<Tried> = if both { best } else { least(best).into_iter().collect() };
             variants = chosen.into_iter().map(unrolling_of).collect();
         }
         best = variants.into_iter().map(|variant| attempt(variant, SearchEffort::Full)).collect::<Result<_, _>>()?;

@@ -48,7 +48,7 @@ impl Exchange {
         registers: &Registers,
     ) -> Result<Kernel, CompileError> {
         let answer = self.answers.get(self.problems.len()).cloned().unwrap_or_default();
-        let stages = super::stages(sides.machine, kernel.schedule.stages - 1);
+        let stages = super::stages(kernel.schedule.stages - 1);
         let free = (sides.files.len() > 1).then(|| free(body, sides, stages));
         let ops = match (&answer.division, &free) {
             (Some(division), Some((_, ways))) => settle(body, sides, &sides_of(body, sides, ways, division)?)?,

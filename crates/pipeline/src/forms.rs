@@ -74,24 +74,23 @@ const SHARED: usize = 9;
 /// When some operation has no variant.
 pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> Result<Vec<Form>, CompileError> {
     let machine = sides.machine;
-    let plain = |body: Body| Form { body, kept: Vec::new(), spare: false };
     let offset = |word: usize| i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64;
-    let mut out: Vec<Form> = parted(body).map(plain).collect();
+    let mut out: Vec<Form> = parted(body).map(Form::of).collect();
     // With less to choose from some schedules are found more easily.
-    out.extend(body.in_order().map(|body| Form { spare: true, ..plain(body) }));
+    out.extend(body.in_order().map(|body| Form { spare: true, ..Form::of(body) }));
     let spread = |body: &Body| -> Vec<At> {
         partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default())
     };
     let left = |body: &Body| -> Result<Vec<i64>, CompileError> {
         Ok(color::left(sides, &place::settle(body, sides, &spread(body))?))
     };
-    let mut last = Form { body: body.clone(), kept: Vec::new(), spare: false };
+    let mut last = Form::of(body.clone());
     let some = |left: &[i64]| left.iter().zip(&sides.pool).any(|(l, pool)| 2 * l < pool.len() as i64);
     if some(&left(body)?) {
         let most = sides.pool.iter().map(Vec::len).min().unwrap_or(0) * OUTSIDE / 100;
         let values = spill::surplus(body, most);
         if let Some((body, kept)) = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty()) {
-            last = Form { body, kept, spare: false };
+            last = Form { kept, ..Form::of(body) };
             out.push(last.clone());
         }
     }
@@ -101,14 +100,14 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
         for most in FEW {
             let values = spill::surplus(body, most);
             let spilled = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty());
-            out.extend(spilled.map(|(body, kept)| Form { body, kept, spare: false }));
+            out.extend(spilled.map(|(body, kept)| Form { kept, ..Form::of(body) }));
         }
     }
     let free: i64 = left(&last.body)?.iter().sum();
     let values = spill::held(&last.body, free.max(0) as usize / 2);
     let from = offset(words + last.kept.len() + last.body.parked);
     if let Some((body, kept)) = spill::spill(&last.body, machine, &values, from).filter(|_| !values.is_empty()) {
-        last = Form { body, kept: [last.kept, kept].concat(), spare: false };
+        last = Form { kept: [last.kept, kept].concat(), ..Form::of(body) };
         out.push(last.clone());
     }
     let part: Vec<usize> = spread(&last.body).iter().map(|a| a.result).collect();
@@ -129,7 +128,7 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
         if let Some((body, _)) = park::park(&ordered, &anywhere, sides, &room, from)
             && body.nodes.len() > ordered.nodes.len()
         {
-            out.push(Form { body, kept: last.kept.clone(), spare: false });
+            out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
         }
     }
     for part in ROOM {
@@ -137,7 +136,7 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
         if let Some((body, _)) = park::park(&ordered, &at, sides, &room, from)
             && body.nodes.len() > ordered.nodes.len()
         {
-            out.push(Form { body, kept: last.kept.clone(), spare: false });
+            out.push(Form { kept: last.kept.clone(), ..Form::of(body) });
         }
     }
     Ok(out)

@@ -71,12 +71,8 @@ pub use search::params::{PARTS, Without};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// Stages that an iteration may have on a machine whose pipeline is exposed, and where its
-/// longest chain of dependences asks for more.
+/// Stages that an iteration may have, and where its longest chain of dependences asks for more.
 const STAGES: (i64, i64) = (4, 8);
-/// And where the hardware waits for operands, and a result's register is taken all the
-/// while.
-const INTERLOCKED: i64 = 2;
 /// Searches of one round of tuning, by their seeds, do not meet those of another.
 const ROUND: u64 = 1_000;
 /// A patient search may take so many times as long.
@@ -259,7 +255,7 @@ pub fn pipeline(
         let next = body::candidates(func).into_iter().find(|c| !tried.contains(&name(func, c)));
         let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
-        let long = !effort.longest || sides.files.len() < 2 || 4 * length(func, &c) >= 3 * longest;
+        let long = !effort.longest || 4 * length(func, &c) >= 3 * longest;
         let effort = if long && prove { Effort { longest: false, ..effort } } else { Effort::quick() };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
@@ -401,7 +397,7 @@ fn searched(
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
     let bound = bounds.0.max(bounds.1);
     let (bound, mut forms) = match &rotating {
-        Some(_) => (bound, vec![search::Form { body: body.clone(), kept: Vec::new(), spare: false }]),
+        Some(_) => (bound, vec![search::Form::of(body.clone())]),
         None => (bound.max(delay + 2), forms::all(body, sides, kept, bound)?),
     };
     let (each, most) = if effort.thorough { params.thorough } else { params.quick };
@@ -420,7 +416,7 @@ fn searched(
     };
     // A search that is to be kept goes on from what is.
     let known = known.map(|(known, body)| {
-        forms.push(search::Form { body, kept: Vec::new(), spare: true });
+        forms.push(search::Form { spare: true, ..search::Form::of(body) });
         known
     });
     let found = search.run(&forms, known, bound)?;
@@ -451,8 +447,8 @@ fn name(func: &VFunc, c: &Candidate) -> Vec<VReg> {
 }
 
 /// Stages that an iteration may have that needs so many at the least.
-pub(crate) fn stages(machine: &Machine, least: i64) -> i64 {
-    if machine.issue.interlock { INTERLOCKED } else { (least + 2).clamp(STAGES.0, STAGES.1) }
+pub(crate) fn stages(least: i64) -> i64 {
+    (least + 2).clamp(STAGES.0, STAGES.1)
 }
 
 /// Is it cheap to keep accesses apart that would meet in a bank of memory?

@@ -2,11 +2,12 @@
 //!
 //! Schedulers are heuristics: with more slots or more units a loop's least interval
 //! is never longer, but the one they find may be. So where a pipeline is longer than
-//! its bound, the loop is also scheduled as for machines with half the issue slots,
-//! a quarter and so on, and with fewer units of each class, and the shortest pipeline
-//! of all is taken. A machine whose bound is no shorter than what has been found is
-//! not tried. So along widths that double, or along the number of units of a class, no
-//! loop gets longer, as long as fewer machines are worth a try than may be tried.
+//! its bound by more than a search cares for, the loop is also scheduled as for machines
+//! with half the issue slots, a quarter and so on, and with fewer units of each class, and
+//! the shortest pipeline of all is taken. A machine whose bound is no shorter than what has
+//! been found is not tried. So along widths that double, or along the number of units of a
+//! class, no loop gets longer by more than that, as long as fewer machines are worth a try
+//! than may be tried.
 //!
 //! A loop of very many operations gains hardly anything from fewer units, and each search takes
 //! seconds: it is tried at fewer slots alone.
@@ -19,6 +20,7 @@
 
 use super::memo::Memo;
 use super::place::Ops;
+use super::search::params::Params;
 use super::{Asked, Searched, graph, shortest};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::CompileError;
@@ -99,7 +101,8 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
     let Searched { found, cut } = remembered(asked)?;
     let Some(mut best) = found else { return Ok(Searched { found, cut }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
-    if !effort.thorough || sides.files.len() > 1 || best.0.schedule.ii <= res_mii.max(rec_mii) {
+    let enough = |ii: i64| Params::default().enough(ii, res_mii.max(rec_mii));
+    if !effort.thorough || sides.files.len() > 1 || enough(best.0.schedule.ii) {
         return Ok(Searched { found: Some(best), cut });
     }
     let ops = graph::one_side(sides, body)?;
@@ -115,7 +118,7 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         let searched = remembered(Asked { sides: &narrow, ..asked })?;
         best = searched.found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
-        if tried == TRIED || best.0.schedule.ii <= res_mii.max(rec_mii) {
+        if tried == TRIED || enough(best.0.schedule.ii) {
             break;
         }
     }

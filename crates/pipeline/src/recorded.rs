@@ -148,7 +148,7 @@ pub fn holding(ops: &Ops, sides: &Sides<'_>, ii: i64, time: &[i64], variant: Vec
         table.put(row, i, op, variant[i], unit);
     }
     let own = time.iter().max().map_or(1, |t| t / ii + 1);
-    let holds = own <= stages(sides.machine, own) && keeps_orders(ops, ii, time, false);
+    let holds = own <= stages(own) && keeps_orders(ops, ii, time, false);
     holds.then(|| Schedule { ii, time: time.to_vec(), variant, stages: own })
 }
 

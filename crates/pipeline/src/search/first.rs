@@ -4,7 +4,9 @@
 //! intervals that are halved. What that places nothing of is spread out at longer and longer
 //! intervals, as in a race.
 
-use super::list::{self, POLICIES, Plan};
+use super::list;
+use super::list::plan::Plan;
+use super::list::policies::POLICIES;
 use super::race::Race;
 use super::state::{Loop, State};
 use super::tasks::Division;
@@ -101,7 +103,8 @@ impl<'s> Search<'s> {
         let (mut failed, mut works, mut found) = (first - 1, last + 1, None);
         let mut moves = Moves::default();
         let mut next = first;
-        while works - failed > 1 + failed / CLOSE {
+        let most = self.total / self.params.list_part;
+        while works - failed > 1 + failed / CLOSE && (found.is_none() || moves.work < most) {
             match self.placed(division, &plan, next, &mut moves) {
                 Some(landed) => (works, found) = (next, Some(landed)),
                 None => failed = next,
@@ -121,7 +124,7 @@ impl<'s> Search<'s> {
         let ops = &all.task.ops;
         let left = color::left(self.sides, ops);
         let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);
-        let most = (least + 1).min(stages(self.sides.machine, least));
+        let most = (least + 1).min(stages(least));
         let looks = Cell::new(0);
         let ways = (least..=most).flat_map(|stages| POLICIES.map(|policy| (stages, policy)));
         let found = ways.into_iter().find_map(|(stages, policy)| {
@@ -145,6 +148,7 @@ impl<'s> Search<'s> {
         for round in 0..params.ascents {
             let before = self.budget;
             let race = Race {
+                below: i64::MAX,
                 ii,
                 round: ASCENTS + round,
                 fills: params.first_fills,

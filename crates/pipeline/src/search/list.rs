@@ -20,7 +20,7 @@
 //! registers that the queue keeps busy are then known, not guessed.
 //!
 //! Values that only a few registers of a side can hold are counted by themselves, too
-//! ([`Certain`]), like those of a further side.
+//! ([`crate::certain::Certain`]), like those of a further side.
 //!
 //! Inductions (`p = p + 16`), which depend on nothing but themselves, are set
 //! last, where their readers leave room. A value the next iteration reads must
@@ -29,56 +29,21 @@
 
 mod future;
 mod inductions;
+pub mod plan;
+pub mod policies;
 
 use super::state::Loop;
 use crate::body::From;
-use crate::certain::Certain;
-use crate::graph::{Orders, kept, latency};
+use crate::graph::{kept, latency};
 use crate::modulo::{Schedule, keeps_orders};
-use crate::place::{Op, Ops, Sides};
-use crate::table::{Table, demand, shuffle};
+use crate::place::{Ops, Sides};
+use crate::table::{Table, shuffle};
 use ciphermill_machine::InstrId;
 use future::Future;
+use plan::Plan;
+use policies::Policy;
 use smallvec::SmallVec;
 use std::cell::Cell;
-use std::sync::Arc;
-
-/// Choices that an attempt is made with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Policy {
-    /// What frees registers comes first, then the longest way back; otherwise
-    /// that alone.
-    pub frugal: bool,
-    /// Quarters of an operation's urgency that its place in the order of the
-    /// program makes up; the rest is the longest way back.
-    pub program: i64,
-    /// Cycles that a load may be early, and its result wait for its reader,
-    /// because the unit is taken. Where it would be more, or registers would
-    /// be too few meanwhile, the reader waits. `None`: it does not.
-    pub wait: Option<i64>,
-    /// Of the operations that could stand in a cycle, so many are taken to do
-    /// so when registers are counted.
-    pub hope: i64,
-    /// Registers on each side that the last stage leaves to those before it.
-    pub keep: i64,
-    /// Registers beyond those there are on each side: operations are moved afterwards
-    /// where values are too many.
-    pub slack: i64,
-    /// Operations are placed out of the order of the program only where what is left of
-    /// it still gets by with the registers there are ([`future`]).
-    pub safe: bool,
-}
-
-/// What is tried at each II, one after the other.
-pub const POLICIES: [Policy; 5] = [
-    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true },
-    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true },
-    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true },
-    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false },
-    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false },
-];
-/// And with what races begin.
-pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[3] }, POLICIES[4]];
 
 /// Cycles without an operation after which none is expected to fit any more.
 const PATIENCE: i64 = 100;
@@ -100,93 +65,6 @@ struct Life {
     /// Last cycle it is read or held.
     last: i64,
     open: bool,
-}
-
-/// What all attempts at one loop share.
-pub struct Plan {
-    pub orders: Orders,
-    /// Places in the order of the program among the operations of a side, as
-    /// depths: the last has that of the longest chain.
-    rank: Vec<i64>,
-    /// Accesses that would probably meet in a bank of memory stand in
-    /// different cycles.
-    pub apart: bool,
-    /// For each operation those whose results of the same iteration it reads,
-    /// and those that read its own; each once.
-    sources: Vec<SmallVec<[usize; 4]>>,
-    readers: Vec<SmallVec<[usize; 4]>>,
-    /// For each operation those whose results of the iteration before it reads, and
-    /// those that read its own in the next.
-    before: Vec<SmallVec<[usize; 2]>>,
-    behind: Vec<SmallVec<[usize; 2]>>,
-    /// Operations that must stand before each.
-    waiting: Vec<usize>,
-    demand: Arc<[f64]>,
-    certain: Certain,
-    /// Cycles that an iteration takes at least.
-    chain: i64,
-}
-
-impl Plan {
-    pub fn new(sides: &Sides<'_>, ops: &Ops, apart: bool) -> Plan {
-        let orders = Orders::of(ops);
-        let chain = orders.chain(ops);
-        let rank = ranks(ops, orders.depth.iter().copied().max().unwrap_or(0));
-        let lazy = &orders.lazy;
-        let waiting = orders.edges.succs.iter().map(|s| s.iter().filter(|s| !lazy[s.0]).count()).collect();
-        let sources: Vec<SmallVec<[usize; 4]>> = ops.ops.iter().map(sources).collect();
-        let mut readers = vec![SmallVec::new(); ops.ops.len()];
-        for (i, list) in sources.iter().enumerate() {
-            list.iter().for_each(|&p| readers[p].push(i));
-        }
-        let carried = |op: &Op| -> SmallVec<[usize; 2]> {
-            let node = |r: &(usize, From)| match r.1 {
-                From::Node(p, d) if d > 0 && !orders.lazy[p] => Some(p),
-                _ => None,
-            };
-            op.reads.iter().filter_map(node).collect()
-        };
-        let before: Vec<SmallVec<[usize; 2]>> = ops.ops.iter().map(carried).collect();
-        let mut behind = vec![SmallVec::new(); ops.ops.len()];
-        for (i, list) in before.iter().enumerate() {
-            list.iter().for_each(|&p| behind[p].push(i));
-        }
-        Plan {
-            orders,
-            rank,
-            apart,
-            sources,
-            readers,
-            before,
-            behind,
-            waiting,
-            demand: demand(sides, ops),
-            certain: Certain::of(sides, ops),
-            chain,
-        }
-    }
-}
-
-/// Operations whose results of the same iteration one reads.
-fn sources(op: &Op) -> SmallVec<[usize; 4]> {
-    let node = |r: &(usize, From)| if let From::Node(p, 0) = r.1 { Some(p) } else { None };
-    let mut list: SmallVec<[usize; 4]> = op.reads.iter().filter_map(node).collect();
-    list.sort_unstable();
-    list.dedup();
-    list
-}
-
-/// Each operation's place among those of its side, on a scale up to `top`.
-fn ranks(ops: &Ops, top: i64) -> Vec<i64> {
-    let side = |i: usize| ops.ops[i].at.unit;
-    let mut count = vec![0i64; ops.ops.iter().map(|o| o.at.unit + 1).max().unwrap_or(0)];
-    let place: Vec<i64> = (0..ops.ops.len())
-        .map(|i| {
-            count[side(i)] += 1;
-            count[side(i)]
-        })
-        .collect();
-    (0..ops.ops.len()).map(|i| place[i] * top / count[side(i)]).collect()
 }
 
 /// Try to schedule at an II and in so many stages, with at most so many registers on each side.

@@ -63,6 +63,13 @@ pub struct Form {
     pub spare: bool,
 }
 
+impl Form {
+    /// A loop as it is.
+    pub fn of(body: Body) -> Form {
+        Form { body, kept: Vec::new(), spare: false }
+    }
+}
+
 /// A schedule that holds, with registers for its values.
 #[derive(Clone)]
 pub struct Landed<'s> {
@@ -160,7 +167,7 @@ impl<'s> Search<'s> {
 
     /// Is hardly anything left to gain?
     fn enough(&self, best: &Landed<'s>, bound: i64) -> bool {
-        self.params.enough * (best.schedule.ii - bound) < best.schedule.ii
+        self.params.enough(best.schedule.ii, bound)
     }
 
     /// The branch issues so many cycles before the end of the first stage, behind what it waits for.
@@ -194,7 +201,7 @@ impl<'s> Search<'s> {
                 divisions.truncate(params.finalists);
                 divisions.push(Search::own(best.form, &best.state));
             }
-            let race = Race { ii: target, round, fills: params.fills, moves: self.total / part, rounds };
+            let race = Race { ii: target, below: ii, round, fills: params.fills, moves: self.total / part, rounds };
             let (entrants, tried) = self.race(divisions, &race);
             if round == 0 {
                 farthest_first(divisions, &entrants);

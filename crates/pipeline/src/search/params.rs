@@ -96,6 +96,9 @@ pub struct Params {
     pub first_part: u64,
     pub first: &'static [usize],
     pub first_fills: &'static [i64],
+    /// The part of the budget that placing operations one by one may take for each division, once there
+    /// is a schedule of it.
+    pub list_part: u64,
     /// Intervals that are tried for a first schedule, and the part of one by which the next is longer
     /// at least.
     pub ascents: u64,
@@ -177,6 +180,11 @@ impl Without {
 }
 
 impl Params {
+    /// Is hardly anything left to gain at an interval?
+    pub fn enough(&self, ii: i64, bound: i64) -> bool {
+        self.enough * (ii - bound) < ii
+    }
+
     /// The usual ones, without some parts.
     pub fn without(parts: Without) -> Params {
         let mut params = Params::default();
@@ -238,6 +246,7 @@ impl Default for Params {
             first_part: 20,
             first: &[2, 2, 2],
             first_fills: &[80],
+            list_part: 32,
             ascents: 16,
             steepest: 12,
             room: 64,

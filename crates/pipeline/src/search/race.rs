@@ -3,7 +3,9 @@
 
 use super::clusters::{self, level};
 use super::iterative::{self, Order};
-use super::list::{self, Plan, Policy};
+use super::list;
+use super::list::plan::Plan;
+use super::list::policies::{Policy, STARTS};
 use super::moves::mix;
 use super::state::{Loop, State};
 use super::tasks::Division;
@@ -17,8 +19,9 @@ use std::cmp::Reverse;
 
 /// What a race is about.
 pub(super) struct Race<'a> {
-    /// The interval that is wanted.
+    /// The interval that is wanted, and the shortest that is of no use.
     pub ii: i64,
+    pub below: i64,
     /// Races of one search go different ways by this number.
     pub round: u64,
     /// Registers in use where operations are spread out, in hundredths of those there are.
@@ -60,7 +63,8 @@ const ROW: i64 = 8;
 
 impl<'s> Search<'s> {
     /// The entrants in which least is broken after a race, and how many there were. An entrant may
-    /// have a longer interval than is wanted, where units leave no place for all.
+    /// have a longer interval than is wanted, where units leave no place for all; one of no use does not
+    /// begin.
     pub(super) fn race(&mut self, divisions: &[Division<'s>], race: &Race<'_>) -> (Vec<Entrant<'s>>, u64) {
         let params = self.params;
         let seed = mix(self.seed, 1 + race.round);
@@ -72,7 +76,7 @@ impl<'s> Search<'s> {
         }
         let begun = together(starts, |(k, start, seed)| {
             let Division { form, all } = &divisions[k];
-            let state = self.begun(all, race.ii, &start, seed)?;
+            let state = self.begun(all, race, &start, seed)?;
             Some(Entrant { division: k, form: *form, state, whole: !matches!(start, Start::Spread(..)) })
         });
         let mut entrants: Vec<Entrant<'s>> = begun.into_iter().flatten().collect();
@@ -99,21 +103,21 @@ impl<'s> Search<'s> {
         (entrants, tried)
     }
 
-    /// A start at an interval, or at one that is a little longer.
-    fn begun(&self, all: &Loop<'s>, ii: i64, start: &Start, seed: u64) -> Option<State<'s>> {
+    /// A start at an interval, or at one that is a little longer, its work shared between the clusters
+    /// until units have cycles enough.
+    fn begun(&self, all: &Loop<'s>, race: &Race<'_>, start: &Start, seed: u64) -> Option<State<'s>> {
         let mut leveled = all.task.ops.clone();
-        level(all, &mut leveled, ii, seed);
+        level(all, &mut leveled, race.ii, seed);
         // Without a little room hardly any start finds places for all.
         let least = clusters::least(all, &leveled);
-        let first = ii.max(least + least / self.params.room);
+        let first = race.ii.max((least + least / self.params.room).min(race.below - 1)).max(least);
         let wider = std::iter::successors(Some(first), |ii| Some(ii + 1 + ii / 50));
-        wider.take(self.params.wider).find_map(|ii| self.start(all, ii, start, seed))
+        let wider = wider.take(self.params.wider).take_while(|ii| *ii < race.below);
+        wider.into_iter().find_map(|ii| self.start(all, leveled.clone(), ii, start))
     }
 
-    /// A start at an interval, its work shared between the clusters until units have cycles enough.
-    fn start(&self, all: &Loop<'s>, ii: i64, start: &Start, seed: u64) -> Option<State<'s>> {
-        let mut ops = all.task.ops.clone();
-        level(all, &mut ops, ii, seed);
+    /// A start of operations at an interval.
+    fn start(&self, all: &Loop<'s>, ops: Ops, ii: i64, start: &Start) -> Option<State<'s>> {
         let branch = ii - self.before_end(&ops);
         match start {
             Start::Spread(stages, wish) => State::spread(all, &ops, branch, (ii, *stages), wish),
@@ -164,14 +168,14 @@ impl<'s> Search<'s> {
         let chain = way.iter().max().copied().unwrap_or(0).max(1);
         let most = match &self.rotation {
             Some(rotation) => rotation.stages,
-            None => stages(self.sides.machine, (chain + ii - 1) / ii),
+            None => stages((chain + ii - 1) / ii),
         };
         let mut out: Vec<Start> = Vec::new();
         if params.iterates {
             out.extend([Order::Depth, Order::Both, Order::Program].map(|order| Start::Iterative(most, order)));
         }
         if self.rotation.is_none() && params.lists {
-            out.extend(list::STARTS.map(Start::Listed));
+            out.extend(STARTS.map(Start::Listed));
         }
         let place = order::places(ops, if self.thorough { params.orders } else { params.quick_orders });
         let registers = self.registers(all);

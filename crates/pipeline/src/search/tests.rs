@@ -218,7 +218,7 @@ fn searched(without: Without, thorough: bool) -> (i64, SearchLog) {
     let m = machine();
     let all: Vec<Reg> = (0..m.regs.len() as u16).map(Reg).collect();
     let sides = Sides::new(&m, &all);
-    let form = Form { body: body(&m, 10, 4), kept: Vec::new(), spare: false };
+    let form = Form::of(body(&m, 10, 4));
     let params = Params::without(without);
     let budget = 100_000;
     let log = SearchLog::default();

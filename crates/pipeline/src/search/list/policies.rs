@@ -1,0 +1,38 @@
+//! Choices that an attempt is made with.
+
+/// Choices that an attempt is made with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// What frees registers comes first, then the longest way back; otherwise
+    /// that alone.
+    pub frugal: bool,
+    /// Quarters of an operation's urgency that its place in the order of the
+    /// program makes up; the rest is the longest way back.
+    pub program: i64,
+    /// Cycles that a load may be early, and its result wait for its reader,
+    /// because the unit is taken. Where it would be more, or registers would
+    /// be too few meanwhile, the reader waits. `None`: it does not.
+    pub wait: Option<i64>,
+    /// Of the operations that could stand in a cycle, so many are taken to do
+    /// so when registers are counted.
+    pub hope: i64,
+    /// Registers on each side that the last stage leaves to those before it.
+    pub keep: i64,
+    /// Registers beyond those there are on each side: operations are moved afterwards
+    /// where values are too many.
+    pub slack: i64,
+    /// Operations are placed out of the order of the program only where what is left of
+    /// it still gets by with the registers there are ([`future`]).
+    pub safe: bool,
+}
+
+/// What is tried at each II, one after the other.
+pub const POLICIES: [Policy; 5] = [
+    Policy { frugal: false, program: 0, wait: Some(6), hope: 0, keep: 2, slack: 0, safe: true },
+    Policy { frugal: true, program: 0, wait: Some(6), hope: 0, keep: 6, slack: 0, safe: true },
+    Policy { frugal: true, program: 2, wait: Some(6), hope: 0, keep: 4, slack: 1, safe: true },
+    Policy { frugal: false, program: 0, wait: None, hope: 8, keep: 2, slack: 2, safe: false },
+    Policy { frugal: false, program: 2, wait: Some(99), hope: 1, keep: 2, slack: 0, safe: false },
+];
+/// And with what races begin.
+pub const STARTS: [Policy; 2] = [Policy { frugal: true, slack: 0, ..POLICIES[3] }, POLICIES[4]];
