@@ -32,7 +32,6 @@ PARTS = (
     "narrows",
     "redivides",
     "divides",
-    "levelling",
 )
 #: Short of registers, of units, of both; blocks, streams, one block at a time; small bodies and large.
 SAMPLE = (

@@ -162,29 +162,6 @@ fn changes(all: &Loop<'_>, ops: &Ops, i: usize, way: usize) -> Changes {
     out
 }
 
-/// Let operations change clusters until units have cycles enough at an II, where they may;
-/// whether there are enough.
-pub fn level(all: &Loop<'_>, ops: &mut Ops, ii: i64, seed: u64) -> bool {
-    let mut dice = Dice(seed);
-    let n = ops.ops.len();
-    let mut price = lacking(all, ops, ii);
-    let times = if all.clustered() { (all.params.levelling.0 * n).min(all.params.levelling.1 / n) } else { 0 };
-    for _ in 0..times {
-        if price.0 == 0 {
-            return true;
-        }
-        let new = changes(all, ops, dice.below(n - 1), dice.below(CHANGES));
-        let Some(turned) = Turned::turn(all, ops, &new) else { continue };
-        let next = lacking(all, ops, ii);
-        if next <= price {
-            price = next;
-        } else {
-            turned.back(all.sides, ops);
-        }
-    }
-    price.0 == 0
-}
-
 /// Operations for which the units of their clusters, or paths, have no cycle; and how many take
 /// paths.
 fn lacking(all: &Loop<'_>, ops: &Ops, ii: i64) -> (u64, u64) {

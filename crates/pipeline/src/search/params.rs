@@ -59,9 +59,6 @@ pub struct Params {
     pub near: i64,
     /// Operations of another row that one is tried to change places with.
     pub exchanged: usize,
-    /// Changes of clusters until units have cycles enough: for each operation, and at most for all
-    /// together, each of which looks at all.
-    pub levelling: (usize, usize),
     /// So many times for each operation one gives way to another while a start is spread out.
     pub pushed: usize,
     /// Cycles to either side in which operations change units for a start before it goes farther.
@@ -151,7 +148,7 @@ pub struct Params {
 type Part = (&'static str, fn(&mut Params));
 
 /// What can be left out of a search.
-pub const PARTS: [Part; 13] = [
+pub const PARTS: [Part; 12] = [
     ("pushes", |p| p.one_pushes = 0),
     ("exchanges", |p| p.exchanged = 0),
     ("crossings", |p| p.one_crosses = 0),
@@ -164,7 +161,6 @@ pub const PARTS: [Part; 13] = [
     ("narrows", |p| p.narrows = false),
     ("redivides", |p| p.redivides = false),
     ("divides", |p| p.divides = false),
-    ("levelling", |p| p.levelling = (0, 0)),
 ];
 
 /// The parts that a search goes without, a bit for each of [`PARTS`].
@@ -211,7 +207,6 @@ impl Default for Params {
             farther: 3,
             near: 6,
             exchanged: 4,
-            levelling: (20, 8_000_000),
             pushed: 1,
             shuffled: 10,
             around: 30,

@@ -1,7 +1,7 @@
 //! Races: many starts at one interval, of which the better part goes on for longer (successive
 //! halving: Jamieson and Talwalkar, AISTATS 2016).
 
-use super::clusters::{self, level};
+use super::clusters;
 use super::iterative::{self, Order};
 use super::list;
 use super::list::plan::Plan;
@@ -68,15 +68,13 @@ impl<'s> Search<'s> {
     pub(super) fn race(&mut self, divisions: &[Division<'s>], race: &Race<'_>) -> (Vec<Entrant<'s>>, u64) {
         let params = self.params;
         let seed = mix(self.seed, 1 + race.round);
-        let mut starts: Vec<(usize, Start, u64)> = Vec::new();
-        for (k, division) in divisions.iter().enumerate() {
-            for start in self.starts(&division.all, race) {
-                starts.push((k, start, mix(seed, starts.len() as u64)));
-            }
-        }
-        let begun = together(starts, |(k, start, seed)| {
+        let of = |(k, division): (usize, &Division<'s>)| {
+            self.starts(&division.all, race).into_iter().map(move |start| (k, start)).collect::<Vec<_>>()
+        };
+        let starts: Vec<(usize, Start)> = divisions.iter().enumerate().flat_map(of).collect();
+        let begun = together(starts, |(k, start)| {
             let Division { form, all } = &divisions[k];
-            let state = self.begun(all, race, &start, seed)?;
+            let state = self.begun(all, race, &start)?;
             Some(Entrant { division: k, form: *form, state, whole: !matches!(start, Start::Spread(..)) })
         });
         let mut entrants: Vec<Entrant<'s>> = begun.into_iter().flatten().collect();
@@ -103,47 +101,45 @@ impl<'s> Search<'s> {
         (entrants, tried)
     }
 
-    /// A start at an interval, or at one that is a little longer, its work shared between the clusters
-    /// until units have cycles enough.
-    fn begun(&self, all: &Loop<'s>, race: &Race<'_>, start: &Start, seed: u64) -> Option<State<'s>> {
-        let mut leveled = all.task.ops.clone();
-        level(all, &mut leveled, race.ii, seed);
+    /// A start at an interval, or at one that is a little longer.
+    fn begun(&self, all: &Loop<'s>, race: &Race<'_>, start: &Start) -> Option<State<'s>> {
         // Without a little room hardly any start finds places for all.
-        let least = clusters::least(all, &leveled);
+        let least = clusters::least(all, &all.task.ops);
         let first = race.ii.max((least + least / self.params.room).min(race.below - 1)).max(least);
         let wider = std::iter::successors(Some(first), |ii| Some(ii + 1 + ii / 50));
         let wider = wider.take(self.params.wider).take_while(|ii| *ii < race.below);
-        wider.into_iter().find_map(|ii| self.start(all, leveled.clone(), ii, start))
+        wider.into_iter().find_map(|ii| self.start(all, ii, start))
     }
 
-    /// A start of operations at an interval.
-    fn start(&self, all: &Loop<'s>, ops: Ops, ii: i64, start: &Start) -> Option<State<'s>> {
-        let branch = ii - self.before_end(&ops);
+    /// A start at an interval.
+    fn start(&self, all: &Loop<'s>, ii: i64, start: &Start) -> Option<State<'s>> {
+        let ops = &all.task.ops;
+        let branch = ii - self.before_end(ops);
         match start {
-            Start::Spread(stages, wish) => State::spread(all, &ops, branch, (ii, *stages), wish),
+            Start::Spread(stages, wish) => State::spread(all, ops, branch, (ii, *stages), wish),
             Start::Iterative(most, order) => {
-                let orders = iterative::dependences(all, &ops);
+                let orders = iterative::dependences(all, ops);
                 let depth = orders.depths(ii, &Cell::new(i64::MAX))?;
                 let chain = depth.iter().max().copied().unwrap_or(0) + 1;
                 let least = (chain + ii - 1) / ii;
                 let most = least.max(*most);
                 let mut schedule = (least..=most).find_map(|stages| {
-                    iterative::schedule(all, &ops, (&orders, &depth), (ii, stages), branch, *order)
+                    iterative::schedule(all, ops, (&orders, &depth), (ii, stages), branch, *order)
                 })?;
                 // With room behind its end.
                 schedule.stages = (schedule.stages + 1).min(most);
-                State::carried_with(all, &schedule, &ops)
+                State::carried_with(all, &schedule, ops)
             }
             Start::Listed(policy) => {
-                let plan = Plan::new(self.sides, &ops, all.task.apart);
-                let left = color::left(self.sides, &ops);
-                let least = ((plan.orders.chain(&ops) + ii - 1) / ii).max(1);
+                let plan = Plan::new(self.sides, ops, all.task.apart);
+                let left = color::left(self.sides, ops);
+                let least = ((plan.orders.chain(ops) + ii - 1) / ii).max(1);
                 let ways = MORE.iter().flat_map(|more| [(least, more), (least + 1, more)]);
                 ways.into_iter().find_map(|(stages, more)| {
                     let limits: Vec<i64> = left.iter().map(|l| l + more).collect();
                     let looks = Cell::new(0);
-                    let schedule = list::schedule(all, &ops, &plan, ii, *policy, &limits, stages, &looks)?;
-                    State::carried_with(all, &schedule, &ops)
+                    let schedule = list::schedule(all, ops, &plan, ii, *policy, &limits, stages, &looks)?;
+                    State::carried_with(all, &schedule, ops)
                 })
             }
         }
