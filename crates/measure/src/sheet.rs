@@ -6,11 +6,13 @@
 //! of the two: what comes before and after the loop is in neither.
 
 use crate::error::MeasureError;
+use crate::native::hex;
 use crate::pipeline;
 use crate::request::MachineRequest;
+use crate::sparse::Sparse;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
-use ciphermill_program::{Program, lines};
+use ciphermill_program::{Program, asm, lines};
 use ciphermill_sim::{SimOptions, Simulator};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,16 +83,70 @@ pub fn sheet(request: &SheetRequest) -> Result<Vec<Turn>, MeasureError> {
     request.loops.iter().map(|one| turn(&machine, one)).collect()
 }
 
+/// A loop as a real processor is to run it.
+#[derive(Debug, Serialize)]
+pub struct PrintedLoop {
+    pub name: String,
+    /// For the machine's assembler, with the fewer and with the more turns: the same
+    /// instructions but for that number.
+    pub assembly: (String, String),
+    /// The function to call.
+    pub symbol: String,
+    /// Turns that the second has more.
+    pub turns: u32,
+    /// Bytes of linear memory, in whole pages; and what stands in it, by address, in hexadecimal.
+    pub memory_bytes: u64,
+    pub writes: Vec<(u32, String)>,
+}
+
+/// The loops of a request, to be run on a real processor.
+///
+/// # Errors
+/// As [`sheet`].
+pub fn printed(request: &SheetRequest) -> Result<Vec<PrintedLoop>, MeasureError> {
+    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    request.loops.iter().map(|one| print(&machine, one)).collect()
+}
+
+fn print(machine: &Arc<Machine>, one: &LoopRequest) -> Result<PrintedLoop, MeasureError> {
+    let wrong = |what: String| MeasureError::input(format!("{}: {what}", one.name));
+    let (few, many) = ordered(one)?;
+    let made = |turns: u32| program(machine, one, turns).map_err(wrong);
+    let (short, long) = (made(few)?, made(many)?);
+    let mut bytes = vec![0; (u64::from(long.min_pages) * PAGE_BYTES) as usize];
+    fill(&mut bytes, one);
+    let held = Sparse::of(&bytes);
+    Ok(PrintedLoop {
+        name: one.name.clone(),
+        symbol: long.exports.first().map_or_else(String::new, |(name, _)| name.clone()),
+        turns: many - few,
+        memory_bytes: bytes.len() as u64,
+        writes: held.held().map(|(at, bytes)| (at as u32, hex(bytes))).collect(),
+        assembly: (asm::print(&short), asm::print(&long)),
+    })
+}
+
+/// The numbers of turns, the first the smaller one.
+fn ordered(one: &LoopRequest) -> Result<(u32, u32), MeasureError> {
+    let (few, many) = one.turns;
+    if few < many {
+        return Ok((few, many));
+    }
+    Err(MeasureError::input(format!("{}: turns = [{few}, {many}]; the second run must be the longer one", one.name)))
+}
+
+/// A loop with so many turns, and memory for it.
+fn program(machine: &Arc<Machine>, one: &LoopRequest, turns: u32) -> Result<Program, String> {
+    let mut program = lines::assemble(machine.clone(), &one.text.replace("{turns}", &turns.to_string()))?;
+    memory(&mut program, one)?;
+    Ok(program)
+}
+
 fn turn(machine: &Arc<Machine>, one: &LoopRequest) -> Result<Turn, MeasureError> {
     let wrong = |what: String| MeasureError::input(format!("{}: {what}", one.name));
-    let (few, many) = one.turns;
-    if few >= many {
-        return Err(wrong(format!("turns = [{few}, {many}]; the second run must be the longer one")));
-    }
+    let (few, many) = ordered(one)?;
     let run = |turns: u32| -> Result<Counts, MeasureError> {
-        let text = one.text.replace("{turns}", &turns.to_string());
-        let mut program = lines::assemble(machine.clone(), &text).map_err(&wrong)?;
-        memory(&mut program, one).map_err(&wrong)?;
+        let program = program(machine, one, turns).map_err(&wrong)?;
         let mut sim = Simulator::new(Arc::new(program), SimOptions::default()).map_err(|e| wrong(e.to_string()))?;
         fill(sim.memory_mut(), one);
         sim.call(0, &[]).map_err(|e| wrong(e.to_string()))?;

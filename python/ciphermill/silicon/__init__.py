@@ -1,0 +1,216 @@
+"""The very program that is simulated, on the processor this runs on.
+
+``ciphermill silicon`` compiles a cipher for a machine as ``run`` does, prints it, assembles and
+links it, and runs it natively where the code expects to lie, in a process of its own. What it
+leaves in memory is compared with what the reference interpreter leaves; then it is timed, and
+stands beside the simulation.
+
+    processors.py  instruction sets of hosts; which machines' programs run here
+    programs.py    the programs that are named; which are held out
+    build.py       the printed program as bytes at addresses, and the harness
+    harness.c      maps, calls, compares and times; enter_*.s call into a program
+    job.py         what the harness is told and answers
+    samples.py     from ticks to cycles
+    summary.py     figures over many programs
+    record.py      a host's figures as a file
+    text.py        the answer for people; plot.py draws it
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from .. import engine, kept, library
+from .._core import InputError, InternalError
+from ..host import processor
+from ..progress import Progress
+from . import build, job, processors, programs, samples, summary
+from .job import Crash, Wrong
+from .processors import Host
+from .programs import Program
+
+MOST_SAMPLES = 100_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How programs are measured natively."""
+
+    #: Samples of each program, in how many processes.
+    samples: int = 300
+    rounds: int = 3
+    cpu: int | None = None
+    emulator: str | None = None
+
+    def check(self) -> None:
+        if not 1 <= self.samples <= MOST_SAMPLES:
+            raise InputError(f"--samples {self.samples}: from 1 to {MOST_SAMPLES}; some hundreds are usual")
+        if not 1 <= self.rounds <= 100:
+            raise InputError(f"--rounds {self.rounds}: from 1 to 100 processes a program; 3 are usual")
+        there = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
+        if self.cpu is not None and self.cpu not in there:
+            raise InputError(f"--cpu {self.cpu}: this process may run on {', '.join(map(str, there))}")
+
+    def pinned(self) -> int | None:
+        """The processor to run on: the last one, since the first ones have the interrupts."""
+        if self.cpu is not None or not hasattr(os, "sched_getaffinity"):
+            return self.cpu
+        return max(os.sched_getaffinity(0))
+
+
+def run(
+    names: list[str],
+    machine: str,
+    options: engine.Options,
+    settings: Settings = Settings(),
+    progress: Progress = lambda items, total: items,
+) -> dict[str, Any]:
+    """Programs measured natively and simulated, as ``--json`` prints them.
+
+    A program that fails has a row with its ``failure`` and no figures. Raises InputError
+    where this host runs no programs of the machine.
+    """
+    options.check()
+    settings.check()
+    host = processors.host_for(machine, settings.emulator)
+    wanted = programs.chosen(names, options)
+    rows: list[dict[str, Any]] = []
+    # All are compiled and simulated before the first is timed: the processor is to be quiet then.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        prepared = list(progress(pool.map(lambda one: prepare(one, machine), wanted), len(wanted)))
+    for program, made in progress(zip(wanted, prepared, strict=True), len(wanted)):
+        rows.append(row(program, made, host, settings))
+    here = processor.this()
+    return {
+        "schema": 1,
+        "machine": machine,
+        "isa": host.isa.title,
+        "emulator": " ".join(host.emulator) or None,
+        "processor": here.to_dict(library.machine_names()),
+        "method": method(settings),
+        "counters": counters(rows),
+        "rows": rows,
+        "summary": summary.of(rows),
+    }
+
+
+def method(settings: Settings) -> dict[str, Any]:
+    return {
+        "samples": settings.samples, "rounds": settings.rounds, "cpu": settings.pinned(),
+        "cycles": "median of the quiet samples' slopes between two message lengths, in cycles of a chain of dependent additions",
+    }  # fmt: skip
+
+
+#: A simulation with the program that goes to the host, or why there is none.
+Prepared = tuple[dict[str, Any], dict[str, Any]] | InputError | InternalError
+
+
+def prepare(program: Program, machine: str) -> Prepared:
+    """Simulate a program, and print it for the host with messages of the same lengths."""
+    try:
+        simulated = kept.measurement(program.module, machine, program.options).to_dict()
+        lengths = simulated["steady"]["shorter"], simulated["steady"]["longer"]
+        return simulated, engine.native(program.module, machine, program.options, lengths)
+    except (InputError, InternalError) as error:
+        return error
+
+
+def row(program: Program, made: Prepared, host: Host, settings: Settings) -> dict[str, Any]:
+    """What a program came to on the host and in the simulation."""
+    about: dict[str, Any] = {
+        "program": program.name, "cipher": program.module.cipher.name, "variant": program.module.variant.name,
+        "direction": program.direction, "blocks": program.blocks, "held_out": programs.held_out(program.name),
+    }  # fmt: skip
+    if isinstance(made, Exception):
+        return about | {"verified": False, "failure": str(made), "fault": isinstance(made, InternalError)}
+    simulated, native = made
+    about |= {name: simulated[name] for name in ("key_bits", "block_bytes", "jam", "unroll")}
+    about |= {
+        "instructions": round(per_block(simulated["instructions"], simulated), 1),
+        "simulated_cycles": simulated["cycles_per_block"],
+        "shorter": simulated["steady"]["shorter"],
+        "longer": simulated["steady"]["longer"],
+        "settled": simulated["steady"]["settled"],
+    }
+    if not simulated["verified"]:
+        return about | {"verified": False, "failure": f"the simulation: {simulated['failure']}", "fault": True}
+    try:
+        asked = job_of(native, host, settings)
+        answers = [measured(host, asked) for _ in range(1 if host.emulator else settings.rounds)]
+    except InputError as error:
+        if not isinstance(error, build.Refused):
+            # What the kernel does not allow one program it allows none.
+            raise
+        return about | {"verified": False, "failure": str(error), "fault": False}
+    except Crash as error:
+        return about | {"verified": False, "failure": f"the native run {error}", "fault": False, "crashed": True}
+    except Wrong as error:
+        return about | {"verified": False, "failure": place(native, error), "fault": True}
+    about |= {"verified": True, "failure": None}
+    return about | (figures(answers, native, simulated) if not host.emulator else {"silicon_cycles": None, "ratio": None})
+
+
+def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
+    """What the harness is to do with a program."""
+    image = build.program(host.isa, native["assembly"])
+    calls = [
+        [(0, call["symbol"], call["args"]) for call in native[which]] for which in ("setup", "shorter", "longer")
+    ]
+    samples_, cpu = (0, None) if host.emulator else (-(-settings.samples // settings.rounds), settings.pinned())
+    return job.Job([image], native["memory_bytes"], native["writes"], calls, native["expected"], samples_, cpu)
+
+
+def measured(host: Host, asked: job.Job) -> job.Answer:
+    """A native run of a program, compared and timed."""
+    answer = job.run(host, asked)
+    if not answer.same:
+        raise InternalError("the harness compared nothing")
+    return answer
+
+
+def figures(answers: list[job.Answer], native: dict[str, Any], simulated: dict[str, Any]) -> dict[str, Any]:
+    """The native figures of a row."""
+    rounds = [samples.figure(a.samples, native["blocks"] * a.calls, a.hz) for a in answers]
+    found = samples.joined(rounds)
+    cycles = found.median
+    ours = simulated["cycles_per_block"]
+    counts: dict[str, float] = {}
+    for a in answers:
+        for name, values in a.counts.items():
+            counts.setdefault(name, samples.middle(values) / native["blocks"] / a.calls)
+    if "cycles" in counts:
+        cycles = counts["cycles"]
+    return {
+        "silicon_cycles": cycles, "ratio": ours / cycles if cycles else None,
+        "by": "counter" if "cycles" in counts else "chain",
+        "minimum": found.minimum, "median": found.median, "low": found.low, "high": found.high,
+        "rounds": [r.median for r in rounds],
+        "samples": found.samples, "tried": found.tried, "clock_ghz": found.clock_ghz,
+        "unstable": found.unstable or None, "counts": counts, "uncounted": next((a.uncounted for a in answers), None),
+    }  # fmt: skip
+
+
+def per_block(count: float, simulated: dict[str, Any]) -> float:
+    return count * simulated["block_bytes"] / simulated["bytes"]
+
+
+def place(native: dict[str, Any], wrong: Wrong) -> str:
+    """Where memory is not as it should be."""
+    at = next((f"byte {wrong.at - start} of the {name}" for name, start, end in native["buffers"]
+               if start <= wrong.at < end), f"the module's own data at address {wrong.at:#x}")  # fmt: skip
+    return f"{at} is {wrong.ours:#04x} on this processor, the reference's {wrong.theirs:#04x}"
+
+
+def counters(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Whether the kernel counted, and in a line why not."""
+    rows = list(rows)
+    counted = any(row.get("counts") for row in rows)
+    why = next((row["uncounted"] for row in rows if row.get("uncounted")), None)
+    return {"available": counted, "why": None if counted else why}
+
+
+__all__ = ["Settings", "run"]
