@@ -98,6 +98,16 @@ def run(
     }
 
 
+def nearest() -> str:
+    """The machine nearest to this processor. Raises InputError where its programs do not run here."""
+    here = processor.this()
+    name = here.nearest(library.machine_names())
+    if name is None or processors.isa_of(name) is None:
+        said = f"none is nearer than the others to this processor ({here.model})" if name is None else f"{name} is nearest, and"
+        raise InputError(f"--on: {said}; name a machine of this processor's instruction set, zen5 for instance")
+    return name
+
+
 def method(settings: Settings) -> dict[str, Any]:
     return {
         "samples": settings.samples, "rounds": settings.rounds, "cpu": settings.pinned(),
@@ -213,4 +223,4 @@ def counters(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return {"available": counted, "why": None if counted else why}
 
 
-__all__ = ["Settings", "run"]
+__all__ = ["Settings", "nearest", "run"]

@@ -43,7 +43,6 @@ typedef long long i64;
 #if defined(__x86_64__)
 enum { READ = 0, WRITE = 1, OPEN = 2, MMAP = 9, MPROTECT = 10, SIGACTION = 13, IOCTL = 16, EXIT = 231,
        SIGALTSTACK = 131, AFFINITY = 203, CLOCK = 228, PERF = 298 };
-#define MAP_EXACTLY 0x100000 /* MAP_FIXED_NOREPLACE */
 static i64 sys(i64 n, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
 {
     register u64 r10 __asm__("r10") = d, r8 __asm__("r8") = e, r9 __asm__("r9") = f;
@@ -71,7 +70,6 @@ __asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall begi
 #elif defined(__riscv) && __riscv_xlen == 64
 enum { READ = 63, WRITE = 64, OPEN = 56, MMAP = 222, MPROTECT = 226, SIGACTION = 134, IOCTL = 29, EXIT = 94,
        SIGALTSTACK = 132, AFFINITY = 122, CLOCK = 113, PERF = 241 };
-#define MAP_EXACTLY 0x100000
 static i64 sys(i64 n, u64 a, u64 b, u64 c, u64 d, u64 e, u64 f)
 {
     register u64 a7 __asm__("a7") = n, a0 __asm__("a0") = a, a1 __asm__("a1") = b, a2 __asm__("a2") = c;
@@ -99,6 +97,7 @@ __asm__(".globl _start\n_start:\n\tmv a0, sp\n\tandi sp, sp, -16\n\tcall begin\n
 #error "nobody has written the start, the clock and the chain for this processor"
 #endif
 extern void no_return(void);
+enum { MAP_FIXED = 0x10, MAP_EXACTLY = 0x100000 /* MAP_FIXED_NOREPLACE */ };
 
 /* The compiler makes calls of these where it likes. */
 void *memset(void *at, int value, u64 bytes)
@@ -345,7 +344,8 @@ __attribute__((used)) void begin(u64 *stack)
             if (error < 0) refused("cpu", cpu, error);
         } else if (is(word, "map")) {
             u64 at = hex(), bytes = hex();
-            i64 got = sys(MMAP, at, bytes, 3, 0x22 | MAP_EXACTLY, (u64)-1, 0);
+            /* At 0 nothing can be, and QEMU takes what is not there for something that is. */
+            i64 got = sys(MMAP, at, bytes, 3, 0x22 | (at ? MAP_EXACTLY : MAP_FIXED), (u64)-1, 0);
             if (got < 0 && got > -4096) refused("map", at, got);
             if ((u64)got != at) refused("map", at, -17);
             for (u64 i = 0; i < bytes; i += 4096) *(volatile u8 *)(at + i) = 0;
