@@ -77,7 +77,7 @@ pub fn sheet(request: &str) -> Result<String, MeasureError> {
     text(&crate::sheet(&parse(request)?)?)
 }
 
-/// The loops of a [`crate::SheetRequest`] for a real processor; a list of [`crate::PrintedLoop`].
+/// The loops of a [`crate::SheetRequest`] for a real processor; a [`crate::PrintedSheet`].
 ///
 /// # Errors
 /// As [`crate::printed`]; and for a request that is not one.

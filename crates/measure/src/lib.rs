@@ -86,6 +86,6 @@ pub use native::{Native, NativeCall, native};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Trace, VectorReport};
 pub use shared::forget;
-pub use sheet::{PrintedLoop, SheetRequest, Turn, printed, sheet};
+pub use sheet::{PrintedLoop, PrintedSheet, SheetRequest, Turn, printed, sheet};
 pub use speed::{Speed, speed};
 pub use view::Stages;

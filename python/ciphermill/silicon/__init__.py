@@ -5,11 +5,13 @@ links it, and runs it natively where the code expects to lie, in a process of it
 leaves in memory is compared with what the reference interpreter leaves; then it is timed, and
 stands beside the simulation.
 
+    settings.py    how often, and on which processor
     processors.py  instruction sets of hosts; which machines' programs run here
     programs.py    the programs that are named; which are held out
     build.py       the printed program as bytes at addresses, and the harness
     harness.c      maps, calls, compares and times; enter_*.s call into a program
     job.py         what the harness is told and answers
+    loops.py       the loops of a sheet
     samples.py     from ticks to cycles
     summary.py     figures over many programs
     record.py      a host's figures as a file
@@ -21,7 +23,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from .. import engine, kept, library
@@ -32,35 +33,7 @@ from . import build, job, processors, programs, samples, summary
 from .job import Crash, Wrong
 from .processors import Host
 from .programs import Program
-
-MOST_SAMPLES = 100_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How programs are measured natively."""
-
-    #: Samples of each program, in how many processes.
-    samples: int = 300
-    rounds: int = 3
-    cpu: int | None = None
-    emulator: str | None = None
-
-    def check(self) -> None:
-        if not 1 <= self.samples <= MOST_SAMPLES:
-            raise InputError(f"--samples {self.samples}: from 1 to {MOST_SAMPLES}; some hundreds are usual")
-        if not 1 <= self.rounds <= 100:
-            raise InputError(f"--rounds {self.rounds}: from 1 to 100 processes a program; 3 are usual")
-        there = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
-        if self.cpu is not None and self.cpu not in there:
-            raise InputError(f"--cpu {self.cpu}: this process may run on {', '.join(map(str, there))}")
-
-    def pinned(self) -> int | None:
-        """The processor to run on: the last one, since the first ones have the interrupts."""
-        if self.cpu is not None or not hasattr(os, "sched_getaffinity"):
-            return self.cpu
-        return max(os.sched_getaffinity(0))
-
+from .settings import Settings
 
 def run(
     names: list[str],
@@ -170,7 +143,7 @@ def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
     calls = [
         [(0, call["symbol"], call["args"]) for call in native[which]] for which in ("setup", "shorter", "longer")
     ]
-    samples_, cpu = (0, None) if host.emulator else (-(-settings.samples // settings.rounds), settings.pinned())
+    samples_, cpu = (0, None) if host.emulator else (settings.each, settings.pinned())
     return job.Job([image], native["memory_bytes"], native["writes"], calls, native["expected"], samples_, cpu)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from ..ratios import geomean, mean_error, percentile_error, within
 
 #: Programs within this part of silicon are counted.
 CLOSE = 0.05
@@ -31,13 +32,11 @@ def errors(ratios: Sequence[float]) -> dict[str, Any]:
     if not ratios:
         return {"programs": 0, "geomean": None, "mean_absolute_error": None, "percentile_90": None,
                 "within_5_percent": None, "largest_error": None}  # fmt: skip
-    far = sorted(abs(ratio - 1) for ratio in ratios)
     return {
-        "programs": len(far),
-        "geomean": math.exp(math.fsum(map(math.log, ratios)) / len(ratios)),
-        "mean_absolute_error": math.fsum(far) / len(far),
-        # The nearest rank: so many programs and no fewer are that close.
-        "percentile_90": far[math.ceil(0.9 * len(far)) - 1],
-        "within_5_percent": sum(one <= CLOSE for one in far) / len(far),
-        "largest_error": far[-1],
+        "programs": len(ratios),
+        "geomean": geomean(ratios),
+        "mean_absolute_error": mean_error(ratios),
+        "percentile_90": percentile_error(ratios, 0.9),
+        "within_5_percent": within(ratios, CLOSE),
+        "largest_error": percentile_error(ratios, 1),
     }

@@ -1,0 +1,61 @@
+"""The loops of a microbenchmark sheet on the processor this runs on.
+
+They are printed as the simulator has them, by the printer that prints programs, all in one
+program, and each is called in a process of its own: once with its fewer and once with its more
+turns, as it is simulated. The two are programs at two places that differ in these numbers alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..progress import Progress
+from . import build, job, processors, samples
+from .settings import Settings
+
+#: Where the program with more turns lies: apart, and with the same place in a page of 4 KiB.
+MORE = build.CODE + 0x80_0000
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a turn came to."""
+
+    cycles: float | None
+    #: Wrong guesses, where the kernel counts them.
+    wrong: float | None
+    #: Why it is not to be believed, or why there is nothing.
+    unstable: str | None
+
+
+def run(
+    machine: str,
+    request: Mapping[str, Any],
+    settings: Settings = Settings(),
+    progress: Progress = lambda items, total: items,
+) -> list[Turn]:
+    """The turns of a request's loops, whose functions have names of their own. Raises InputError where
+    this host does not run the machine's programs."""
+    host = processors.host_for(machine)
+    settings.check()
+    printed: dict[str, Any] = json.loads(_core.printed_sheet(json.dumps(request)))
+    # In the simulation each loop begins a program; where in a line of the cache it lies can matter.
+    few, many = (text.replace("\t.balign 16\n", "\t.balign 64\n") for text in printed["assembly"])
+    images = build.program(host.isa, few), build.program(host.isa, many, MORE)
+
+    def one(loop: Mapping[str, Any]) -> Turn:
+        calls = ([], [(0, loop["symbol"], ())], [(1, loop["symbol"], ())])
+        asked = job.Job(images, loop["memory_bytes"], loop["writes"], calls, None, settings.each, settings.pinned())
+        try:
+            answers = [job.run(host, asked) for _ in range(settings.rounds)]
+        except job.Crash as error:
+            return Turn(None, None, f"it {error}")
+        figure = samples.joined([samples.figure(a.samples, loop["turns"] * a.calls, a.hz) for a in answers])
+        wrong = [n / a.calls / loop["turns"] for a in answers for n in a.counts.get("branch_misses", ())]
+        return Turn(figure.median, samples.middle(wrong) if wrong else None, figure.unstable or None)
+
+    return list(progress((one(loop) for loop in printed["loops"]), len(printed["loops"])))
