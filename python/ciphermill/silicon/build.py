@@ -38,7 +38,11 @@ SECTIONS {{
 
 
 class Refused(InputError):
-    """The assembler does not take a program."""
+    """The assembler does not take a program; ``lines`` are those it complains of, from 1."""
+
+    def __init__(self, message: str, lines: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.lines = lines
 
 
 @dataclass(frozen=True)
@@ -105,10 +109,13 @@ def tool(*arguments: str) -> None:
     except subprocess.TimeoutExpired:
         raise InputError(f"{arguments[0]} had not ended after {SECONDS} seconds and was stopped") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
+        said = done.stderr.decode(errors="replace").strip()
+        errors = re.findall(r"program\.s:(\d+):\d+: error: (.*)", said)
+        first = f"line {errors[0][0]}: {errors[0][1]}" if errors else said.splitlines()[0] if said else "no word"
         raise Refused(
-            f"the assembler that comes along does not take the printed program ({arguments[0]}: {said[0] if said else 'no word'}); "
-            "instructions of extensions that no processor has run in the simulation only"
+            f"the assembler that comes along does not take the printed program ({first}); what a machine file made up runs in "
+            "the simulation only, and what an assembler calls otherwise is an error of that file",
+            tuple(int(line) for line, _ in errors),
         )
 
 
