@@ -9,6 +9,10 @@ import math
 from collections.abc import Sequence
 
 
+#: 1.05 is 0.05 from 1, whatever is lost in the last digit.
+ROUNDING = 1e-12
+
+
 def geomean(ratios: Sequence[float]) -> float:
     """Geometric mean. Raises ValueError for a ratio of 0 and below."""
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
@@ -29,4 +33,4 @@ def percentile_error(ratios: Sequence[float], part: float) -> float:
 
 def within(ratios: Sequence[float], part: float) -> float:
     """Which part of them is no further than `part` from 1."""
-    return sum(error <= part for error in errors(ratios)) / len(ratios)
+    return sum(error <= part + ROUNDING for error in errors(ratios)) / len(ratios)

@@ -85,7 +85,7 @@ def native(assembly: str, **given) -> job.Answer:
         ("\tmovl $0x7fff0000, %eax\n\tmovl (%eax), %eax\n", "SIGSEGV at instruction 0xe0000005 (address 0x7fff0000)"),
         ("\tmovl $1, %eax\n\txorl %ecx, %ecx\n\tcltd\n\tdivl %ecx\n", "SIGFPE"),
         # Code is not to be written.
-        ("\tmovl $0, f(,%eiz)\n", "SIGSEGV"),
+        ("\tmovl $0xe0000000, %eax\n\tmovl $0, (%eax)\n", "address 0xe0000000"),
     ],
 )
 def test_a_crash_is_said(natively, assembly, message):

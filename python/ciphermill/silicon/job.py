@@ -77,7 +77,7 @@ class Job:
     def text(self) -> str:
         """The job as the harness reads it."""
         lines = [] if self.cpu is None else [f"cpu {self.cpu:x}"]
-        spans = [(0, pages(self.memory_bytes)), (build.STACK_TOP - STACK, STACK)]
+        spans = [(0, pages(self.memory_bytes)), (build.SYSTEM, PAGE), (build.STACK_TOP - STACK, STACK)]
         parts = [part for image in self.images for part in image.parts]
         spans += [(at, pages(len(data))) for at, data, _ in parts if at]
         # An image begins on a page of its own, and two that share the linear memory have it once.
