@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-
 #: 1.05 is 0.05 from 1, whatever is lost in the last digit.
 ROUNDING = 1e-12
 

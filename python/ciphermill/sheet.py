@@ -221,7 +221,15 @@ def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def asked(head: Mapping[str, Any], loop: Mapping[str, Any], function: str = "f") -> dict[str, Any]:
     """What the core is asked for a loop."""
     body = loop["body"] * loop.get("copies", 1)
-    lines = [f"func {function} 0 0", *head.get("before", ()), *loop.get("setup", ()), *head["start"], "top:", *body, *head["end"]]
+    lines = [
+        f"func {function} 0 0",
+        *head.get("before", ()),
+        *loop.get("setup", ()),
+        *head["start"],
+        "top:",
+        *body,
+        *head["end"],
+    ]
     one: dict[str, Any] = {"name": loop["name"], "text": "\n".join(lines), "turns": loop.get("turns", [200, 600])}
     if "words" in loop:
         words = loop["words"]

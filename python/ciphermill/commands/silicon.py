@@ -34,14 +34,20 @@ def silicon(
     ] = None,
     options: Options = Options(),
     samples: Annotated[int, typer.Option(metavar="N", help="Samples of each program.")] = 300,
-    rounds: Annotated[int, typer.Option(metavar="N", help="Processes in which a program is measured, one after the other.")] = 3,
+    rounds: Annotated[
+        int, typer.Option(metavar="N", help="Processes in which a program is measured, one after the other.")
+    ] = 3,
     cpu: Annotated[int | None, typer.Option(metavar="N", help="The processor to run on. Default: the last.")] = None,
     emulator: Annotated[
         str | None,
-        typer.Option(metavar="PROGRAM", help="Run under a user-mode emulator and only compare memory: qemu-riscv64, for instance."),
+        typer.Option(
+            metavar="PROGRAM",
+            help="Run under a user-mode emulator and only compare memory: qemu-riscv64, for instance.",
+        ),
     ] = None,
     into: Annotated[
-        str | None, typer.Option("--into", metavar="FILE", help="Write the native figures there, as a host's file of a study.")
+        str | None,
+        typer.Option("--into", metavar="FILE", help="Write the native figures there, as a host's file of a study."),
     ] = None,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw model against silicon there, as .svg or .png.")

@@ -33,13 +33,14 @@ from . import build, job, processors, programs, samples, summary
 from .job import Crash, Wrong
 from .processors import Host
 from .programs import Program
-from .settings import Settings
+from .settings import USUAL, Settings
+
 
 def run(
     names: list[str],
     machine: str,
     options: engine.Options,
-    settings: Settings = Settings(),
+    settings: Settings = USUAL,
     progress: Progress = lambda items, total: items,
 ) -> dict[str, Any]:
     """Programs measured natively and simulated, as ``--json`` prints them.
@@ -76,7 +77,11 @@ def nearest() -> str:
     here = processor.this()
     name = here.nearest(library.machine_names())
     if name is None or processors.isa_of(name) is None:
-        said = f"none is nearer than the others to this processor ({here.model})" if name is None else f"{name} is nearest, and"
+        said = (
+            f"none is nearer than the others to this processor ({here.model})"
+            if name is None
+            else f"{name} is nearest, and"
+        )
         raise InputError(f"--on: {said}; name a machine of this processor's instruction set, zen5 for instance")
     return name
 
@@ -134,15 +139,15 @@ def row(program: Program, made: Prepared, host: Host, settings: Settings) -> dic
     except Wrong as error:
         return about | {"verified": False, "failure": place(native, error), "fault": True}
     about |= {"verified": True, "failure": None}
-    return about | (figures(answers, native, simulated) if not host.emulator else {"silicon_cycles": None, "ratio": None})
+    return about | (
+        figures(answers, native, simulated) if not host.emulator else {"silicon_cycles": None, "ratio": None}
+    )
 
 
 def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
     """What the harness is to do with a program."""
     image = build.program(host.isa, native["assembly"])
-    calls = [
-        [(0, call["symbol"], call["args"]) for call in native[which]] for which in ("setup", "shorter", "longer")
-    ]
+    calls = [[(0, call["symbol"], call["args"]) for call in native[which]] for which in ("setup", "shorter", "longer")]
     samples_, cpu = (0, None) if host.emulator else (settings.each, settings.pinned())
     return job.Job([image], native["memory_bytes"], native["writes"], calls, native["expected"], samples_, cpu)
 

@@ -174,7 +174,11 @@ def refusal(what: str, at: int, error: int) -> Exception:
             f"{lowest()}); run as root, or as root: sysctl -w vm.mmap_min_addr=0"
         )
     if what == "map":
-        mend = "close other programs" if error == errno.ENOMEM else "another program's loader or a limit (ulimit -v) is in the way"
+        mend = (
+            "close other programs"
+            if error == errno.ENOMEM
+            else "another program's loader or a limit (ulimit -v) is in the way"
+        )
         return InputError(f"no memory at address {at:#x} ({said}), where the program has to lie; {mend}")
     if what == "cpu":
         return InputError(f"--cpu {at}: there is no such processor for this process ({said}); leave --cpu out")

@@ -16,7 +16,7 @@ from .. import _core
 from ..progress import Progress
 from . import build, job, processors, samples
 from .processors import Isa
-from .settings import Settings
+from .settings import USUAL, Settings
 
 #: Where the program with more turns lies: apart, and with the same place in a page of 4 KiB.
 MORE = build.CODE + 0x80_0000
@@ -36,7 +36,7 @@ class Turn:
 def run(
     machine: str,
     request: Mapping[str, Any],
-    settings: Settings = Settings(),
+    settings: Settings = USUAL,
     progress: Progress = lambda items, total: items,
 ) -> list[Turn]:
     """The turns of a request's loops, whose functions have names of their own. Raises InputError where

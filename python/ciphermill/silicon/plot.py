@@ -34,7 +34,11 @@ def spec(document: Mapping[str, Any]) -> dict[str, Any]:
          "what": "held out" if r["held_out"] else "others"}
         for r in rows
     ]  # fmt: skip
-    ends = [min(r["silicon_cycles"] for r in rows) / 1.2, max(r["silicon_cycles"] for r in rows) * 1.2] if rows else [1, 10]
+    ends = (
+        [min(r["silicon_cycles"] for r in rows) / 1.2, max(r["silicon_cycles"] for r in rows) * 1.2]
+        if rows
+        else [1, 10]
+    )
     lines = [
         {"silicon": at, "model": at * slope, "line": f"{slope:g}"} for slope in (1 - CLOSE, 1, 1 + CLOSE) for at in ends
     ]
@@ -61,7 +65,11 @@ def write(document: Mapping[str, Any], path: str) -> None:
 
     drawn = spec(document)
     out = Path(path)
-    data = vl_convert.vegalite_to_svg(drawn).encode() if out.suffix == ".svg" else vl_convert.vegalite_to_png(drawn, scale=2)
+    data = (
+        vl_convert.vegalite_to_svg(drawn).encode()
+        if out.suffix == ".svg"
+        else vl_convert.vegalite_to_png(drawn, scale=2)
+    )
     try:
         paths.write_atomically(out, data)
     except OSError as error:

@@ -39,3 +39,7 @@ class Settings:
         if self.cpu is not None or not hasattr(os, "sched_getaffinity"):
             return self.cpu
         return max(os.sched_getaffinity(0))
+
+
+#: Where nothing is said.
+USUAL = Settings()

@@ -88,7 +88,9 @@ def notes(document: Mapping[str, Any]) -> list[str]:
     if len(shaky) > FEW:
         found.append(f"{len(shaky) - FEW} more programs are unstable; --json says why.")
     if loose := [row["program"] for row in rows if row.get("settled") is False]:
-        found.append(f"The simulation of {', '.join(loose)} had not settled; --bytes with more may be nearer to a steady state.")
+        found.append(
+            f"The simulation of {', '.join(loose)} had not settled; --bytes with more may be nearer to a steady state."
+        )
     if document["counters"]["available"]:
         found.append("Cycles are the processor's own count.")
     elif document["counters"]["why"]:
@@ -97,5 +99,7 @@ def notes(document: Mapping[str, Any]) -> list[str]:
             "additions takes, timed before and after each sample."
         )
     if document["processor"]["virtual"]:
-        found.append("This is a virtual machine; what its neighbours do is in the samples, not in the median as a rule.")
+        found.append(
+            "This is a virtual machine; what its neighbours do is in the samples, not in the median as a rule."
+        )
     return ["\n".join(found)] if found else []

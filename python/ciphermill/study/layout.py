@@ -226,9 +226,7 @@ def folders(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def expanded(
-    source: Source, i: int, table: Table, figures: Mapping[str, Any], folder: Path
-) -> list[tuple[int, Table]]:
+def expanded(source: Source, i: int, table: Table, figures: Mapping[str, Any], folder: Path) -> list[tuple[int, Table]]:
     """A table as often as it stands there, with its rows, and its number in the file."""
     place = ("table", i)
     if bool(table.rows) == (table.rows_from is not None):

@@ -195,7 +195,9 @@ def _inputs(
 
 def _ratio(cell: Cell) -> Cell:
     """A cell whose value is another's ratio; the paper has none."""
-    missing = cell.missing if cell.ours is None else None if cell.ratio is not None else "there is no figure to compare with"
+    missing = (
+        cell.missing if cell.ours is None else None if cell.ratio is not None else "there is no figure to compare with"
+    )
     return replace(cell, paper=None, paper_kind=None, ours=cell.ratio, missing=missing)
 
 

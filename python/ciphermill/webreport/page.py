@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from .. import _core, library, manifest, paths
+from .. import _core, library, manifest
 from ..measurement import Measurement
 from ..study.layout import Table, cells_of
 from ..study.measure import Missing, key
