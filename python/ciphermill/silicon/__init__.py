@@ -52,12 +52,16 @@ def run(
     settings.check()
     host = processors.host_for(machine, settings.emulator)
     wanted = programs.chosen(names, options)
-    rows: list[dict[str, Any]] = []
     # All are compiled and simulated before the first is timed: the processor is to be quiet then.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        prepared = list(progress(pool.map(lambda one: prepare(one, machine), wanted), len(wanted)))
-    for program, made in progress(zip(wanted, prepared, strict=True), len(wanted)):
-        rows.append(row(program, made, host, settings))
+        made = progress(pool.map(lambda one: Attempt(one, machine, host, settings), wanted), len(wanted))
+        attempts = list(made)
+    # What disturbs lasts for seconds: a program's processes are as far apart as they can be.
+    rounds = 1 if host.emulator else settings.rounds
+    turns = (attempt.measure(host) for _ in range(rounds) for attempt in attempts)
+    for _ in progress(turns, rounds * len(attempts)):
+        pass
+    rows = [attempt.row() for attempt in attempts]
     here = processor.this()
     return {
         "schema": 1,
@@ -89,59 +93,67 @@ def nearest() -> str:
 def method(settings: Settings) -> dict[str, Any]:
     return {
         "samples": settings.samples, "rounds": settings.rounds, "cpu": settings.pinned(),
-        "cycles": "median of the quiet samples' slopes between two message lengths, in cycles of a chain of dependent additions",
+        "cycles": "least of the processes' medians of the quiet samples' slopes between two message lengths, in cycles of a "
+        "chain of dependent additions",
     }  # fmt: skip
 
 
-#: A simulation with the program that goes to the host, or why there is none.
-Prepared = tuple[dict[str, Any], dict[str, Any]] | InputError | InternalError
+class Attempt:
+    """A program on its way: simulated, printed, built, measured some times, told."""
 
+    def __init__(self, program: Program, machine: str, host: Host, settings: Settings) -> None:
+        self.program = program
+        self.answers: list[job.Answer] = []
+        self.simulated: dict[str, Any] | None = None
+        #: Why there is no figure, and whether that is an error of ours.
+        self.failure: tuple[str, bool] | None = None
+        try:
+            self.simulated = kept.measurement(program.module, machine, program.options).to_dict()
+            # Messages of the same lengths as in the simulation's steady state.
+            lengths = self.simulated["steady"]["shorter"], self.simulated["steady"]["longer"]
+            self.native = engine.native(program.module, machine, program.options, lengths)
+            self.job = job_of(self.native, host, settings)
+        except (InputError, InternalError) as error:
+            self.failure = str(error), isinstance(error, InternalError)
+        if self.simulated is not None and not self.simulated["verified"]:
+            self.failure = f"the simulation: {self.simulated['failure']}", True
 
-def prepare(program: Program, machine: str) -> Prepared:
-    """Simulate a program, and print it for the host with messages of the same lengths."""
-    try:
-        simulated = kept.measurement(program.module, machine, program.options).to_dict()
-        lengths = simulated["steady"]["shorter"], simulated["steady"]["longer"]
-        return simulated, engine.native(program.module, machine, program.options, lengths)
-    except (InputError, InternalError) as error:
-        return error
+    def measure(self, host: Host) -> None:
+        """Run it in a process of its own, compare, and time. Raises InputError where the kernel lets no program run."""
+        if self.failure is not None:
+            return
+        try:
+            answer = job.run(host, self.job)
+        except Crash as error:
+            self.failure = f"the native run {error}", False
+        except Wrong as error:
+            self.failure = place(self.native, error), True
+        else:
+            self.answers.append(answer)
+            if not answer.same:
+                raise InternalError("the harness compared nothing")
 
-
-def row(program: Program, made: Prepared, host: Host, settings: Settings) -> dict[str, Any]:
-    """What a program came to on the host and in the simulation."""
-    about: dict[str, Any] = {
-        "program": program.name, "cipher": program.module.cipher.name, "variant": program.module.variant.name,
-        "direction": program.direction, "blocks": program.blocks, "held_out": programs.held_out(program.name),
-    }  # fmt: skip
-    if isinstance(made, Exception):
-        return about | {"verified": False, "failure": str(made), "fault": isinstance(made, InternalError)}
-    simulated, native = made
-    about |= {name: simulated[name] for name in ("key_bits", "block_bytes", "jam", "unroll")}
-    about |= {
-        "instructions": round(per_block(simulated["instructions"], simulated), 1),
-        "simulated_cycles": simulated["cycles_per_block"],
-        "shorter": simulated["steady"]["shorter"],
-        "longer": simulated["steady"]["longer"],
-        "settled": simulated["steady"]["settled"],
-    }
-    if not simulated["verified"]:
-        return about | {"verified": False, "failure": f"the simulation: {simulated['failure']}", "fault": True}
-    try:
-        asked = job_of(native, host, settings)
-        answers = [measured(host, asked) for _ in range(1 if host.emulator else settings.rounds)]
-    except InputError as error:
-        if not isinstance(error, build.Refused):
-            # What the kernel does not allow one program it allows none.
-            raise
-        return about | {"verified": False, "failure": str(error), "fault": False}
-    except Crash as error:
-        return about | {"verified": False, "failure": f"the native run {error}", "fault": False, "crashed": True}
-    except Wrong as error:
-        return about | {"verified": False, "failure": place(native, error), "fault": True}
-    about |= {"verified": True, "failure": None}
-    return about | (
-        figures(answers, native, simulated) if not host.emulator else {"silicon_cycles": None, "ratio": None}
-    )
+    def row(self) -> dict[str, Any]:
+        """What it came to on the host and in the simulation."""
+        program, simulated = self.program, self.simulated
+        about: dict[str, Any] = {
+            "program": program.name, "cipher": program.module.cipher.name, "variant": program.module.variant.name,
+            "direction": program.direction, "blocks": program.blocks, "held_out": programs.held_out(program.name),
+        }  # fmt: skip
+        if simulated is not None:
+            about |= {name: simulated[name] for name in ("key_bits", "block_bytes", "jam", "unroll")}
+            about |= {
+                "instructions": round(per_block(simulated["instructions"], simulated), 1),
+                "simulated_cycles": simulated["cycles_per_block"],
+                "shorter": simulated["steady"]["shorter"],
+                "longer": simulated["steady"]["longer"],
+                "settled": simulated["steady"]["settled"],
+            }
+        if self.failure is not None or simulated is None:
+            failure, fault = self.failure or ("", True)
+            return about | {"verified": False, "failure": failure, "fault": fault}
+        about |= {"verified": True, "failure": None, "fault": False}
+        return about | figures(self.answers, self.native, simulated)
 
 
 def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
@@ -152,16 +164,10 @@ def job_of(native: dict[str, Any], host: Host, settings: Settings) -> job.Job:
     return job.Job([image], native["memory_bytes"], native["writes"], calls, native["expected"], samples_, cpu)
 
 
-def measured(host: Host, asked: job.Job) -> job.Answer:
-    """A native run of a program, compared and timed."""
-    answer = job.run(host, asked)
-    if not answer.same:
-        raise InternalError("the harness compared nothing")
-    return answer
-
-
 def figures(answers: list[job.Answer], native: dict[str, Any], simulated: dict[str, Any]) -> dict[str, Any]:
-    """The native figures of a row."""
+    """The native figures of a row; none where nothing was timed."""
+    if not any(a.samples for a in answers):
+        return {"silicon_cycles": None, "ratio": None}
     rounds = [samples.figure(a.samples, native["blocks"] * a.calls, a.hz) for a in answers]
     found = samples.joined(rounds)
     cycles = found.median
@@ -183,7 +189,8 @@ def figures(answers: list[job.Answer], native: dict[str, Any], simulated: dict[s
 
 
 def per_block(count: float, simulated: dict[str, Any]) -> float:
-    return count * simulated["block_bytes"] / simulated["bytes"]
+    bytes_of_block, bytes_of_all = int(simulated["block_bytes"]), int(simulated["bytes"])
+    return count * bytes_of_block / bytes_of_all
 
 
 def place(native: dict[str, Any], wrong: Wrong) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .. import processes, scratch
 from .._core import InputError, InternalError
+from ..host import events as counting
 from . import build
 from .build import Image
 from .processors import Host
@@ -161,7 +162,7 @@ def answer(text: str, events: Sequence[str] = tuple(EVENTS)) -> Answer:
             case "count":
                 found.counts.setdefault(events[numbers[0]], []).append(numbers[2] - numbers[1])
             case "uncounted":
-                found.uncounted = os.strerror(numbers[0])
+                found.uncounted = counting.refused(numbers[0], os.strerror(numbers[0]))
     return found
 
 

@@ -53,7 +53,7 @@ def run(
     def one(loop: Mapping[str, Any]) -> Turn:
         if loop["symbol"] in gone:
             return Turn(None, None, gone[loop["symbol"]])
-        calls = ([], [(0, loop["symbol"], ())], [(1, loop["symbol"], ())])
+        calls: list[list[tuple[int, str, tuple[int, ...]]]] = [[], [(0, loop["symbol"], ())], [(1, loop["symbol"], ())]]
         asked = job.Job(images, loop["memory_bytes"], loop["writes"], calls, None, settings.each, settings.pinned())
         try:
             answers = [job.run(host, asked) for _ in range(settings.rounds)]
@@ -75,7 +75,7 @@ def accepted(isa: Isa, text: str, symbols: Sequence[str]) -> tuple[str, dict[str
             return text, gone
         except build.Refused as error:
             lines = text.splitlines()
-            found = {function(lines, number) for number in error.lines} & {*symbols}
+            found = {name for number in error.lines if (name := function(lines, number)) in symbols and name}
             if not found:
                 raise
             gone |= dict.fromkeys(found, f"the assembler does not take {lines[error.lines[0] - 1].strip()!r}")

@@ -53,8 +53,8 @@ def chosen(names: list[str], options: Options) -> list[Program]:
     for name in names or ["all"]:
         if name == "all":
             for cipher in map(manifest.find, manifest.names()):
-                for variant in cipher.variants:
-                    found += every(engine.module(cipher, variant, options.cc), options)
+                for each in cipher.variants:
+                    found += every(engine.module(cipher, each, options.cc), options)
             continue
         cipher, variant = named(name)
         found.append(Program(engine.module(cipher, variant, options.cc), options))

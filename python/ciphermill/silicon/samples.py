@@ -85,25 +85,27 @@ def figure(samples: Sequence[Sample], blocks: float, hz: float | None = None) ->
 
 
 def joined(rounds: Sequence[Figure]) -> Figure:
-    """One figure of several processes': the middle of their medians, the least of their minima.
+    """One figure of several processes': the least of their medians.
 
-    Where a process lies in memory can make its code faster or slower; that is noise, too.
+    What disturbs a whole process, a neighbour on the same core or where its memory lies, makes it
+    slower and not faster. Another process has to bear the least one out.
     """
-    there = [r for r in rounds if r.median is not None]
+    there = sorted((r for r in rounds if r.median is not None), key=lambda r: r.median or 0.0)
     tried, quiet = sum(r.tried for r in rounds), sum(r.samples for r in rounds)
     if not there:
         return Figure(None, None, None, None, 0, tried, None, rounds[0].unstable if rounds else "nothing was measured")
+    first, why = there[0], there[0].unstable
     medians = [r.median for r in there if r.median is not None]
-    low, high = min(medians), max(medians)
-    why = next((r.unstable for r in there if r.unstable), "")
-    if high > low * (1 + UNSTABLE):
-        why = f"processes differ by {100 * (high / low - 1):.1f} %"
-    clocks = [r.clock_ghz for r in there if r.clock_ghz is not None]
+    if not why and len(medians) > 1 and not near_enough(medians[0], medians[1]):
+        why = f"no two processes agree: {medians[0]:.1f} and {medians[1]:.1f} cycles"
     return Figure(
-        statistics.median(medians), min(r.minimum for r in there if r.minimum is not None),
-        min(r.low for r in there if r.low is not None), max(r.high for r in there if r.high is not None),
-        quiet, tried, statistics.median(clocks) if clocks else None, why,
+        first.median, min(r.minimum for r in there if r.minimum is not None), first.low, first.high, quiet, tried,
+        first.clock_ghz, why,
     )  # fmt: skip
+
+
+def near_enough(least: float, other: float) -> bool:
+    return other <= least * (1 + UNSTABLE)
 
 
 def middle(values: Sequence[int]) -> float:

@@ -80,7 +80,7 @@ def failures(document: Mapping[str, Any]) -> list[str]:
 
 def notes(document: Mapping[str, Any]) -> list[str]:
     rows = document["rows"]
-    found = []
+    found: list[str] = []
     if document["emulator"]:
         return found
     shaky = [row for row in rows if row.get("unstable")]
@@ -95,11 +95,11 @@ def notes(document: Mapping[str, Any]) -> list[str]:
         found.append("Cycles are the processor's own count.")
     elif document["counters"]["why"]:
         found.append(
-            f"The kernel counts no cycles here ({document['counters']['why']}): a cycle is what one of a chain of dependent "
-            "additions takes, timed before and after each sample."
+            f"No hardware counters here: {document['counters']['why']}. A cycle is what one of a chain of dependent additions "
+            "takes, timed before and after each sample."
         )
     if document["processor"]["virtual"]:
         found.append(
-            "This is a virtual machine; what its neighbours do is in the samples, not in the median as a rule."
+            "This is a virtual machine; what its neighbours do makes some samples, and whole processes, slower."
         )
     return ["\n".join(found)] if found else []

@@ -171,6 +171,8 @@ class Study:
         return lookup(self.figures, join(row.figures, column.figure))
 
 
+#: In a table that stands there for each file: the file's name.
+EACH = "{each}"
 #: Behind a reference to cells: not ours, but ours/paper.
 RATIO = ":ratio"
 
@@ -240,14 +242,15 @@ def expanded(source: Source, i: int, table: Table, figures: Mapping[str, Any], f
         )
     found = []
     for each in files:
-        put = lambda text, each=each: text.replace("{each}", each)  # noqa: E731
-        columns = tuple(msgspec.structs.replace(c, of=tuple(map(put, c.of))) for c in table.columns)
+        columns = tuple(
+            msgspec.structs.replace(c, of=tuple(of.replace(EACH, each) for of in c.of)) for c in table.columns
+        )
         rows = tuple(
-            msgspec.structs.replace(r, figures=None if r.figures is None else put(r.figures)) for r in table.rows
+            msgspec.structs.replace(r, figures=None if r.figures is None else r.figures.replace(EACH, each))
+            for r in table.rows
         )
-        one = msgspec.structs.replace(
-            table, name=f"{table.name}-{each}", title=put(table.title), columns=columns, rows=rows
-        )
+        title = table.title.replace(EACH, each)
+        one = msgspec.structs.replace(table, name=f"{table.name}-{each}", title=title, columns=columns, rows=rows)
         found.append((i, _filled(source, place, one, figures, f"{table.for_each}.{each}")))
     return found
 
