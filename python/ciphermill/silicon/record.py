@@ -58,7 +58,7 @@ class Entry(Declared, frozen=True, kw_only=True):
     instructions: Positive
     held_out: bool
     minimum: Positive | None = None
-    #: The medians of the processes differ by so much of the least, as a part.
+    #: The second least of the processes' medians is above the least by this part of it.
     spread: Annotated[float, msgspec.Meta(ge=0, description="it is a number from 0 on")] | None = None
     unstable: str | None = None
 
@@ -94,8 +94,8 @@ def text(document: Mapping[str, Any], title: str | None = None, note: str = "") 
         "clock_ghz": round(clocks[len(clocks) // 2], 3) if clocks else None,
         "machine": Path(document["machine"]).stem,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "method": f"slope between two message lengths, warm, pinned; cycles by {by}; median of up to {method['samples']} quiet "
-        f"samples in {method['rounds']} processes",
+        "method": f"slope between two message lengths, warm, pinned; cycles by {by}; least of {method['rounds']} processes' "
+        f"medians of up to {-(-method['samples'] // method['rounds'])} quiet samples",
         "compiler": f"ciphermill {_core.version()} ({engine.identity().split()[-1][:12]})",
         "note": note,
     }  # fmt: skip
