@@ -102,9 +102,8 @@ def text(document: Mapping[str, Any], title: str | None = None, note: str = "") 
     lines = ["# Core cycles a block on this processor, as `ciphermill silicon --into` wrote them.", "", "[host]"]
     lines += [f"{key} = {literal(value)}" for key, value in head.items() if value not in (None, "")]
     for row in rows:
-        spread = (
-            max(row["rounds"]) / min(row["rounds"]) - 1 if row.get("rounds") and None not in row["rounds"] else None
-        )
+        rounds = sorted(each for each in row["rounds"] if each is not None)
+        spread = rounds[1] / rounds[0] - 1 if len(rounds) > 1 else None
         entry = {
             "settings": {k: row[k] for k in ("cipher", "variant", "direction", "blocks")},
             "cycles": round(row["silicon_cycles"], 2),
