@@ -287,8 +287,7 @@ def counters(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     given = sorted({name for row in rows for name in row.get("events", {})})
     if any(name in given for name in ("cycles", "instructions")):
         return {"available": True, "events": given, "refused": refused, "why": None}
-    first = next(iter(refused.values()), {"code": None, "message": "nothing could be measured"})
-    why = events.refused(first["code"], first["message"])
+    why = next((events.refused(r["code"], r["message"]) for r in refused.values()), "nothing could be measured")
     return {"available": False, "events": given, "refused": refused, "why": why}
 
 

@@ -58,9 +58,8 @@ def run(
         attempts = list(made)
     # What disturbs lasts for seconds: a program's processes are as far apart as they can be.
     rounds = 1 if host.emulator else settings.rounds
-    turns = (attempt.measure(host) for _ in range(rounds) for attempt in attempts)
-    for _ in progress(turns, rounds * len(attempts)):
-        pass
+    for attempt in progress(attempts * rounds, rounds * len(attempts)):
+        attempt.measure(host)
     rows = [attempt.row() for attempt in attempts]
     here = processor.this()
     return {
