@@ -347,3 +347,24 @@ def test_the_document_is_what_the_contract_says(natively, cli):
     told = json.loads(answer.out)
     assert {"program", "silicon_cycles", "simulated_cycles", "ratio", "samples", "clock_ghz"} <= told["rows"][0].keys()
     assert {"geomean", "mean_absolute_error", "within_5_percent"} <= told["summary"].keys()
+
+
+@pytest.mark.parametrize("lengths", [(4096, 2048), (2048, 2048), (2048, 4097), (0, 4096)])
+def test_lengths_that_are_none(lengths):
+    module = engine.module(manifest.find("rc6"))
+    with pytest.raises(InputError) as error:
+        engine.native(module, "zen5", engine.Options(), lengths)
+    assert f"messages of {lengths[0]} and {lengths[1]} bytes" in str(error.value)
+
+
+def test_the_same_buffers_and_calls_as_in_the_simulation():
+    """A feedback mode works on one block; two lengths differ in the count alone."""
+    module = engine.module(manifest.find("rc6"))
+    told = engine.native(module, "zen5", engine.Options(blocks="single"), (1024, 2048))
+    assert [call["symbol"] for call in told["setup"]] == ["cm_keysetup"]
+    (shorter,), (longer,) = told["shorter"], told["longer"]
+    assert longer["symbol"] == "cm_encrypt_feedback" and (shorter["args"][3], longer["args"][3]) == (64, 128)
+    assert shorter["args"][:3] == longer["args"][:3] and told["blocks"] == 64
+    sizes = {name: end - start for name, start, end in told["buffers"]}
+    assert sizes["input"] == sizes["output"] == 16 and sizes["key"] == 16
+    assert "cm_encrypt_feedback:" in told["assembly"] and told["memory_bytes"] % 65536 == 0
