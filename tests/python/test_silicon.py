@@ -132,9 +132,19 @@ def test_registers_are_kept_for_whoever_calls(natively):
     assert native(f"{clobber}\tret\n", expected=[], samples=3).samples
 
 
-def test_events_that_the_kernel_gives_are_counted(natively):
-    answer = native("\tret\n", expected=[], samples=2)
-    assert answer.counts or answer.uncounted
+def test_events_that_the_kernel_gives_are_counted(natively, monkeypatch):
+    """With events that the kernel counts itself: nanoseconds of the process."""
+    monkeypatch.setitem(job.EVENTS, "task_clock", (1, 1))
+    monkeypatch.setitem(job.EVENTS, "faults", (1, 2))
+    host = processors.host_for("zen5")
+    loop = "\tmovl $1000, %eax\n1:\tdecl %eax\n\tjne 1b\n\tret\n"
+    image = build.program(host.isa, f"\t.text\n\t.globl f, g\nf:\n{loop}g:\n\tret\n")
+    calls = ([], [(0, "g", ())], [(0, "f", ())])
+    answer = job.run(host, job.Job([image], 65536, calls=calls, samples=2, events=("task_clock", "faults")))
+    if answer.uncounted:
+        pytest.skip(answer.uncounted)
+    # A turn of a loop takes a tenth of a cycle or more, and a cycle a tenth of a nanosecond or more.
+    assert len(answer.counts["faults"]) == 2 and all(n > 10 * answer.calls for n in answer.counts["task_clock"])
 
 
 # ---- what is worked out ----
