@@ -214,6 +214,12 @@ def test_all_has_every_direction_and_mode():
     assert of_rc6 == ["rc6-plain-encrypt-multi", "rc6-plain-decrypt-multi", "rc6-plain-encrypt-single"]
     one_way = programs.chosen(["all"], engine.Options(direction="decrypt"))
     assert {one.direction for one in one_way} == {"decrypt"}
+    back = programs.chosen(["all"], engine.Options(direction="decrypt", blocks="single"))
+    assert {(one.direction, one.blocks) for one in back} == {("decrypt", "single")}
+    setups = programs.chosen(["all"], engine.Options(direction="keysetup"))
+    assert len(setups) == len(variants)
+    with pytest.raises(InputError, match="no cipher has that"):
+        programs.chosen(["all"], engine.Options(direction="keystream", blocks="single"))
 
 
 def test_machines_of_an_instruction_set(tmp_path):
@@ -326,6 +332,8 @@ def test_the_text_says_what_disturbs():
         (["silicon", "rc6", "--on", "zen5", "--plot", "x.pdf"], "--plot x.pdf: the name of a drawing ends in .svg or .png"),
         (["silicon", "rc6", "--on", "zen5", "--into", "no/such/x.toml"], "--into no/such/x.toml: there is no folder no/such"),
         (["silicon", "rc6", "--on", "zen55"], "no machine 'zen55'"),
+        (["silicon", "rc6", "--on", "zen5", "--bytes", "20"], "--bytes 20: a message is a whole number of blocks"),
+        (["silicon", "rabbit", "--on", "zen5", "--blocks", "single"], "a stream cipher has no feedback mode"),
     ],
 )  # fmt: skip
 def test_bad_input(refused, arguments, message):

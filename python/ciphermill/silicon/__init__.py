@@ -46,7 +46,7 @@ def run(
     """Programs measured natively and simulated, as ``--json`` prints them.
 
     A program that fails has a row with its ``failure`` and no figures. Raises InputError
-    where this host runs no programs of the machine.
+    where this host runs no programs of the machine, or none of them can be simulated.
     """
     options.check()
     settings.check()
@@ -56,6 +56,8 @@ def run(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         made = progress(pool.map(lambda one: Attempt(one, machine, host, settings), wanted), len(wanted))
         attempts = list(made)
+    if (first := attempts[0].error) is not None and all(attempt.error for attempt in attempts):
+        raise first
     # What disturbs lasts for seconds: a program's processes are as far apart as they can be.
     rounds = 1 if host.emulator else settings.rounds
     for attempt in progress(attempts * rounds, rounds * len(attempts)):
@@ -79,13 +81,12 @@ def nearest() -> str:
     """The machine nearest to this processor. Raises InputError where its programs do not run here."""
     here = processor.this()
     name = here.nearest(library.machine_names())
-    if name is None or processors.isa_of(name) is None:
-        said = (
-            f"none is nearer than the others to this processor ({here.model})"
-            if name is None
-            else f"{name} is nearest, and"
+    if name is None:
+        raise InputError(
+            f"no machine is known to be near this processor ({here.model}); name one with --on, zen5 for instance"
         )
-        raise InputError(f"--on: {said}; name a machine of this processor's instruction set, zen5 for instance")
+    if processors.isa_of(name) is None:
+        raise InputError(f"{name} is nearest to this processor, and no host runs its programs; name another with --on")
     return name
 
 
@@ -104,6 +105,8 @@ class Attempt:
         self.program = program
         self.answers: list[job.Answer] = []
         self.simulated: dict[str, Any] | None = None
+        #: What was raised before anything could be run.
+        self.error: InputError | InternalError | None = None
         #: Why there is no figure, and whether that is an error of ours.
         self.failure: tuple[str, bool] | None = None
         try:
@@ -113,6 +116,7 @@ class Attempt:
             self.native = engine.native(program.module, machine, program.options, lengths)
             self.job = job_of(self.native, host, settings)
         except (InputError, InternalError) as error:
+            self.error = error
             self.failure = str(error), isinstance(error, InternalError)
         if self.simulated is not None and not self.simulated["verified"]:
             self.failure = f"the simulation: {self.simulated['failure']}", True

@@ -58,6 +58,10 @@ def chosen(names: list[str], options: Options) -> list[Program]:
             continue
         cipher, variant = named(name)
         found.append(Program(engine.module(cipher, variant, options.cc), options))
+    if not found:
+        raise InputError(
+            f"--direction {options.direction} with --blocks {options.blocks}: no cipher has that; leave one of the two out"
+        )
     return list({one.name: one for one in found}.values())
 
 
@@ -77,15 +81,17 @@ def named(name: str) -> tuple[manifest.Cipher, str | None]:
 
 def every(module: Module, options: Options) -> list[Program]:
     """A variant in the directions and modes that are left open: each direction with independent
-    blocks, and encryption in a feedback mode."""
-    stream = (module.cipher.kind or module.interface["kind"]) == "stream"
-    if stream:
+    blocks, and encryption in a feedback mode. The others are there where they are asked for."""
+    asked = (options.direction, options.blocks)
+    if (module.cipher.kind or module.interface["kind"]) == "stream":
         ways = [("keystream", "multi")]
     else:
         ways = [(direction, "multi") for direction in module.directions]
         ways += [("encrypt", "single")] if "encrypt" in module.directions else []
-    found = []
-    for direction, blocks in ways:
-        if options.direction in (None, direction) and options.blocks in (None, blocks):
-            found.append(Program(module, replace(options, direction=direction, blocks=blocks)))
-    return found
+        ways += [("decrypt", "single")] if "decrypt" in module.directions and asked == ("decrypt", "single") else []
+    ways += [("keysetup", "multi")] if options.direction == "keysetup" else []
+    return [
+        Program(module, replace(options, direction=direction, blocks=blocks))
+        for direction, blocks in ways
+        if options.direction in (None, direction) and options.blocks in (None, blocks)
+    ]
