@@ -151,6 +151,17 @@ def assembly(module: Module, machine: str, options: Options) -> str:
         return _core.assemble(module.wasm, asked)
 
 
+def native(module: Module, machine: str, options: Options, lengths: tuple[int, int]) -> dict[str, Any]:
+    """The program that `assembly` prints, with the calls, buffers and memory by which a real processor is
+    measured and checked; ``lengths`` are the bytes of the shorter and of the longer message."""
+    options.check()
+    module = suited(module, machine, options)
+    asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
+    with places.told(module):
+        said: dict[str, Any] = json.loads(_core.native(module.wasm, asked, *lengths))
+    return said
+
+
 def audit(module: Module, debug: bytes, machine: str, options: Options) -> dict[str, Any]:
     """Where secrets decide the time of the program that would be measured.
 

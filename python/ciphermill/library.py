@@ -145,6 +145,32 @@ def ancestors(path: Path, file: dict[str, str]) -> list[dict[str, str]]:
     return found
 
 
+def lineage(machine: str) -> list[str]:
+    """The names of a machine's file and of those that it inherits from, itself first; ``machine`` is a name or a path."""
+    path = machine_path(machine)
+    files = [read(path)]
+    if path.parent.resolve() != paths.MACHINES.resolve():
+        files += ancestors(path, files[0])
+    found = [path.stem]
+    for file in files:
+        found += [Path(name).stem for name in _parent(file)]
+    while (ours := paths.MACHINES / f"{found[-1]}.toml") != path and paths.is_file(ours):
+        parent = _parent(read(ours))
+        if not parent or parent[0] in found:
+            break
+        found += parent
+    return found
+
+
+def _parent(file: dict[str, str]) -> list[str]:
+    """What a file inherits from: one name, or none."""
+    try:
+        parent = tomllib.loads(file["text"])["machine"]["inherits"]
+    except (tomllib.TOMLDecodeError, KeyError, TypeError):
+        return []
+    return [parent] if isinstance(parent, str) and "\0" not in parent else []
+
+
 def read(path: Path) -> dict[str, str]:
     """A text file, with the path that messages give it."""
     try:

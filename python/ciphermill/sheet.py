@@ -19,9 +19,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import msgspec
 
@@ -30,6 +30,21 @@ from .declared import Declared, Source
 from .suggest import did_you_mean
 
 SHEETS = paths.MACHINES / "sheets"
+
+
+class Turn(Protocol):
+    """What a turn of a loop came to on a real processor: cycles and wrong guesses, where they are known."""
+
+    @property
+    def cycles(self) -> float | None: ...
+    @property
+    def wrong(self) -> float | None: ...
+    @property
+    def unstable(self) -> str | None: ...
+
+
+#: Runs the loops of a request on a real processor, for a machine.
+Natively = Callable[[str, Mapping[str, Any]], Sequence[Turn]]
 
 #: Throughputs (loops of the group of that name) may be off by this part of the expected value.
 THROUGHPUT = 0.1
@@ -109,8 +124,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in SHEETS.glob("*.toml"))
 
 
-def run(machine: str, loops: str | None = None) -> dict[str, Any]:
-    """A machine's sheet, filled in; ``machine`` is a name or a path, ``loops`` the path of a sheet."""
+def run(machine: str, loops: str | None = None, silicon: Natively | None = None) -> dict[str, Any]:
+    """A machine's sheet, filled in; ``machine`` is a name or a path, ``loops`` the path of a sheet.
+
+    With ``silicon`` the loops are handed to it, too, to run them on this computer's processor.
+    """
     path, of = (Path(loops), None) if loops else found(machine)
     head, tests = read(path)
     request = {
@@ -124,7 +142,41 @@ def run(machine: str, loops: str | None = None) -> dict[str, Any]:
     for loop, turn in zip(tests, turns, strict=True):
         rows.append(row(head, loop, turn, done))
         done[loop["name"]] = turn
-    return {"machine": machine, "sheet": of or paths.shown(path), "criterion": CRITERION, "rows": rows}
+    filled = {"machine": machine, "sheet": of or paths.shown(path), "criterion": CRITERION, "rows": rows}
+    if silicon is not None:
+        named = [asked(head, loop, f"loop_{n}") for n, loop in enumerate(tests)]
+        native = silicon(machine, {**request, "loops": named})
+        for r, more in zip(rows, beside(tests, turns, native), strict=True):
+            r.update(more)
+    return filled
+
+
+def beside(
+    tests: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]], native: Sequence[Turn]
+) -> list[dict[str, Any]]:
+    """For each loop its native figure, and why there is none or how it was made.
+
+    Where the kernel counts no wrong guesses, a penalty is worked out with those of the simulation.
+    """
+    wrong = "branches_mispredicted"
+    done: dict[str, tuple[Turn, float]] = {}
+    found = []
+    for loop, simulated, turn in zip(tests, turns, native, strict=True):
+        figure, said = None, turn.unstable
+        guesses = simulated["events"].get(wrong, 0.0) if turn.wrong is None else turn.wrong
+        if turn.cycles is not None and "less" in loop:
+            other, theirs = done[loop["less"]]
+            if other.cycles is not None and guesses != theirs:
+                figure = (turn.cycles - other.cycles) / (guesses - theirs)
+                said = said or ("by the simulation's wrong guesses" if turn.wrong is None else None)
+        elif "count" in loop:
+            figure = turn.wrong if loop["count"] == wrong else None
+            said = said if figure is not None else "the kernel does not count that here"
+        elif turn.cycles is not None:
+            figure = turn.cycles / (loop.get("copies", 1) * loop.get("each", len(loop["body"])))
+        done[loop["name"]] = turn, guesses
+        found.append({"silicon": None if figure is None else round(figure, 4), "silicon_note": said})
+    return found
 
 
 def found(machine: str) -> tuple[Path, str]:
@@ -166,10 +218,18 @@ def read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return source.table["sheet"], source.table["loop"]
 
 
-def asked(head: Mapping[str, Any], loop: Mapping[str, Any]) -> dict[str, Any]:
+def asked(head: Mapping[str, Any], loop: Mapping[str, Any], function: str = "f") -> dict[str, Any]:
     """What the core is asked for a loop."""
     body = loop["body"] * loop.get("copies", 1)
-    lines = ["func f 0 0", *head.get("before", ()), *loop.get("setup", ()), *head["start"], "top:", *body, *head["end"]]
+    lines = [
+        f"func {function} 0 0",
+        *head.get("before", ()),
+        *loop.get("setup", ()),
+        *head["start"],
+        "top:",
+        *body,
+        *head["end"],
+    ]
     one: dict[str, Any] = {"name": loop["name"], "text": "\n".join(lines), "turns": loop.get("turns", [200, 600])}
     if "words" in loop:
         words = loop["words"]
@@ -225,6 +285,9 @@ def allowed(loop: Mapping[str, Any], near: float) -> float:
     return max(ROUNDING, LATENCY * near)
 
 
+#: A loop is near silicon within this part of it.
+NEAR = 0.03
+NATIVE = ("what", "loop", "expected", "ours", "silicon", "ours/silicon", "silicon/expected", "")
 HEAD = ("what", "loop", "expected", "ours", "residual", "within")
 
 
@@ -237,7 +300,31 @@ def text(filled: Mapping[str, Any]) -> str:
         said += f" Loops and expected values are those of {filled['sheet']}."
     wrong = [f"{r['group']} of {r['loop']}: {r['ours']:.2f}, not {shown(r)}" for r in rows if not r["within"]]
     said += "".join(f"\nNot so: {line}" for line in wrong)
+    if "silicon" in rows[0]:
+        said += f"\n{natively(rows)}"
+        table = [(*cells(r)[:4], *native_cells(r)) for r in rows]
+        return f"{said}\n\n{tables.text(NATIVE, table, right=(2, 3, 4, 5, 6))}"
     return f"{said}\n\n{tables.text(HEAD, [cells(r) for r in rows], right=(2, 3, 4))}"
+
+
+def natively(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How far the model is from this computer's processor."""
+    there = [r for r in rows if r["silicon"]]
+    near = sum(abs(r["ours"] / r["silicon"] - 1) <= NEAR for r in there)
+    return f"On this computer's processor {near} of {len(there)} are within {100 * NEAR:.0f} % of the model."
+
+
+def native_cells(r: Mapping[str, Any]) -> tuple[str, ...]:
+    silicon = r["silicon"]
+    if not silicon:
+        return "-", "-", "-", r["silicon_note"] or ""
+    expected = r["expected"]
+    low, high = expected if isinstance(expected, list) else (expected, expected)
+    known = min(max(silicon, low), high)
+    digits = 3 if silicon < 1 else 2
+    return (
+        f"{silicon:.{digits}f}", f"{r['ours'] / silicon:.3f}", f"{silicon / known:.3f}" if known else "-", r["silicon_note"] or "",
+    )  # fmt: skip
 
 
 def markdown(filled: Mapping[str, Any]) -> str:

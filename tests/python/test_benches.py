@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import subprocess
 import sys
 
+import pytest
 from samples import ROOT
 
 from ciphermill import engine, manifest
@@ -57,3 +59,26 @@ def test_the_committed_table_of_bounds():
         assert max(kinds) == int(row["least"]) == int(row[row["certificate"]]) <= int(row["ii"])
         assert (row["optimal"] == "yes") == (row["ii"] == row["least"])
         assert int(row["divided"]) <= int(row["ii"])
+
+
+def test_llvm_mca_beside_silicon():
+    if shutil.which("llvm-mca") is None:
+        pytest.skip("not installed: llvm-mca")
+    host = ROOT / "studies" / "silicon-zen5" / "hosts" / "epyc-turin-vm.toml"
+    command = [
+        sys.executable,
+        str(ROOT / "benches" / "silicon" / "mca.py"),
+        str(host),
+        "--only",
+        "rabbit-plain",
+        "--cpu",
+    ]
+    done = subprocess.run([*command, "znver2"], capture_output=True, text=True, check=True, timeout=300)
+    head, row, *errors = done.stdout.splitlines()
+    name, silicon, mca, ratio, held_out = row.split("\t")
+    assert head.split("\t")[0] == "program" and (name, held_out) == ("rabbit-plain-keystream-multi", "0")
+    # Another processor's model: it is near, or it was not given the program.
+    assert 0.5 < float(ratio) < 2 and float(ratio) == pytest.approx(float(mca) / float(silicon), abs=0.01)
+    assert [line.split(":")[0] for line in errors] == ["# all", "# worked on"]
+    refused = subprocess.run([*command, "znver99"], capture_output=True, text=True, check=False, timeout=300)
+    assert refused.returncode == 1 and "name another with --tool or --cpu" in refused.stderr

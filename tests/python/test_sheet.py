@@ -213,3 +213,61 @@ def test_the_page():
     assert all(f"\n## {machine}\n" in page for machine in sheet.names()) and page.count("| NO |") == sum(
         map(len, WRONG.values())
     )
+
+
+def test_native_figures_beside_simulated_ones():
+    """Worked out by hand: cycles an instruction, counted guesses, and penalties with and without a count."""
+    from ciphermill.silicon.loops import Turn
+
+    loops = [
+        {"name": "plain", "group": "latency", "body": ["a", "b"], "copies": 5, "expected": 1},
+        {"name": "always", "group": "predictors", "body": ["a"], "count": "branches_mispredicted", "expected": 0},
+        {"name": "penalty", "group": "misprediction", "body": ["a"], "less": "always", "expected": 12},
+        {"name": "crash", "group": "latency", "body": ["a"], "expected": 1},
+    ]
+    turns = [{"cycles": 0.0, "events": {"branches_mispredicted": n}} for n in (0.0, 0.0, 0.4, 0.0)]
+
+    def told(*native: Turn) -> list[tuple]:
+        return [(row["silicon"], row["silicon_note"]) for row in sheet.beside(loops, turns, native)]
+
+    plain, crash = Turn(25.0, None, None), Turn(None, None, "it stopped")
+    counted = told(plain, Turn(3.0, 0.1, None), Turn(13.0, 0.6, None), crash)
+    assert counted == [(2.5, None), (0.1, None), (20.0, None), (None, "it stopped")]
+    guessed = told(plain, Turn(3.0, None, None), Turn(13.0, None, None), crash)
+    assert guessed[1] == (None, "the kernel does not count that here")
+    assert guessed[2] == (25.0, "by the simulation's wrong guesses")
+
+
+def test_loops_run_natively(write):
+    """A chain of 16 additions takes as many cycles as additions, on every processor there is."""
+    from ciphermill import InputError
+    from ciphermill.silicon import loops, settings
+
+    machine = str(write("own.toml", OWN))
+    text = (
+        OWN_SHEET + '[[loop]]\nname = "chain"\ngroup = "latency"\nbody = ["add eax, eax"]\ncopies = 16\nexpected = 1\n'
+    )
+    few = settings.Settings(samples=30, rounds=1)
+    try:
+        filled = sheet.run(machine, str(write("mine.toml", text)), lambda *asked: loops.run(*asked, few))
+    except InputError as error:
+        pytest.skip(str(error))
+    (chain,) = [row for row in filled["rows"] if row["loop"] == "chain"]
+    # Sanity: a busy computer's samples may all be disturbed.
+    assert chain["silicon"] is None or 0.9 < chain["silicon"] < 1.2
+    assert "silicon" in sheet.text(filled)
+
+
+def test_a_loop_that_the_assembler_does_not_take_is_left_out():
+    from ciphermill.silicon import build, loops, processors
+
+    text = "\t.text\n" + "".join(
+        f"\n\t.balign 64\n\t.globl {name}\n\t.type {name}, @function\n{name}:\n.L{n}_0:\n\t{line}\n\tret\n"
+        for n, (name, line) in enumerate([("one", "nop"), ("two", "frobnicate %eax"), ("three", "nop")])
+    )
+    text += '\n\t.section .cm_linear,"aw"\n\t.skip 64\n'
+    isa = processors.ISAS[0]
+    left, gone = loops.accepted(isa, text, ["one", "two", "three"])
+    assert gone == {"two": "the assembler does not take 'frobnicate %eax'"}
+    assert {"one", "two", "three"} <= build.program(isa, left).symbols.keys()
+    assert left.count("\tnop\n") == 2 and "frobnicate" not in left

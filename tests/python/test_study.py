@@ -245,6 +245,84 @@ def test_an_expression_that_is_none(folder, monkeypatch, expression, message):
     assert said.startswith(f"s/study.toml:7: formulas.loss.expression: is {expression!r}"[:80]) and message in said
 
 
+HOSTS = """\
+[study]
+title = "T"
+paper = "P"
+settings = { on = "rv32" }
+
+[[table]]
+name = "errors"
+title = "Errors, {each}"
+for_each = "hosts"
+columns = [
+  { key = "many", label = "programs", unit = "programs", formula = "how_many", of = ["{row}-{each}/*/cycles:ratio"] },
+  { key = "geomean", label = "mean", unit = "ratio", formula = "geometric", of = ["{row}-{each}/*/cycles:ratio"] },
+  { key = "error", label = "error", unit = "part", formula = "mean_error", of = ["{row}-{each}/*/cycles:ratio"] },
+  { key = "close", label = "close", unit = "part", formula = "close", of = ["{row}-{each}/*/cycles:ratio"], constants = { part = 0.05 } },
+]
+rows = [{ key = "seen", label = "seen" }]
+
+[[table]]
+name = "seen"
+title = "Seen, {each}"
+for_each = "hosts"
+rows_from = "programs"
+where = { held_out = false }
+columns = [{ key = "cycles", label = "cycles", unit = "cycles", figure = "cycles", measure = "cycles_per_block" }]
+"""
+HOST = """\
+[programs.a]
+settings = { cipher = "rc6" }
+cycles = 200
+held_out = false
+[programs.b]
+settings = { cipher = "rijndael" }
+cycles = 100
+held_out = false
+[programs.c]
+settings = { cipher = "mars" }
+cycles = 100
+held_out = true
+"""
+
+
+def test_tables_and_rows_from_files_of_figures(folder, write):
+    """Ratios of 0.5 and 1.05, worked out by hand; what is held out is no row."""
+    made = folder(HOSTS, "")
+    write("s/hosts/one.toml", HOST)
+    write("s/hosts/two.toml", HOST.replace("200", "100"))
+    result = solved(made, rc6=100.0, rijndael=105.0)
+    assert [table.name for table in result.study.tables] == ["errors-one", "errors-two", "seen-one", "seen-two"]
+    cell = result.cells["seen-one", "a", "cycles"]
+    assert (cell.paper, cell.ours, cell.ratio) == (200, 100.0, 0.5)
+    errors = {c: result.cells["errors-one", "seen", c] for c in ("many", "geomean", "error", "close")}
+    assert errors["many"].ours == 2 and errors["close"].ours == 0.5
+    assert errors["geomean"].ours == pytest.approx((0.5 * 1.05) ** 0.5)
+    assert errors["error"].ours == pytest.approx((0.5 + 0.05) / 2)
+    assert all(cell.paper is None and cell.ratio is None for cell in errors.values())
+    assert result.cells["errors-two", "seen", "error"].ours == pytest.approx(0.025)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('for_each = "hosts"', 'for_each = "boats"', "table['errors'].for_each: is 'boats': the study has no such folder"),
+        ('rows_from = "programs"', 'rows_from = "program"', "the figures have no table 'hosts.one.program'"),
+        ("where = { held_out = false }", 'where = { held_out = "no" }', "leaves no entry of 'hosts.one.programs'"),
+        ('rows_from = "programs"\n', "", "needs either `rows` or `rows_from`"),
+        ('figure = "cycles"', 'figure = "time"', "has no figure 'hosts.one.programs.a.time'"),
+    ],
+)  # fmt: skip
+def test_figures_of_folders_that_are_wrong(folder, write, old, new, message):
+    assert old in HOSTS
+    made = folder(HOSTS.replace(old, new, 1), "")
+    write("s/hosts/one.toml", HOST)
+    with pytest.raises(cm.InputError) as error:
+        layout.load(made)
+    assert message in str(error.value)
+
+
 def test_settings_are_options():
     """By the same names, and of the same types, so that an option that is renamed is seen."""
     for declared in (layout.Settings, grid.Skip):

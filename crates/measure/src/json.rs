@@ -77,6 +77,23 @@ pub fn sheet(request: &str) -> Result<String, MeasureError> {
     text(&crate::sheet(&parse(request)?)?)
 }
 
+/// The loops of a [`crate::SheetRequest`] for a real processor; a [`crate::PrintedSheet`].
+///
+/// # Errors
+/// As [`crate::printed`]; and for a request that is not one.
+pub fn printed_sheet(request: &str) -> Result<String, MeasureError> {
+    text(&crate::printed(&parse(request)?)?)
+}
+
+/// A [`crate::Request`] for a real processor, with messages of `shorter` and `longer` bytes; a
+/// [`crate::Native`].
+///
+/// # Errors
+/// As [`crate::native`]; and for a request that is not one.
+pub fn native(wasm: &[u8], request: &str, shorter: u32, longer: u32) -> Result<String, MeasureError> {
+    text(&crate::native(wasm, &parse(request)?, (shorter, longer))?)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

@@ -22,7 +22,8 @@
 //! [`vectors`] runs official test vectors on the reference, which the caller
 //! does once for a module and hands the verdict to each measurement. [`json`]
 //! has the same calls with JSON text for requests and answers. [`speed`] times
-//! the simulator itself, [`sheet`] runs loops that show one figure of a machine each, [`explain`] shows the hottest blocks cycle by cycle.
+//! the simulator itself, [`native`](mod@native) hands a request to a real processor,
+//! [`sheet`] runs loops that show one figure of a machine each, [`explain`] shows the hottest blocks cycle by cycle.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -51,6 +52,7 @@ mod leaks;
 mod margins;
 mod measure;
 mod measurement;
+mod native;
 mod pipeline;
 mod pipelining;
 mod plan;
@@ -80,9 +82,10 @@ pub use explain::{Explanation, explain};
 pub use leaks::{Audit, audit};
 pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Leaks, Loop, Measurement, Metrics, Provenance};
+pub use native::{Native, NativeCall, native};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Trace, VectorReport};
 pub use shared::forget;
-pub use sheet::{SheetRequest, Turn, sheet};
+pub use sheet::{PrintedLoop, PrintedSheet, SheetRequest, Turn, printed, sheet};
 pub use speed::{Speed, speed};
 pub use view::Stages;

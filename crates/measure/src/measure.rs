@@ -11,6 +11,7 @@ use crate::error::MeasureError;
 use crate::hints;
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
+use crate::native::hex;
 use crate::pipeline;
 use crate::pipelining::{self, ran_most};
 use crate::plan::{self, RunPlan, Work};
@@ -307,10 +308,6 @@ fn provenance(wasm: &[u8], request: &Request, machine: &Machine, work: &Work, by
         level: request.level,
         origin: request.origin.clone(),
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// The program a request would measure.

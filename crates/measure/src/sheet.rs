@@ -6,11 +6,13 @@
 //! of the two: what comes before and after the loop is in neither.
 
 use crate::error::MeasureError;
+use crate::native::hex;
 use crate::pipeline;
 use crate::request::MachineRequest;
+use crate::sparse::Sparse;
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_machine::Machine;
-use ciphermill_program::{Program, lines};
+use ciphermill_program::{Program, asm, lines};
 use ciphermill_sim::{SimOptions, Simulator};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -81,16 +83,75 @@ pub fn sheet(request: &SheetRequest) -> Result<Vec<Turn>, MeasureError> {
     request.loops.iter().map(|one| turn(&machine, one)).collect()
 }
 
+/// The loops of a request for a real processor: all of them in one program, each a function.
+#[derive(Debug, Serialize)]
+pub struct PrintedSheet {
+    /// For the machine's assembler, with the fewer and with the more turns: the same
+    /// instructions but for these numbers.
+    pub assembly: (String, String),
+    pub loops: Vec<PrintedLoop>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize)]
+pub struct PrintedLoop {
+    /// The function to call.
+    pub symbol: String,
+    /// Turns that it makes more in the second program.
+    pub turns: u32,
+    /// Bytes of linear memory, in whole pages; and what stands in it, by address, in hexadecimal.
+    pub memory_bytes: u64,
+    pub writes: Vec<(u32, String)>,
+}
+
+/// The loops of a request, to be run on a real processor. Their functions have names of their own.
+///
+/// # Errors
+/// As [`sheet`].
+pub fn printed(request: &SheetRequest) -> Result<PrintedSheet, MeasureError> {
+    let machine = Arc::new(pipeline::machine(&request.machine)?);
+    let turns: Vec<(u32, u32)> = request.loops.iter().map(ordered).collect::<Result<_, _>>()?;
+    let text = |pick: fn(&(u32, u32)) -> u32| {
+        let of = |(one, turns): (&LoopRequest, _)| one.text.replace("{turns}", &pick(turns).to_string());
+        let all: Vec<String> = request.loops.iter().zip(&turns).map(of).collect();
+        lines::assemble(machine.clone(), &all.join("\n")).map_err(MeasureError::input)
+    };
+    let (few, many) = (text(|t| t.0)?, text(|t| t.1)?);
+    let named = many.exports.iter().map(|(name, _)| name.clone());
+    let loops = request.loops.iter().zip(&turns).zip(named).map(|((one, turns), symbol)| {
+        let pages = pages(one).map_err(|what| MeasureError::input(format!("{}: {what}", one.name)))?;
+        let mut bytes = vec![0; (pages * PAGE_BYTES) as usize];
+        fill(&mut bytes, one);
+        let held = Sparse::of(&bytes);
+        let writes = held.held().map(|(at, bytes)| (at as u32, hex(bytes))).collect();
+        Ok(PrintedLoop { symbol, turns: turns.1 - turns.0, memory_bytes: bytes.len() as u64, writes })
+    });
+    let loops = loops.collect::<Result<_, MeasureError>>()?;
+    Ok(PrintedSheet { assembly: (asm::print(&few), asm::print(&many)), loops })
+}
+
+/// The numbers of turns, the first the smaller one.
+fn ordered(one: &LoopRequest) -> Result<(u32, u32), MeasureError> {
+    let (few, many) = one.turns;
+    if few < many {
+        return Ok((few, many));
+    }
+    Err(MeasureError::input(format!("{}: turns = [{few}, {many}]; the second run must be the longer one", one.name)))
+}
+
+/// A loop with so many turns, and memory for it.
+fn program(machine: &Arc<Machine>, one: &LoopRequest, turns: u32) -> Result<Program, String> {
+    let mut program = lines::assemble(machine.clone(), &one.text.replace("{turns}", &turns.to_string()))?;
+    let pages = pages(one)? as u32;
+    (program.min_pages, program.max_pages) = (pages, pages);
+    Ok(program)
+}
+
 fn turn(machine: &Arc<Machine>, one: &LoopRequest) -> Result<Turn, MeasureError> {
     let wrong = |what: String| MeasureError::input(format!("{}: {what}", one.name));
-    let (few, many) = one.turns;
-    if few >= many {
-        return Err(wrong(format!("turns = [{few}, {many}]; the second run must be the longer one")));
-    }
+    let (few, many) = ordered(one)?;
     let run = |turns: u32| -> Result<Counts, MeasureError> {
-        let text = one.text.replace("{turns}", &turns.to_string());
-        let mut program = lines::assemble(machine.clone(), &text).map_err(&wrong)?;
-        memory(&mut program, one).map_err(&wrong)?;
+        let program = program(machine, one, turns).map_err(&wrong)?;
         let mut sim = Simulator::new(Arc::new(program), SimOptions::default()).map_err(|e| wrong(e.to_string()))?;
         fill(sim.memory_mut(), one);
         sim.call(0, &[]).map_err(|e| wrong(e.to_string()))?;
@@ -115,18 +176,17 @@ struct Counts {
     events: Vec<u64>,
 }
 
-/// Memory enough for what is put there.
-fn memory(program: &mut Program, one: &LoopRequest) -> Result<(), String> {
+/// Pages of memory, enough for what is put there.
+fn pages(one: &LoopRequest) -> Result<u64, String> {
     let words = one.words.as_ref().map_or(0, |w| u64::from(w.at) + 4 * w.words.len() as u64);
     let chase = one.chase.as_ref().map_or(0, |c| u64::from(c.at) + u64::from(c.bytes));
     let pages = (words.max(chase) + 4 * PAGE_BYTES).div_ceil(PAGE_BYTES);
     if pages > 4096 {
         return Err(format!("{} bytes of memory; there are 256 MB", words.max(chase)));
     }
-    (program.min_pages, program.max_pages) = (pages as u32, pages as u32);
     match &one.chase {
         Some(c) if c.stride < 4 || c.bytes / c.stride < 2 => Err("a circle needs two places of four bytes".into()),
-        _ => Ok(()),
+        _ => Ok(pages),
     }
 }
 

@@ -38,6 +38,11 @@ impl Sparse {
         (self.bytes != other.len()).then(|| (shorter, self.byte(shorter)))
     }
 
+    /// What is held, by address, in order.
+    pub fn held(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.pages.iter().map(|(n, page)| (n * PAGE, &**page))
+    }
+
     /// A byte of the memory; none behind its end.
     fn byte(&self, at: usize) -> Option<u8> {
         let page = self.pages.binary_search_by_key(&(at / PAGE), |p| p.0);

@@ -124,6 +124,19 @@ fn assemble(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
     guarded(py, || core::json::assemble(wasm, request))
 }
 
+/// A request for a real processor, with messages of `shorter` and `longer` bytes: assembly, calls,
+/// and the memory that must come of them, as JSON.
+#[pyfunction]
+fn native(py: Python<'_>, wasm: &[u8], request: &str, shorter: u32, longer: u32) -> PyResult<String> {
+    guarded(py, || core::json::native(wasm, request, shorter, longer))
+}
+
+/// Tiny loops for a real processor, as assembly; request and answer are JSON.
+#[pyfunction]
+fn printed_sheet(py: Python<'_>, request: &str) -> PyResult<String> {
+    guarded(py, || core::json::printed_sheet(request))
+}
+
 /// Where secrets decide branches and addresses; the report is JSON.
 #[pyfunction]
 #[pyo3(signature = (wasm, key_bits, iv_bits, limit=None))]
@@ -226,6 +239,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_vectors, m)?)?;
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
+    m.add_function(wrap_pyfunction!(native, m)?)?;
+    m.add_function(wrap_pyfunction!(printed_sheet, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(audit_code, m)?)?;
     m.add_function(wrap_pyfunction!(source, m)?)?;

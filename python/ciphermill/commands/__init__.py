@@ -13,6 +13,7 @@
     hardware.py   rtl, discover
     tuning.py     tune
     native.py     host
+    silicon.py    silicon
 
 What only one command needs is imported inside it: start-up is part of every run. At
 the top of a file stands what every run imports in any case.
@@ -22,7 +23,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import catalogue, hardware, measuring, native, papers, pipelines, programs, sheets, sources, sweeping, tuning
+from . import (
+    catalogue,
+    hardware,
+    measuring,
+    native,
+    papers,
+    pipelines,
+    programs,
+    sheets,
+    silicon,
+    sources,
+    sweeping,
+    tuning,
+)
 
 #: In the order in which ``ciphermill --help`` names them.
 ALL: dict[str, Callable[..., None]] = {
@@ -39,6 +53,7 @@ ALL: dict[str, Callable[..., None]] = {
     "audit": sources.audit,
     "rtl": hardware.rtl,
     "host": native.host,
+    "silicon": silicon.silicon,
     "discover": hardware.discover,
     "tune": tuning.tune,
     "sheet": sheets.sheet,

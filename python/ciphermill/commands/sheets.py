@@ -22,6 +22,9 @@ def sheet(
     loops: Annotated[
         str | None, typer.Option("--loops", metavar="FILE", help="Your own sheet, written as those in machines/sheets.")
     ] = None,
+    silicon: Annotated[
+        bool, typer.Option("--silicon", help="Run the loops on this computer's processor, too.")
+    ] = False,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
@@ -30,8 +33,13 @@ def sheet(
     from .. import sheet as sheets
 
     check(json, csv, parquet)
+    native = None
+    if silicon:
+        from ..silicon import loops as natively
+
+        native = natively.run
     with waiting("measuring"):
-        filled = sheets.run(machine, loops)
+        filled = sheets.run(machine, loops, native)
     if not emit(filled, filled["rows"], json, csv, parquet):
         say(sheets.text(filled))
     raise typer.Exit(0 if all(row["within"] for row in filled["rows"]) else 1)

@@ -287,14 +287,7 @@ def counters(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     given = sorted({name for row in rows for name in row.get("events", {})})
     if any(name in given for name in ("cycles", "instructions")):
         return {"available": True, "events": given, "refused": refused, "why": None}
-    code = next((why["code"] for name, why in refused.items()), None)
-    match code:
-        case 2 | 19 | 95:
-            why = "the kernel has none to give (as in most virtual machines)"
-        case 1 | 13:
-            why = "the kernel forbids it; as root: sysctl kernel.perf_event_paranoid=2"
-        case _:
-            why = next((why["message"] for why in refused.values()), "nothing could be measured")
+    why = next((events.refused(r["code"], r["message"]) for r in refused.values()), "nothing could be measured")
     return {"available": False, "events": given, "refused": refused, "why": why}
 
 

@@ -103,3 +103,13 @@ def metrics(events: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         except (KeyError, ZeroDivisionError):
             continue
     return found
+
+
+def refused(code: int | None, message: str) -> str:
+    """Why the kernel counts nothing, from its error number and its words."""
+    match code:
+        case 2 | 19 | 38 | 95:
+            return "the kernel has none to give (as in most virtual machines)"
+        case 1 | 13:
+            return "the kernel forbids it; as root: sysctl kernel.perf_event_paranoid=2"
+    return message

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
+from .. import ratios
 from ..suggest import did_you_mean
 
 #: A number, or those of several cells.
@@ -59,6 +60,10 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "correlation": correlation,
     "settled": settled,
     "rise": rise,
+    "geomean": ratios.geomean,
+    "mean_error": ratios.mean_error,
+    "percentile_error": ratios.percentile_error,
+    "within": ratios.within,
 }
 WHAT = f"numbers, names, + - * / **, comparisons, `a if b else c`, and {', '.join(FUNCTIONS)}"
 

@@ -92,7 +92,12 @@ class Table(Declared, frozen=True, kw_only=True):
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[Row, ...] = ()
+    #: Instead of rows: where entries stand in the figures, each of which is one; and what they must have.
+    rows_from: str | None = None
+    where: dict[str, bool | int | float | str] = msgspec.field(default_factory=dict)
+    #: A folder of the study: the table stands there once for each file in it, `{each}` being the file's name.
+    for_each: str | None = None
     note: str = ""
     settings: Settings = Settings()
 
@@ -151,11 +156,25 @@ class Study:
                     found.append(asked)
         return found
 
+    def place(self, path: str) -> str:
+        """Where a figure stands, for people: the file, and the path in it."""
+        folder, _, rest = path.partition(".")
+        stem, _, inside = rest.partition(".")
+        own = paths.STUDIES / self.name / folder / f"{stem}.toml"
+        file, inside = (own, inside) if own.is_file() else (paths.STUDIES / self.name / "figures.toml", path)
+        return f"{paths.shown(file)}: {inside}"
+
     def figure(self, row: Row, column: Column) -> float | None:
         """The paper's figure, if it has one."""
         if row.figures is None or column.figure is None:
             return None
         return lookup(self.figures, join(row.figures, column.figure))
+
+
+#: In a table that stands there for each file: the file's name.
+EACH = "{each}"
+#: Behind a reference to cells: not ours, but ours/paper.
+RATIO = ":ratio"
 
 
 def names() -> list[str]:
@@ -167,6 +186,8 @@ def load(folder: Path) -> Study:
     """Read a study's folder. Raises InputError when something in it is wrong."""
     source, figures = Source.read(folder / "study.toml"), Source.read(folder / "figures.toml")
     said = source.checked(File)
+    figures_of = {**figures.table, **folders(folder)}
+    tables = [one for i, t in enumerate(said.table) for one in expanded(source, i, t, figures_of, folder)]
     for name, formula in said.formulas.items():
         if wrong := formula.fault():
             raise source.wrong(("formulas", name, wrong[0]), wrong[1])
@@ -176,14 +197,15 @@ def load(folder: Path) -> Study:
         paper=said.study.paper,
         note=said.study.note.strip(),
         settings=said.study.settings,
-        tables=said.table,
-        figures=figures.table,
+        tables=tuple(table for _, table in tables),
+        figures=figures_of,
         formulas={**Source.read(FORMULAS).checked(Shared).formulas, **said.formulas},
     )
     _unique(source, ("table",), "name", [t.name for t in study.tables])
-    for i, t in enumerate(study.tables):
+    for i, t in tables:
         _unique(source, ("table", i, "columns"), "key", [c.key for c in t.columns])
-        _unique(source, ("table", i, "rows"), "key", [r.key for r in t.rows])
+        if t.rows_from is None:
+            _unique(source, ("table", i, "rows"), "key", [r.key for r in t.rows])
         for n, c in enumerate(t.columns):
             _check_formula(study, source, ("table", i, "columns", n), c)
         keys = [c.key for c in t.columns]
@@ -195,6 +217,65 @@ def load(folder: Path) -> Study:
             for c in (c for c in t.columns if r.columns is None or c.key in r.columns):
                 _check_cell(study, source, figures.shown, ("table", i), t, r, c)
     return study
+
+
+def folders(folder: Path) -> dict[str, dict[str, Any]]:
+    """Figures that stand in folders of a study, by the folder's and the file's name; a machine's file holds none."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*/*.toml")):
+        if path.parent.name != "machines":
+            found.setdefault(path.parent.name, {})[path.stem] = Source.read(path).table
+    return found
+
+
+def expanded(source: Source, i: int, table: Table, figures: Mapping[str, Any], folder: Path) -> list[tuple[int, Table]]:
+    """A table as often as it stands there, with its rows, and its number in the file."""
+    place = ("table", i)
+    if bool(table.rows) == (table.rows_from is not None):
+        raise source.wrong(place, "needs either `rows` or `rows_from`")
+    if table.for_each is None:
+        return [(i, _filled(source, place, table, figures, ""))]
+    files = figures.get(table.for_each)
+    if not isinstance(files, Mapping) or not (folder / table.for_each).is_dir():
+        raise source.wrong(
+            (*place, "for_each"), f"is {table.for_each!r}: the study has no such folder with .toml files in it"
+        )
+    found = []
+    for each in files:
+        columns = tuple(
+            msgspec.structs.replace(c, of=tuple(of.replace(EACH, each) for of in c.of)) for c in table.columns
+        )
+        rows = tuple(
+            msgspec.structs.replace(r, figures=None if r.figures is None else r.figures.replace(EACH, each))
+            for r in table.rows
+        )
+        title = table.title.replace(EACH, each)
+        one = msgspec.structs.replace(table, name=f"{table.name}-{each}", title=title, columns=columns, rows=rows)
+        found.append((i, _filled(source, place, one, figures, f"{table.for_each}.{each}")))
+    return found
+
+
+def _filled(source: Source, place: Place, table: Table, figures: Mapping[str, Any], below: str) -> Table:
+    """A table with the rows that its figures are."""
+    if table.rows_from is None:
+        return table
+    path = join(below, table.rows_from) if below else table.rows_from
+    entries: Any = figures
+    for part in path.split("."):
+        entries = entries.get(part) if isinstance(entries, Mapping) else None
+    if not isinstance(entries, Mapping):
+        raise source.wrong((*place, "rows_from"), f"is {table.rows_from!r}: the figures have no table {path!r}")
+    rows = []
+    for name, entry in entries.items():
+        if isinstance(entry, Mapping) and all(entry.get(key) == wanted for key, wanted in table.where.items()):
+            try:
+                settings = msgspec.convert(entry.get("settings", {}), Settings)
+            except msgspec.ValidationError as error:
+                raise source.wrong((*place, "rows_from"), f"of {path}.{name}: settings: {error}") from None
+            rows.append(Row(key=name, label=name, figures=f"{path}.{name}", settings=settings))
+    if not rows:
+        raise source.wrong((*place, "where"), f"leaves no entry of {path!r}")
+    return msgspec.structs.replace(table, rows=tuple(rows))
 
 
 def _unique(source: Source, place: Place, key: str, names: Sequence[str]) -> None:
@@ -221,7 +302,7 @@ def _check_cell(
     study: Study, source: Source, figures: str, place: Place, table: Table, row: Row, column: Column
 ) -> None:
     """What only the whole can tell: figures, settings and cells that must exist."""
-    in_row = (*place, "rows", table.rows.index(row))
+    in_row = (*place, "rows_from") if table.rows_from is not None else (*place, "rows", table.rows.index(row))
     asked = study.asked(table, row, column)
     missing = {"cipher", "on"} - asked.keys()
     if column.formula is None and missing and "hardware" not in asked:
@@ -231,7 +312,7 @@ def _check_cell(
         study.figure(row, column)
     except LookupError as error:
         wanted = f"{figures} has no {error.args[0]}, which column {column.key!r} has"
-        raise source.wrong((*in_row, "figures"), wanted) from None
+        raise source.wrong(in_row if table.rows_from is not None else (*in_row, "figures"), wanted) from None
     for n, reference in enumerate(column.of):
         if not cells_of(study, table, row, reference):
             at = (*place, "columns", table.columns.index(column), "of", n)
@@ -241,8 +322,8 @@ def _check_cell(
 def cells_of(study: Study, table: Table, row: Row, reference: str) -> list[tuple[Table, Row, Column]]:
     """The cells that a reference means: ``column`` (of the same row),
     ``row/column`` or ``table/row/column``; ``{row}`` in it is the row's own
-    key, and ``*`` as the row means every row."""
-    parts = reference.replace("{row}", row.key).split("/")
+    key, and ``*`` as the row means every row. With `RATIO` behind it their ratios are meant."""
+    parts = reference.removesuffix(RATIO).replace("{row}", row.key).split("/")
     where = table if len(parts) < 3 else next((t for t in study.tables if t.name == parts[0]), None)
     if where is None or len(parts) > 3:
         return []

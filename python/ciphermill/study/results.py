@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._core import InputError
 from ..measurement import Measurement
 from .formulas import Formula
-from .layout import Column, Row, Study, Table, cells_of
+from .layout import RATIO, Column, Row, Study, Table, cells_of
 from .measure import Answers, Missing, key
 
 #: The names of a table, a row and a column.
@@ -187,8 +187,18 @@ def _inputs(
     found: list[Cell | list[Cell]] = []
     for reference in column.of:
         cells = [_cell(result, answers, t, r, c, above) for t, r, c in cells_of(result.study, table, row, reference)]
+        if reference.endswith(RATIO):
+            cells = [_ratio(cell) for cell in cells]
         found.append(cells if "*" in reference else cells[0])
     return found
+
+
+def _ratio(cell: Cell) -> Cell:
+    """A cell whose value is another's ratio; the paper has none."""
+    missing = (
+        cell.missing if cell.ours is None else None if cell.ratio is not None else "there is no figure to compare with"
+    )
+    return replace(cell, paper=None, paper_kind=None, ours=cell.ratio, missing=missing)
 
 
 def _derived(cell: Cell, formula: Formula, inputs: list[Cell | list[Cell]]) -> None:

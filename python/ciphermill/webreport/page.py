@@ -15,7 +15,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup, escape
 
-from .. import _core, library, manifest, paths
+from .. import _core, library, manifest
 from ..measurement import Measurement
 from ..study.layout import Table, cells_of
 from ..study.measure import Missing, key
@@ -263,7 +263,7 @@ def record(result: Result, t: Table, cell: Cell, book: Book) -> dict[str, Any]:
     figure = None
     if cell.paper_kind in ("published", "quoted") and cell.row.figures is not None:
         place = ".".join(part for part in (cell.row.figures, cell.column.figure) if part)
-        figure = f"{paths.shown(paths.STUDIES / result.study.name / 'figures.toml')}: {place}"
+        figure = result.study.place(place)
     found: dict[str, Any] = {
         "label": f"{cell.row.label}, {cell.column.label}", "table": t.title, "unit": cell.column.unit, "paper": cell.paper,
         "paper_kind": cell.paper_kind, "paper_place": figure, "citation": result.study.paper, "ours": cell.ours, "ratio": cell.ratio,
