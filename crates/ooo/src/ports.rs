@@ -8,6 +8,9 @@
 //! within them would find it taken in hardware; here the younger one goes
 //! behind it.)
 //!
+//! Where a core has several queues (schedulers), a micro-operation is sent to one of them when it is renamed, and
+//! starts on a port of that one.
+//!
 //! Cycles before the one in which renaming stands are forgotten; the calendar
 //! is a ring that grows when something starts further ahead than it reaches.
 
@@ -28,20 +31,83 @@ pub struct Calendar {
     pub waiting: u32,
     /// Starts on each port since the start.
     pub starts: [u64; 32],
-    /// With ports bound at rename: those waiting for each, and when they go.
+    /// With queues: those waiting in each, and when they go.
     pending: Option<Box<Pending>>,
+    /// Ports that some class has are had together by all that have one of them: which of several free ones is
+    /// taken makes no difference.
+    alike: bool,
+}
+
+/// A scheduler: its ports, as a set, and how many wait in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    pub ports: u32,
+    pub entries: u32,
 }
 
 struct Pending {
+    queues: Vec<Queue>,
+    /// The queue of each port.
+    of: [u8; 32],
+    /// Waiting, by queue.
     count: [u32; 32],
+    /// Ports on which something starts that waits, by cycle.
     starting: Vec<u32>,
+    /// With queues chosen in turn: the one that is looked at first.
+    turn: Option<usize>,
+}
+
+impl Pending {
+    fn queue(&self, port: u32) -> usize {
+        usize::from(self.of[port.trailing_zeros() as usize & 31])
+    }
+
+    fn can_take(&self, queue: usize, ports: u32) -> bool {
+        self.queues[queue].ports & ports != 0
+    }
+
+    fn has_room(&self, queue: usize) -> bool {
+        self.count[queue] < self.queues[queue].entries
+    }
+
+    /// The queue with the fewest waiting for each of its ports that could start this.
+    fn fewest(&self, ports: u32) -> Option<usize> {
+        let able = (0..self.queues.len()).filter(|&q| self.can_take(q, ports));
+        let load = |q: usize| {
+            let each = (self.queues[q].ports & ports).count_ones().max(1);
+            (!self.has_room(q), self.count[q] * 64 / each)
+        };
+        able.min_by_key(|&q| load(q))
+    }
+
+    /// The first one from the turn on.
+    fn in_turn(&self, turn: usize, ports: u32) -> Option<usize> {
+        let all = self.queues.len();
+        let able = || (0..all).map(|i| (turn + i) % all).filter(|&q| self.can_take(q, ports));
+        able().find(|&q| self.has_room(q)).or_else(|| able().next())
+    }
 }
 
 impl Calendar {
-    /// An empty one, with ports chosen at rename or at start.
-    pub fn new(binds: bool) -> Calendar {
+    /// An empty one. What is renamed is sent to one of the queues there are, the next in turn or the one with
+    /// the fewest waiting; with none of them all ports are open to it until it starts. `classes` are the sets of
+    /// ports that occur.
+    pub fn new(queues: &[Queue], in_turn: bool, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
-        let pending = binds.then(|| Box::new(Pending { count: [0; 32], starting: vec![0; len] }));
+        let pending = (!queues.is_empty()).then(|| {
+            let mut of = [0; 32];
+            for (q, queue) in queues.iter().enumerate() {
+                (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
+            }
+            let turn = in_turn.then_some(0);
+            Box::new(Pending { queues: queues.to_vec(), of, count: [0; 32], starting: vec![0; len], turn })
+        });
+        let whole = [Queue { ports: u32::MAX, entries: 0 }];
+        let sets = if queues.is_empty() { &whole[..] } else { queues };
+        let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
+        let alike = classes.iter().flat_map(|&c| within(c)).all(|set| {
+            classes.iter().all(|&other| other & set == 0 || other & set == set)
+        });
         Calendar {
             taken: vec![0; len],
             leaving: vec![0; len],
@@ -51,6 +117,7 @@ impl Calendar {
             waiting: 0,
             starts: [0; 32],
             pending,
+            alike,
         }
     }
 
@@ -98,7 +165,7 @@ impl Calendar {
         if let Some(p) = &mut self.pending {
             let mut set = std::mem::take(&mut p.starting[at]);
             while set != 0 {
-                p.count[set.trailing_zeros() as usize] -= 1;
+                p.count[p.queue(set)] -= 1;
                 set &= set - 1;
             }
         }
@@ -119,13 +186,14 @@ impl Calendar {
         if let Some(p) = &mut self.pending {
             p.count = [0; 32];
             p.starting.fill(0);
+            p.turn = p.turn.map(|_| 0);
         }
     }
 
     /// Do choices depend on nothing but what is under way? Not where the
     /// least used of several ports is taken.
-    pub fn forgets(&self, classes: &[u32]) -> bool {
-        self.pending.is_some() || classes.iter().all(|c| c.count_ones() <= 1)
+    pub fn forgets(&self) -> bool {
+        self.alike
     }
 
     /// Write down all that is under way.
@@ -145,6 +213,9 @@ impl Calendar {
             }
         }
         w.words[at] = count;
+        if let Some(turn) = self.pending.as_ref().and_then(|p| p.turn) {
+            w.number(turn as u64);
+        }
     }
 
     /// Set it up again, at another cycle.
@@ -170,17 +241,39 @@ impl Calendar {
             let starting = r.number() as u32;
             if let Some(p) = &mut self.pending {
                 p.starting[i] = starting;
-                (0..32).for_each(|port| p.count[port] += starting >> port & 1);
+                let mut set = starting;
+                while set != 0 {
+                    p.count[p.queue(set)] += 1;
+                    set &= set - 1;
+                }
             }
             self.last = t;
         }
+        if let Some(turn) = self.pending.as_mut().and_then(|p| p.turn.as_mut()) {
+            *turn = r.number() as usize;
+        }
     }
 
-    /// The set that is left once a port is chosen at rename.
+    /// The set that is left once a queue is chosen at rename.
     #[inline(always)]
-    pub fn bind(&self, ports: u32) -> u32 {
-        let Some(p) = &self.pending else { return ports };
-        self.fewest(ports, |i| u64::from(p.count[i]))
+    pub fn bind(&mut self, ports: u32) -> u32 {
+        let Some(p) = &mut self.pending else { return ports };
+        let chosen = match p.turn {
+            Some(turn) => p.in_turn(turn, ports),
+            None => p.fewest(ports),
+        };
+        let Some(q) = chosen else { return ports };
+        if let Some(turn) = &mut p.turn {
+            *turn = (q + 1) % p.queues.len();
+        }
+        ports & p.queues[q].ports
+    }
+
+    /// Is there a place in a queue for it?
+    #[inline(always)]
+    pub fn has_room(&self, ports: u32) -> bool {
+        let Some(p) = &self.pending else { return true };
+        ports == 0 || (0..p.queues.len()).any(|q| p.can_take(q, ports) && p.has_room(q))
     }
 
     fn fewest(&self, ports: u32, of: impl Fn(usize) -> u64) -> u32 {
@@ -208,7 +301,10 @@ impl Calendar {
             }
             if free != 0 {
                 // Of several that are free the one that was used least.
-                let one = if free & (free - 1) == 0 { free } else { self.fewest(free, |i| self.starts[i]) };
+                let one = match free & (free - 1) == 0 || self.alike {
+                    true => free & free.wrapping_neg(),
+                    false => self.fewest(free, |i| self.starts[i]),
+                };
                 return (t, one);
             }
             t += 1;
@@ -226,7 +322,7 @@ impl Calendar {
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
         if let Some(p) = &mut self.pending {
-            p.count[port.trailing_zeros() as usize & 31] += 1;
+            p.count[p.queue(port)] += 1;
             p.starting[at as usize & self.mask] |= port;
         }
     }
@@ -244,9 +340,14 @@ impl Calendar {
 mod tests {
     use super::*;
 
+    /// A port that is a queue of its own.
+    fn alone(ports: u32) -> Queue {
+        Queue { ports, entries: u32::MAX }
+    }
+
     #[test]
     fn the_older_one_first_and_the_least_used_port() {
-        let mut c = Calendar::new(false);
+        let mut c = Calendar::new(&[], false, &[0b011, 0b001]);
         let (t, p) = c.find(0b011, 1, 5);
         assert_eq!((t, p), (5, 0b001));
         c.take(p, 1, t);
@@ -265,7 +366,7 @@ mod tests {
 
     #[test]
     fn stations_empty_as_their_tenants_start() {
-        let mut c = Calendar::new(false);
+        let mut c = Calendar::new(&[], false, &[0b011, 0b001]);
         c.take(1, 1, 4);
         c.take(2, 1, 4);
         c.take(1, 1, 7);
@@ -280,7 +381,7 @@ mod tests {
 
     #[test]
     fn it_grows_with_what_it_holds() {
-        let mut c = Calendar::new(true);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], false, &[0b11]);
         c.take(0b01, 1, 1000);
         assert_eq!(c.find(0b01, 1, 5000), (5000, 0b01));
         assert_eq!(c.find(0b01, 1, 1000).0, 1001);
@@ -292,12 +393,56 @@ mod tests {
 
     #[test]
     fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
-        let mut c = Calendar::new(true);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], false, &[0b11]);
         assert_eq!(c.bind(0b11), 0b01);
         c.take(0b01, 1, 9);
         assert_eq!(c.bind(0b11), 0b10);
         c.take(0b10, 1, 3);
         c.advance(4);
         assert_eq!(c.bind(0b11), 0b10);
+    }
+
+    #[test]
+    fn a_queue_of_two_ports_and_one_of_one() {
+        let queues = [Queue { ports: 0b011, entries: 2 }, Queue { ports: 0b100, entries: 1 }];
+        let mut c = Calendar::new(&queues, false, &[0b111, 0b100]);
+        // Both empty: the first. One waiting for two ports is less than one for one.
+        assert_eq!(c.bind(0b111), 0b011);
+        c.take(0b001, 1, 9);
+        assert_eq!(c.bind(0b111), 0b100);
+        c.take(0b100, 1, 5);
+        assert_eq!(c.bind(0b111), 0b011);
+        // The second is full until its tenant has started, the first has one more place.
+        assert_eq!((c.has_room(0b100), c.has_room(0b111)), (false, true));
+        c.take(0b010, 1, 9);
+        assert!(!c.has_room(0b111));
+        c.advance(6);
+        assert!(c.has_room(0b100) && c.has_room(0b111));
+        assert_eq!(c.bind(0b111), 0b100);
+        assert!(c.forgets());
+    }
+
+    #[test]
+    fn queues_in_turn_whatever_waits_in_them() {
+        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], true, &[0b111, 0b101]);
+        let bound = [0b111, 0b101, 0b111, 0b111].map(|ports| c.bind(ports));
+        // The second may not go to the second queue: the third, and the turn goes on behind it.
+        assert_eq!(bound, [0b001, 0b100, 0b001, 0b010]);
+        // What is written down comes back.
+        let mut w = Writer::default();
+        c.save(&mut w);
+        let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], true, &[0b111, 0b101]);
+        other.restore(&mut Reader::new(&w.words), 50);
+        assert_eq!(other.bind(0b111), 0b100);
+    }
+
+    #[test]
+    fn ports_are_alike_where_no_class_tells_them_apart() {
+        let alike = |classes: &[u32]| Calendar::new(&[], false, classes).forgets();
+        assert!(alike(&[0b0011, 0b1100]) && alike(&[0b0001, 0b0110]));
+        assert!(!alike(&[0b0011, 0b0001]));
+        // A queue of each kind makes them so.
+        let queues = [Queue { ports: 0b0011, entries: 8 }, Queue { ports: 0b1100, entries: 8 }];
+        assert!(Calendar::new(&queues, false, &[0b1111, 0b0011]).forgets());
     }
 }
