@@ -45,6 +45,17 @@ pub struct Queue {
     pub entries: u32,
 }
 
+/// Which of several queues is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// One with the fewest waiting, the first of equals.
+    First,
+    /// One with the fewest waiting, of equals the next in turn.
+    Fewest,
+    /// The next in turn.
+    InTurn,
+}
+
 struct Pending {
     queues: Vec<Queue>,
     /// The queue of each port.
@@ -53,8 +64,9 @@ struct Pending {
     count: [u32; 32],
     /// Ports on which something starts that waits, by cycle.
     starting: Vec<u32>,
-    /// With queues chosen in turn: the one that is looked at first.
-    turn: Option<usize>,
+    /// The queue that is looked at first.
+    turn: usize,
+    choice: Choice,
 }
 
 impl Pending {
@@ -70,37 +82,32 @@ impl Pending {
         self.count[queue] < self.queues[queue].entries
     }
 
-    /// The queue with the fewest waiting for each of its ports that could start this.
-    fn fewest(&self, ports: u32) -> Option<usize> {
-        let able = (0..self.queues.len()).filter(|&q| self.can_take(q, ports));
+    /// The queue that this is sent to: one with room, where that counts with the fewest waiting for each of its
+    /// ports that could start this, the first of those from the turn on; and whether there were several.
+    fn choose(&self, ports: u32) -> Option<(usize, bool)> {
+        let all = self.queues.len();
+        let able = || (self.turn..all).chain(0..self.turn).filter(|&q| self.can_take(q, ports));
         let load = |q: usize| {
             let each = (self.queues[q].ports & ports).count_ones().max(1);
-            (!self.has_room(q), self.count[q] * 64 / each)
+            (!self.has_room(q), if self.choice == Choice::InTurn { 0 } else { self.count[q] * 64 / each })
         };
-        able.min_by_key(|&q| load(q))
-    }
-
-    /// The first one from the turn on.
-    fn in_turn(&self, turn: usize, ports: u32) -> Option<usize> {
-        let all = self.queues.len();
-        let able = || (0..all).map(|i| (turn + i) % all).filter(|&q| self.can_take(q, ports));
-        able().find(|&q| self.has_room(q)).or_else(|| able().next())
+        let chosen = able().min_by_key(|&q| load(q))?;
+        Some((chosen, able().nth(1).is_some()))
     }
 }
 
 impl Calendar {
-    /// An empty one. What is renamed is sent to one of the queues there are, the next in turn or the one with
-    /// the fewest waiting; with none of them all ports are open to it until it starts. `classes` are the sets of
+    /// An empty one. What is renamed is sent to one of the queues there are, as `choice` says; with none of them all ports are open to it until it starts. `classes` are the sets of
     /// ports that occur.
-    pub fn new(queues: &[Queue], in_turn: bool, classes: &[u32]) -> Calendar {
+    pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
         let pending = (!queues.is_empty()).then(|| {
             let mut of = [0; 32];
             for (q, queue) in queues.iter().enumerate() {
                 (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
             }
-            let turn = in_turn.then_some(0);
-            Box::new(Pending { queues: queues.to_vec(), of, count: [0; 32], starting: vec![0; len], turn })
+            let (count, starting) = ([0; 32], vec![0; len]);
+            Box::new(Pending { queues: queues.to_vec(), of, count, starting, turn: 0, choice })
         });
         let whole = [Queue { ports: u32::MAX, entries: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
@@ -186,7 +193,7 @@ impl Calendar {
         if let Some(p) = &mut self.pending {
             p.count = [0; 32];
             p.starting.fill(0);
-            p.turn = p.turn.map(|_| 0);
+            p.turn = 0;
         }
     }
 
@@ -213,8 +220,8 @@ impl Calendar {
             }
         }
         w.words[at] = count;
-        if let Some(turn) = self.pending.as_ref().and_then(|p| p.turn) {
-            w.number(turn as u64);
+        if let Some(p) = &self.pending {
+            w.number(p.turn as u64);
         }
     }
 
@@ -249,8 +256,8 @@ impl Calendar {
             }
             self.last = t;
         }
-        if let Some(turn) = self.pending.as_mut().and_then(|p| p.turn.as_mut()) {
-            *turn = r.number() as usize;
+        if let Some(p) = &mut self.pending {
+            p.turn = r.number() as usize;
         }
     }
 
@@ -258,13 +265,9 @@ impl Calendar {
     #[inline(always)]
     pub fn bind(&mut self, ports: u32) -> u32 {
         let Some(p) = &mut self.pending else { return ports };
-        let chosen = match p.turn {
-            Some(turn) => p.in_turn(turn, ports),
-            None => p.fewest(ports),
-        };
-        let Some(q) = chosen else { return ports };
-        if let Some(turn) = &mut p.turn {
-            *turn = (q + 1) % p.queues.len();
+        let Some((q, several)) = p.choose(ports) else { return ports };
+        if several && p.choice != Choice::First {
+            p.turn = (q + 1) % p.queues.len();
         }
         ports & p.queues[q].ports
     }
@@ -347,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_older_one_first_and_the_least_used_port() {
-        let mut c = Calendar::new(&[], false, &[0b011, 0b001]);
+        let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
         let (t, p) = c.find(0b011, 1, 5);
         assert_eq!((t, p), (5, 0b001));
         c.take(p, 1, t);
@@ -366,7 +369,7 @@ mod tests {
 
     #[test]
     fn stations_empty_as_their_tenants_start() {
-        let mut c = Calendar::new(&[], false, &[0b011, 0b001]);
+        let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
         c.take(1, 1, 4);
         c.take(2, 1, 4);
         c.take(1, 1, 7);
@@ -381,7 +384,7 @@ mod tests {
 
     #[test]
     fn it_grows_with_what_it_holds() {
-        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], false, &[0b11]);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
         c.take(0b01, 1, 1000);
         assert_eq!(c.find(0b01, 1, 5000), (5000, 0b01));
         assert_eq!(c.find(0b01, 1, 1000).0, 1001);
@@ -393,7 +396,7 @@ mod tests {
 
     #[test]
     fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
-        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], false, &[0b11]);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
         assert_eq!(c.bind(0b11), 0b01);
         c.take(0b01, 1, 9);
         assert_eq!(c.bind(0b11), 0b10);
@@ -405,7 +408,7 @@ mod tests {
     #[test]
     fn a_queue_of_two_ports_and_one_of_one() {
         let queues = [Queue { ports: 0b011, entries: 2 }, Queue { ports: 0b100, entries: 1 }];
-        let mut c = Calendar::new(&queues, false, &[0b111, 0b100]);
+        let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111, 0b100]);
         // Both empty: the first. One waiting for two ports is less than one for one.
         assert_eq!(c.bind(0b111), 0b011);
         c.take(0b001, 1, 9);
@@ -424,25 +427,36 @@ mod tests {
 
     #[test]
     fn queues_in_turn_whatever_waits_in_them() {
-        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], true, &[0b111, 0b101]);
+        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
         let bound = [0b111, 0b101, 0b111, 0b111].map(|ports| c.bind(ports));
         // The second may not go to the second queue: the third, and the turn goes on behind it.
         assert_eq!(bound, [0b001, 0b100, 0b001, 0b010]);
         // What is written down comes back.
         let mut w = Writer::default();
         c.save(&mut w);
-        let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], true, &[0b111, 0b101]);
+        let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
         other.restore(&mut Reader::new(&w.words), 50);
         assert_eq!(other.bind(0b111), 0b100);
     }
 
     #[test]
+    fn of_equal_queues_the_next_in_turn() {
+        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::Fewest, &[0b111]);
+        // What can go to one queue only does not move the turn.
+        assert_eq!([0b111, 0b001, 0b111].map(|ports| c.bind(ports)), [0b001, 0b001, 0b010]);
+        // All equal: the third; two waiting there: the first of the others from the turn on.
+        assert_eq!(c.bind(0b111), 0b100);
+        c.take(0b001, 1, 9);
+        assert_eq!(c.bind(0b111), 0b010);
+    }
+
+    #[test]
     fn ports_are_alike_where_no_class_tells_them_apart() {
-        let alike = |classes: &[u32]| Calendar::new(&[], false, classes).forgets();
+        let alike = |classes: &[u32]| Calendar::new(&[], Choice::First, classes).forgets();
         assert!(alike(&[0b0011, 0b1100]) && alike(&[0b0001, 0b0110]));
         assert!(!alike(&[0b0011, 0b0001]));
         // A queue of each kind makes them so.
         let queues = [Queue { ports: 0b0011, entries: 8 }, Queue { ports: 0b1100, entries: 8 }];
-        assert!(Calendar::new(&queues, false, &[0b1111, 0b0011]).forgets());
+        assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
     }
 }

@@ -138,12 +138,12 @@ fn a_queue_is_chosen_when_registers_are_renamed() {
         });
         // Additions on the two ALUs and on the branch unit.
         common::tune(&mut m, "add", |i| i.units = vec![0, 4]);
-        starts(&run(m, &body(&["add r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1", "add r8, r1, r1"]), &[1; 4]).1)
+        starts(&run(m, &body(&["mul r5, r1, r1", "mul r6, r1, r1", "mul r7, r1, r1", "add r8, r1, r1"]), &[1; 4]).1)
     };
-    // Fewest for each unit: ALUs, branch unit, ALUs, and ALUs again, where the fourth waits a cycle.
-    assert_eq!(go(QueueChoice::Fewest, &[vec![0], vec![4]]), [3, 3, 3, 4, 4]);
-    // In turn: the fourth waits for the branch unit, and the return behind it.
-    assert_eq!(go(QueueChoice::InTurn, &[vec![0], vec![4]]), [3, 3, 3, 4, 5]);
+    // Products have one queue. Fewest for each unit: the branch unit's is empty.
+    assert_eq!(go(QueueChoice::Fewest, &[vec![0], vec![4]]), [3, 3, 4, 3, 4]);
+    // In turn: the ALUs', where the third product and the addition start a cycle later.
+    assert_eq!(go(QueueChoice::InTurn, &[vec![0], vec![4]]), [3, 3, 4, 4, 4]);
 }
 
 #[test]

@@ -149,7 +149,7 @@ pub struct Queue {
 /// Which of several queues a micro-operation is sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueueChoice {
-    /// The one with the fewest waiting for each of its units.
+    /// The one with the fewest waiting for each of its units, of equals the next in turn.
     Fewest,
     /// The next one, in turn, that can take it.
     InTurn,

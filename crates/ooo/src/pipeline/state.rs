@@ -16,7 +16,7 @@ use crate::front::Front;
 use crate::log::Log;
 use crate::mem::Memory;
 use crate::mem::stores::{Store, Stores};
-use crate::ports::Calendar;
+use crate::ports::{Calendar, Choice};
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::sample::Sampler;
 use crate::words::{Reader, Writer};
@@ -110,8 +110,12 @@ pub(super) struct Windows {
 
 impl Pipeline {
     pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
-        let in_turn = core.rename.queue_choice == QueueChoice::InTurn;
-        let calendar = Calendar::new(&code.ports.queues(core), in_turn, &code.ports.classes);
+        let choice = match core.rename.queue_choice {
+            _ if core.rename.binds_port => Choice::First,
+            QueueChoice::Fewest => Choice::Fewest,
+            QueueChoice::InTurn => Choice::InTurn,
+        };
+        let calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
         let memo = Memo::new(calendar.forgets() && code.ports.names.len() <= 16);
         Pipeline {
             front: Front::new(core),
