@@ -58,7 +58,7 @@ description = "A machine with a lea of its own."
 inherits = "zen5"
 
 [timings.slow]
-units = ["alum"]
+units = ["alu1"]
 latency = 3
 source = "assumption"
 

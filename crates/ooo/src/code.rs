@@ -8,9 +8,9 @@ use crate::decompose::{Decomposer, Parts, Ports};
 use crate::parts::Wholes;
 use crate::uop::{Lists, Uop};
 use ciphermill_machine::core::{Core, Renaming};
-use ciphermill_machine::{InstrKind, Machine};
 use ciphermill_machine::for_each_expr;
 use ciphermill_machine::sem::{Expr, Stmt};
+use ciphermill_machine::{InstrKind, Machine};
 use ciphermill_program::{Inst, Operand};
 use std::collections::HashMap;
 

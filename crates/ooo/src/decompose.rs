@@ -7,8 +7,8 @@
 //! sources of the load or store, all others of the computation or the store's
 //! data. Extension of a loaded word to a register is part of the load.
 
-use crate::ports::Queue;
 use crate::parts::{Wholes, dest_of, register, writes_part};
+use crate::ports::Queue;
 use crate::uop::{Kind, Lists, Result, Uop};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};

@@ -20,6 +20,9 @@ use crate::words::{Reader, Writer};
 pub struct Calendar {
     /// Ports taken, by cycle.
     taken: Vec<u32>,
+    /// Ports on which a computation ends, by cycle, where only one can.
+    ending: Vec<u32>,
+    result_bus: bool,
     /// Micro-operations that leave the reservation stations, by cycle.
     leaving: Vec<u16>,
     mask: usize,
@@ -112,11 +115,14 @@ impl Calendar {
         let whole = [Queue { ports: u32::MAX, entries: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
         let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
-        let alike = classes.iter().flat_map(|&c| within(c)).all(|set| {
-            classes.iter().all(|&other| other & set == 0 || other & set == set)
-        });
+        let alike = classes
+            .iter()
+            .flat_map(|&c| within(c))
+            .all(|set| classes.iter().all(|&other| other & set == 0 || other & set == set));
         Calendar {
             taken: vec![0; len],
+            ending: vec![0; len],
+            result_bus: false,
             leaving: vec![0; len],
             mask: len - 1,
             now: 0,
@@ -141,14 +147,15 @@ impl Calendar {
         let old = self.taken.len();
         let len = ((cycle - self.now) as usize + 1).next_power_of_two();
         let (mut taken, mut leaving, mut starting) = (vec![0; len], vec![0; len], vec![0; len]);
+        let mut ending = vec![0; len];
         for t in self.now..self.now + old as u64 {
             let (from, to) = (t as usize & (old - 1), t as usize & (len - 1));
-            (taken[to], leaving[to]) = (self.taken[from], self.leaving[from]);
+            (taken[to], leaving[to], ending[to]) = (self.taken[from], self.leaving[from], self.ending[from]);
             if let Some(p) = &self.pending {
                 starting[to] = p.starting[from];
             }
         }
-        (self.taken, self.leaving, self.mask) = (taken, leaving, len - 1);
+        (self.taken, self.leaving, self.ending, self.mask) = (taken, leaving, ending, len - 1);
         if let Some(p) = &mut self.pending {
             p.starting = starting;
         }
@@ -169,6 +176,7 @@ impl Calendar {
         self.waiting -= u32::from(self.leaving[at]);
         self.leaving[at] = 0;
         self.taken[at] = 0;
+        self.ending[at] = 0;
         if let Some(p) = &mut self.pending {
             let mut set = std::mem::take(&mut p.starting[at]);
             while set != 0 {
@@ -187,6 +195,7 @@ impl Calendar {
     /// Forget everything and go on at a cycle.
     pub fn restart(&mut self, at: u64) {
         self.taken.fill(0);
+        self.ending.fill(0);
         self.leaving.fill(0);
         self.waiting = 0;
         (self.now, self.last) = (at, at);
@@ -200,7 +209,12 @@ impl Calendar {
     /// Do choices depend on nothing but what is under way? Not where the
     /// least used of several ports is taken.
     pub fn forgets(&self) -> bool {
-        self.alike
+        self.alike || self.pending.is_some()
+    }
+
+    /// Of several free ports the first is as good as any, or the one that a queue's picks begin with.
+    fn first_free(&self) -> bool {
+        self.alike || self.pending.is_some()
     }
 
     /// Write down all that is under way.
@@ -211,11 +225,14 @@ impl Calendar {
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
             let starting = self.pending.as_ref().map_or(0, |p| p.starting[i]);
-            if self.taken[i] != 0 || self.leaving[i] != 0 {
+            if self.taken[i] != 0 || self.leaving[i] != 0 || self.ending[i] != 0 {
                 w.after(t, self.now);
                 w.number(u64::from(self.taken[i]));
                 w.number(u64::from(self.leaving[i]));
                 w.number(u64::from(starting));
+                if self.result_bus {
+                    w.number(u64::from(self.ending[i]));
+                }
                 count += 1;
             }
         }
@@ -229,7 +246,7 @@ impl Calendar {
     pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
-            (self.taken[i], self.leaving[i]) = (0, 0);
+            (self.taken[i], self.leaving[i], self.ending[i]) = (0, 0, 0);
             if let Some(p) = &mut self.pending {
                 p.starting[i] = 0;
             }
@@ -246,6 +263,9 @@ impl Calendar {
             self.leaving[i] = r.number() as u16;
             self.waiting += u32::from(self.leaving[i]);
             let starting = r.number() as u32;
+            if self.result_bus {
+                self.ending[i] = r.number() as u32;
+            }
             if let Some(p) = &mut self.pending {
                 p.starting[i] = starting;
                 let mut set = starting;
@@ -292,19 +312,29 @@ impl Calendar {
         best
     }
 
-    /// The first cycle from `from` on in which one of the ports is free.
+    /// Computations of one port end in different cycles from now on.
+    pub fn set_result_bus(&mut self, on: bool) {
+        self.result_bus = on;
+    }
+
+    /// The first cycle from `from` on in which one of the ports is free, for what takes it for `busy` cycles and
+    /// ends `latency` later; 0: it makes no result there.
     #[inline(always)]
-    pub fn find(&mut self, ports: u32, busy: u16, from: u64) -> (u64, u32) {
+    pub fn find(&mut self, ports: u32, busy: u16, latency: u16, from: u64) -> (u64, u32) {
+        let result = if self.result_bus { u64::from(latency) } else { 0 };
         let mut t = from;
         loop {
-            self.reach(t + u64::from(busy));
+            self.reach(t + u64::from(busy).max(result));
             let mut free = ports & !self.taken[t as usize & self.mask];
+            if result > 0 {
+                free &= !self.ending[(t + result) as usize & self.mask];
+            }
             for later in 1..u64::from(busy) {
                 free &= !self.taken[(t + later) as usize & self.mask];
             }
             if free != 0 {
                 // Of several that are free the one that was used least.
-                let one = match free & (free - 1) == 0 || self.alike {
+                let one = match free & (free - 1) == 0 || self.first_free() {
                     true => free & free.wrapping_neg(),
                     false => self.fewest(free, |i| self.starts[i]),
                 };
@@ -316,7 +346,11 @@ impl Calendar {
 
     /// Take what was found. It leaves its reservation station then.
     #[inline(always)]
-    pub fn take(&mut self, port: u32, busy: u16, at: u64) {
+    pub fn take(&mut self, port: u32, busy: u16, latency: u16, at: u64) {
+        if self.result_bus && latency > 0 {
+            self.ending[(at + u64::from(latency)) as usize & self.mask] |= port;
+            self.last = self.last.max(at + u64::from(latency));
+        }
         for t in at..at + u64::from(busy) {
             self.taken[t as usize & self.mask] |= port;
         }
@@ -351,28 +385,28 @@ mod tests {
     #[test]
     fn the_older_one_first_and_the_least_used_port() {
         let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
-        let (t, p) = c.find(0b011, 1, 5);
+        let (t, p) = c.find(0b011, 1, 0, 5);
         assert_eq!((t, p), (5, 0b001));
-        c.take(p, 1, t);
+        c.take(p, 1, 0, t);
         // The second one in the same cycle takes the other port, the third waits.
-        assert_eq!(c.find(0b011, 1, 5), (5, 0b010));
-        c.take(0b010, 1, 5);
-        assert_eq!(c.find(0b011, 1, 5), (6, 0b001));
+        assert_eq!(c.find(0b011, 1, 0, 5), (5, 0b010));
+        c.take(0b010, 1, 0, 5);
+        assert_eq!(c.find(0b011, 1, 0, 5), (6, 0b001));
         // An earlier cycle is still free for a younger one that is ready.
-        assert_eq!(c.find(0b001, 1, 3), (3, 0b001));
+        assert_eq!(c.find(0b001, 1, 0, 3), (3, 0b001));
         // A port that is taken for three cycles.
-        c.take(0b001, 3, 6);
-        assert_eq!(c.find(0b001, 1, 6).0, 9);
-        assert_eq!(c.find(0b001, 2, 3).0, 3);
-        assert_eq!(c.find(0b001, 3, 3).0, 9);
+        c.take(0b001, 3, 0, 6);
+        assert_eq!(c.find(0b001, 1, 0, 6).0, 9);
+        assert_eq!(c.find(0b001, 2, 0, 3).0, 3);
+        assert_eq!(c.find(0b001, 3, 0, 3).0, 9);
     }
 
     #[test]
     fn stations_empty_as_their_tenants_start() {
         let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
-        c.take(1, 1, 4);
-        c.take(2, 1, 4);
-        c.take(1, 1, 7);
+        c.take(1, 1, 0, 4);
+        c.take(2, 1, 0, 4);
+        c.take(1, 1, 0, 7);
         assert_eq!(c.waiting, 3);
         c.advance(4);
         assert_eq!(c.waiting, 3);
@@ -385,11 +419,11 @@ mod tests {
     #[test]
     fn it_grows_with_what_it_holds() {
         let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
-        c.take(0b01, 1, 1000);
-        assert_eq!(c.find(0b01, 1, 5000), (5000, 0b01));
-        assert_eq!(c.find(0b01, 1, 1000).0, 1001);
-        c.take(0b01, 1, 5000);
-        assert_eq!(c.find(0b01, 1, 5000).0, 5001);
+        c.take(0b01, 1, 0, 1000);
+        assert_eq!(c.find(0b01, 1, 0, 5000), (5000, 0b01));
+        assert_eq!(c.find(0b01, 1, 0, 1000).0, 1001);
+        c.take(0b01, 1, 0, 5000);
+        assert_eq!(c.find(0b01, 1, 0, 5000).0, 5001);
         c.advance(1001);
         assert_eq!(c.waiting, 1);
     }
@@ -398,9 +432,9 @@ mod tests {
     fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
         let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
         assert_eq!(c.bind(0b11), 0b01);
-        c.take(0b01, 1, 9);
+        c.take(0b01, 1, 0, 9);
         assert_eq!(c.bind(0b11), 0b10);
-        c.take(0b10, 1, 3);
+        c.take(0b10, 1, 0, 3);
         c.advance(4);
         assert_eq!(c.bind(0b11), 0b10);
     }
@@ -411,13 +445,13 @@ mod tests {
         let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111, 0b100]);
         // Both empty: the first. One waiting for two ports is less than one for one.
         assert_eq!(c.bind(0b111), 0b011);
-        c.take(0b001, 1, 9);
+        c.take(0b001, 1, 0, 9);
         assert_eq!(c.bind(0b111), 0b100);
-        c.take(0b100, 1, 5);
+        c.take(0b100, 1, 0, 5);
         assert_eq!(c.bind(0b111), 0b011);
         // The second is full until its tenant has started, the first has one more place.
         assert_eq!((c.has_room(0b100), c.has_room(0b111)), (false, true));
-        c.take(0b010, 1, 9);
+        c.take(0b010, 1, 0, 9);
         assert!(!c.has_room(0b111));
         c.advance(6);
         assert!(c.has_room(0b100) && c.has_room(0b111));
@@ -446,7 +480,7 @@ mod tests {
         assert_eq!([0b111, 0b001, 0b111].map(|ports| c.bind(ports)), [0b001, 0b001, 0b010]);
         // All equal: the third; two waiting there: the first of the others from the turn on.
         assert_eq!(c.bind(0b111), 0b100);
-        c.take(0b001, 1, 9);
+        c.take(0b001, 1, 0, 9);
         assert_eq!(c.bind(0b111), 0b010);
     }
 
@@ -458,5 +492,22 @@ mod tests {
         // A queue of each kind makes them so.
         let queues = [Queue { ports: 0b0011, entries: 8 }, Queue { ports: 0b1100, entries: 8 }];
         assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
+    }
+
+    #[test]
+    fn two_results_of_a_port_in_one_cycle() {
+        let mut c = Calendar::new(&[], Choice::First, &[0b01, 0b11]);
+        c.set_result_bus(true);
+        // A product starts in 4 and ends in 7: nothing of one cycle starts there in 6, but in 5 it does.
+        c.take(0b01, 1, 3, 4);
+        assert_eq!([4, 5, 6].map(|from| c.find(0b01, 1, 1, from).0), [5, 5, 7]);
+        // Another product can, as it ends in 9; and another port.
+        assert_eq!(c.find(0b01, 1, 3, 6), (6, 0b01));
+        assert_eq!(c.find(0b11, 1, 1, 6), (6, 0b10));
+        // Written down and set up ten cycles later, it is so still.
+        let mut w = Writer::default();
+        c.save(&mut w);
+        c.restore(&mut Reader::new(&w.words), 10);
+        assert_eq!([15, 16].map(|from| c.find(0b01, 1, 1, from).0), [15, 17]);
     }
 }

@@ -78,6 +78,15 @@ fn ports_are_shared_the_oldest_first() {
 }
 
 #[test]
+fn a_unit_ends_one_computation_a_cycle() {
+    // On one unit: the product starts in 3 and ends in 6, so that no addition starts in 5.
+    let mut m = dynamic(|c| c.result_bus = true);
+    m.units[0].count = 1;
+    let lines = ["mul r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1"];
+    assert_eq!(starts(&run(m, &body(&lines), &[1; 4]).1), [3, 4, 6, 3]);
+}
+
+#[test]
 fn a_younger_one_overtakes_and_retires_in_order() {
     let (_, rows) = run(dynamic(|_| ()), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
     assert_eq!(starts(&rows), [3, 6, 3, 3]);
@@ -660,7 +669,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         &|c| c.load.alias_bytes = 4096,
         &|c| {
             (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
-            (c.store.commits, c.store.one_line) = (2, true);
+            (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
         },
         &|c| {
             let queue = |units, entries| Queue { name: "q".into(), units, entries };

@@ -11,6 +11,7 @@ pub(crate) static CORE: &[Key] = &[
     need("fetch", Kind::Table(FETCH), "how instructions come in"),
     need("decode", Kind::Table(DECODE), "how they become micro-operations"),
     need("rename", Kind::Table(RENAME), "how many a cycle enter the window"),
+    may("result_bus", Kind::Bool, "two computations of one unit do not end in the same cycle (false)"),
     may("queues", Kind::Map("queue", &Kind::Table(QUEUE)), "schedulers by name, each of some units (one for all)"),
     need("retire", Kind::Table(RETIRE), "how many a cycle leave it"),
     need("load", Kind::Table(LOAD), "loads"),

@@ -24,6 +24,8 @@ pub struct Core {
     pub fetch: Fetch,
     pub decode: Decode,
     pub rename: Rename,
+    /// Two computations of one unit do not end in the same cycle.
+    pub result_bus: bool,
     /// Schedulers, each of some units; none: one for all.
     pub queues: Vec<Queue>,
     pub retire: Retire,

@@ -61,6 +61,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
                 _ => QueueChoice::Fewest,
             },
         },
+        result_bus: flag(t, "result_bus"),
         queues: queues(b, t)?,
         retire: Retire { width: number(retire, "width", 1), recovers: text(retire, "recovery") == Some("retirement") },
         load: Load {

@@ -292,7 +292,10 @@ mod tests {
         assert_eq!([5, 6, 29, 30].map(|at| s.blocked(seen.alias, at)), [None, Some(30), Some(30), None]);
         assert_eq!(s.seen(0x2104, 4), StoreMatch::default());
         // One that has them hides what is older; what is younger hides nothing of it.
-        assert_eq!(s.seen(0x1100, 4), StoreMatch { overlap: Some(Overlap { younger: 1, whole: true, first: true }), alias: None });
+        assert_eq!(
+            s.seen(0x1100, 4),
+            StoreMatch { overlap: Some(Overlap { younger: 1, whole: true, first: true }), alias: None }
+        );
         assert_eq!(
             s.seen(0x3100, 4),
             StoreMatch { overlap: Some(Overlap { younger: 2, whole: true, first: true }), alias: Some(1) }

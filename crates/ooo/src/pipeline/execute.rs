@@ -51,8 +51,8 @@ impl Pipeline {
             (from, cause) = (self.addresses_known, Cause::Forward);
         }
         let ports = self.calendar.bind(uop.ports);
-        let (start, port) = self.calendar.find(ports, uop.busy, from);
-        self.calendar.take(port, uop.busy, start);
+        let (start, port) = self.calendar.find(ports, uop.busy, uop.ends(), from);
+        self.calendar.take(port, uop.busy, uop.ends(), start);
         self.last_start = start;
         self.tally.dispatched += 1;
         if start > from {
@@ -185,13 +185,7 @@ impl Pipeline {
 
     /// When a load has its value from an older store whose name it was given; none: it has no such store.
     #[inline(always)]
-    fn renamed_load(
-        &mut self,
-        number: u32,
-        seen: StoreMatch,
-        found: &Forwarding,
-        accesses: &[Access],
-    ) -> Option<u64> {
+    fn renamed_load(&mut self, number: u32, seen: StoreMatch, found: &Forwarding, accesses: &[Access]) -> Option<u64> {
         let load = &self.core.load;
         let (Forwarding::Whole { data, .. }, Some(store)) = (found, seen.overlap) else { return None };
         if load.renaming == Renaming::No || !store.first || store.younger > load.renaming_distance {

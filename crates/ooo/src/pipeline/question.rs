@@ -88,8 +88,7 @@ impl Older {
     #[inline(always)]
     pub(super) fn unpack(a: Answer) -> Older {
         let (low, alias) = (a as u32 & 0xffff, (a >> 16) as u32);
-        let overlap =
-            (low & 2 != 0).then_some(Overlap { younger: low >> 4, whole: low & 4 != 0, first: low & 8 != 0 });
+        let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 4, whole: low & 4 != 0, first: low & 8 != 0 });
         Older { seen: StoreMatch { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
     }
 }

@@ -115,7 +115,8 @@ impl Pipeline {
             QueueChoice::Fewest => Choice::Fewest,
             QueueChoice::InTurn => Choice::InTurn,
         };
-        let calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
+        let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
+        calendar.set_result_bus(core.result_bus);
         let memo = Memo::new(calendar.forgets() && code.ports.names.len() <= 16);
         Pipeline {
             front: Front::new(core),

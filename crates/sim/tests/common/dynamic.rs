@@ -35,6 +35,7 @@ pub fn core() -> Core {
             binds_port: false,
             queue_choice: QueueChoice::Fewest,
         },
+        result_bus: false,
         queues: vec![],
         retire: Retire { width: 4, recovers: false },
         load: Load {
