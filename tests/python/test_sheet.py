@@ -14,15 +14,19 @@ WRONG: dict[str, set[tuple[str, str]]] = {
         ("throughput", "rol r, i"),  # The measurement chains rotates by the carry flag.
         ("load latency", "16 MB"),
     },
+    "zen4": {
+        # A counter in memory takes 2 by load, addition and store, and 1 by one instruction; here 2 in either case.
+        ("latency", "add [r], r"),
+        ("throughput", "movq x, r"),
+        ("chains side by side", "4 chains of add, xor, rol"),
+    },
     "zen5": {
         # 5.3 a cycle of what waits for its own register, of six units; nobody says why.
         ("throughput", "add r, r"), ("throughput", "lea r, [r + d]"), ("throughput", "bswap r"), ("throughput", "movzx r, r8"),
         ("throughput", "popcnt r, r"), ("throughput", "lea r, [r + r*8]"), ("throughput", "andn r, r, r"),
-        ("throughput", "lea r, [r + r + d]"),
+        ("throughput", "lea r, [r + r + d]"), ("chains side by side", "6 chains of add, xor, rol"),
         # 6.7 a cycle of what is eliminated, of a width of eight.
         ("throughput", "xor r, r (the same)"), ("throughput", "mov r, r"),
-        # Memory renaming is not modelled.
-        ("latency", "add [r], r"),
         ("load latency", "256 KB"),
     },
 }  # fmt: skip
@@ -58,7 +62,7 @@ description = "A machine with a lea of its own."
 inherits = "zen5"
 
 [timings.slow]
-units = ["alum"]
+units = ["alu1", "alu2", "alu3"]
 latency = 3
 source = "assumption"
 
@@ -88,7 +92,7 @@ name = "another form"
 group = "latency"
 body = ["lea_far_bisd8 eax, ecx, eax, 1, 4"]
 copies = 16
-expected = 2
+expected = 1
 
 [[loop]]
 name = "one unit of three"
@@ -120,7 +124,7 @@ expected = 8
 def test_a_form_of_its_own_timing(write):
     """Worked out by hand: what a form's timing says, and what a scaled index adds."""
     filled = sheet.run(str(write("own.toml", OWN)), str(write("sheets/mine.toml", OWN_SHEET)))
-    assert [round(row["ours"], 1) for row in filled["rows"]] == [3, 2, 0.3, 6, 8]
+    assert [round(row["ours"], 1) for row in filled["rows"]] == [3, 1, 0.3, 6, 8]
     assert all(row["within"] for row in filled["rows"])
 
 

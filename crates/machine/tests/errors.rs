@@ -364,6 +364,23 @@ fn fused_instructions_have_to_be_there_or_taken_out() {
 }
 
 #[test]
+fn a_unit_is_in_one_queue() {
+    let queues = |text: &str, binds: bool| {
+        let rename = format!("[core.rename]\nbinds_port = {binds}\n");
+        let machine = file("machines/boom.toml").replace("[core.rename]\n", &format!("{text}{rename}"));
+        run(&Case { machine, ..Case::default() })
+    };
+    let unit = file("machines/boom.toml").lines().skip_while(|l| *l != "[units]").nth(1).unwrap().to_owned();
+    let unit = unit.split(' ').next().unwrap().to_owned();
+    let one = |name: &str| format!("[core.queues.{name}]\nunits = [\"{unit}\"]\nentries = 8\nsource = \"test\"\n");
+    let core = queues(&one("a"), false).unwrap().core.unwrap();
+    assert_eq!((core.queues.len(), core.queues[0].entries, core.queues[0].units.len()), (1, 8, 1));
+    let twice = queues(&(one("a") + &one("b")), false).unwrap_err();
+    says(&twice, &format!("the unit `{unit}` is in the queue `a` already"), "leave it out of one of them");
+    says(&queues(&one("a"), true).unwrap_err(), "`binds_port` makes every port a queue", "leave the queues out");
+}
+
+#[test]
 fn units_of_a_parent_can_be_left_out() {
     let heir = |without: &str| {
         let text = format!("[machine]\nname = \"m\"\ntitle = \"m\"\ninherits = \"rv32\"\nwithout = [\"{without}\"]\n");

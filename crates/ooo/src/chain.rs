@@ -18,17 +18,20 @@ pub struct Chains {
     bytes: HashMap<u32, u64>,
     load_latency: u64,
     forward_latency: u64,
+    /// Where loads are renamed: from a store's data to such a load's user.
+    renamed: Option<u64>,
     store: Option<(u32, u32)>,
     /// Cycles of the longest one.
     pub longest: u64,
 }
 
 impl Chains {
-    pub fn new(registers: usize, load_latency: u32, forward_latency: u32) -> Chains {
+    pub fn new(registers: usize, load_latency: u32, forward_latency: u32, renamed: Option<u32>) -> Chains {
         Chains {
             ready: vec![0; registers],
             load_latency: u64::from(load_latency),
             forward_latency: u64::from(forward_latency),
+            renamed: renamed.map(u64::from),
             ..Chains::default()
         }
     }
@@ -42,9 +45,10 @@ impl Chains {
         match (uop.kind, access) {
             (Kind::Load, Some((addr, bytes))) => {
                 let stored = (0..bytes).filter_map(|b| self.bytes.get(&addr.wrapping_add(b))).max().copied();
-                end = match stored {
-                    Some(data) => start.max(data) + self.load_latency.min(self.forward_latency),
-                    None => start + u64::from(uop.latency),
+                end = match (stored, self.renamed) {
+                    (Some(data), Some(cycles)) => data + cycles.min(self.forward_latency),
+                    (Some(data), None) => start.max(data) + self.load_latency.min(self.forward_latency),
+                    (None, _) => start + u64::from(uop.latency),
                 };
                 latency = Some(end);
             }

@@ -7,9 +7,12 @@
 use crate::decompose::{Decomposer, Parts, Ports};
 use crate::parts::Wholes;
 use crate::uop::{Lists, Uop};
-use ciphermill_machine::core::Core;
+use ciphermill_machine::core::{Core, Renaming};
+use ciphermill_machine::for_each_expr;
+use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{InstrKind, Machine};
 use ciphermill_program::{Inst, Operand};
+use std::collections::HashMap;
 
 /// No instruction.
 pub const NONE: u32 = u32::MAX;
@@ -67,6 +70,9 @@ pub struct Code {
     pub uops: Vec<Uop>,
     pub lists: Lists,
     pub ports: Ports,
+    /// How the address of a load, or of a store (true), is written, by what its instruction is known by: equal
+    /// numbers, equal forms. Only where a core compares them.
+    pub forms: HashMap<(u32, bool), u32>,
     /// Registers, temporary ones included.
     pub registers: usize,
 }
@@ -137,6 +143,50 @@ impl Code {
         }
         let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
         let registers = usize::from(most.max(d.wholes.end)) + 1;
-        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, registers })
+        let forms = if core.load.renaming == Renaming::Form { forms(machine, places) } else { HashMap::new() };
+        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers })
     }
+}
+
+/// Bits of an address below the size of every instruction: what predictors know instructions by leaves them out.
+pub(crate) fn pc_shift(bytes: impl Iterator<Item = u32>) -> u32 {
+    match bytes.fold(0, |a, b| a | b) {
+        0 => 0,
+        sizes => sizes.trailing_zeros().min(2),
+    }
+}
+
+/// Number the ways in which addresses are written: expressions with the operands in their places.
+fn forms(machine: &Machine, places: &[Place<'_>]) -> HashMap<(u32, bool), u32> {
+    let shift = pc_shift(places.iter().map(|p| if p.inst.is_some() { p.bytes } else { 0 }));
+    let (mut numbers, mut forms) = (HashMap::new(), HashMap::new());
+    for place in places {
+        let Some(inst) = place.inst else { continue };
+        let semantics = &machine.instrs[usize::from(inst.instr.0)].semantics;
+        let mut note = |store: bool, addr: &Expr| {
+            let mut form = String::new();
+            addr.walk(&mut |e| match e {
+                Expr::Operand(i) | Expr::Imm(i) => form += &format!("{:?} ", inst.operands.get(*i)),
+                Expr::Bin { op, bits, .. } => form += &format!("{op:?}{bits} "),
+                Expr::Un { op, bits, .. } => form += &format!("{op:?}{bits} "),
+                Expr::Slice { lo, width, .. } => form += &format!("{lo}+{width} "),
+                Expr::Const(_) | Expr::Fixed(_) => form += &format!("{e:?} "),
+                // An address of any other making is like no other.
+                _ => form += &format!("at {:#x} ", place.addr),
+            });
+            let next = numbers.len() as u32;
+            forms.insert((place.addr >> shift, store), *numbers.entry(form).or_insert(next));
+        };
+        for_each_expr(semantics, &mut |e| {
+            if let Expr::Load { addr, .. } = e {
+                note(false, addr);
+            }
+        });
+        for stmt in semantics {
+            if let Stmt::Store { addr, .. } = stmt {
+                note(true, addr);
+            }
+        }
+    }
+    forms
 }

@@ -8,6 +8,7 @@
 //! data. Extension of a loaded word to a register is part of the load.
 
 use crate::parts::{Wholes, dest_of, register, writes_part};
+use crate::ports::Queue;
 use crate::uop::{Kind, Lists, Result, Uop};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};
@@ -52,6 +53,23 @@ impl Ports {
             .fold(0, |a, b| a | b)
     }
 
+    /// The core's queues as sets of ports; the units of no queue are one without an end. Without queues none, or,
+    /// where ports are chosen at rename, one for each.
+    pub(crate) fn queues(&self, core: &Core) -> Vec<Queue> {
+        let open = |ports| Queue { ports, entries: u32::MAX };
+        if core.rename.binds_port {
+            return (0..self.names.len()).map(|port| open(1 << port)).collect();
+        }
+        let mut queues: Vec<Queue> =
+            core.queues.iter().map(|q| Queue { ports: self.mask(&q.units), entries: q.entries }).collect();
+        let named = queues.iter().fold(0, |all, q| all | q.ports);
+        let rest = ((1u64 << self.names.len()) - 1) as u32 & !named;
+        if !queues.is_empty() && rest != 0 {
+            queues.push(open(rest));
+        }
+        queues
+    }
+
     fn class(&mut self, mask: u32) -> Res<u8> {
         let at = self.classes.iter().position(|&m| m == mask).unwrap_or(self.classes.len());
         if at == self.classes.len() {
@@ -91,8 +109,8 @@ struct Work<'i> {
     lets: Vec<Reads>,
     /// Next temporary register.
     temp: u16,
-    /// Registers in the address, whether one of them is scaled there, and the temporary.
-    loads: Vec<(Vec<u16>, bool, u16)>,
+    /// Registers in the address, what its form takes more, and the temporary.
+    loads: Vec<(Vec<u16>, u32, u16)>,
 }
 
 /// What a value is made from.
@@ -220,8 +238,8 @@ impl<'a> Decomposer<'a> {
         let first = self.uops.len();
         let mut parts =
             Parts { first: first as u32, loads: w.loads.len() as u8, stores: stores.len() as u8, ..Parts::default() };
-        for (address, scaled, temp) in &w.loads {
-            let latency = (self.core.load.latency + if *scaled { self.core.load.scaled_cycles } else { 0 }) as u16;
+        for (address, more, temp) in &w.loads {
+            let latency = (self.core.load.latency + more) as u16;
             let copied = copies.iter().filter(|c| c.0 == *temp).map(|c| c.1);
             let regs: Vec<Result> =
                 [*temp].into_iter().chain(copied).flat_map(|reg| self.both(reg, latency, false)).collect();
@@ -376,6 +394,20 @@ impl<'a> Decomposer<'a> {
         [Result { reg, latency, part: false }].into_iter().chain(whole)
     }
 
+    /// What a load takes more for the form of its address, of so many registers.
+    fn form_cycles(&self, addr: &Expr, registers: usize) -> u32 {
+        let (mut scaled, mut constant) = (false, false);
+        addr.walk(&mut |e| {
+            scaled |= matches!(e, Expr::Bin { op: BinOp::Shl, .. });
+            constant |= matches!(e, Expr::Imm(_) | Expr::Const(_));
+        });
+        match (scaled, constant && registers > 1) {
+            (true, _) => self.core.load.scaled_cycles,
+            (false, true) => self.core.load.three_term_cycles,
+            (false, false) => 0,
+        }
+    }
+
     /// Is it a constant added to the stack pointer, beside an access to memory?
     fn stack_engine(&self, instr: &Instr, inst: &Inst, reg: Reg, value: &Expr) -> bool {
         let mut accesses = instr.semantics.iter().any(|s| matches!(s, Stmt::Store { .. }));
@@ -403,9 +435,8 @@ impl<'a> Decomposer<'a> {
                 let address = self.reads(w, addr).regs;
                 let temp = w.temp;
                 w.temp += 1;
-                let mut scaled = false;
-                addr.walk(&mut |e| scaled |= matches!(e, Expr::Bin { op: BinOp::Shl, .. }));
-                w.loads.push((address, scaled, temp));
+                let more = self.form_cycles(addr, address.len());
+                w.loads.push((address, more, temp));
                 out.regs.push(temp);
             }
             Expr::Un { op: UnOp::SExt8 | UnOp::SExt16 | UnOp::SExt32, a, .. }

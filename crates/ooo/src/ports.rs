@@ -8,6 +8,9 @@
 //! within them would find it taken in hardware; here the younger one goes
 //! behind it.)
 //!
+//! Where a core has several queues (schedulers), a micro-operation is sent to one of them when it is renamed, and
+//! starts on a port of that one.
+//!
 //! Cycles before the one in which renaming stands are forgotten; the calendar
 //! is a ring that grows when something starts further ahead than it reaches.
 
@@ -17,6 +20,9 @@ use crate::words::{Reader, Writer};
 pub struct Calendar {
     /// Ports taken, by cycle.
     taken: Vec<u32>,
+    /// Ports on which a computation ends, by cycle, where only one can.
+    ending: Vec<u32>,
+    result_bus: bool,
     /// Micro-operations that leave the reservation stations, by cycle.
     leaving: Vec<u16>,
     mask: usize,
@@ -28,22 +34,95 @@ pub struct Calendar {
     pub waiting: u32,
     /// Starts on each port since the start.
     pub starts: [u64; 32],
-    /// With ports bound at rename: those waiting for each, and when they go.
+    /// With queues: those waiting in each, and when they go.
     pending: Option<Box<Pending>>,
+    /// Ports that some class has are had together by all that have one of them: which of several free ones is
+    /// taken makes no difference.
+    alike: bool,
+}
+
+/// A scheduler: its ports, as a set, and how many wait in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queue {
+    pub ports: u32,
+    pub entries: u32,
+}
+
+/// Which of several queues is chosen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// One with the fewest waiting, the first of equals.
+    First,
+    /// One with the fewest waiting, of equals the next in turn.
+    Fewest,
+    /// The next in turn.
+    InTurn,
 }
 
 struct Pending {
+    queues: Vec<Queue>,
+    /// The queue of each port.
+    of: [u8; 32],
+    /// Waiting, by queue.
     count: [u32; 32],
+    /// Ports on which something starts that waits, by cycle.
     starting: Vec<u32>,
+    /// The queue that is looked at first.
+    turn: usize,
+    choice: Choice,
+}
+
+impl Pending {
+    fn queue(&self, port: u32) -> usize {
+        usize::from(self.of[port.trailing_zeros() as usize & 31])
+    }
+
+    fn can_take(&self, queue: usize, ports: u32) -> bool {
+        self.queues[queue].ports & ports != 0
+    }
+
+    fn has_room(&self, queue: usize) -> bool {
+        self.count[queue] < self.queues[queue].entries
+    }
+
+    /// The queue that this is sent to: one with room, where that counts with the fewest waiting for each of its
+    /// ports that could start this, the first of those from the turn on; and whether there were several.
+    fn choose(&self, ports: u32) -> Option<(usize, bool)> {
+        let all = self.queues.len();
+        let able = || (self.turn..all).chain(0..self.turn).filter(|&q| self.can_take(q, ports));
+        let load = |q: usize| {
+            let each = (self.queues[q].ports & ports).count_ones().max(1);
+            (!self.has_room(q), if self.choice == Choice::InTurn { 0 } else { self.count[q] * 64 / each })
+        };
+        let chosen = able().min_by_key(|&q| load(q))?;
+        Some((chosen, able().nth(1).is_some()))
+    }
 }
 
 impl Calendar {
-    /// An empty one, with ports chosen at rename or at start.
-    pub fn new(binds: bool) -> Calendar {
+    /// An empty one. What is renamed is sent to one of the queues there are, as `choice` says; with none of them all ports are open to it until it starts. `classes` are the sets of
+    /// ports that occur.
+    pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
-        let pending = binds.then(|| Box::new(Pending { count: [0; 32], starting: vec![0; len] }));
+        let pending = (!queues.is_empty()).then(|| {
+            let mut of = [0; 32];
+            for (q, queue) in queues.iter().enumerate() {
+                (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
+            }
+            let (count, starting) = ([0; 32], vec![0; len]);
+            Box::new(Pending { queues: queues.to_vec(), of, count, starting, turn: 0, choice })
+        });
+        let whole = [Queue { ports: u32::MAX, entries: 0 }];
+        let sets = if queues.is_empty() { &whole[..] } else { queues };
+        let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
+        let alike = classes
+            .iter()
+            .flat_map(|&c| within(c))
+            .all(|set| classes.iter().all(|&other| other & set == 0 || other & set == set));
         Calendar {
             taken: vec![0; len],
+            ending: vec![0; len],
+            result_bus: false,
             leaving: vec![0; len],
             mask: len - 1,
             now: 0,
@@ -51,6 +130,7 @@ impl Calendar {
             waiting: 0,
             starts: [0; 32],
             pending,
+            alike,
         }
     }
 
@@ -67,14 +147,15 @@ impl Calendar {
         let old = self.taken.len();
         let len = ((cycle - self.now) as usize + 1).next_power_of_two();
         let (mut taken, mut leaving, mut starting) = (vec![0; len], vec![0; len], vec![0; len]);
+        let mut ending = vec![0; len];
         for t in self.now..self.now + old as u64 {
             let (from, to) = (t as usize & (old - 1), t as usize & (len - 1));
-            (taken[to], leaving[to]) = (self.taken[from], self.leaving[from]);
+            (taken[to], leaving[to], ending[to]) = (self.taken[from], self.leaving[from], self.ending[from]);
             if let Some(p) = &self.pending {
                 starting[to] = p.starting[from];
             }
         }
-        (self.taken, self.leaving, self.mask) = (taken, leaving, len - 1);
+        (self.taken, self.leaving, self.ending, self.mask) = (taken, leaving, ending, len - 1);
         if let Some(p) = &mut self.pending {
             p.starting = starting;
         }
@@ -95,10 +176,11 @@ impl Calendar {
         self.waiting -= u32::from(self.leaving[at]);
         self.leaving[at] = 0;
         self.taken[at] = 0;
+        self.ending[at] = 0;
         if let Some(p) = &mut self.pending {
             let mut set = std::mem::take(&mut p.starting[at]);
             while set != 0 {
-                p.count[set.trailing_zeros() as usize] -= 1;
+                p.count[p.queue(set)] -= 1;
                 set &= set - 1;
             }
         }
@@ -113,19 +195,26 @@ impl Calendar {
     /// Forget everything and go on at a cycle.
     pub fn restart(&mut self, at: u64) {
         self.taken.fill(0);
+        self.ending.fill(0);
         self.leaving.fill(0);
         self.waiting = 0;
         (self.now, self.last) = (at, at);
         if let Some(p) = &mut self.pending {
             p.count = [0; 32];
             p.starting.fill(0);
+            p.turn = 0;
         }
     }
 
     /// Do choices depend on nothing but what is under way? Not where the
     /// least used of several ports is taken.
-    pub fn forgets(&self, classes: &[u32]) -> bool {
-        self.pending.is_some() || classes.iter().all(|c| c.count_ones() <= 1)
+    pub fn forgets(&self) -> bool {
+        self.alike || self.pending.is_some()
+    }
+
+    /// Of several free ports the first is as good as any, or the one that a queue's picks begin with.
+    fn first_free(&self) -> bool {
+        self.alike || self.pending.is_some()
     }
 
     /// Write down all that is under way.
@@ -136,22 +225,28 @@ impl Calendar {
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
             let starting = self.pending.as_ref().map_or(0, |p| p.starting[i]);
-            if self.taken[i] != 0 || self.leaving[i] != 0 {
+            if self.taken[i] != 0 || self.leaving[i] != 0 || self.ending[i] != 0 {
                 w.after(t, self.now);
                 w.number(u64::from(self.taken[i]));
                 w.number(u64::from(self.leaving[i]));
                 w.number(u64::from(starting));
+                if self.result_bus {
+                    w.number(u64::from(self.ending[i]));
+                }
                 count += 1;
             }
         }
         w.words[at] = count;
+        if let Some(p) = &self.pending {
+            w.number(p.turn as u64);
+        }
     }
 
     /// Set it up again, at another cycle.
     pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
-            (self.taken[i], self.leaving[i]) = (0, 0);
+            (self.taken[i], self.leaving[i], self.ending[i]) = (0, 0, 0);
             if let Some(p) = &mut self.pending {
                 p.starting[i] = 0;
             }
@@ -168,19 +263,40 @@ impl Calendar {
             self.leaving[i] = r.number() as u16;
             self.waiting += u32::from(self.leaving[i]);
             let starting = r.number() as u32;
+            if self.result_bus {
+                self.ending[i] = r.number() as u32;
+            }
             if let Some(p) = &mut self.pending {
                 p.starting[i] = starting;
-                (0..32).for_each(|port| p.count[port] += starting >> port & 1);
+                let mut set = starting;
+                while set != 0 {
+                    p.count[p.queue(set)] += 1;
+                    set &= set - 1;
+                }
             }
             self.last = t;
         }
+        if let Some(p) = &mut self.pending {
+            p.turn = r.number() as usize;
+        }
     }
 
-    /// The set that is left once a port is chosen at rename.
+    /// The set that is left once a queue is chosen at rename.
     #[inline(always)]
-    pub fn bind(&self, ports: u32) -> u32 {
-        let Some(p) = &self.pending else { return ports };
-        self.fewest(ports, |i| u64::from(p.count[i]))
+    pub fn bind(&mut self, ports: u32) -> u32 {
+        let Some(p) = &mut self.pending else { return ports };
+        let Some((q, several)) = p.choose(ports) else { return ports };
+        if several && p.choice != Choice::First {
+            p.turn = (q + 1) % p.queues.len();
+        }
+        ports & p.queues[q].ports
+    }
+
+    /// Is there a place in a queue for it?
+    #[inline(always)]
+    pub fn has_room(&self, ports: u32) -> bool {
+        let Some(p) = &self.pending else { return true };
+        ports == 0 || (0..p.queues.len()).any(|q| p.can_take(q, ports) && p.has_room(q))
     }
 
     fn fewest(&self, ports: u32, of: impl Fn(usize) -> u64) -> u32 {
@@ -196,19 +312,32 @@ impl Calendar {
         best
     }
 
-    /// The first cycle from `from` on in which one of the ports is free.
+    /// Computations of one port end in different cycles from now on.
+    pub fn set_result_bus(&mut self, on: bool) {
+        self.result_bus = on;
+    }
+
+    /// The first cycle from `from` on in which one of the ports is free, for what takes it for `busy` cycles and
+    /// ends `latency` later; 0: it makes no result there.
     #[inline(always)]
-    pub fn find(&mut self, ports: u32, busy: u16, from: u64) -> (u64, u32) {
+    pub fn find(&mut self, ports: u32, busy: u16, latency: u16, from: u64) -> (u64, u32) {
+        let result = if self.result_bus { u64::from(latency) } else { 0 };
         let mut t = from;
         loop {
-            self.reach(t + u64::from(busy));
+            self.reach(t + u64::from(busy).max(result));
             let mut free = ports & !self.taken[t as usize & self.mask];
+            if result > 0 {
+                free &= !self.ending[(t + result) as usize & self.mask];
+            }
             for later in 1..u64::from(busy) {
                 free &= !self.taken[(t + later) as usize & self.mask];
             }
             if free != 0 {
                 // Of several that are free the one that was used least.
-                let one = if free & (free - 1) == 0 { free } else { self.fewest(free, |i| self.starts[i]) };
+                let one = match free & (free - 1) == 0 || self.first_free() {
+                    true => free & free.wrapping_neg(),
+                    false => self.fewest(free, |i| self.starts[i]),
+                };
                 return (t, one);
             }
             t += 1;
@@ -217,7 +346,11 @@ impl Calendar {
 
     /// Take what was found. It leaves its reservation station then.
     #[inline(always)]
-    pub fn take(&mut self, port: u32, busy: u16, at: u64) {
+    pub fn take(&mut self, port: u32, busy: u16, latency: u16, at: u64) {
+        if self.result_bus && latency > 0 {
+            self.ending[(at + u64::from(latency)) as usize & self.mask] |= port;
+            self.last = self.last.max(at + u64::from(latency));
+        }
         for t in at..at + u64::from(busy) {
             self.taken[t as usize & self.mask] |= port;
         }
@@ -226,7 +359,7 @@ impl Calendar {
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
         if let Some(p) = &mut self.pending {
-            p.count[port.trailing_zeros() as usize & 31] += 1;
+            p.count[p.queue(port)] += 1;
             p.starting[at as usize & self.mask] |= port;
         }
     }
@@ -244,31 +377,36 @@ impl Calendar {
 mod tests {
     use super::*;
 
+    /// A port that is a queue of its own.
+    fn alone(ports: u32) -> Queue {
+        Queue { ports, entries: u32::MAX }
+    }
+
     #[test]
     fn the_older_one_first_and_the_least_used_port() {
-        let mut c = Calendar::new(false);
-        let (t, p) = c.find(0b011, 1, 5);
+        let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
+        let (t, p) = c.find(0b011, 1, 0, 5);
         assert_eq!((t, p), (5, 0b001));
-        c.take(p, 1, t);
+        c.take(p, 1, 0, t);
         // The second one in the same cycle takes the other port, the third waits.
-        assert_eq!(c.find(0b011, 1, 5), (5, 0b010));
-        c.take(0b010, 1, 5);
-        assert_eq!(c.find(0b011, 1, 5), (6, 0b001));
+        assert_eq!(c.find(0b011, 1, 0, 5), (5, 0b010));
+        c.take(0b010, 1, 0, 5);
+        assert_eq!(c.find(0b011, 1, 0, 5), (6, 0b001));
         // An earlier cycle is still free for a younger one that is ready.
-        assert_eq!(c.find(0b001, 1, 3), (3, 0b001));
+        assert_eq!(c.find(0b001, 1, 0, 3), (3, 0b001));
         // A port that is taken for three cycles.
-        c.take(0b001, 3, 6);
-        assert_eq!(c.find(0b001, 1, 6).0, 9);
-        assert_eq!(c.find(0b001, 2, 3).0, 3);
-        assert_eq!(c.find(0b001, 3, 3).0, 9);
+        c.take(0b001, 3, 0, 6);
+        assert_eq!(c.find(0b001, 1, 0, 6).0, 9);
+        assert_eq!(c.find(0b001, 2, 0, 3).0, 3);
+        assert_eq!(c.find(0b001, 3, 0, 3).0, 9);
     }
 
     #[test]
     fn stations_empty_as_their_tenants_start() {
-        let mut c = Calendar::new(false);
-        c.take(1, 1, 4);
-        c.take(2, 1, 4);
-        c.take(1, 1, 7);
+        let mut c = Calendar::new(&[], Choice::First, &[0b011, 0b001]);
+        c.take(1, 1, 0, 4);
+        c.take(2, 1, 0, 4);
+        c.take(1, 1, 0, 7);
         assert_eq!(c.waiting, 3);
         c.advance(4);
         assert_eq!(c.waiting, 3);
@@ -280,24 +418,96 @@ mod tests {
 
     #[test]
     fn it_grows_with_what_it_holds() {
-        let mut c = Calendar::new(true);
-        c.take(0b01, 1, 1000);
-        assert_eq!(c.find(0b01, 1, 5000), (5000, 0b01));
-        assert_eq!(c.find(0b01, 1, 1000).0, 1001);
-        c.take(0b01, 1, 5000);
-        assert_eq!(c.find(0b01, 1, 5000).0, 5001);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
+        c.take(0b01, 1, 0, 1000);
+        assert_eq!(c.find(0b01, 1, 0, 5000), (5000, 0b01));
+        assert_eq!(c.find(0b01, 1, 0, 1000).0, 1001);
+        c.take(0b01, 1, 0, 5000);
+        assert_eq!(c.find(0b01, 1, 0, 5000).0, 5001);
         c.advance(1001);
         assert_eq!(c.waiting, 1);
     }
 
     #[test]
     fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
-        let mut c = Calendar::new(true);
+        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
         assert_eq!(c.bind(0b11), 0b01);
-        c.take(0b01, 1, 9);
+        c.take(0b01, 1, 0, 9);
         assert_eq!(c.bind(0b11), 0b10);
-        c.take(0b10, 1, 3);
+        c.take(0b10, 1, 0, 3);
         c.advance(4);
         assert_eq!(c.bind(0b11), 0b10);
+    }
+
+    #[test]
+    fn a_queue_of_two_ports_and_one_of_one() {
+        let queues = [Queue { ports: 0b011, entries: 2 }, Queue { ports: 0b100, entries: 1 }];
+        let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111, 0b100]);
+        // Both empty: the first. One waiting for two ports is less than one for one.
+        assert_eq!(c.bind(0b111), 0b011);
+        c.take(0b001, 1, 0, 9);
+        assert_eq!(c.bind(0b111), 0b100);
+        c.take(0b100, 1, 0, 5);
+        assert_eq!(c.bind(0b111), 0b011);
+        // The second is full until its tenant has started, the first has one more place.
+        assert_eq!((c.has_room(0b100), c.has_room(0b111)), (false, true));
+        c.take(0b010, 1, 0, 9);
+        assert!(!c.has_room(0b111));
+        c.advance(6);
+        assert!(c.has_room(0b100) && c.has_room(0b111));
+        assert_eq!(c.bind(0b111), 0b100);
+        assert!(c.forgets());
+    }
+
+    #[test]
+    fn queues_in_turn_whatever_waits_in_them() {
+        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
+        let bound = [0b111, 0b101, 0b111, 0b111].map(|ports| c.bind(ports));
+        // The second may not go to the second queue: the third, and the turn goes on behind it.
+        assert_eq!(bound, [0b001, 0b100, 0b001, 0b010]);
+        // What is written down comes back.
+        let mut w = Writer::default();
+        c.save(&mut w);
+        let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
+        other.restore(&mut Reader::new(&w.words), 50);
+        assert_eq!(other.bind(0b111), 0b100);
+    }
+
+    #[test]
+    fn of_equal_queues_the_next_in_turn() {
+        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::Fewest, &[0b111]);
+        // What can go to one queue only does not move the turn.
+        assert_eq!([0b111, 0b001, 0b111].map(|ports| c.bind(ports)), [0b001, 0b001, 0b010]);
+        // All equal: the third; two waiting there: the first of the others from the turn on.
+        assert_eq!(c.bind(0b111), 0b100);
+        c.take(0b001, 1, 0, 9);
+        assert_eq!(c.bind(0b111), 0b010);
+    }
+
+    #[test]
+    fn ports_are_alike_where_no_class_tells_them_apart() {
+        let alike = |classes: &[u32]| Calendar::new(&[], Choice::First, classes).forgets();
+        assert!(alike(&[0b0011, 0b1100]) && alike(&[0b0001, 0b0110]));
+        assert!(!alike(&[0b0011, 0b0001]));
+        // A queue of each kind makes them so.
+        let queues = [Queue { ports: 0b0011, entries: 8 }, Queue { ports: 0b1100, entries: 8 }];
+        assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
+    }
+
+    #[test]
+    fn two_results_of_a_port_in_one_cycle() {
+        let mut c = Calendar::new(&[], Choice::First, &[0b01, 0b11]);
+        c.set_result_bus(true);
+        // A product starts in 4 and ends in 7: nothing of one cycle starts there in 6, but in 5 it does.
+        c.take(0b01, 1, 3, 4);
+        assert_eq!([4, 5, 6].map(|from| c.find(0b01, 1, 1, from).0), [5, 5, 7]);
+        // Another product can, as it ends in 9; and another port.
+        assert_eq!(c.find(0b01, 1, 3, 6), (6, 0b01));
+        assert_eq!(c.find(0b11, 1, 1, 6), (6, 0b10));
+        // Written down and set up ten cycles later, it is so still.
+        let mut w = Writer::default();
+        c.save(&mut w);
+        c.restore(&mut Reader::new(&w.words), 10);
+        assert_eq!([15, 16].map(|from| c.find(0b01, 1, 1, from).0), [15, 17]);
     }
 }

@@ -61,6 +61,14 @@ pub struct Uop {
     pub results: (u32, u8),
 }
 
+impl Uop {
+    /// Cycles until its unit hands on a result; 0: a load or a store, whose unit has none.
+    #[inline(always)]
+    pub fn ends(&self) -> u16 {
+        if self.kind == Kind::Compute { self.latency } else { 0 }
+    }
+}
+
 /// Sources and results of all micro-operations.
 #[derive(Clone, Default, Debug)]
 pub struct Lists {

@@ -78,6 +78,15 @@ fn ports_are_shared_the_oldest_first() {
 }
 
 #[test]
+fn a_unit_ends_one_computation_a_cycle() {
+    // On one unit: the product starts in 3 and ends in 6, so that no addition starts in 5.
+    let mut m = dynamic(|c| c.result_bus = true);
+    m.units[0].count = 1;
+    let lines = ["mul r5, r1, r1", "add r6, r1, r1", "add r7, r1, r1"];
+    assert_eq!(starts(&run(m, &body(&lines), &[1; 4]).1), [3, 4, 6, 3]);
+}
+
+#[test]
 fn a_younger_one_overtakes_and_retires_in_order() {
     let (_, rows) = run(dynamic(|_| ()), &body(&["mul r5, r1, r1", "add r6, r5, r5", "add r7, r1, r1"]), &[1; 4]);
     assert_eq!(starts(&rows), [3, 6, 3, 3]);
@@ -117,6 +126,33 @@ fn the_reservation_stations_stop_renaming() {
     let (_, rows) = run(dynamic(|c| c.reservation_stations = 2), &body(&lines), &[1; 4]);
     assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 4, 4, 6]);
     assert_eq!(starts(&rows)[..3], [3, 6, 5]);
+}
+
+#[test]
+fn a_full_queue_stops_renaming_and_no_other_one() {
+    // Two places for the ALUs: the third is renamed the cycle after the first has started. The return has another queue.
+    let lines = ["mul r1, r1, r1", "add r1, r1, r1", "add r2, r2, r2", "nop"];
+    let queue = |c: &mut Core| c.queues = vec![Queue { name: "alu".into(), units: vec![0], entries: 2 }];
+    let (_, rows) = run(dynamic(queue), &body(&lines), &[1; 4]);
+    assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 4, 4, 4]);
+    assert_eq!(starts(&rows)[..3], [3, 6, 5]);
+}
+
+#[test]
+fn a_queue_is_chosen_when_registers_are_renamed() {
+    let go = |choice, queues: &[Vec<usize>]| {
+        let mut m = dynamic(|c| {
+            c.rename.queue_choice = choice;
+            c.queues = queues.iter().map(|q| Queue { name: "q".into(), units: q.clone(), entries: 8 }).collect();
+        });
+        // Additions on the two ALUs and on the branch unit.
+        common::tune(&mut m, "add", |i| i.units = vec![0, 4]);
+        starts(&run(m, &body(&["mul r5, r1, r1", "mul r6, r1, r1", "mul r7, r1, r1", "add r8, r1, r1"]), &[1; 4]).1)
+    };
+    // Products have one queue. Fewest for each unit: the branch unit's is empty.
+    assert_eq!(go(QueueChoice::Fewest, &[vec![0], vec![4]]), [3, 3, 4, 3, 4]);
+    // In turn: the ALUs', where the third product and the addition start a cycle later.
+    assert_eq!(go(QueueChoice::InTurn, &[vec![0], vec![4]]), [3, 3, 4, 4, 4]);
 }
 
 #[test]
@@ -230,6 +266,65 @@ fn stores_forward_to_loads() {
     // Data that comes late holds the load back.
     let lines = ["mul r1, r1, r1", "stw r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"];
     assert_eq!(starts(&run(dynamic(|_| ()), &body(&lines), &[64; 4]).1), [3, 3, 6, 3, 11, 4]);
+}
+
+#[test]
+fn a_renamed_load_has_its_value_from_the_store() {
+    let form = |c: &mut Core| {
+        (c.load.renaming, c.load.renamed_cycles, c.load.renaming_bytes) = (Renaming::Form, 1, 4);
+    };
+    let go = |lines: &[&str]| starts(&run(dynamic(form), &body(lines), &[64; 4]).1);
+    // The data starts in 3, its user a cycle later.
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"]), [3, 3, 3, 4, 3]);
+    // Another register with the same value, a byte, and a word over a stored byte go the long way.
+    assert_eq!(go(&["stw r1, r2, 0", "ldw r5, r3, 0", "add r6, r5, r5"])[3], 9);
+    assert_eq!(go(&["stw r1, r2, 0", "ldb r5, r2, 0", "add r6, r5, r5"])[3], 9);
+    assert_eq!(go(&["stb r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"])[3], 15);
+    // Data that comes in 6.
+    assert_eq!(go(&["mul r1, r1, r1", "stw r1, r2, 0", "ldw r5, r2, 0", "add r6, r5, r5"])[4], 7);
+}
+
+#[test]
+fn a_load_is_renamed_to_the_store_that_it_had_the_last_time() {
+    // A counter in memory, by a register that is another one for the load.
+    let text = "
+        func f 3 0
+        top:
+            stw r1, r2, 0
+            ldw r5, r3, 0
+            addi r1, r5, -1
+            bne r1, r0, top
+            ret
+    ";
+    let turn = |renaming| {
+        let change = |c: &mut Core| (c.load.renaming, c.load.renamed_cycles) = (renaming, 1);
+        let at = |n| cycles(dynamic(change), text, &[n, 64, 64]);
+        (at(60) - at(20)) as f64 / 40.0
+    };
+    // Forwarding, five, and the addition; renaming, one, and the addition.
+    assert_eq!([Renaming::No, Renaming::Form, Renaming::Distance].map(turn), [6.0, 6.0, 2.0]);
+    // The longest chain is no longer than that.
+    let change = |c: &mut Core| (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
+    let mut s = Simulator::new(Arc::new(assemble(dynamic(change), text)), SimOptions::default()).unwrap();
+    s.pipeline().unwrap().follow_chains();
+    s.call(0, &[60, 64, 64]).unwrap();
+    let longest = s.pipeline().unwrap().longest_chain();
+    assert!((119..=cycles(dynamic(change), text, &[60, 64, 64])).contains(&longest), "{longest}");
+}
+
+#[test]
+fn stores_to_one_line_reach_the_cache_together() {
+    // All four can start in 3 and 4: the first two retire in 4. With two places the third is renamed
+    // when the first is in the cache, in 5, and the fourth when the second is, in 5 or, in another line, in 6.
+    let fourth = |second: &str, one_line| {
+        let mut m = dynamic(|c| (c.store.buffers, c.store.commits, c.store.one_line) = (2, 2, one_line));
+        (m.units[2].count, m.units[3].count) = (2, 2);
+        let lines = ["stw r1, r2, 0", second, "stw r1, r2, 8", "stw r1, r2, 12"];
+        run(m, &body(&lines), &[64; 4]).1[6].renamed
+    };
+    assert_eq!(fourth("stw r1, r2, 4", true), 6);
+    assert_eq!(fourth("stw r1, r2, 64", true), 7);
+    assert_eq!(fourth("stw r1, r2, 64", false), 6);
 }
 
 #[test]
@@ -566,12 +661,21 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         writeback_cycles: 0,
     };
     let part = |name: &str, kind| Part { name: name.into(), kind };
-    let changes: [&dyn Fn(&mut Core); 6] = [
+    let changes: [&dyn Fn(&mut Core); 8] = [
         &|_| (),
         &|c| c.retire.recovers = true,
         &|c| (c.rename.written_reads, c.reorder_buffer, c.reservation_stations) = (2, 12, 6),
         &|c| (c.load.disambiguation, c.store.buffers) = (Disambiguation::Predict { entries: 16 }, 3),
         &|c| c.load.alias_bytes = 4096,
+        &|c| {
+            (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
+            (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
+        },
+        &|c| {
+            let queue = |units, entries| Queue { name: "q".into(), units, entries };
+            (c.rename.binds_port, c.load.renaming) = (false, Renaming::Form);
+            (c.rename.queue_choice, c.queues) = (QueueChoice::InTurn, vec![queue(vec![0, 1], 6), queue(vec![2, 3], 3)]);
+        },
         &|c| {
             (c.in_order, c.fetch.loop_instructions, c.fetch.loop_blocks, c.fetch.queue) = (true, 18, 4, 5);
             c.predictor.parts = vec![

@@ -11,6 +11,8 @@ pub(crate) static CORE: &[Key] = &[
     need("fetch", Kind::Table(FETCH), "how instructions come in"),
     need("decode", Kind::Table(DECODE), "how they become micro-operations"),
     need("rename", Kind::Table(RENAME), "how many a cycle enter the window"),
+    may("result_bus", Kind::Bool, "two computations of one unit do not end in the same cycle (false)"),
+    may("queues", Kind::Map("queue", &Kind::Table(QUEUE)), "schedulers by name, each of some units (one for all)"),
     need("retire", Kind::Table(RETIRE), "how many a cycle leave it"),
     need("load", Kind::Table(LOAD), "loads"),
     need("store_address", Kind::Table(STORE_ADDRESS), "the half of a store that computes its address"),
@@ -80,6 +82,16 @@ static RENAME: &[Key] = &[
     may("partial_cycles", Kind::Int(0, 64), "so many cycles late, or so many more from the writer's retirement (0)"),
     may("stack_engine", Kind::Bool, "the stack pointer's adjustment in a push, pop, call or return is free (false)"),
     may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
+    may(
+        "queue_choice",
+        Kind::OneOf(&["fewest", "in_turn"]),
+        "which of several queues: with the fewest waiting for each unit, or one after the other (fewest)",
+    ),
+];
+
+static QUEUE: &[Key] = &[
+    need("units", Kind::Texts, "units that start what waits in it; units of no queue take from what is left"),
+    need("entries", Kind::Int(1, 4096), "micro-operations that wait in it"),
 ];
 
 static RETIRE: &[Key] = &[
@@ -107,6 +119,15 @@ static LOAD: &[Key] = &[
         "more than `latency` after a store that covers only part is in the cache",
     ),
     may("scaled_cycles", Kind::Int(0, 1000), "more for an address with a scaled index (0)"),
+    may("three_term_cycles", Kind::Int(0, 1000), "more for one of base, index and displacement (0)"),
+    may(
+        "renaming",
+        Kind::OneOf(&["none", "form", "distance"]),
+        "loads that get an older store's value where registers are renamed: none, those whose address is written as the store's, those that had it from the same store, counted back, the last time (none)",
+    ),
+    may("renamed_cycles", Kind::Int(0, 1000), "cycles from the store's data to such a load's user (0)"),
+    may("renaming_distance", Kind::Int(0, 255), "stores between the two, at most (15)"),
+    may("renaming_bytes", Kind::Int(1, 64), "bytes such a load has, at least (1)"),
     may("split_cycles", Kind::Int(0, 1000), "more for an access across two lines (0)"),
     may(
         "alias_bytes",
@@ -132,6 +153,7 @@ static STORE_DATA: &[Key] = &[
     need("units", Kind::Texts, "units that they start on; none: the address's brings the data too"),
     need("buffers", Kind::Int(1, 1024), "stores renamed and not in the cache"),
     may("commits", Kind::Int(1, 16), "stores that reach the cache in a cycle (1)"),
+    may("one_line", Kind::Bool, "only stores to one line do so together (false)"),
 ];
 
 static PREDICTOR: &[Key] = &[

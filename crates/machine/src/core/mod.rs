@@ -24,6 +24,10 @@ pub struct Core {
     pub fetch: Fetch,
     pub decode: Decode,
     pub rename: Rename,
+    /// Two computations of one unit do not end in the same cycle.
+    pub result_bus: bool,
+    /// Schedulers, each of some units; none: one for all.
+    pub queues: Vec<Queue>,
     pub retire: Retire,
     pub load: Load,
     pub store: Store,
@@ -130,6 +134,27 @@ pub struct Rename {
     pub stack_engine: bool,
     /// A micro-operation's port is fixed when it is renamed, not when it starts.
     pub binds_port: bool,
+    /// How a queue is chosen.
+    pub queue_choice: QueueChoice,
+}
+
+/// `[core.queues.NAME]`: a scheduler of its own.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    pub name: String,
+    /// Units that start what waits in it.
+    pub units: Vec<UnitId>,
+    /// Micro-operations that wait in it.
+    pub entries: u32,
+}
+
+/// Which of several queues a micro-operation is sent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueChoice {
+    /// The one with the fewest waiting for each of its units, of equals the next in turn.
+    Fewest,
+    /// The next one, in turn, that can take it.
+    InTurn,
 }
 
 /// `[core.retire]`.
@@ -152,6 +177,17 @@ pub enum Disambiguation {
     Perfect,
 }
 
+/// Memory renaming: a load that is taken to read what an older store writes has its value from there, and its
+/// own access only confirms it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Renaming {
+    No,
+    /// Where the two instructions write the address alike: the same registers, scale and displacement.
+    Form,
+    /// Where the same store, counted back from the load, was the one the last time.
+    Distance,
+}
+
 /// `[core.load]`.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -167,6 +203,16 @@ pub struct Load {
     pub failed_forward_cycles: u32,
     /// Extra cycles of a load whose address has a scaled index.
     pub scaled_cycles: u32,
+    /// Extra cycles of a load whose address has a base, an index and a displacement.
+    pub three_term_cycles: u32,
+    /// Which loads take the value of an older store where registers are renamed.
+    pub renaming: Renaming,
+    /// Cycles from the start of such a store's data to the load's user.
+    pub renamed_cycles: u32,
+    /// Stores between the two, at most.
+    pub renaming_distance: u32,
+    /// Bytes such a load has, at least.
+    pub renaming_bytes: u32,
     /// Extra cycles of an access across two lines.
     pub split_cycles: u32,
     /// Addresses a multiple of this apart are taken for one another while stores are under
@@ -186,6 +232,8 @@ pub struct Store {
     pub buffers: u32,
     /// Stores that reach the cache in a cycle.
     pub commits: u32,
+    /// All of them in one line.
+    pub one_line: bool,
 }
 
 /// `[core.predictor]`.

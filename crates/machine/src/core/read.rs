@@ -17,7 +17,6 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
         let error = node.place.error("a machine with `[core]` needs the latency of its memory");
         return Err(error.mend("add `[memory.dram]` with `latency`"));
     };
-    let number = |t: &Tree, key: &str, otherwise: u32| int(t, key).unwrap_or(otherwise);
     let (fetch, decode, rename, retire, load) =
         (part("fetch"), part("decode"), part("rename"), part("retire"), part("load"));
     Ok(Some(Core {
@@ -57,7 +56,13 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             partial_cycles: number(rename, "partial_cycles", 0),
             stack_engine: flag(rename, "stack_engine"),
             binds_port: flag(rename, "binds_port"),
+            queue_choice: match text(rename, "queue_choice") {
+                Some("in_turn") => QueueChoice::InTurn,
+                _ => QueueChoice::Fewest,
+            },
         },
+        result_bus: flag(t, "result_bus"),
+        queues: queues(b, t)?,
         retire: Retire { width: number(retire, "width", 1), recovers: text(retire, "recovery") == Some("retirement") },
         load: Load {
             units: units(b, load)?,
@@ -67,6 +72,15 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             forward_latency: number(load, "forward_latency", 1),
             failed_forward_cycles: number(load, "failed_forward_cycles", 0),
             scaled_cycles: number(load, "scaled_cycles", 0),
+            three_term_cycles: number(load, "three_term_cycles", 0),
+            renaming: match text(load, "renaming") {
+                Some("form") => Renaming::Form,
+                Some("distance") => Renaming::Distance,
+                _ => Renaming::No,
+            },
+            renamed_cycles: number(load, "renamed_cycles", 0),
+            renaming_distance: number(load, "renaming_distance", 15),
+            renaming_bytes: number(load, "renaming_bytes", 1),
             split_cycles: number(load, "split_cycles", 0),
             alias_bytes: if load.get("alias_bytes").is_some() { power(load, "alias_bytes", 0)? } else { 0 },
             disambiguation: match text(load, "disambiguation") {
@@ -81,6 +95,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             data_units: units(b, part("store_data"))?,
             buffers: number(part("store_data"), "buffers", 1),
             commits: number(part("store_data"), "commits", 1),
+            one_line: flag(part("store_data"), "one_line"),
         },
         predictor: predictor(part("predictor"))?,
         prefetch: {
@@ -104,6 +119,10 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
     }))
 }
 
+fn number(t: &Tree, key: &str, otherwise: u32) -> u32 {
+    int(t, key).unwrap_or(otherwise)
+}
+
 fn flag(t: &Tree, key: &str) -> bool {
     t.get(key).and_then(Node::as_bool).unwrap_or(false)
 }
@@ -117,6 +136,31 @@ fn power(t: &Tree, key: &str, otherwise: u32) -> Result<u32, FileError> {
             Err(error.mend(format!("{} or {} would do", n.next_power_of_two() / 2, n.next_power_of_two())))
         }
         _ => Ok(n),
+    }
+}
+
+/// The schedulers. No unit is in two of them, and no port is chosen without them.
+fn queues(b: &Builder<'_>, t: &Tree) -> Result<Vec<Queue>, FileError> {
+    let mut list: Vec<Queue> = Vec::new();
+    for entry in t.table("queues").into_iter().flat_map(Tree::iter) {
+        let Some(q) = entry.node.as_table() else { continue };
+        let all = units(b, q)?;
+        for (unit, node) in all.iter().zip(nodes(q, "units")) {
+            if let Some(other) = list.iter().find(|o| o.units.contains(unit)) {
+                let name = node.as_str().unwrap_or_default();
+                let error = node.place.error(format!("the unit `{name}` is in the queue `{}` already", other.name));
+                return Err(error.mend("a unit starts what waits in one queue; leave it out of one of them"));
+            }
+        }
+        list.push(Queue { name: entry.key.clone(), units: all, entries: number(q, "entries", 1) });
+    }
+    let binds = t.table("rename").and_then(|r| r.get("binds_port")).filter(|n| n.as_bool() == Some(true));
+    match binds {
+        Some(node) if !list.is_empty() => {
+            let error = node.place.error("`binds_port` makes every port a queue, and `[core.queues]` names others");
+            Err(error.mend("say `binds_port = false`, or leave the queues out"))
+        }
+        _ => Ok(list),
     }
 }
 

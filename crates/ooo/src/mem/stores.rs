@@ -32,6 +32,8 @@ pub enum Forwarding {
 pub struct Overlap {
     pub younger: u32,
     pub whole: bool,
+    /// It begins where the load does, which has enough bytes to be renamed.
+    pub first: bool,
 }
 
 /// What of a load's address can be told from older stores alone.
@@ -47,13 +49,15 @@ pub struct StoreMatch {
 /// known of stores whose times have yet to be worked out. In front of it stands a filter: for each of some
 /// thousand word addresses, how many stores there were when the last one to such a word came.
 pub struct Stores {
-    /// Address and bytes.
-    places: Vec<(u32, u32)>,
+    /// Address, bytes, and what its instruction is known by.
+    places: Vec<(u32, u32, u32)>,
     times: Vec<Store>,
     /// Entries that count, the last so many.
     buffers: u64,
     /// Lower bits of addresses that are compared first; no bit: all at once.
     low: u32,
+    /// Bytes that a renamed load has at least.
+    renamed: u32,
     /// Stores so far, and those of them that have times.
     pushed: u64,
     settled: u64,
@@ -63,15 +67,17 @@ pub struct Stores {
 const FILTER: usize = 1024;
 
 impl Stores {
-    /// So many of them; addresses `alias_bytes` apart seem to be the same (0: none do).
-    pub fn new(buffers: u32, alias_bytes: u32) -> Stores {
+    /// So many of them; addresses `alias_bytes` apart seem to be the same (0: none do); loads of `renamed` bytes
+    /// can be renamed.
+    pub fn new(buffers: u32, alias_bytes: u32, renamed: u32) -> Stores {
         let buffers = buffers.max(1);
         let len = buffers.next_power_of_two() as usize;
         Stores {
-            places: vec![(0, 1); len],
+            places: vec![(0, 1, 0); len],
             times: vec![Store::default(); len],
             buffers: u64::from(buffers),
             low: alias_bytes.saturating_sub(1),
+            renamed,
             pushed: 0,
             settled: 0,
             filter: Box::new([0; FILTER]),
@@ -104,10 +110,13 @@ impl Stores {
         }
     }
 
-    /// The first cycle in which one more store can reach the cache, where so many do in a cycle:
-    /// they reach it in order.
-    pub fn next_commit(&self, commits: u32) -> u64 {
+    /// The first cycle in which one more store can reach the cache, where so many do in a cycle, which is not the
+    /// last one's where it is `apart`: they reach it in order.
+    pub fn next_commit(&self, commits: u32, apart: bool) -> u64 {
         let last = self.last_drained();
+        if apart {
+            return last + 1;
+        }
         let most = u64::from(commits).min(self.buffers).min(self.settled);
         let together = (1..=most).take_while(|&n| self.times[self.at(self.settled - n)].drained == last).count() as u64;
         last + u64::from(together >= u64::from(commits))
@@ -115,13 +124,23 @@ impl Stores {
 
     /// A store's address, in program order; its times come with [`Stores::settle`].
     #[inline(always)]
-    pub fn push(&mut self, addr: u32, bytes: u32) {
+    pub fn push(&mut self, pc: u32, addr: u32, bytes: u32) {
         let at = self.at(self.pushed);
-        self.places[at] = (addr, bytes);
+        self.places[at] = (addr, bytes, pc);
         self.pushed += 1;
         for word in addr >> 2..=(addr.wrapping_add(bytes - 1)) >> 2 {
             self.filter[word as usize % FILTER] = self.pushed;
         }
+    }
+
+    /// The address of the last store pushed.
+    pub fn last(&self) -> u32 {
+        self.places[self.at(self.pushed.wrapping_sub(1))].0
+    }
+
+    /// What the instruction of a store pushed is known by, of which so many are younger.
+    pub fn pc(&self, younger: u32) -> u32 {
+        self.places[self.at(self.pushed.wrapping_sub(1 + u64::from(younger)))].2
     }
 
     /// The times of the next store.
@@ -163,11 +182,13 @@ impl Stores {
         let (from, to) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
         let mut alias = None;
         for n in (oldest..youngest).rev() {
-            let (stored, size) = self.places[self.at(n)];
+            let (stored, size, _) = self.places[self.at(n)];
             let (first, last) = (u64::from(stored), u64::from(stored) + u64::from(size));
             let younger = (self.pushed - 1 - n) as u32;
             if first < to && from < last {
-                return StoreMatch { overlap: Some(Overlap { younger, whole: first <= from && to <= last }), alias };
+                let whole = first <= from && to <= last;
+                let first = whole && stored == addr && bytes >= self.renamed;
+                return StoreMatch { overlap: Some(Overlap { younger, whole, first }), alias };
             }
             let meets = stored.wrapping_sub(addr) & self.low < bytes || addr.wrapping_sub(stored) & self.low < size;
             if self.low > 0 && meets && alias.is_none() {
@@ -236,10 +257,10 @@ mod tests {
 
     #[test]
     fn the_youngest_store_that_is_not_in_the_cache() {
-        let mut s = Stores::new(2, 0);
+        let mut s = Stores::new(2, 0, 4);
         let store = |addr, bytes, data, drained| (addr, bytes, Store { address: data, data, drained });
         let push = |s: &mut Stores, (addr, bytes, times)| {
-            s.push(addr, bytes);
+            s.push(0, addr, bytes);
             s.settle(times);
         };
         let find = |s: &Stores, addr, bytes, start| s.find(s.seen(addr, bytes).overlap, start);
@@ -257,9 +278,9 @@ mod tests {
 
     #[test]
     fn a_store_a_page_away_seems_to_be_the_one() {
-        let mut s = Stores::new(4, 4096);
+        let mut s = Stores::new(4, 4096, 4);
         let push = |s: &mut Stores, addr, address, drained| {
-            s.push(addr, 4);
+            s.push(0, addr, 4);
             s.settle(Store { address, data: address, drained });
         };
         push(&mut s, 0x3100, 5, 20);
@@ -271,24 +292,27 @@ mod tests {
         assert_eq!([5, 6, 29, 30].map(|at| s.blocked(seen.alias, at)), [None, Some(30), Some(30), None]);
         assert_eq!(s.seen(0x2104, 4), StoreMatch::default());
         // One that has them hides what is older; what is younger hides nothing of it.
-        assert_eq!(s.seen(0x1100, 4), StoreMatch { overlap: Some(Overlap { younger: 1, whole: true }), alias: None });
+        assert_eq!(
+            s.seen(0x1100, 4),
+            StoreMatch { overlap: Some(Overlap { younger: 1, whole: true, first: true }), alias: None }
+        );
         assert_eq!(
             s.seen(0x3100, 4),
-            StoreMatch { overlap: Some(Overlap { younger: 2, whole: true }), alias: Some(1) }
+            StoreMatch { overlap: Some(Overlap { younger: 2, whole: true, first: true }), alias: Some(1) }
         );
     }
 
     #[test]
     fn a_store_within_a_load_is_seen_and_counted_from_the_youngest() {
-        let mut s = Stores::new(4, 0);
+        let mut s = Stores::new(4, 0, 4);
         let mut push = |addr, bytes| {
-            s.push(addr, bytes);
+            s.push(0, addr, bytes);
             s.settle(Store::default());
         };
         // In the middle of the three words that eight bytes at 0x102 lie in; then one elsewhere.
         push(0x104, 4);
         push(0x200, 4);
-        let seen = StoreMatch { overlap: Some(Overlap { younger: 1, whole: false }), alias: None };
+        let seen = StoreMatch { overlap: Some(Overlap { younger: 1, whole: false, first: false }), alias: None };
         assert_eq!(s.seen(0x102, 8), seen);
         assert_eq!([1, 2].map(|stores| s.far(0x102, 8, stores)), [true, false]);
         assert!(s.far(0x108, 8, 4));

@@ -208,7 +208,7 @@ impl Pipeline {
         let (start, port) = match from < until {
             true => {
                 let ports = self.calendar.bind(uop.ports);
-                self.calendar.find(ports, uop.busy, from)
+                self.calendar.find(ports, uop.busy, uop.ends(), from)
             }
             false => (until, 0),
         };
@@ -218,7 +218,7 @@ impl Pipeline {
             self.note(row);
             return;
         }
-        self.calendar.take(port, uop.busy, start);
+        self.calendar.take(port, uop.busy, uop.ends(), start);
         self.last_start = start;
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;

@@ -6,7 +6,7 @@ use crate::events::Cause;
 use crate::mem::Level;
 use crate::mem::stores::{Forwarding, Store, StoreMatch};
 use crate::uop::{Kind, Lists, Uop};
-use ciphermill_machine::core::Disambiguation;
+use ciphermill_machine::core::{Disambiguation, Renaming};
 
 /// A micro-operation's fate.
 #[derive(Clone, Copy)]
@@ -51,8 +51,8 @@ impl Pipeline {
             (from, cause) = (self.addresses_known, Cause::Forward);
         }
         let ports = self.calendar.bind(uop.ports);
-        let (start, port) = self.calendar.find(ports, uop.busy, from);
-        self.calendar.take(port, uop.busy, start);
+        let (start, port) = self.calendar.find(ports, uop.busy, uop.ends(), from);
+        self.calendar.take(port, uop.busy, uop.ends(), start);
         self.last_start = start;
         self.tally.dispatched += 1;
         if start > from {
@@ -60,7 +60,7 @@ impl Pipeline {
         }
         match (uop.kind, access) {
             (Kind::Load, Some(access)) => {
-                self.load(lists, number, uop, (access, accesses), (start, port), (seen, guess), cause)
+                self.load(lists, number, uop, (access, accesses), (renamed, start, port), (seen, guess), cause)
             }
             (Kind::StoreAddress, Some(access)) => {
                 self.store = Store { address: start + 1, data: start, drained: 0 };
@@ -104,7 +104,7 @@ impl Pipeline {
         number: u32,
         uop: &Uop,
         (access, accesses): (u16, &[Access]),
-        (start, port): (u64, u32),
+        (renamed, start, port): (u64, u64, u32),
         (seen, passed): (StoreMatch, bool),
         mut cause: Cause,
     ) -> (Done, u64) {
@@ -128,7 +128,10 @@ impl Pipeline {
         }
         let mut waited = looks;
         let found = self.stores.find(seen.overlap, looks);
-        if let Forwarding::Whole { address, .. } | Forwarding::Part { address, .. } = found
+        let early = self.renamed_load(number, seen, &found, accesses);
+        if early.is_some() {
+            // It knew its store.
+        } else if let Forwarding::Whole { address, .. } | Forwarding::Part { address, .. } = found
             && address > looks
         {
             // The address of the store it needs came after it had started.
@@ -175,17 +178,32 @@ impl Pipeline {
         } else {
             Cause::L1
         };
-        self.results(lists, uop, start, Some(end), from);
+        let known = early.map_or(end, |at| at.max(renamed).min(end));
+        self.results(lists, uop, start, Some(known), from);
         (Done { start, end, port, cause }, again)
+    }
+
+    /// When a load has its value from an older store whose name it was given; none: it has no such store.
+    #[inline(always)]
+    fn renamed_load(&mut self, number: u32, seen: StoreMatch, found: &Forwarding, accesses: &[Access]) -> Option<u64> {
+        let load = &self.core.load;
+        let (Forwarding::Whole { data, .. }, Some(store)) = (found, seen.overlap) else { return None };
+        if load.renaming == Renaming::No || !store.first || store.younger > load.renaming_distance {
+            return None;
+        }
+        let at = data + u64::from(load.renamed_cycles);
+        let younger = u8::try_from(store.younger).ok()?;
+        (self.ask(Question::Renames { pc: self.pc(number), younger }, 0, accesses) != 0).then_some(at)
     }
 
     /// The store under way has retired: it goes to the cache, in order.
     pub(super) fn commit(&mut self, number: u32, accesses: &[Access], retired: u64) {
         self.tally.stores += 1;
         let at = retired + 1;
-        let next = self.stores.next_commit(self.core.store.commits);
         let question = Question::Data { pc: self.pc(number), access: self.stored, write: true };
-        let there = at + Data::unpack(self.ask(question, at, accesses)).later;
+        let data = Data::unpack(self.ask(question, at, accesses));
+        let next = self.stores.next_commit(self.core.store.commits, data.apart);
+        let there = at + data.later;
         self.store.drained = there.max(next);
         self.stores.settle(self.store);
     }

@@ -31,7 +31,7 @@ use crate::code::{Code, Jump};
 use crate::events::Cause;
 use crate::log::Row;
 use crate::uop::Kind;
-use ciphermill_machine::core::Core;
+use ciphermill_machine::core::{Core, Renaming};
 use execute::Done;
 use memo::Run;
 use question::Question;
@@ -40,7 +40,9 @@ use state::Value;
 impl Pipeline {
     /// Follow the longest chain of dependences from now on.
     pub fn follow_chains(&mut self) {
-        self.chains = Some(Chains::new(self.code.registers, self.core.load.latency, self.core.load.forward_latency));
+        let load = &self.core.load;
+        let renamed = (load.renaming != Renaming::No).then_some(load.renamed_cycles);
+        self.chains = Some(Chains::new(self.code.registers, load.latency, load.forward_latency, renamed));
     }
 
     /// Its cycles so far.

@@ -8,6 +8,7 @@
 use super::asked::Quiet;
 use super::question::{Answer, Data, Older, Question};
 use super::state::{Access, Pipeline};
+use ciphermill_machine::core::Renaming;
 
 impl Pipeline {
     /// Ask, in a cycle, and write it down where that is wanted.
@@ -31,11 +32,11 @@ impl Pipeline {
         if !was.write && (self.passes(was.pc) != was.passes || !self.stores.far(addr, bytes, was.still)) {
             return false;
         }
-        if !self.memory.quiet(was.pc, addr, bytes, at, was.write) {
+        if was.write && self.apart(addr) || !self.memory.quiet(was.pc, addr, bytes, at, was.write) {
             return false;
         }
         if was.write {
-            self.stores.push(addr, bytes);
+            self.stores.push(was.pc, addr, bytes);
         }
         true
     }
@@ -50,6 +51,7 @@ impl Pipeline {
                 self.waits[entry] = if wrong { 15 } else { self.waits[entry].saturating_sub(1) };
                 0
             }
+            Question::Renames { pc, younger } => u64::from(self.renames(pc, younger)),
             Question::Load { pc, access } => {
                 let Access { addr, bytes } = accesses[usize::from(access)];
                 Older { seen: self.stores.seen(addr, bytes), passes: self.passes(pc) }.pack()
@@ -63,10 +65,11 @@ impl Pipeline {
                 if crosses {
                     start = start.max(self.memory.data(pc, last, at, write).start);
                 }
+                let apart = write && self.apart(addr);
                 if write {
-                    self.stores.push(addr, bytes);
+                    self.stores.push(pc, addr, bytes);
                 }
-                Data { later: start - at, level: got.level, translated: got.translation > 0, crosses }.pack()
+                Data { later: start - at, level: got.level, translated: got.translation > 0, crosses, apart }.pack()
             }
             Question::Jump { number, taken } => self.judge(number, taken),
             Question::Target { pc } => {
@@ -77,6 +80,27 @@ impl Pipeline {
             Question::Guess { number } => {
                 let inst = &self.code.insts[number as usize];
                 u64::from(self.direction.guess(inst.addr >> self.pc_shift, inst.target <= number))
+            }
+        }
+    }
+
+    /// Is a store in another line than the one before it, where only stores to one line reach the cache together?
+    #[inline(always)]
+    fn apart(&self, addr: u32) -> bool {
+        self.core.store.one_line && self.memory.line(addr) != self.memory.line(self.stores.last())
+    }
+
+    /// Is a load renamed? What is learned of it is used the next time.
+    fn renames(&mut self, pc: u32, younger: u8) -> bool {
+        match self.core.load.renaming {
+            Renaming::No => false,
+            Renaming::Form => {
+                let form = |pc: u32, store: bool| self.code.forms.get(&(pc, store));
+                form(pc, false).is_some_and(|load| form(self.stores.pc(younger.into()), true) == Some(load))
+            }
+            Renaming::Distance => {
+                let at = pc as usize & (self.distances.len() - 1);
+                std::mem::replace(&mut self.distances[at], younger) == younger
             }
         }
     }

@@ -13,6 +13,9 @@ pub(super) enum Question {
     /// Which store has, or seems to have, bytes of this access, and may the load of this
     /// instruction pass stores whose addresses are unknown?
     Load { pc: u32, access: u16 },
+    /// Has the load of this instruction its value from the store with so many younger ones where registers are
+    /// renamed?
+    Renames { pc: u32, younger: u8 },
     /// When is this access's line in the data cache, and where was it?
     Data { pc: u32, access: u16, write: bool },
     /// What was guessed of this jump, which was taken or not?
@@ -34,11 +37,14 @@ pub(super) struct Data {
     pub(super) translated: bool,
     /// It lies in two lines.
     pub(super) crosses: bool,
+    /// A store: in another line than the one before, where that matters.
+    pub(super) apart: bool,
 }
 
 impl Data {
     pub(super) fn pack(self) -> Answer {
-        self.later << 4 | (self.level as u64) << 2 | u64::from(self.translated) << 1 | u64::from(self.crosses)
+        let level = (self.level as u64) << 2;
+        self.later << 5 | u64::from(self.apart) << 4 | level | u64::from(self.translated) << 1 | u64::from(self.crosses)
     }
 
     #[inline(always)]
@@ -48,7 +54,7 @@ impl Data {
             1 => Level::Second,
             _ => Level::Memory,
         };
-        Data { later: a >> 4, level, translated: a & 2 != 0, crosses: a & 1 != 0 }
+        Data { later: a >> 5, level, translated: a & 2 != 0, crosses: a & 1 != 0, apart: a & 16 != 0 }
     }
 }
 
@@ -61,7 +67,8 @@ pub(super) struct Older {
 
 impl Older {
     pub(super) fn pack(self) -> Answer {
-        let overlap = self.seen.overlap.map_or(0, |o| u64::from(o.younger) << 2 | u64::from(o.whole) << 1 | 1);
+        let bits = |o: Overlap| u64::from(o.younger) << 3 | u64::from(o.first) << 2 | u64::from(o.whole) << 1 | 1;
+        let overlap = self.seen.overlap.map_or(0, bits);
         let alias = self.seen.alias.map_or(0, |younger| u64::from(younger) + 1);
         alias << 16 | overlap << 1 | u64::from(self.passes)
     }
@@ -81,7 +88,7 @@ impl Older {
     #[inline(always)]
     pub(super) fn unpack(a: Answer) -> Older {
         let (low, alias) = (a as u32 & 0xffff, (a >> 16) as u32);
-        let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 3, whole: low & 4 != 0 });
+        let overlap = (low & 2 != 0).then_some(Overlap { younger: low >> 4, whole: low & 4 != 0, first: low & 8 != 0 });
         Older { seen: StoreMatch { overlap, alias: alias.checked_sub(1) }, passes: a & 1 != 0 }
     }
 }

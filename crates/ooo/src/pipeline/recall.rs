@@ -202,6 +202,6 @@ impl Pipeline {
     pub fn set_memo(&mut self, on: bool) {
         self.settle();
         self.forget();
-        self.memo.able = on && self.calendar.forgets(&self.code.ports.classes) && self.code.ports.names.len() <= 16;
+        self.memo.able = on && self.calendar.forgets() && self.code.ports.names.len() <= 16;
     }
 }

@@ -2,6 +2,7 @@
 
 use super::state::Pipeline;
 use crate::events::Cause;
+use crate::ports::Calendar;
 use crate::uop::{Kind, Lists, Uop};
 
 impl Pipeline {
@@ -45,7 +46,10 @@ impl Pipeline {
             self.read_now.clear();
         }
         let needs = u32::from(uop.stations);
-        while self.calendar.waiting > 0 && self.calendar.waiting + needs > self.core.reservation_stations {
+        let full = |c: &Calendar| {
+            c.waiting + needs > self.core.reservation_stations || uops.iter().any(|u| !c.has_room(u.ports))
+        };
+        while self.calendar.waiting > 0 && full(&self.calendar) {
             self.calendar.step();
             (self.renamed_now, late) = (0, Cause::Window);
             self.read_now.clear();

@@ -10,19 +10,24 @@
 use super::marks::{Marks, Tally};
 use super::memo::Memo;
 use crate::chain::Chains;
-use crate::code::{Code, NONE};
+use crate::code::{Code, NONE, pc_shift};
 use crate::events::Cause;
 use crate::front::Front;
 use crate::log::Log;
 use crate::mem::Memory;
 use crate::mem::stores::{Store, Stores};
-use crate::ports::Calendar;
+use crate::ports::{Calendar, Choice};
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
 use crate::sample::Sampler;
 use crate::words::{Reader, Writer};
 use ciphermill_machine::Machine;
-use ciphermill_machine::core::{Core, Disambiguation, PartialReads};
+use ciphermill_machine::core::{Core, Disambiguation, PartialReads, QueueChoice, Renaming};
 use std::sync::Arc;
+
+/// Loads whose stores are remembered (`renaming = "distance"`), a power of two: more than loops have.
+const DISTANCES: usize = 4096;
+/// A distance that no store has.
+pub(super) const NOT_SEEN: u8 = u8::MAX;
 
 /// An access to memory, in program order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +53,8 @@ pub struct Pipeline {
     pub(super) calendar: Calendar,
     pub(super) memory: Memory,
     pub(super) stores: Stores,
+    /// By a load's address: how many stores were younger than the one it had its value from.
+    pub(super) distances: Vec<u8>,
     pub(super) direction: Direction,
     pub(super) btb: Btb,
     pub(super) indirect: Indirect,
@@ -103,14 +110,23 @@ pub(super) struct Windows {
 
 impl Pipeline {
     pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
-        let sizes = code.insts.iter().map(|i| u32::from(i.bytes)).fold(0, |a, b| a | b);
-        let calendar = Calendar::new(core.rename.binds_port);
-        let memo = Memo::new(calendar.forgets(&code.ports.classes) && code.ports.names.len() <= 16);
+        let choice = match core.rename.queue_choice {
+            _ if core.rename.binds_port => Choice::First,
+            QueueChoice::Fewest => Choice::Fewest,
+            QueueChoice::InTurn => Choice::InTurn,
+        };
+        let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
+        calendar.set_result_bus(core.result_bus);
+        let memo = Memo::new(calendar.forgets() && code.ports.names.len() <= 16);
         Pipeline {
             front: Front::new(core),
             calendar,
             memory: Memory::new(machine, core),
-            stores: Stores::new(core.store.buffers, core.load.alias_bytes),
+            stores: Stores::new(core.store.buffers, core.load.alias_bytes, core.load.renaming_bytes),
+            distances: match core.load.renaming {
+                Renaming::Distance => vec![NOT_SEEN; DISTANCES],
+                _ => vec![],
+            },
             direction: Direction::new(&core.predictor),
             btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
             indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
@@ -146,7 +162,7 @@ impl Pipeline {
             windows: None,
             chains: None,
             log: None,
-            pc_shift: if sizes == 0 { 0 } else { sizes.trailing_zeros().min(2) },
+            pc_shift: pc_shift(code.insts.iter().map(|i| u32::from(i.bytes))),
             code: Arc::new(code),
             core: core.clone(),
         }
