@@ -65,6 +65,8 @@ struct Pending {
     of: [u8; 32],
     /// Waiting, by queue.
     count: [u32; 32],
+    /// Ports of queues that have no room.
+    full: u32,
     /// Ports on which something starts that waits, by cycle.
     starting: Vec<u32>,
     /// The queue that is looked at first.
@@ -77,31 +79,76 @@ impl Pending {
         usize::from(self.of[port.trailing_zeros() as usize & 31])
     }
 
-    fn can_take(&self, queue: usize, ports: u32) -> bool {
-        self.queues[queue].ports & ports != 0
+    /// One more waits for a port.
+    fn enters(&mut self, port: u32) {
+        let q = self.queue(port);
+        self.count[q] += 1;
+        if self.count[q] >= self.queues[q].entries {
+            self.full |= self.queues[q].ports;
+        }
     }
 
-    fn has_room(&self, queue: usize) -> bool {
-        self.count[queue] < self.queues[queue].entries
+    /// What starts on some ports waits no longer.
+    fn leave(&mut self, mut ports: u32) {
+        while ports != 0 {
+            let q = self.queue(ports);
+            self.count[q] -= 1;
+            if self.count[q] < self.queues[q].entries {
+                self.full &= !self.queues[q].ports;
+            }
+            ports &= ports - 1;
+        }
+    }
+
+    /// Nothing waits.
+    fn clear(&mut self) {
+        (self.count, self.full) = ([0; 32], 0);
     }
 
     /// The queue that this is sent to: one with room, where that counts with the fewest waiting for each of its
     /// ports that could start this, the first of those from the turn on; and whether there were several.
+    #[inline(always)]
     fn choose(&self, ports: u32) -> Option<(usize, bool)> {
-        let all = self.queues.len();
-        let able = || (self.turn..all).chain(0..self.turn).filter(|&q| self.can_take(q, ports));
-        let load = |q: usize| {
-            let each = (self.queues[q].ports & ports).count_ones().max(1);
-            (!self.has_room(q), if self.choice == Choice::InTurn { 0 } else { self.count[q] * 64 / each })
-        };
-        let chosen = able().min_by_key(|&q| load(q))?;
-        Some((chosen, able().nth(1).is_some()))
+        let (mut chosen, mut least, mut able) = (None, u32::MAX, 0);
+        let (before, behind) = self.queues.split_at(self.turn.min(self.queues.len()));
+        let in_turn = (self.turn..).zip(behind).chain((0..).zip(before));
+        for (q, queue) in in_turn {
+            let own = queue.ports & ports;
+            if own == 0 {
+                continue;
+            }
+            able += 1;
+            let waiting = match self.choice {
+                Choice::InTurn => 0,
+                _ => self.count[q] * EACH[own.count_ones() as usize & 15],
+            };
+            let load = waiting + if self.full & own != 0 { FULL } else { 0 };
+            if load < least {
+                (chosen, least) = (Some(q), load);
+            }
+        }
+        Some((chosen?, able > 1))
     }
 }
 
+/// One that waits in a queue of so many ports, as a part of each.
+const EACH: [u32; 16] = {
+    let mut each = [EVEN; 16];
+    let mut ports = 1;
+    while ports < 16 {
+        each[ports] = EVEN / ports as u32;
+        ports += 1;
+    }
+    each
+};
+/// A number that most numbers of ports divide.
+const EVEN: u32 = 840;
+/// More than can wait.
+const FULL: u32 = 1 << 30;
+
 impl Calendar {
-    /// An empty one. What is renamed is sent to one of the queues there are, as `choice` says; with none of them all ports are open to it until it starts. `classes` are the sets of
-    /// ports that occur.
+    /// An empty one. What is renamed is sent to one of the queues there are, as `choice` says; with none of
+    /// them all ports are open to it until it starts. `classes` are the sets of ports that occur.
     pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
         let pending = (!queues.is_empty()).then(|| {
@@ -110,7 +157,7 @@ impl Calendar {
                 (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
             }
             let (count, starting) = ([0; 32], vec![0; len]);
-            Box::new(Pending { queues: queues.to_vec(), of, count, starting, turn: 0, choice })
+            Box::new(Pending { queues: queues.to_vec(), of, count, full: 0, starting, turn: 0, choice })
         });
         let whole = [Queue { ports: u32::MAX, entries: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
@@ -178,11 +225,8 @@ impl Calendar {
         self.taken[at] = 0;
         self.ending[at] = 0;
         if let Some(p) = &mut self.pending {
-            let mut set = std::mem::take(&mut p.starting[at]);
-            while set != 0 {
-                p.count[p.queue(set)] -= 1;
-                set &= set - 1;
-            }
+            let ports = std::mem::take(&mut p.starting[at]);
+            p.leave(ports);
         }
         self.now += 1;
     }
@@ -200,7 +244,7 @@ impl Calendar {
         self.waiting = 0;
         (self.now, self.last) = (at, at);
         if let Some(p) = &mut self.pending {
-            p.count = [0; 32];
+            p.clear();
             p.starting.fill(0);
             p.turn = 0;
         }
@@ -252,7 +296,7 @@ impl Calendar {
             }
         }
         if let Some(p) = &mut self.pending {
-            p.count = [0; 32];
+            p.clear();
         }
         (self.now, self.last, self.waiting) = (now, now, 0);
         for _ in 0..r.number() {
@@ -270,7 +314,7 @@ impl Calendar {
                 p.starting[i] = starting;
                 let mut set = starting;
                 while set != 0 {
-                    p.count[p.queue(set)] += 1;
+                    p.enters(set & set.wrapping_neg());
                     set &= set - 1;
                 }
             }
@@ -296,7 +340,7 @@ impl Calendar {
     #[inline(always)]
     pub fn has_room(&self, ports: u32) -> bool {
         let Some(p) = &self.pending else { return true };
-        ports == 0 || (0..p.queues.len()).any(|q| p.can_take(q, ports) && p.has_room(q))
+        ports == 0 || ports & !p.full != 0
     }
 
     fn fewest(&self, ports: u32, of: impl Fn(usize) -> u64) -> u32 {
@@ -359,7 +403,7 @@ impl Calendar {
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
         if let Some(p) = &mut self.pending {
-            p.count[p.queue(port)] += 1;
+            p.enters(port);
             p.starting[at as usize & self.mask] |= port;
         }
     }
