@@ -17,6 +17,8 @@ WRONG: dict[str, set[tuple[str, str]]] = {
     "zen4": {
         # A counter in memory takes 2 by load, addition and store, and 1 by one instruction; here 2 in either case.
         ("latency", "add [r], r"),
+        # Three a cycle; here address and integer units share queues, and take turns.
+        ("throughput", "add r, [m]"),
         ("throughput", "movq x, r"),
         ("chains side by side", "4 chains of add, xor, rol"),
     },
@@ -134,7 +136,7 @@ def test_a_users_own_machine_has_the_sheet_of_what_it_inherits_from(cli, write):
     assert answer.code == 1
     first = answer.out.splitlines()[0]
     assert first.endswith("Loops and expected values are those of zen5.") and sheet.CRITERION in first
-    assert "Not so: latency of lea r, [r + r + d]: 3.00, not 1.99" in answer.out.replace("\n  ", " ")
+    assert "Not so: latency of lea r, [r + r + d]: 3.00, not 1" in answer.out.replace("\n  ", " ")
 
 
 def test_own_files_that_are_wrong(refused, write):
@@ -208,7 +210,7 @@ def test_the_command(cli):
 
 def test_refused(refused):
     assert refused("sheet", "leon2").startswith(
-        "no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro, zen5"
+        "no microbenchmark sheet for 'leon2'; there are boom, core2, pentiumpro, zen4, zen5"
     )
 
 
