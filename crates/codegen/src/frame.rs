@@ -40,7 +40,8 @@ impl<'a> Frame<'a> {
     ) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
-        let save_return = saves_return && !windowed && abi.return_address.is_some();
+        let saves_return = saves_return && abi.return_address.is_some_and(|r| !a.saved.contains(&r));
+        let save_return = saves_return && !windowed;
         let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
         Frame { machine, matcher, windowed, saves_return, saved: a.saved.clone(), loop_words, slots: a.slots, bytes }

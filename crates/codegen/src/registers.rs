@@ -28,7 +28,9 @@ pub fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) 
         .copied()
         .filter(|r| !(taken(r) || (leaf_only && abi.call_preserved.contains(r))))
         .collect();
-    let keeps = |r: &Reg| abi.callee_saved.contains(r) || abi.call_preserved.contains(r);
+    // A function hands the return address back, but a call writes it.
+    let keeps =
+        |r: &Reg| (abi.callee_saved.contains(r) || abi.call_preserved.contains(r)) && abi.return_address != Some(*r);
     Registers {
         // Arguments may wait in registers that are not given away otherwise.
         clobbered: allocatable.iter().chain(&abi.args).chain(&abi.results).copied().filter(|r| !keeps(r)).collect(),
