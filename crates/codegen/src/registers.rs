@@ -49,6 +49,17 @@ pub fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) 
     }
 }
 
+/// On a machine without scratch registers, one that frame code may have instead of the allocator: at entry and
+/// exit nothing is in it.
+pub fn spare(machine: &Machine) -> Option<Reg> {
+    let abi = &machine.abi;
+    let taken =
+        [&abi.args, &abi.results, &abi.callee_args, &abi.callee_results, &abi.callee_saved, &abi.call_preserved];
+    let spare =
+        abi.allocatable.iter().rfind(|r| taken.iter().all(|t| !t.contains(r)) && abi.return_address != Some(**r));
+    spare.copied().filter(|_| abi.scratch.is_empty())
+}
+
 /// A leaf that opens no window finds its arguments where the caller put them.
 pub fn without_window(func: &mut VFunc, machine: &Machine) {
     let abi = &machine.abi;
