@@ -214,7 +214,7 @@ impl Machine {
             crate::sem::Dest::Fixed(r) => self.reg(*r).name.clone(),
         };
         let special: serde_json::Map<String, Json> = i.dest_latency.iter().map(|(d, n)| (dest(d), json!(n))).collect();
-        json!({
+        let mut out = json!({
             "name": i.name,
             "asm": asm,
             "semantics": print::statements(&i.semantics, self.names(&i.operands)),
@@ -235,7 +235,15 @@ impl Machine {
             "selectable": i.selectable,
             "timing": i.timing,
             "source": self.source(&format!("{}.latency", join("timings", &i.timing))),
-        })
+        });
+        // What few machines have.
+        if !i.issue_before.is_empty() {
+            out["issue_before"] = i.issue_before.iter().map(|(t, n)| (t.clone(), json!(n))).collect();
+        }
+        if !i.early.is_empty() {
+            out["early"] = i.early.iter().map(|&(o, n)| (i.operands[o].name.clone(), json!(n))).collect();
+        }
+        out
     }
 
     fn operands_json(&self, operands: &[Operand]) -> Vec<Json> {

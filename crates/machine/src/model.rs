@@ -191,6 +191,13 @@ pub struct Instr {
     pub selectable: bool,
 }
 
+impl Instr {
+    /// Cycles during which nothing issues, its own included, whatever comes behind.
+    pub fn least_issue_cycles(&self) -> u32 {
+        self.issue_before.iter().map(|b| b.1).chain([self.issue_cycles]).min().unwrap_or(1).max(1)
+    }
+}
+
 /// The encoding is so many bytes longer when the operand is one of these. Of the
 /// rules about a prefix only one counts.
 #[derive(Clone, Debug)]

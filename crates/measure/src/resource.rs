@@ -143,9 +143,7 @@ fn unions(choices: &[BTreeSet<UnitId>]) -> BTreeSet<BTreeSet<UnitId>> {
 }
 
 fn issue<'a>(machine: &Machine, executed: impl Iterator<Item = (&'a Instr, &'a f64)>) -> f64 {
-    // The fewest: another may be allowed to follow sooner.
-    let held = |i: &Instr| i.issue_before.iter().map(|b| b.1).chain([i.issue_cycles]).min().unwrap_or(1).max(1);
-    let slots: f64 = executed.map(|(instr, &n)| n * f64::from(held(instr))).sum();
+    let slots: f64 = executed.map(|(instr, &n)| n * f64::from(instr.least_issue_cycles())).sum();
     slots / f64::from(machine.issue.width.max(1))
 }
 
