@@ -59,8 +59,7 @@ def facts(machine: dict[str, Any]) -> str:
                 f"an underflow {windows['underflow_cycles']}",
             )
         )
-    guess = {"none": "no prediction", "backward_taken": "backward branches are guessed taken"}
-    rows.append(("branches", guess.get(machine["branch"]["predictor"], machine["branch"]["predictor"])))
+    rows.append(("branches", branches(machine["branch"])))
     rows.append(("unaligned access", "allowed" if memory["unaligned"] else "not allowed"))
     if banks := memory["banks"]:
         rows.append(
@@ -74,6 +73,18 @@ def facts(machine: dict[str, Any]) -> str:
     rows.append(("data cache", cache(memory["dcache"])))
     width = max(len(name) for name, _ in rows)
     return "\n".join(filled(f"{name:<{width}}  {value}", after=width + 2) for name, value in rows)
+
+
+def branches(model: dict[str, Any]) -> str:
+    """How branches are guessed, and what is special about their targets."""
+    said = {"none": "no prediction", "backward_taken": "backward branches are guessed taken"}
+    text = said.get(model["predictor"]) or (
+        f"guessed by what they did before: {count(model['btb_entries'], 'target')}, {model['bht_entries']} counters of "
+        f"{count(model['bht_bits'], 'bit')}, {count(model['return_stack'], 'return')}"
+    )
+    if more := model.get("split_target_cycles"):
+        text += f"; {count(more, 'cycle')} more to an instruction in two pieces of {model['fetch_bytes']} bytes"
+    return text
 
 
 def cache(model: dict[str, Any] | None) -> str:
@@ -103,6 +114,9 @@ def timing_class(name: str, members: list[dict[str, Any]]) -> str:
     ]
     if first["issue_cycles"] > 1:
         costs.append(f"holds the pipeline {first['issue_cycles']} cycles")
+    costs += [f"{n} before {timing}" for timing, n in first.get("issue_before", {}).items()]
+    early = {o: n for m in members for o, n in m.get("early", {}).items()}
+    costs += [f"{operand} ready {count(n, 'cycle')} before" for operand, n in early.items()]
     if first["unit_cycles"] > max(1, first["issue_cycles"]):
         costs.append(f"keeps its unit {first['unit_cycles']} cycles")
     if any(m["kind"] == "Branch" for m in members):

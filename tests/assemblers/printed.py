@@ -1,6 +1,6 @@
 """Printed programs under real assemblers and emulators.
 
-A program that the code generator printed for a machine is assembled by GNU as,
+A program that the code generator printed for a machine is assembled by GNU as or clang,
 linked with a start-up file and a table of calls, and run under QEMU's user
 emulation. Nothing of ours takes part in the run: it judges the instruction
 selection, the register allocation, the calling convention and the printed
@@ -47,6 +47,8 @@ class Target:
     big_endian: bool
     #: Code that the host itself may be able to run.
     native: bool = False
+    #: No warnings either: an operand that is cut to fit is a wrong program.
+    strict: str = "--fatal-warnings"
 
     def missing(self) -> list[str]:
         """The programs that are not installed."""
@@ -102,6 +104,23 @@ X86_64 = Target(
     big_endian=False,
     native=True,
 )
+
+
+#: The clang that comes along, and its linker.
+ZIG = (sys.executable, "-m", "ziglang")
+
+
+def thumb(cpu: str) -> Target:
+    """Thumb-2, by clang."""
+    return Target(
+        assembler=(*ZIG, "cc", "-target", "thumb-linux-musleabi", f"-mcpu={cpu}", "-c"),
+        linker=(*ZIG, "ld.lld", "--image-base=0"),
+        emulator=("qemu-arm",),
+        start="start_thumb.s",
+        set_register="ldr {register}, ={value}",
+        big_endian=False,
+        strict="-Wa,--fatal-warnings",
+    )
 
 
 #: No tools of others: the emulator in `c6x/`.
@@ -176,8 +195,7 @@ class Assembled:
         globals_ = re.findall(r"\.set cm_global_(\w+), (\d+)", text)
         lines = [f"\t{target.set_register.format(register=r, value=v)}\n" for r, v in globals_]
         (folder / "globals.s").write_text("".join(lines))
-        # No warnings either: an operand that is cut to fit is a wrong program.
-        self._assemble("program.s", "--fatal-warnings")
+        self._assemble("program.s", target.strict)
         shutil.copy(HERE / target.start, folder)
         self._assemble(target.start)
 

@@ -208,7 +208,9 @@ def test_the_measurement_has_the_machines_verdict(cli, write):
     assert "constant time" in said and re.search(r"no: key or message decide \d+ branch(es)? of the machine code", said)
 
 
-@pytest.mark.parametrize("machine", ["core2", "ia32", "leon2", "rv32", "rv64", "boom", "zen5", "epic", "scarv", "c64x"])
+@pytest.mark.parametrize(
+    "machine", ["core2", "ia32", "leon2", "rv32", "rv64", "boom", "zen5", "epic", "scarv", "e31", "cortex-m4", "c64x"]
+)
 def test_clean_on_every_machine(xor_cipher, machine):
     """Windows, an exposed pipeline, rotating registers, both byte orders."""
     assert on(xor_cipher, machine) == {machine: set()}
@@ -273,7 +275,7 @@ def test_options_of_a_machine_want_one(refused, xor_cipher):
 
 
 @pytest.mark.parametrize(
-    "machine", ["core2", "ia32", "pentiumpro", "leon2", "rv32", "rv64", "boom", "zen5", "scarv", "epic"]
+    "machine", ["core2", "ia32", "pentiumpro", "leon2", "rv32", "rv64", "boom", "zen5", "scarv", "cortex-m4", "epic"]
 )
 @pytest.mark.parametrize(
     "cipher, variant",

@@ -103,11 +103,18 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
             vfunc = request.best_order(vfunc)?;
         }
-        let allocated = request.allocated(&vfunc)?;
+        let mut allocated = request.allocated(&vfunc)?;
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let frame = Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, &allocated);
+        let framed = |a: &_| Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, a);
+        let mut frame = framed(&allocated);
+        if let (true, Some(spare)) = (frame.outgrows(), registers::spare(m)) {
+            let mut fewer = registers::registers(m, windowed, pinned);
+            fewer.allocatable.retain(|r| *r != spare);
+            allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
+            frame = framed(&allocated).with_scratch(spare);
+        }
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };

@@ -1,7 +1,7 @@
 //! Peephole optimisations on physical code.
 //!
-//! * [`Encodings`]: an instruction whose immediates fit a shorter one of the same semantics becomes
-//!   that one. Offsets of stack slots are known only here.
+//! * [`Encodings`]: an instruction whose immediates and registers fit a shorter one of the same semantics
+//!   becomes that one. Offsets of stack slots are known only here.
 //! * [`Encodings::spared`]: a comparison of a result with zero goes where the instruction that made the
 //!   result has set the same flags, or has a variant that does.
 
@@ -14,7 +14,7 @@ use ciphermill_vcode::PInst;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// For each instruction the shorter ones of the same meaning, shortest first.
+/// For each instruction the others of the same meaning that can be shorter, shortest first.
 pub struct Encodings {
     machine: Arc<Machine>,
     shorter: HashMap<InstrId, Vec<InstrId>>,
@@ -34,8 +34,11 @@ impl Encodings {
         let mut shorter: HashMap<InstrId, Vec<InstrId>> = HashMap::new();
         for list in alike.values() {
             for &i in list {
-                let mut below: Vec<usize> =
-                    list.iter().copied().filter(|&j| machine.instrs[j].bytes < machine.instrs[i].bytes).collect();
+                // With other registers, one of as many bytes may need no prefix.
+                let narrows =
+                    |j: usize| machine.instrs[j].bytes == machine.instrs[i].bytes && !machine.instrs[j].only.is_empty();
+                let fits = |j: usize| machine.instrs[j].bytes < machine.instrs[i].bytes || j != i && narrows(j);
+                let mut below: Vec<usize> = list.iter().copied().filter(|&j| fits(j)).collect();
                 below.sort_by_key(|&j| (machine.instrs[j].bytes, j));
                 if !below.is_empty() {
                     shorter.insert(InstrId(i as u16), below.into_iter().map(|j| InstrId(j as u16)).collect());
@@ -48,14 +51,19 @@ impl Encodings {
     /// Take the shortest encoding that holds the immediates.
     pub fn shorten(&self, inst: &mut Inst) {
         let Some(list) = self.shorter.get(&inst.instr) else { return };
-        let holds = |id: &&InstrId| {
-            let operands = &self.machine.instrs[usize::from(id.0)].operands;
-            operands.iter().zip(&inst.operands).all(|(o, given)| match (&o.kind, given) {
-                (OperandKind::Imm { min, max, .. }, Operand::Imm(v)) => (min..=max).contains(&v),
+        let holds = |id: InstrId| {
+            let instr = &self.machine.instrs[usize::from(id.0)];
+            instr.operands.iter().zip(&inst.operands).enumerate().all(|(i, (o, given))| match (&o.kind, given) {
+                (OperandKind::Imm { .. }, Operand::Imm(v)) => {
+                    o.kind.imm_for(*v as u64, self.machine.word_bits) == Some(*v)
+                }
+                (_, Operand::Reg(r)) => instr.only.iter().all(|(at, regs)| *at != i || regs.contains(r)),
                 _ => true,
             })
         };
-        if let Some(&id) = list.iter().find(holds) {
+        let bytes = |id: InstrId| Inst { instr: id, ..inst.clone() }.bytes(&self.machine);
+        let shortest = list.iter().copied().filter(|&id| holds(id)).min_by_key(|&id| bytes(id));
+        if let Some(id) = shortest.filter(|&id| bytes(id) < inst.bytes(&self.machine)) {
             inst.instr = id;
         }
     }

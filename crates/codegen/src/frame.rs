@@ -27,6 +27,8 @@ pub struct Frame<'a> {
     loop_words: u32,
     slots: u32,
     pub bytes: u32,
+    /// For offsets that no displacement reaches.
+    scratch: Option<Reg>,
 }
 
 impl<'a> Frame<'a> {
@@ -40,10 +42,26 @@ impl<'a> Frame<'a> {
     ) -> Frame<'a> {
         let abi = &machine.abi;
         let word = u32::from(machine.word_bits / 8);
-        let save_return = saves_return && !windowed && abi.return_address.is_some();
+        let saves_return = saves_return && abi.return_address.is_some_and(|r| !a.saved.contains(&r));
+        let save_return = saves_return && !windowed;
         let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
-        Frame { machine, matcher, windowed, saves_return, saved: a.saved.clone(), loop_words, slots: a.slots, bytes }
+        let (saved, slots, scratch) = (a.saved.clone(), a.slots, abi.scratch.first().copied());
+        Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch }
+    }
+
+    /// Has it offsets that no displacement reaches, and no register to make them in?
+    pub fn outgrows(&self) -> bool {
+        let ops = &self.machine.abi.ops;
+        let last = i64::from(self.bytes) - i64::from(self.word());
+        let reached = self.fits(ops.load, last) && self.fits(ops.store, last);
+        let adjusted = [-1, 1].iter().all(|by| self.fits(ops.add_imm, by * i64::from(self.bytes)));
+        self.bytes != 0 && self.scratch.is_none() && !(reached && adjusted)
+    }
+
+    /// The same with a scratch register.
+    pub fn with_scratch(self, scratch: Reg) -> Frame<'a> {
+        Frame { scratch: Some(scratch), ..self }
     }
 
     fn word(&self) -> u32 {
@@ -162,8 +180,11 @@ impl<'a> Frame<'a> {
     }
 
     fn scratch(&self) -> Result<Reg, CompileError> {
-        self.machine.abi.scratch.first().copied().ok_or_else(|| {
-            CompileError::Internal(format!("a frame of {} bytes needs a scratch register in [abi]", self.bytes))
+        self.scratch.ok_or_else(|| {
+            CompileError::Unsupported(format!(
+                "a frame of {} bytes, which displacements do not reach, needs a register in `abi.scratch`",
+                self.bytes
+            ))
         })
     }
 

@@ -28,7 +28,9 @@ pub fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) 
         .copied()
         .filter(|r| !(taken(r) || (leaf_only && abi.call_preserved.contains(r))))
         .collect();
-    let keeps = |r: &Reg| abi.callee_saved.contains(r) || abi.call_preserved.contains(r);
+    // A function hands the return address back, but a call writes it.
+    let keeps =
+        |r: &Reg| (abi.callee_saved.contains(r) || abi.call_preserved.contains(r)) && abi.return_address != Some(*r);
     Registers {
         // Arguments may wait in registers that are not given away otherwise.
         clobbered: allocatable.iter().chain(&abi.args).chain(&abi.results).copied().filter(|r| !keeps(r)).collect(),
@@ -45,6 +47,17 @@ pub fn registers(machine: &Machine, windowed: bool, pinned: &[(GlobalId, Reg)]) 
         nop: abi.ops.nop,
         allocatable,
     }
+}
+
+/// On a machine without scratch registers, one that frame code may have instead of the allocator: at entry and
+/// exit nothing is in it.
+pub fn spare(machine: &Machine) -> Option<Reg> {
+    let abi = &machine.abi;
+    let taken =
+        [&abi.args, &abi.results, &abi.callee_args, &abi.callee_results, &abi.callee_saved, &abi.call_preserved];
+    let spare =
+        abi.allocatable.iter().rfind(|r| taken.iter().all(|t| !t.contains(r)) && abi.return_address != Some(**r));
+    spare.copied().filter(|_| abi.scratch.is_empty())
 }
 
 /// A leaf that opens no window finds its arguments where the caller put them.

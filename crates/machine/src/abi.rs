@@ -93,6 +93,11 @@ fn enough(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileErro
     }
     // An operand that only certain registers fit has to find one of them.
     for (name, (_, regs)) in &b.classes {
+        // Frame code has the stack pointer at hand.
+        let chosen = || b.instrs.iter().any(|i| i.selectable && i.only.iter().any(|o| o.1 == *regs));
+        if regs[..] == [abi.stack_pointer] && !chosen() {
+            continue;
+        }
         let same = |r: &Reg| abi.allocatable.iter().any(|a| file(*a).first == file(*r).first);
         for cluster in &clusters {
             let mine: Vec<&Reg> = regs.iter().filter(|r| file(**r).cluster == *cluster && same(r)).collect();
@@ -154,6 +159,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
         ("return_address", "the return address", abi.return_address.as_ref().map_or(none, one)),
         ("", "zero", &zeros),
     ];
+    // A function that uses the register all the same hands it back like any other that it saves.
+    let handed_back = |r: Reg| abi.windows.is_none() && abi.callee_saved.contains(&r);
     let users: [(&str, &[Reg]); 8] = [
         ("allocatable", &abi.allocatable),
         ("args", &abi.args),
@@ -173,7 +180,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     let at = |key: &str, r: Reg| named_at(t, key, name(r));
     for (user, regs) in users {
         for (key, role, others) in kept.iter().filter(|k| forbids(user, k.0)) {
-            let Some(&reg) = regs.iter().find(|r| others.contains(r)) else { continue };
+            let may = |r: Reg| (user, *key) == ("allocatable", "return_address") && handed_back(r);
+            let Some(&reg) = regs.iter().find(|r| others.contains(r) && !may(**r)) else { continue };
             // Whichever was stated last is at fault; what a file leaves out is what others say.
             let place = b.last_stated([at(key, reg), at(user, reg)]).unwrap_or(&whole.place);
             let error = place.error(format!(

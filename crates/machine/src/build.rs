@@ -72,7 +72,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         clock_mhz: head.get("clock_mhz").and_then(Node::as_number).unwrap_or(1.0),
         issue: crate::system::issue(top),
         core,
-        branch: crate::system::branch(top),
+        branch: crate::system::branch(top)?,
         memory: crate::system::memory(top)?,
         abi: crate::abi::abi(&b)?,
         codegen: crate::system::codegen(top),
@@ -288,6 +288,8 @@ impl Builder<'_> {
             cluster: 0,
             only,
             issue_cycles: int(timing, "issue_cycles").unwrap_or(1),
+            issue_before: self.issue_before(timing)?,
+            early: self.early(timing, &operands)?,
             unit_cycles: int(timing, "unit_cycles").unwrap_or(1),
             uops: int(timing, "uops").unwrap_or(1),
             uop_units: self.uop_units(timing)?,
@@ -300,6 +302,10 @@ impl Builder<'_> {
             annul,
             bytes,
             short_bytes: int(t, "short_bytes").or(int(format, "short_bytes")),
+            short_reach: (
+                int(t, "short_from").or(int(format, "short_from")).unwrap_or(-128),
+                int(t, "short_to").or(int(format, "short_to")).unwrap_or(127),
+            ),
             sizes,
             kind,
             timing: timing_node.as_str().unwrap_or_default().to_owned(),
@@ -318,7 +324,8 @@ impl Builder<'_> {
     /// What makes the encoding longer or shorter.
     fn sizes(&self, format: &Tree, t: &Tree, operands: &[Operand]) -> Result<Vec<SizeRule>, FileError> {
         let mut out = Vec::new();
-        for (key, bytes) in [("longer", 1), ("shorter", -1), ("prefixed", 1)] {
+        let of_prefix = self.files.iter().map(|f| f.prefix_bytes as i8).max().unwrap_or(1);
+        for (key, bytes) in [("longer", 1), ("shorter", -1), ("prefixed", of_prefix)] {
             let entries = [format, t].into_iter().filter_map(|t| t.table(key)).flat_map(Tree::iter);
             for entry in entries {
                 let Some(operand) = operands.iter().position(|o| o.name == entry.key) else {
@@ -346,7 +353,8 @@ impl Builder<'_> {
                 && let regs = &self.files[file].prefixed
                 && !regs.is_empty()
             {
-                out.push(SizeRule { operand, regs: regs.clone(), values: Vec::new(), bytes: 1, prefix: true });
+                let bytes = self.files[file].prefix_bytes as i8;
+                out.push(SizeRule { operand, regs: regs.clone(), values: Vec::new(), bytes, prefix: true });
             }
         }
         Ok(out)
@@ -377,6 +385,45 @@ impl Builder<'_> {
                 };
                 if hit && !out.iter().any(|(d, _)| d == dest) {
                     out.push((dest.clone(), cycles));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Issue cycles in front of instructions of other timings.
+    fn issue_before(&self, timing: &Tree) -> Result<Vec<(String, u32)>, FileError> {
+        let most: u32 = int(timing, "issue_cycles").unwrap_or(1);
+        let mut out = Vec::new();
+        for entry in timing.table("issue_before").into_iter().flat_map(Tree::iter) {
+            let timings = || self.top.table("timings").into_iter().flat_map(Tree::keys);
+            if !timings().any(|t| t == entry.key) {
+                let error = entry.place.error(format!("`{}` is no timing", entry.key));
+                return Err(error.mend_opt(did_you_mean(&entry.key, timings())));
+            }
+            let cycles = entry.node.as_int().and_then(|i| u32::try_from(i).ok()).unwrap_or(1);
+            if cycles > most {
+                let error =
+                    entry.node.place.error(format!("{cycles} cycles are more than the {most} of `issue_cycles`"));
+                return Err(error.mend("what comes behind can only issue earlier than others"));
+            }
+            out.push((entry.key.clone(), cycles));
+        }
+        Ok(out)
+    }
+
+    /// Operands of an instruction of this timing that have to be ready before it issues.
+    fn early(&self, timing: &Tree, operands: &[Operand]) -> Result<Vec<(usize, u32)>, FileError> {
+        let mut out = Vec::new();
+        for entry in timing.table("early").into_iter().flat_map(Tree::iter) {
+            let cycles = entry.node.as_int().and_then(|i| u32::try_from(i).ok()).unwrap_or(1);
+            match operands.iter().position(|o| o.name == entry.key) {
+                Some(i) => out.push((i, cycles)),
+                // A timing serves many instructions: an operand of another one is fine.
+                None if self.some_instruction_has(&entry.key) => {}
+                None => {
+                    let error = entry.place.error(format!("`{}` is no operand", entry.key));
+                    return Err(error.mend_opt(did_you_mean(&entry.key, operands.iter().map(|o| o.name.as_str()))));
                 }
             }
         }

@@ -130,7 +130,7 @@ impl Machine {
             "tables": tables,
             "rules": self.rules.iter().map(|r| json!({"name": r.name})).collect::<Vec<_>>(),
             "issue": {"width": self.issue.width, "interlock": self.issue.interlock, "explicit": self.issue.explicit, "source": self.source("issue")},
-            "branch": {"predictor": match self.branch.predictor { Predictor::None => "none", Predictor::BackwardTaken => "backward_taken" }},
+            "branch": self.branch_json(),
             "memory": {
                 "unaligned": self.memory.unaligned,
                 "banks": self.memory.banks.as_ref().map(|b| json!({
@@ -145,6 +145,22 @@ impl Machine {
             "sources": self.sources,
             "hash": self.hash,
         })
+    }
+
+    fn branch_json(&self) -> Json {
+        let mut out = match self.branch.predictor {
+            Predictor::None => json!({"predictor": "none"}),
+            Predictor::BackwardTaken => json!({"predictor": "backward_taken"}),
+            Predictor::Dynamic(l) => json!({
+                "predictor": "dynamic", "btb_entries": l.btb_entries, "bht_entries": l.bht_entries,
+                "bht_bits": l.bht_bits, "return_stack": l.return_stack, "source": self.source("branch"),
+            }),
+        };
+        if self.branch.split_target_cycles > 0 {
+            out["fetch_bytes"] = json!(self.branch.fetch_bytes);
+            out["split_target_cycles"] = json!(self.branch.split_target_cycles);
+        }
+        out
     }
 
     fn abi_json(&self) -> Json {
@@ -198,7 +214,7 @@ impl Machine {
             crate::sem::Dest::Fixed(r) => self.reg(*r).name.clone(),
         };
         let special: serde_json::Map<String, Json> = i.dest_latency.iter().map(|(d, n)| (dest(d), json!(n))).collect();
-        json!({
+        let mut out = json!({
             "name": i.name,
             "asm": asm,
             "semantics": print::statements(&i.semantics, self.names(&i.operands)),
@@ -219,7 +235,15 @@ impl Machine {
             "selectable": i.selectable,
             "timing": i.timing,
             "source": self.source(&format!("{}.latency", join("timings", &i.timing))),
-        })
+        });
+        // What few machines have.
+        if !i.issue_before.is_empty() {
+            out["issue_before"] = i.issue_before.iter().map(|(t, n)| (t.clone(), json!(n))).collect();
+        }
+        if !i.early.is_empty() {
+            out["early"] = i.early.iter().map(|&(o, n)| (i.operands[o].name.clone(), json!(n))).collect();
+        }
+        out
     }
 
     fn operands_json(&self, operands: &[Operand]) -> Vec<Json> {

@@ -108,6 +108,7 @@ static REGISTERS: &[Key] = &[
     ),
     may("zero", Kind::Text, "the register that always reads zero"),
     may("prefixed", Kind::Texts, "registers for which an instruction needs a prefix: one byte, for one or several"),
+    may("prefix_bytes", Kind::Int(1, 4), "bytes of that prefix (1)"),
     may("cluster", Kind::Int(0, 15), "cluster it belongs to (0)"),
     may("state", Kind::Bool, "configuration outside the calling convention, kept between calls (false)"),
     may("reset", Kind::Int(0, i64::MAX), "what the registers of a `state` hold before a program has written them (0)"),
@@ -132,6 +133,8 @@ static FORMAT: &[Key] = &[
     may("asm", Kind::Text, "assembly: `{name}` is the mnemonic, `{x}` operand x"),
     may("bytes", Kind::Int(1, 16), "encoded size in bytes"),
     may("short_bytes", Kind::Int(1, 16), "size of a jump to within 128 bytes of its end"),
+    may("short_from", Kind::Int(-65536, 0), "least distance of a near target from the end of the short jump (-128)"),
+    may("short_to", Kind::Int(0, 65536), "greatest (127)"),
     may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
     may("shorter", SIZES, "the same for a byte shorter"),
     may("prefixed", SIZES, "the same for the prefix that `registers.FILE.prefixed` is about"),
@@ -154,6 +157,16 @@ static TIMING: &[Key] = &[
     may("units", Kind::Texts, "units it may run on, any one of them (none: only an issue slot)"),
     need("latency", Kind::Int(1, 10_000), "cycles from issue until an instruction that reads the result can issue"),
     may("issue_cycles", Kind::Int(1, 10_000), "cycles during which nothing else issues, its own included (1)"),
+    may(
+        "issue_before",
+        Kind::Map("timing", &Kind::Int(1, 10_000)),
+        "fewer issue cycles where an instruction of that timing comes right behind",
+    ),
+    may(
+        "early",
+        Kind::Map("operand", &Kind::Int(1, 100)),
+        "register operands that have to be ready so many cycles before it issues",
+    ),
     may("unit_cycles", Kind::Int(1, 10_000), "cycles its unit takes no other instruction (1)"),
     may(
         "dest_latency",
@@ -189,6 +202,8 @@ static INSTRUCTION: &[Key] = &[
     may("asm", Kind::Text, "assembly instead of the format's"),
     may("bytes", Kind::Int(1, 16), "encoded size instead of the format's"),
     may("short_bytes", Kind::Int(1, 16), "instead of the format's"),
+    may("short_from", Kind::Int(-65536, 0), "instead of the format's"),
+    may("short_to", Kind::Int(0, 65536), "instead of the format's"),
     may("longer", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
     may("shorter", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
     may("prefixed", SIZES, "besides the format's; `x@form` holds for one form of a mode"),
@@ -272,11 +287,23 @@ static ISSUE: &[Key] = &[
     ),
 ];
 
-static BRANCH: &[Key] = &[need(
-    "predictor",
-    Kind::OneOf(&["none", "backward_taken"]),
-    "`none`: taken and untaken cycles always count; `backward_taken`: only when the guess was wrong",
-)];
+static BRANCH: &[Key] = &[
+    need(
+        "predictor",
+        Kind::OneOf(&["none", "backward_taken", "dynamic"]),
+        "`none`: taken and untaken cycles always count; otherwise only when the guess was wrong: by the branch's direction, or by what it did before",
+    ),
+    may("btb_entries", Kind::Int(1, 4096), "dynamic: jumps whose targets are known, least recently used out (16)"),
+    may("bht_entries", Kind::Int(1, 1 << 16), "dynamic: counters of directions, a power of two (64)"),
+    may("bht_bits", Kind::Int(1, 4), "dynamic: bits of a counter (2)"),
+    may("return_stack", Kind::Int(0, 64), "dynamic: return addresses that are remembered (0)"),
+    may("fetch_bytes", Kind::Int(1, 64), "code is fetched in aligned pieces of so many bytes (4)"),
+    may(
+        "split_target_cycles",
+        Kind::Int(0, 100),
+        "cycles more of a jump to an instruction that lies in two of these pieces (0)",
+    ),
+];
 
 static MEMORY: &[Key] = &[
     need("unaligned", Kind::Bool, "loads and stores work at any address"),
@@ -383,6 +410,11 @@ static ASM: &[Key] = &[
     may("guard", Kind::Text, "before an instruction that a predicate `{p}` guards"),
     need("comment", Kind::Text, "starts a comment"),
     may("prologue", Kind::Texts, "lines at the head of a file"),
+    may(
+        "function_type",
+        Kind::Text,
+        "what `.type` says of functions: of all of them when stated, of exported ones otherwise (`@function`)",
+    ),
 ];
 
 static RULE: &[Key] = &[

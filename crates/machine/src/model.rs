@@ -84,6 +84,8 @@ pub struct RegFile {
     pub reset: u64,
     /// Registers that an instruction can only name with a prefix.
     pub prefixed: Vec<Reg>,
+    /// Bytes of that prefix.
+    pub prefix_bytes: u8,
     /// Registers `first .. first + count` that `rotate` gives new names; a count
     /// of 0 for none.
     pub rotating: (Reg, u16),
@@ -134,6 +136,10 @@ pub struct Instr {
     /// Cycles during which no later instruction can issue, its own included
     /// (1 for a fully pipelined instruction).
     pub issue_cycles: u32,
+    /// The same in front of an instruction of such a timing right behind it: name, cycles.
+    pub issue_before: Vec<(String, u32)>,
+    /// Register operands that have to be ready so many cycles before it issues.
+    pub early: Vec<(usize, u32)>,
     /// Cycles during which the unit it runs on takes no other instruction.
     pub unit_cycles: u32,
     /// Micro-operations of its computing part, where the machine has a core
@@ -158,8 +164,9 @@ pub struct Instr {
     pub annul: bool,
     /// Encoded size in bytes, before `sizes`.
     pub bytes: u8,
-    /// Size of a jump whose target is near.
+    /// Size of a jump whose target is near, and how far from its end that is.
     pub short_bytes: Option<u8>,
+    pub short_reach: (i64, i64),
     /// Operands that change the encoded size.
     pub sizes: Vec<SizeRule>,
     pub kind: InstrKind,
@@ -182,6 +189,13 @@ pub struct Instr {
     /// May the selector choose it by matching? (False for instructions that
     /// only compounds and the frame code use.)
     pub selectable: bool,
+}
+
+impl Instr {
+    /// Cycles during which nothing issues, its own included, whatever comes behind.
+    pub fn least_issue_cycles(&self) -> u32 {
+        self.issue_before.iter().map(|b| b.1).chain([self.issue_cycles]).min().unwrap_or(1).max(1)
+    }
 }
 
 /// The encoding is so many bytes longer when the operand is one of these. Of the
@@ -326,6 +340,10 @@ pub struct BranchModel {
     /// How the machine guesses; the costs of being wrong are the
     /// instructions' `taken_cycles` and `untaken_cycles`.
     pub predictor: Predictor,
+    /// Code is fetched in aligned pieces of so many bytes. Where a jump leads to an instruction that
+    /// lies in two of them, it costs `split_target_cycles` more.
+    pub fetch_bytes: u32,
+    pub split_target_cycles: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -336,6 +354,20 @@ pub enum Predictor {
     /// Backward taken, forward not: `taken_cycles` and `untaken_cycles` are
     /// paid only when the guess was wrong.
     BackwardTaken,
+    /// By what branches did before: both are paid only when the guess was wrong.
+    Dynamic(Learned),
+}
+
+/// The tables of a predictor that learns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Learned {
+    /// Branches whose targets are known; the least recently used gives way.
+    pub btb_entries: u32,
+    /// Counters of directions, and the bits of each; a power of two.
+    pub bht_entries: u32,
+    pub bht_bits: u32,
+    /// Return addresses.
+    pub return_stack: u32,
 }
 
 /// Choices of the code generator that a machine's compilers make differently.
@@ -469,4 +501,6 @@ pub struct AsmSyntax {
     pub comment: String,
     /// Lines at the head of a file (options, `.register` directives).
     pub prologue: Vec<String>,
+    /// What `.type` says of every function; without it, `@function` of exported ones.
+    pub function_type: Option<String>,
 }

@@ -29,9 +29,32 @@ pub(crate) fn codegen(top: &Tree) -> Codegen {
     Codegen { select: if branches { Selection::Branch } else { Selection::Straight } }
 }
 
-pub(crate) fn branch(top: &Tree) -> BranchModel {
-    let name = top.table("branch").and_then(|t| text(t, "predictor"));
-    BranchModel { predictor: if name == Some("backward_taken") { Predictor::BackwardTaken } else { Predictor::None } }
+pub(crate) fn branch(top: &Tree) -> Result<BranchModel, FileError> {
+    let empty = Tree::default();
+    let t = top.table("branch").unwrap_or(&empty);
+    let get = |key: &str, default: u32| int(t, key).unwrap_or(default);
+    let learned = Learned {
+        btb_entries: get("btb_entries", 16),
+        bht_entries: get("bht_entries", 64),
+        bht_bits: get("bht_bits", 2),
+        return_stack: get("return_stack", 0),
+    };
+    if let (false, Some(n)) = (learned.bht_entries.is_power_of_two(), t.get("bht_entries")) {
+        return Err(n.place.error("the number of counters must be a power of two"));
+    }
+    let predictor = match text(t, "predictor") {
+        Some("backward_taken") => Predictor::BackwardTaken,
+        Some("dynamic") => Predictor::Dynamic(learned),
+        _ => Predictor::None,
+    };
+    if let (Predictor::Dynamic(_), false, Some(n)) = (predictor, issue(top).interlock, t.get("predictor")) {
+        return Err(n.place.error("a pipeline without interlock has no predictor that learns"));
+    }
+    Ok(BranchModel {
+        predictor,
+        fetch_bytes: get("fetch_bytes", 4),
+        split_target_cycles: get("split_target_cycles", 0),
+    })
 }
 
 pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
@@ -99,7 +122,8 @@ pub(crate) fn geometry(node: &Node, t: &Tree) -> Result<Cache, FileError> {
 pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
     let empty = Tree::default();
     let t = top.table("asm").unwrap_or(&empty);
-    for node in nodes(t, "prologue").iter().chain(t.get("comment")).chain(t.get("reg_prefix")) {
+    let lines = ["comment", "reg_prefix", "function_type"];
+    for node in nodes(t, "prologue").iter().chain(lines.iter().filter_map(|key| t.get(key))) {
         if node.as_str().is_some_and(|s| s.contains('\n')) {
             return Err(node.place.error("one line each, please"));
         }
@@ -107,6 +131,7 @@ pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
     Ok(AsmSyntax {
         reg_prefix: text(t, "reg_prefix").unwrap_or_default().to_owned(),
         guard: text(t, "guard").unwrap_or("({p}) ").to_owned(),
+        function_type: text(t, "function_type").map(str::to_owned),
         comment: text(t, "comment").unwrap_or("#").to_owned(),
         prologue: nodes(t, "prologue").iter().filter_map(|n| n.as_str().map(str::to_owned)).collect(),
     })

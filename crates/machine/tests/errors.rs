@@ -261,6 +261,34 @@ fn settings() {
 }
 
 #[test]
+fn what_follows_sooner_and_what_is_read_early() {
+    let load = "[timings.load]\nunits = [\"lsu\"]\nlatency = 2\n";
+    let with = |more: &str| format!("{load}{more}\n");
+    says(&broken(load, &with("issue_before = { laod = 1 }")), "`laod` is no timing", "did you mean `load`?");
+    says(
+        &broken(load, &with("issue_before = { load = 2 }")),
+        "2 cycles are more than the 1 of `issue_cycles`",
+        "can only issue earlier",
+    );
+    says(&broken(load, &with("early = { rs3 = 1 }")), "`rs3` is no operand", "did you mean");
+    let text = file("machines/rv32.toml");
+    let good = text.replacen(load, &with("issue_cycles = 2\nissue_before = { load = 1 }\nearly = { rs1 = 1 }"), 1);
+    let m = run(&Case { machine: good, ..Case::default() }).unwrap();
+    let lw = m.instr(m.instr_named("lw").unwrap());
+    assert_eq!((&lw.issue_before[..], &lw.early[..]), (&[("load".to_owned(), 1)][..], &[(2, 1)][..]));
+}
+
+#[test]
+fn a_predictor_that_learns() {
+    let dynamic = "predictor = \"dynamic\"\nbht_entries = 48\nsource = \"none\"";
+    says(&broken("predictor = \"none\"", dynamic), "the number of counters must be a power of two", "");
+    let text = file("machines/rv32.toml").replacen("interlock = true", "interlock = false", 1);
+    let text = text.replacen("predictor = \"none\"", "predictor = \"dynamic\"", 1);
+    let e = run(&Case { machine: text, ..Case::default() }).unwrap_err();
+    says(&e, "a pipeline without interlock has no predictor that learns", "");
+}
+
+#[test]
 fn inheritance_changes_key_by_key() {
     let child = "[machine]\nname = \"mine\"\ntitle = \"Mine\"\ninherits = \"rv32\"\nwithout = [\"m\"]\n\
         [timings.load]\nlatency = 3\nsource = \"measured here\"\n[units]\nalu = 2\nsource = \"two of them\"\n";

@@ -116,7 +116,7 @@ pub fn find(
 /// in a block, and which instruction has most of them. Empty where they hardly matter.
 fn held(machine: &Machine, stats: &Stats, blocks: f64) -> String {
     let executed = machine.instrs.iter().zip(&stats.per_instr).filter(|(i, _)| !i.semantics.is_empty());
-    let each = executed.map(|(i, &n)| (i, n * u64::from(i.issue_cycles.max(1) - 1)));
+    let each = executed.map(|(i, &n)| (i, n * u64::from(i.least_issue_cycles() - 1)));
     let (mut sum, mut most) = (0, None);
     for (instr, cycles) in each {
         sum += cycles;

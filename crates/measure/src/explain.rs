@@ -369,7 +369,12 @@ fn describe(
         registers,
         instructions: (0..kernel.nodes.len()).map(|n| line(machine, &kernel, n, &texts[n])).collect(),
     };
-    let longer = kernel.nodes.iter().map(|n| u64::from(n.instr.issue_cycles.max(1) - 1)).sum();
+    let behind = kernel.nodes.iter().skip(1).chain(kernel.nodes.first()).map(|n| &n.instr.timing);
+    let held = kernel.nodes.iter().zip(behind).map(|(n, timing)| {
+        let sooner = n.instr.issue_before.iter().find(|b| b.0 == *timing);
+        u64::from(sooner.map_or(n.instr.issue_cycles, |b| b.1).max(1) - 1)
+    });
+    let longer = held.sum();
     stretch.why = why(&stretch, machine, longer);
     Ok(stretch)
 }

@@ -259,10 +259,14 @@ fn times(machine: &Machine, bundles: &[(BundleTiming, u32)], looped: bool) -> (V
         let start = next;
         found.clear();
         spans.clear();
-        for (b, lost) in bundles {
+        for (n, (b, lost)) in bundles.iter().enumerate() {
             let mut t = next;
             if machine.issue.interlock {
-                t = b.reads.iter().map(|r| ready[usize::from(r.0)]).max().unwrap_or(0).max(next);
+                let early = b.early.iter().map(|(r, cycles)| (r, u64::from(*cycles)));
+                // What nothing before has made has been ready for long: its time is 0.
+                let made = |r: &Reg| Some(ready[usize::from(r.0)]).filter(|at| *at > 0);
+                let reads = b.reads.iter().map(|r| (r, 0)).chain(early);
+                t = reads.filter_map(|(r, early)| Some(made(r)? + early)).max().unwrap_or(0).max(next);
                 // A unit is free again at some time.
                 let limit = t + 10_000;
                 while !pipes.take(&b.units, t) && t < limit {
@@ -273,7 +277,9 @@ fn times(machine: &Machine, bundles: &[(BundleTiming, u32)], looped: bool) -> (V
                 }
             }
             found.push((t - start, t - next));
-            let end = t + u64::from(b.issue_cycles) + u64::from(*lost);
+            let behind = bundles.get(n + 1).or(bundles.first().filter(|_| looped));
+            let held = behind.map_or(b.issue_cycles, |(next, _)| b.cycles_before(next));
+            let end = t + u64::from(held) + u64::from(*lost);
             spans.push(end - next);
             next = end;
         }

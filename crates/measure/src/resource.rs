@@ -143,7 +143,7 @@ fn unions(choices: &[BTreeSet<UnitId>]) -> BTreeSet<BTreeSet<UnitId>> {
 }
 
 fn issue<'a>(machine: &Machine, executed: impl Iterator<Item = (&'a Instr, &'a f64)>) -> f64 {
-    let slots: f64 = executed.map(|(instr, &n)| n * f64::from(instr.issue_cycles.max(1))).sum();
+    let slots: f64 = executed.map(|(instr, &n)| n * f64::from(instr.least_issue_cycles())).sum();
     slots / f64::from(machine.issue.width.max(1))
 }
 

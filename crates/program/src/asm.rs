@@ -162,10 +162,16 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         }
         for (n, (name, _)) in program.exports.iter().filter(|(_, f)| *f as usize == i).enumerate() {
             let s = if n == 0 { symbols[i].clone() } else { unique(&mut taken, &symbol(name)) };
-            writeln!(out, "\t.globl {s}\n\t.type {s}, @function")?;
+            let kind = machine.asm.function_type.as_deref().unwrap_or("@function");
+            writeln!(out, "\t.globl {s}\n\t.type {s}, {kind}")?;
             if n > 0 {
                 writeln!(out, "{s}:")?;
             }
+        }
+        // Some linkers and assemblers want to know of the others, too.
+        if let (Some(kind), true) = (&machine.asm.function_type, program.exports.iter().all(|(_, f)| *f as usize != i))
+        {
+            writeln!(out, "\t.type {}, {kind}", symbols[i])?;
         }
         write_func(out, program, &symbols, i, func)?;
     }

@@ -99,9 +99,11 @@ impl Layout {
                         _ => None,
                     });
                     let long = inst.bytes(machine);
+                    let (from, to) = machine.instrs[usize::from(inst.instr.0)].short_reach;
+                    let reach = from..=to;
                     if let Some(&target) = target
                         && self.sizes[f][b][k] < long
-                        && i8::try_from(i64::from(target) - i64::from(at)).is_err()
+                        && !reach.contains(&(i64::from(target) - i64::from(at)))
                     {
                         out[f][b][k] = long;
                         changed = true;

@@ -26,6 +26,9 @@ pub struct PressureLimit<'a> {
 /// How far beyond the oldest waiting instruction the scheduler looks.
 const WINDOW: usize = 64;
 
+/// How far an instruction sinks to one that may follow it sooner.
+const SINK_WINDOW: usize = 12;
+
 struct Edges {
     /// `(successor, cycles)`.
     succs: Vec<Vec<(usize, u32)>>,
@@ -48,7 +51,7 @@ fn edges(nodes: &[Node]) -> Edges {
         };
         for r in &n.reads {
             if let Some(&(w, cycles)) = writer.get(r) {
-                add(w, cycles);
+                add(w, cycles + n.early_by(*r));
             }
         }
         for (r, _) in &n.writes {
@@ -129,6 +132,9 @@ pub fn order_with(
     let mut done = vec![false; nodes.len()];
     let mut oldest = 0;
     let mut cycle = 0u64;
+    let joins = nodes.iter().any(|n| !n.issue_before.is_empty());
+    // The last one and when it issued, where some may follow sooner than others.
+    let mut last: Option<(usize, u64)> = None;
     let mut out = Vec::with_capacity(nodes.len());
     let mut live = limit.map(|p| Live::new(nodes, p));
     while out.len() < nodes.len() {
@@ -138,7 +144,15 @@ pub fn order_with(
         let end = (oldest + WINDOW).min(nodes.len());
         let ready = |i: &usize| !done[*i] && preds[*i] == 0 && earliest[*i] <= cycle;
         let fits = |i: usize| i == oldest || live.as_ref().is_none_or(|l| l.fits(&nodes[i]));
-        let pick = (oldest..end).filter(ready).find(|&i| fits(i));
+        // An instruction that may follow the last one sooner than others does.
+        let sooner = |i: &usize| {
+            let (l, at) = last.filter(|_| !done[*i] && preds[*i] == 0)?;
+            Some(earliest[*i].max(at + u64::from(nodes[l].cycles_before(&nodes[*i])))).filter(|at| *at < cycle)
+        };
+        let joined = (oldest..end).filter(|_| joins).find(|&i| sooner(&i).is_some() && fits(i));
+        let joined = joined.and_then(|i| Some((i, sooner(&i)?)));
+        let pick = joined.map(|j| j.0).or_else(|| (oldest..end).filter(ready).find(|&i| fits(i)));
+        cycle = joined.map_or(cycle, |j| j.1);
         let i = match pick {
             Some(i) => i,
             None => {
@@ -160,9 +174,31 @@ pub fn order_with(
         if let Some(l) = &mut live {
             l.issue(&nodes[i]);
         }
+        last = Some((i, cycle)).filter(|_| joins);
         cycle += u64::from(nodes[i].issue_cycles.max(1));
     }
+    if joins && soft_edges.is_empty() {
+        bring_together(nodes, &e, &mut out);
+    }
     (out, cycle)
+}
+
+/// Instructions of which one may follow another sooner sink to the next such one, past what does not
+/// depend on them. A load that does has its value later and its address longer: registers are not
+/// needed any more than before.
+fn bring_together(nodes: &[Node], e: &Edges, order: &mut [usize]) {
+    for at in (0..order.len().saturating_sub(1)).rev() {
+        let first = order[at];
+        if nodes[first].issue_before.is_empty() {
+            continue;
+        }
+        let ahead = order[at + 1..].iter().take(SINK_WINDOW);
+        let free = ahead.take_while(|&&n| e.succs[first].iter().all(|s| s.0 != n) && !nodes[n].barrier);
+        let joined = |n: &usize| nodes[first].cycles_before(&nodes[*n]) < nodes[first].issue_cycles;
+        if let Some(distance) = free.copied().collect::<Vec<_>>().iter().position(joined) {
+            order[at..=at + distance].rotate_left(1);
+        }
+    }
 }
 
 /// Live values while scheduling.

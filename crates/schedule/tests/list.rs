@@ -52,6 +52,41 @@ fn a_store_stays_before_a_load_of_the_same_word_and_not_of_another() {
     assert_eq!(scheduled(&block(12), None, &[]).0, [0, 2, 1, 3]);
 }
 
+/// A load behind which another one may issue in the next cycle, and anything else in the one after it.
+fn pairing(offset: i64, reads: Resource, writes: Resource) -> Node {
+    Node {
+        writes: vec![(writes, 1)],
+        issue_cycles: 2,
+        timing: 7,
+        issue_before: vec![(7, 1)],
+        ..access(false, offset, &[reads], None)
+    }
+}
+
+#[test]
+fn what_may_follow_sooner_does() {
+    let nodes = [pairing(0, 0, 1), node(&[5], 3, 1), pairing(4, 0, 2), node(&[1, 2], 4, 1)];
+    // Loads in cycles 0 and 1, the others in 3 and 4.
+    assert_eq!(scheduled(&nodes, None, &[]), (vec![0, 2, 1, 3], 5));
+}
+
+#[test]
+fn an_instruction_sinks_to_one_that_may_follow_it_sooner() {
+    let nodes = [pairing(0, 0, 1), node(&[5], 2, 1), pairing(4, 2, 3), node(&[1, 3], 4, 1)];
+    assert_eq!(scheduled(&nodes, None, &[]).0, [1, 0, 2, 3]);
+    // Not past what waits for it.
+    let nodes = [pairing(0, 0, 1), node(&[1], 2, 1), pairing(4, 2, 3), node(&[1, 3], 4, 1)];
+    assert_eq!(scheduled(&nodes, None, &[]).0, [0, 1, 2, 3]);
+}
+
+#[test]
+fn what_is_read_early_is_made_earlier() {
+    let early = Node { early: vec![(1, 1)], ..access(false, 0, &[1], Some(2)) };
+    let nodes = [node(&[0], 1, 1), early, node(&[5], 6, 1)];
+    // The load cannot issue in cycle 1.
+    assert_eq!(scheduled(&nodes, None, &[]), (vec![0, 2, 1], 3));
+}
+
 #[test]
 fn nothing_moves_across_a_barrier() {
     let call = Node { barrier: true, issue_cycles: 1, ..Node::default() };

@@ -11,6 +11,7 @@ use crate::code::CodeMap;
 use crate::exec::{self, Exit, Hook, NoHook, State};
 use crate::hazard::{BundleTiming, Cost, Hazards, Timer};
 use crate::memory::Fault;
+use crate::predictor::Predictor;
 use crate::stats::Stats;
 use crate::superblock::{Decoder, Superblock, Way};
 use ciphermill_machine::InstrKind;
@@ -48,11 +49,12 @@ struct Node {
     code: usize,
     superblock: u32,
     insts: [u32; 2],
-    succ: [u32; 2],
-    /// The last computed target and its node.
-    to_addr: u64,
-    to_node: u32,
-    counts: [u64; 2],
+    succ: [u32; 4],
+    /// The last computed target and its node, guessed right and wrong.
+    to_addr: [u64; 2],
+    to_node: [u32; 2],
+    /// By exit, 2 more where the predictor was wrong.
+    counts: [u64; 4],
     first_line: u64,
     last_line: u64,
 }
@@ -60,7 +62,7 @@ struct Node {
 /// Timing of a node's exits, once known: cost and the next state.
 struct NodeTiming {
     state: u32,
-    exits: [Option<(Cost, u32)>; 2],
+    exits: [Option<(Cost, u32)>; 4],
 }
 
 /// Everything the engine keeps between calls.
@@ -75,6 +77,7 @@ pub struct Engine {
     node_ids: HashMap<(u32, u32), u32>,
     pub icache: Option<Cache>,
     pub dcache: Option<Cache>,
+    predictor: Option<Predictor>,
     big: bool,
 }
 
@@ -96,6 +99,7 @@ impl Engine {
             node_ids: HashMap::new(),
             icache: cache(&memory.icache)?,
             dcache: cache(&memory.dcache)?,
+            predictor: Predictor::of(&program.machine),
             big: program.machine.endian == ciphermill_machine::Endian::Big,
         })
     }
@@ -112,7 +116,11 @@ impl Engine {
     ) -> Result<u64, Halt> {
         // The cache moves out of `self` while the loop holds it as its hook.
         let mut dcache = self.dcache.take();
-        let run = match (&mut dcache, self.big, self.icache.is_some()) {
+        let front = self.icache.is_some() || self.predictor.is_some();
+        if let Some(p) = &mut self.predictor {
+            p.called(RETURN_TO);
+        }
+        let run = match (&mut dcache, self.big, front) {
             (Some(c), false, _) => self.run::<false, true, _>(program, map, state, entry, fuel, c),
             (Some(c), true, _) => self.run::<true, true, _>(program, map, state, entry, fuel, c),
             (None, false, false) => self.run::<false, false, _>(program, map, state, entry, fuel, &mut NoHook),
@@ -124,7 +132,7 @@ impl Engine {
         run
     }
 
-    fn run<const BE: bool, const FETCH: bool, H: Hook>(
+    fn run<const BE: bool, const FRONT: bool, H: Hook>(
         &mut self,
         program: &Program,
         map: &CodeMap,
@@ -137,31 +145,46 @@ impl Engine {
         let mut left = fuel;
         loop {
             let node = &mut self.nodes[at as usize];
-            if FETCH && let Some(icache) = &mut self.icache {
+            if FRONT && let Some(icache) = &mut self.icache {
                 for line in node.first_line..=node.last_line {
                     icache.read_line(line);
                 }
             }
             let next = match exec::run::<BE, H>(&self.decoder.code, node.code, state, hook) {
                 Exit::By(exit) => {
-                    let exit = exit & 1;
-                    node.counts[exit] += 1;
+                    let mut exit = exit & 1;
                     left = left.wrapping_sub(u64::from(node.insts[exit]));
+                    if FRONT
+                        && let Some(p) = &mut self.predictor
+                        && let Some(divide) = &self.superblocks[node.superblock as usize].divide
+                        && !p.right(divide, exit == 0, divide.target)
+                    {
+                        exit += 2;
+                    }
+                    node.counts[exit] += 1;
                     match node.succ[exit] {
                         NONE => self.follow(program, map, state, at, exit)?,
                         next => next,
                     }
                 }
                 Exit::To(addr) => {
-                    node.counts[0] += 1;
+                    let mut wrong = 0;
+                    if FRONT
+                        && let Some(p) = &mut self.predictor
+                        && let Some(divide) = &self.superblocks[node.superblock as usize].divide
+                        && !p.right(divide, true, if is_return(addr) { RETURN_TO } else { addr })
+                    {
+                        wrong = 1;
+                    }
+                    node.counts[2 * wrong] += 1;
                     left = left.wrapping_sub(u64::from(node.insts[0]));
-                    if addr == node.to_addr {
-                        node.to_node
+                    if addr == node.to_addr[wrong] {
+                        node.to_node[wrong]
                     } else if is_return(addr) {
-                        self.exit_timing(program, at, 0)?;
+                        self.exit_timing(program, at, 2 * wrong)?;
                         return Ok(fuel.wrapping_sub(left));
                     } else {
-                        self.follow_to(program, map, state, at, addr)?
+                        self.follow_to(program, map, state, at, addr, wrong)?
                     }
                 }
                 Exit::Fault(fault, xop) => return Err(Halt::Fault(fault, self.decoder.places[xop])),
@@ -183,7 +206,7 @@ impl Engine {
         at: u32,
         exit: usize,
     ) -> Result<u32, Halt> {
-        let way = self.superblocks[self.nodes[at as usize].superblock as usize].ways[exit];
+        let way = self.superblocks[self.nodes[at as usize].superblock as usize].ways[exit & 1];
         let Way::To(bundle) = way else {
             return Err(Halt::Internal(format!("a stretch of code was left by an exit it does not have: {way:?}")));
         };
@@ -201,12 +224,13 @@ impl Engine {
         state: &mut State,
         at: u32,
         addr: u64,
+        wrong: usize,
     ) -> Result<u32, Halt> {
         let bundle = map.lookup(addr)?;
-        let next_state = self.exit_timing(program, at, 0)?;
+        let next_state = self.exit_timing(program, at, 2 * wrong)?;
         let next = self.node(program, map, state, bundle, next_state)?;
         let node = &mut self.nodes[at as usize];
-        (node.to_addr, node.to_node) = (addr, next);
+        (node.to_addr[wrong], node.to_node[wrong]) = (addr, next);
         Ok(next)
     }
 
@@ -258,23 +282,23 @@ impl Engine {
             code: sb.code,
             superblock,
             insts: sb.insts,
-            succ: [NONE; 2],
-            to_addr: u64::MAX,
-            to_node: NONE,
-            counts: [0; 2],
+            succ: [NONE; 4],
+            to_addr: [u64::MAX; 2],
+            to_node: [NONE; 2],
+            counts: [0; 4],
             first_line: line(first.addr),
             last_line: line(last.addr + last.bytes.max(1) - 1),
         });
-        self.timings.push(NodeTiming { state: hazards, exits: [None, None] });
+        self.timings.push(NodeTiming { state: hazards, exits: [None; 4] });
         let n = self.nodes.len() as u32 - 1;
         self.node_ids.insert((superblock, hazards), n);
         Ok(n)
     }
 
-    /// Zero all counts; caches keep their content.
+    /// Zero all counts; caches and the predictor keep what they know.
     pub fn reset(&mut self) {
         for node in &mut self.nodes {
-            node.counts = [0; 2];
+            node.counts = [0; 4];
         }
         for cache in self.icache.iter_mut().chain(&mut self.dcache) {
             cache.stats = Default::default();
@@ -287,7 +311,7 @@ impl Engine {
         for node in &self.nodes {
             let sb = &self.superblocks[node.superblock as usize];
             for (exit, &times) in node.counts.iter().enumerate() {
-                let lost = if exit == 1 { sb.ending.annulled as u32 } else { 0 };
+                let lost = if exit & 1 == 1 { sb.ending.annulled as u32 } else { 0 };
                 for n in sb.first..sb.first + sb.count - lost {
                     counts[n as usize] += times;
                 }
@@ -301,7 +325,7 @@ impl Engine {
         let mut s = Stats::default();
         for (node, timing) in self.nodes.iter().zip(&self.timings) {
             let sb = &self.superblocks[node.superblock as usize];
-            for exit in 0..2 {
+            for exit in 0..4 {
                 let (times, Some((cost, _))) = (node.counts[exit], timing.exits[exit]) else { continue };
                 s.issue_cycles += times * cost.issue;
                 s.stalls.load_wait += times * cost.load_wait;
@@ -309,7 +333,7 @@ impl Engine {
                 s.stalls.operand_wait += times * cost.operand_wait;
                 s.stalls.unit += times * cost.unit;
                 s.stalls.branch += times * cost.branch;
-                match (sb.conditional, exit) {
+                match (sb.conditional, exit & 1) {
                     (true, 0) => s.branches_taken += times,
                     (true, _) => s.branches_untaken += times,
                     (false, _) => {}

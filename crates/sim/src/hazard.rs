@@ -11,10 +11,16 @@
 //! 3. for each of its instructions a unit that can run it is free: a unit that
 //!    took an instruction at `t` is free again at `t + unit_cycles`.
 //!
+//! A machine may say of single timings that the first and the second rule are
+//! otherwise: an instruction may let one of certain timings follow sooner
+//! (`issue_before`), and want an operand so many cycles before it issues
+//! (`early`).
+//!
 //! Where control divides (after the delay slots, if any) `taken_cycles` or
 //! `untaken_cycles` are added, as the predictor has it; an unconditional jump
 //! always pays its `taken_cycles`. An annulled delay slot takes one cycle in
-//! which nothing issues.
+//! which nothing issues. Where a jump leads to an instruction that lies in two
+//! pieces of fetched code, `split_target_cycles` come before its first issue.
 //!
 //! # Why blocks can be memoised
 //!
@@ -52,6 +58,13 @@ pub struct BundleTiming {
     /// long it keeps its unit.
     pub units: Vec<(Vec<UnitId>, u32)>,
     pub issue_cycles: u32,
+    /// Name of its timing and fewer cycles in front of one of such a timing, where any are stated.
+    pub timing: String,
+    pub issue_before: Vec<(String, u32)>,
+    /// Of what it reads, what has to be ready so many cycles before.
+    pub early: Vec<(Reg, u32)>,
+    /// Does it lie in two pieces of fetched code?
+    pub split: bool,
     /// Opens (+1) or closes (-1) a window.
     pub window: i8,
     /// Rotating registers take their new names behind it.
@@ -106,6 +119,17 @@ impl BundleTiming {
                 t.units.push((instr.units.clone(), instr.unit_cycles.max(1)));
             }
             t.issue_cycles = t.issue_cycles.max(instr.issue_cycles);
+            t.timing.clone_from(&instr.timing);
+            t.issue_before.clone_from(&instr.issue_before);
+            for &(operand, cycles) in &instr.early {
+                if let Some(Operand::Reg(r)) = inst.operands.get(operand) {
+                    t.early.push((*r, cycles));
+                }
+            }
+        }
+        if bundle.insts.len() > 1 {
+            // Bundles follow each other as their slowest instructions allow.
+            (t.timing, t.issue_before) = (String::new(), Vec::new());
         }
         paths(machine, bundle, &mut t)?;
         if Pipes::new(machine).assign(&t.units, 0).is_none() {
@@ -113,6 +137,19 @@ impl BundleTiming {
         }
         Ok(t)
     }
+}
+
+impl BundleTiming {
+    /// Cycles until `next` may issue, if it comes right behind.
+    pub fn cycles_before(&self, next: &BundleTiming) -> u32 {
+        let joined = self.issue_before.iter().find(|(timing, _)| *timing == next.timing);
+        joined.map_or(self.issue_cycles, |j| j.1).max(1)
+    }
+}
+
+/// How many cycles before they issue instructions want their operands, at most.
+fn earliest(machine: &Machine) -> u32 {
+    machine.instrs.iter().flat_map(|i| &i.early).map(|e| e.1).max().unwrap_or(0)
 }
 
 /// Check the paths of a bundle's instructions, and that each operand is a
@@ -202,6 +239,10 @@ pub struct Hazards {
     regs: Vec<(u16, u32, Maker)>,
     /// Unit, cycles until free (at least 1): one entry for each busy one.
     units: Vec<(u16, u32)>,
+    /// The last bundle holds the pipeline: for how many cycles more, and fewer for single timings.
+    held: Option<(u32, Vec<(String, u32)>)>,
+    /// Control came here by a jump, where that makes a difference.
+    jumped: bool,
 }
 
 /// How a run ends, for timing.
@@ -209,13 +250,18 @@ pub struct Hazards {
 pub struct Ending {
     /// Cycles added where control divides, for exits 0 and 1.
     pub extra: [u32; 2],
+    /// The same where a predictor that learns has guessed wrong.
+    pub wrong: [u32; 2],
     /// Bundles at the end of the run that are annulled on exit 1.
     pub annulled: usize,
+    /// Is exit 0 a jump?
+    pub jump: bool,
 }
 
-/// Extra cycles of a branch for taken and untaken.
+/// Extra cycles of a branch for taken and untaken, where a predictor that learns is right.
 pub fn branch_costs(predictor: Predictor, conditional: bool, backward: bool, taken: u32, untaken: u32) -> [u32; 2] {
     match (predictor, conditional) {
+        (Predictor::Dynamic(_), _) => [0, 0],
         (_, false) => [taken, taken],
         (Predictor::None, true) => [taken, untaken],
         (Predictor::BackwardTaken, true) if backward => [0, untaken],
@@ -309,30 +355,53 @@ pub struct Timer<'m> {
     machine: &'m Machine,
     ready: Vec<(u64, Maker)>,
     pipes: Pipes,
+    held: Option<(u32, Vec<(String, u32)>)>,
+    /// Times count from so many cycles before a run, so that what is early can be said of registers
+    /// that are ready when it begins.
+    base: u64,
 }
 
 impl<'m> Timer<'m> {
     pub fn new(machine: &'m Machine) -> Timer<'m> {
-        Timer { machine, ready: vec![(0, Maker::Other); machine.regs.len()], pipes: Pipes::new(machine) }
+        let ready = vec![(0, Maker::Other); machine.regs.len()];
+        Timer { machine, ready, pipes: Pipes::new(machine), held: None, base: earliest(machine).into() }
     }
 
-    /// Cycles of a run that is entered in state `entry` and left by `exit`,
-    /// and the state it leaves.
+    /// Cycles of a run that is entered in state `entry` and left by `exit`
+    /// (2 more: as the predictor had not guessed), and the state it leaves.
     pub fn time(&mut self, run: &[&BundleTiming], entry: &Hazards, ending: Ending, exit: usize) -> (Cost, Hazards) {
+        let (exit, extra) = (exit & 1, if exit < 2 { ending.extra } else { ending.wrong });
         self.enter(entry);
         let mut cost = Cost::default();
-        let mut next = 0u64;
+        let mut next = self.base;
+        if entry.jumped && run.first().is_some_and(|b| b.split) {
+            cost.branch = self.machine.branch.split_target_cycles.into();
+            next += cost.branch;
+            self.pass(cost.branch);
+        }
         let executed = if exit == 1 { run.len() - ending.annulled } else { run.len() };
         for b in &run[..executed] {
             next = self.issue(b, next, &mut cost);
         }
-        let lost = (run.len() - executed) as u64 + u64::from(ending.extra[exit]);
+        let lost = (run.len() - executed) as u64 + u64::from(extra[exit]);
         cost.branch += lost;
         next += lost;
-        (cost, self.leave(next))
+        self.pass(lost);
+        let mut left = self.leave(next);
+        left.jumped = exit == 0 && ending.jump && self.machine.branch.split_target_cycles > 0;
+        (cost, left)
+    }
+
+    /// Cycles pass in which nothing issues.
+    fn pass(&mut self, cycles: u64) {
+        let Some((others, before)) = &mut self.held else { return };
+        let cycles = u32::try_from(cycles).unwrap_or(u32::MAX);
+        *others = others.saturating_sub(cycles);
+        before.iter_mut().for_each(|b| b.1 = b.1.saturating_sub(cycles));
     }
 
     fn enter(&mut self, entry: &Hazards) {
+        self.held.clone_from(&entry.held);
         self.ready.fill((0, Maker::Other));
         for &(r, at, maker) in &entry.regs {
             self.ready[usize::from(r)] = (u64::from(at), maker);
@@ -348,9 +417,16 @@ impl<'m> Timer<'m> {
     }
 
     fn issue(&mut self, b: &BundleTiming, next: u64, cost: &mut Cost) -> u64 {
+        let held = self.held.take().map_or(0, |(others, before)| {
+            before.iter().find(|(timing, _)| *timing == b.timing).map_or(others, |j| j.1)
+        });
+        let next = next + u64::from(held);
+        cost.unit += u64::from(held);
         let (mut t, mut for_what) = (next, Maker::Other);
-        for r in &b.reads {
+        let early = b.early.iter().map(|(r, cycles)| (r, u64::from(*cycles)));
+        for (r, early) in b.reads.iter().map(|r| (r, 0)).chain(early) {
             let (at, maker) = self.ready[usize::from(r.0)];
+            let at = at + early;
             if at > t || (at == t && at > next && maker != Maker::Other && for_what == Maker::Other) {
                 (t, for_what) = (at, maker);
             }
@@ -378,6 +454,11 @@ impl<'m> Timer<'m> {
             rotating(self.machine).for_each(|range| self.ready[range].rotate_right(1));
         }
         cost.issue += 1;
+        if !b.issue_before.is_empty() {
+            let before = b.issue_before.iter().map(|(timing, cycles)| (timing.clone(), cycles - 1));
+            self.held = Some((b.issue_cycles - 1, before.collect()));
+            return t + 1;
+        }
         cost.unit += u64::from(b.issue_cycles) - 1;
         t + u64::from(b.issue_cycles)
     }
@@ -398,16 +479,17 @@ impl<'m> Timer<'m> {
         }
     }
 
-    fn leave(&self, now: u64) -> Hazards {
-        let mut h = Hazards::default();
+    fn leave(&mut self, now: u64) -> Hazards {
+        let mut h = Hazards { held: self.held.take(), ..Hazards::default() };
         for (r, &(at, maker)) in self.ready.iter().enumerate() {
-            if at > now {
-                h.regs.push((r as u16, (at - now) as u32, maker));
+            if at + self.base > now {
+                h.regs.push((r as u16, (at + self.base - now) as u32, maker));
             }
         }
         for (class, units) in self.pipes.free.iter().enumerate() {
             let start = h.units.len();
-            h.units.extend(units.iter().filter(|&&f| f > now).map(|f| (class as u16, (f - now) as u32)));
+            let busy = units.iter().filter(|&&f| f > now);
+            h.units.extend(busy.map(|f| (class as u16, (f + self.base - now) as u32)));
             h.units[start..].sort_unstable();
         }
         h

@@ -46,6 +46,7 @@ pub mod exec;
 pub mod flatten;
 pub mod hazard;
 pub mod memory;
+mod predictor;
 mod slots;
 mod stats;
 pub mod step;

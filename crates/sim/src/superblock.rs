@@ -9,6 +9,7 @@
 use crate::code::CodeMap;
 use crate::flatten::{Condition, Flattener, Jump, Place, Target};
 use crate::hazard::{BundleTiming, Ending, branch_costs};
+use crate::predictor::Divide;
 use crate::slots::SlotPool;
 use crate::xop::{self, Op, Xop};
 use ciphermill_program::Program;
@@ -37,6 +38,8 @@ pub struct Superblock {
     pub code: usize,
     pub ways: [Way; 2],
     pub ending: Ending,
+    /// The jump it ends with.
+    pub divide: Option<Divide>,
     /// Does it end with a conditional jump?
     pub conditional: bool,
     /// Instructions executed, by exit.
@@ -88,6 +91,7 @@ impl Decoder {
             code: 0,
             ways: [Way::None; 2],
             ending: Ending::default(),
+            divide: None,
             conditional: false,
             insts: [0; 2],
         };
@@ -140,7 +144,9 @@ impl Decoder {
         let bundle = map.bundle(program, n);
         let place = |e: String| format!("{}: {e}", map.describe(program, n));
         if self.timings[n as usize].is_none() {
-            let timing = BundleTiming::new(&program.machine, bundle).map_err(place)?;
+            let mut timing = BundleTiming::new(&program.machine, bundle).map_err(place)?;
+            let piece = program.machine.branch.fetch_bytes.max(1);
+            timing.split = at.addr / piece != (at.addr + at.bytes.max(1) - 1) / piece;
             self.timings[n as usize] = Some(Box::new(timing));
         }
         let mut flattener = Flattener {
@@ -216,6 +222,11 @@ impl Decoder {
             (Condition::Slot(c), Target::Slot(t)) => self.emit(place, Op::EndToIf, 0, c, t),
             (Condition::Compare(op, a, b), _) => self.emit(place, xop::end_cmp(op), 0, a, b),
         }
+        let target = if let Target::Address(a) = jump.target { a } else { 0 };
+        let after = map.bundles.get(next as usize).map_or(0, |b| b.addr);
+        sb.divide = Some(Divide::new(&program.machine, inst.instr, at.addr, target, after));
+        sb.ending.jump = true;
+        sb.ending.wrong = [instr.taken_cycles, instr.untaken_cycles];
         let predictor = program.machine.branch.predictor;
         sb.ending.extra = branch_costs(predictor, sb.conditional, backward, instr.taken_cycles, instr.untaken_cycles);
         Ok(())

@@ -6,6 +6,7 @@ use crate::node::Node;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind, Reg};
 use ciphermill_program as program;
+use std::collections::BTreeSet;
 
 /// Registers that an instruction's semantics name themselves.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +19,17 @@ pub struct Fixed {
 /// [`Fixed`] for every instruction of a machine, by its index.
 pub struct Facts {
     fixed: Vec<Fixed>,
+    /// By instruction: the number of its timing, and its `issue_before` by such numbers.
+    timings: Vec<(u16, Vec<(u16, u32)>)>,
 }
 
 impl Facts {
     pub fn new(machine: &Machine) -> Facts {
-        Facts { fixed: machine.instrs.iter().map(fixed).collect() }
+        let names: BTreeSet<&str> = machine.instrs.iter().map(|i| i.timing.as_str()).collect();
+        let number = |name: &str| names.iter().position(|n| *n == name).unwrap_or(names.len()) as u16;
+        let before = |i: &Instr| i.issue_before.iter().map(|(name, cycles)| (number(name), *cycles)).collect();
+        let timings = machine.instrs.iter().map(|i| (number(&i.timing), before(i))).collect();
+        Facts { fixed: machine.instrs.iter().map(fixed).collect(), timings }
     }
 
     /// Registers that an instruction writes without having them as operands.
@@ -47,6 +54,13 @@ impl Facts {
                 physical(&mut node, machine, *r, &spec.kind, instr.latency);
             }
         }
+        for &(i, cycles) in &instr.early {
+            match inst.ops.get(i) {
+                Some(VOp::Use(v) | VOp::Tied { used: v, .. }) => node.early.push((base + v.0, cycles)),
+                Some(VOp::Phys(r)) => node.early.push((u32::from(r.0), cycles)),
+                _ => {}
+            }
+        }
         node
     }
 
@@ -57,6 +71,11 @@ impl Facts {
         for (op, spec) in inst.operands.iter().zip(&instr.operands) {
             if let program::Operand::Reg(r) = op {
                 physical(&mut node, machine, *r, &spec.kind, instr.latency);
+            }
+        }
+        for &(i, cycles) in &instr.early {
+            if let Some(program::Operand::Reg(r)) = inst.operands.get(i) {
+                node.early.push((u32::from(r.0), cycles));
             }
         }
         node
@@ -72,6 +91,9 @@ impl Facts {
             barrier: kind != VKind::Normal
                 || instr.semantics.iter().any(|s| matches!(s, Stmt::Rotate | Stmt::WindowSave | Stmt::WindowRestore)),
             issue_cycles: instr.issue_cycles,
+            timing: self.timings[id].0,
+            issue_before: self.timings[id].1.clone(),
+            early: Vec::new(),
         }
     }
 }

@@ -102,6 +102,7 @@ impl Builder<'_> {
                 name,
                 bits,
                 prefixed,
+                prefix_bytes: int(&t, "prefix_bytes").unwrap_or(1),
                 first: Reg(first as u16),
                 count: names.len() as u16,
                 cluster,

@@ -1,0 +1,124 @@
+//! Every timing rule of `machines/cortex-m4.toml` and `cortex-m3.toml`, worked out by hand, and the
+//! rules of the format that they need, on the toy machine.
+//!
+//! The number before each instruction is the cycle it issues in; the total is the first cycle in which
+//! one after it could. `ret` on a Cortex-M takes 1 cycle and 2.
+
+mod common;
+
+use ciphermill_sim::{SimOptions, Simulator};
+use common::{assemble, real, toy, tune};
+use std::sync::Arc;
+
+fn cycles(machine: ciphermill_machine::Machine, text: &str, args: &[u64]) -> u64 {
+    let mut s = Simulator::new(Arc::new(assemble(machine, text)), SimOptions::default()).unwrap();
+    s.call(0, args).unwrap();
+    let stats = s.stats();
+    assert_eq!(stats.cycles, stats.issue_cycles + stats.stalls.total());
+    stats.cycles
+}
+
+fn m4(text: &str, args: &[u64]) -> u64 {
+    cycles(real("cortex-m4", &[]), text, args)
+}
+
+#[test]
+fn a_load_behind_a_load_is_a_cycle_cheaper() {
+    // 0 ldr, 2 add, 3 ret: 6.
+    assert_eq!(m4("func f 1 0\n ldr_i5 r1, r0, 0\n add_r r1, r1, r1\n ret", &[64]), 6);
+    // 0 ldr, 1 ldr, 2 ldrb, 4 add, 5 ret: 8.
+    let text = "
+        func f 1 0
+            ldr_i5 r1, r0, 0
+            ldr_i5 r2, r0, 4
+            ldrb_i5 r3, r0, 8
+            add_r r1, r1, r2
+            ret
+    ";
+    assert_eq!(m4(text, &[64]), 8);
+    // What was loaded is the address: 0 ldr, 2 ldr, 4 ret: 7.
+    assert_eq!(m4("func f 1 0\n ldr_i5 r1, r0, 0\n ldr_i5 r2, r1, 0\n ret", &[64]), 7);
+    // A store with an index follows as soon, and holds the pipeline: 0 ldr, 1 str, 3 ret: 6.
+    assert_eq!(m4("func f 2 0\n ldr_i5 r2, r0, 0\n str_x r2, r0, r1\n ret", &[64, 4]), 6);
+    // Alone: 0 str, 2 ret: 5. With a displacement: 0 str, 1 ret: 4; behind a load 0 ldr, 2 str, 3 ret: 6.
+    assert_eq!(m4("func f 2 0\n str_x r1, r0, r1\n ret", &[64, 4]), 5);
+    assert_eq!(m4("func f 2 0\n str_i5 r1, r0, 4\n ret", &[64, 4]), 4);
+    assert_eq!(m4("func f 1 0\n ldr_i5 r2, r0, 0\n str_i5 r2, r0, 4\n ret", &[64]), 6);
+}
+
+#[test]
+fn addresses_have_to_be_ready_a_cycle_before() {
+    // 0 addw, 2 ldr, 4 ret: 7; with another between: 0 addw, 1 mov, 2 ldr, 4 ret: 7.
+    assert_eq!(m4("func f 1 0\n addw r0, r0, 4\n ldr_i5 r1, r0, 0\n ret", &[64]), 7);
+    assert_eq!(m4("func f 1 0\n addw r0, r0, 4\n mov r2, r0\n ldr_i5 r1, r0, 0\n ret", &[64]), 7);
+    // The value that is stored does not: 0 mov, 1 str, 2 ret: 5.
+    assert_eq!(m4("func f 1 0\n mov r1, r0\n str_i5 r1, r0, 0\n ret", &[64]), 5);
+}
+
+#[test]
+fn taken_branches_pay_for_split_targets() {
+    let rounds =
+        |before: &str| format!("func f 1 0\n {before}\n again:\n subw r0, r0, 1\n cmp_i8 r0, 0\n bne again\n ret");
+    // 4 rounds of 3, three taken (+1), ret 3: 18.
+    assert_eq!(m4(&rounds(""), &[4]), 18);
+    // Two bytes before it: the target of four lies in two words, +1 each time. 1 + 12 + 6 + 3.
+    assert_eq!(m4(&rounds("nop"), &[4]), 22);
+    assert_eq!(cycles(real("cortex-m4", &[("branch.split_target_cycles", "0")]), &rounds("nop"), &[4]), 19);
+}
+
+#[test]
+fn products_and_moves() {
+    // 0 mul, 1 mla, 2 umull, 3 ret: 6.
+    let text = "func f 2 1\n mul r2, r0, r1\n mla r3, r0, r1, r2\n umull r0, r2, r3, r1\n ret";
+    assert_eq!(m4(text, &[3, 5]), 6);
+    // The M3: 0 mul, 1 mla (2), 3 umull (5), 8 ret: 11.
+    assert_eq!(cycles(real("cortex-m3", &[]), text, &[3, 5]), 11);
+    // 0 cmp, 1 it and mov (2), 3 ret: 6.
+    assert_eq!(m4("func f 2 1\n cmp_i8 r0, 3\n moveq r0, r1\n ret", &[3, 5]), 6);
+}
+
+#[test]
+fn some_instructions_let_some_follow_sooner() {
+    let mut m = toy();
+    for name in ["ldw", "ldb"] {
+        tune(&mut m, name, |i| {
+            (i.timing, i.issue_cycles) = ("load".into(), 3);
+            i.issue_before = vec![("load".into(), 1)];
+        });
+    }
+    // 0 ldw, 1 ldb, 4 add, 5 ret: 6. Each by itself: 0 ldw, 3 add, 4 ldb, 7 ret: 8.
+    assert_eq!(cycles(m.clone(), "func f 1 0\n ldw r2, r1, 0\n ldb r3, r1, 4\n add r2, r2, r3\n ret", &[64]), 6);
+    assert_eq!(cycles(m, "func f 1 0\n ldw r2, r1, 0\n add r2, r2, r2\n ldb r3, r1, 4\n ret", &[64]), 8);
+}
+
+#[test]
+fn what_is_read_early_is_remembered_over_a_jump() {
+    let mut m = toy();
+    tune(&mut m, "mul", |i| i.latency = 2);
+    let text = "
+        func f 1 0
+            mul r2, r1, r1
+            j on
+        on:
+            ldw r3, r2, 0
+            ret
+    ";
+    // 0 mul, 1 j, 2 ldw, 3 ret: 4. Where the address has to be there a cycle before: 3 ldw, 4 ret: 5.
+    assert_eq!(cycles(m.clone(), text, &[8]), 4);
+    tune(&mut m, "ldw", |i| i.early = vec![(1, 1)]);
+    assert_eq!(cycles(m, text, &[8]), 5);
+}
+
+#[test]
+fn a_target_in_two_pieces_of_code() {
+    let mut m = toy();
+    tune(&mut m, "nop", |i| i.bytes = 2);
+    m.branch.split_target_cycles = 3;
+    let text = |before: &str| format!("func f 1 0\n j on\n skipped:\n {before}\n on:\n add r2, r1, r1\n ret");
+    // 0 j, 1 add, 2 ret: 3. Behind two bytes `add` lies in two words of four: 0 j (+3), 4 add, 5 ret: 6.
+    assert_eq!(cycles(m.clone(), &text("nop\n nop"), &[1]), 3);
+    assert_eq!(cycles(m.clone(), &text("nop"), &[1]), 6);
+    // Of pieces of 16 bytes the first holds it.
+    m.branch.fetch_bytes = 16;
+    assert_eq!(cycles(m, &text("nop"), &[1]), 3);
+}

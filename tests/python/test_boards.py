@@ -1,0 +1,52 @@
+"""Microcontrollers: what others measured on boards beside the model, and what their machine files ask of code."""
+
+from __future__ import annotations
+
+import pytest
+
+import ciphermill as cm
+
+#: A Cortex-M4 whose loads and stores reach 31 bytes.
+NEAR = """
+[machine]
+name = "near"
+title = "Cortex-M4 with short displacements"
+inherits = "cortex-m4"
+[modes.far]
+i12 = { operands = { b = "r", d = "uimm5" }, value = "b + d", asm = "[{b}, #{d}]", bytes = 0 }
+[sources]
+"modes.far" = "a test"
+"""
+
+MACHINES = ["e31", "ibex", "cv32e40p", "cortex-m3", "cortex-m4"]
+
+
+def test_aes_on_the_e31_takes_what_the_board_took():
+    """901 cycles a block: C with tables by clang 10 -O3, unrolled, words from aligned buffers (Campos and others, 2020)."""
+    m = cm.run("rijndael", on="e31", variant="ttable", unroll=True, aligned=True)
+    assert m.verified and abs(m.cycles_per_block / 901 - 1) < 0.05
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    "cipher, variant", [("rijndael", "ttable"), ("chacha20", "r20"), ("misty1", "plain"), ("sosemanuk", "branching")]
+)
+def test_the_bound_holds(machine, cipher, variant):
+    m = cm.run(cipher, on=machine, variant=variant, unroll=False)
+    assert m.verified and m.bounds["lower"] <= m.cycles_per_block
+
+
+def test_a_frame_that_displacements_do_not_reach(write):
+    """No register is kept for that: one is taken from the values of such a function."""
+    near = write("near.toml", NEAR)
+    m, far = (cm.run("chacha20", on=machine, variant="r20", unroll=True) for machine in (near, "cortex-m4"))
+    assert m.verified and m.stack_bytes >= far.stack_bytes > 32 and m.instructions > far.instructions
+
+
+def test_shifted_operands_and_scaled_indices_are_used(cli, tmp_path):
+    cli("asm", "rijndael", "--on", "cortex-m4", "--variant", "ttable", "--unroll", "-o", tmp_path / "aes.s")
+    cli("asm", "salsa20", "--on", "cortex-m4", "-o", tmp_path / "salsa.s")
+    aes, salsa = (tmp_path / "aes.s").read_text(), (tmp_path / "salsa.s").read_text()
+    assert aes.count(", lsl #2]") >= 160 and "uxtb r" in aes and "ubfx r" in aes
+    # A sum, a rotation and an exclusive or are two instructions.
+    assert salsa.count(", ror #") >= 16 and "\tror.w" not in salsa
