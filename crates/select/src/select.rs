@@ -8,6 +8,9 @@
 //! folded or dead operation is never emitted. Going forward again, the chosen
 //! templates are written out.
 //!
+//! A rotate with several users is folded, too, where each of them takes it in
+//! at no cost ([`Selector::taken_in`]): then it is made nowhere.
+//!
 //! Constants in registers stay symbolic ([`VOp::Const`]); where they are made
 //! is decided by [`crate::constants`] once the code is known.
 
@@ -95,6 +98,7 @@ pub fn select(
         latest: HashMap::new(),
         current: func.entry,
         read_here: HashMap::new(),
+        taken_in: HashSet::new(),
         folds_loads: matcher.folds_loads(),
         vfunc,
         out: Vec::new(),
@@ -141,6 +145,8 @@ struct Selector<'a> {
     /// The block at hand, and how often each value was read in it so far.
     current: Block,
     read_here: HashMap<Value, u32>,
+    /// Of the block at hand: see [`Selector::taken_in`].
+    taken_in: HashSet<Value>,
     /// Does the machine have instructions that take a load in?
     folds_loads: bool,
     vfunc: VFunc,
@@ -172,6 +178,7 @@ impl Selector<'_> {
             ciphermill_patterns::several::together(func, self.matcher, &data.insts, &computed)
         };
         (self.current, self.read_here) = (block, HashMap::new());
+        self.taken_in = self.taken_in(block);
         for (at, &inst) in data.insts.iter().enumerate() {
             let op = func.insts[inst].op;
             let args = self.args(inst);

@@ -6,7 +6,7 @@ use ciphermill_machine::OperandKind;
 use ciphermill_patterns::matcher::{Bind, Binds, half};
 use ciphermill_patterns::pattern::Template;
 use ciphermill_vcode::MemRef;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 impl Selector<'_> {
     pub(super) fn mark_used_elsewhere(&mut self) {
@@ -41,12 +41,57 @@ impl Selector<'_> {
 
     /// May the value be computed inside a pattern of its block?
     pub(super) fn foldable(&self, v: Value, block: Block) -> bool {
-        self.uses.get(&v) == Some(&1)
+        (self.uses.get(&v) == Some(&1) || self.taken_in.contains(&v))
             && !self.needed.contains(&v)
             && self
                 .func
                 .def_inst(v)
                 .is_some_and(|i| self.home.get(&i) == Some(&block) && self.func.insts[i].op.is_pure())
+    }
+
+    /// Rotates by constants in this block with several users, all of which have an instruction that
+    /// takes the rotate in for nothing, as second operands of ARM's do. Shifts are left alone: addresses
+    /// take them in, with latencies that the cost of a template does not say.
+    pub(super) fn taken_in(&self, block: Block) -> HashSet<Value> {
+        let func = self.func;
+        let rotates = |v: Value| {
+            let inst = func.def_inst(v)?;
+            let by_constant = func.insts[inst].args.get(1).is_some_and(|&n| func.as_const(func.resolve(n)).is_some());
+            let rotate = matches!(func.insts[inst].op, Op::Bin(BinOp::RotL | BinOp::RotR));
+            (rotate && by_constant && self.home.get(&inst) == Some(&block)).then_some(v)
+        };
+        let mut users: HashMap<Value, Vec<Inst>> = HashMap::new();
+        for &inst in &func.blocks[block].insts {
+            for v in self.args(inst).into_iter().filter_map(rotates).filter(|v| !self.needed.contains(v)) {
+                users.entry(v).or_default().push(inst);
+            }
+        }
+        let all = |(v, list): &(Value, Vec<Inst>)| {
+            list.len() > 1
+                && self.uses.get(v) == Some(&(list.len() as u32))
+                && list.iter().all(|&i| self.takes_in(i, *v))
+        };
+        users.into_iter().filter(all).map(|u| u.0).collect()
+    }
+
+    /// Can the operation take in what makes one of its arguments, at no cost?
+    fn takes_in(&self, inst: Inst, v: Value) -> bool {
+        let func = self.func;
+        let (op, args) = (func.insts[inst].op, self.args(inst));
+        if !op.is_pure() {
+            return false;
+        }
+        let bits = self.matcher.width(func, op, &args, func.insts[inst].results.first().copied());
+        let least = |fold: &dyn Fn(Value) -> bool, fits: &dyn Fn(&Binds) -> bool| {
+            let templates = self.matcher.candidates(op).iter().map(|&i| &self.matcher.templates[i]);
+            let matching =
+                templates.filter(|t| self.matcher.value(func, t, bits, op, &args, fold).is_some_and(|b| fits(&b)));
+            matching.map(|t| t.cost).min()
+        };
+        let plain = least(&|_| false, &|_| true);
+        let whole = |b: &Binds| b.iter().flatten().all(|b| !matches!(b, Bind::Val(x) if *x == v));
+        let taken = least(&|x| x == v, &whole);
+        taken.is_some_and(|t| plain.is_none_or(|p| t <= p))
     }
 
     /// Is the value computed in this block, by an operation that may be repeated?
