@@ -66,7 +66,7 @@ LENGTHS = {
 
 #: Machines that differ in kind, and those that differ less.
 KINDS = (
-    ("ia32", "pentiumpro", "core2"), ("x86_64", "zen5"), ("c6201", "c64x"), ("epic", "itanium2"),
+    ("ia32", "pentiumpro", "core2"), ("x86_64", "zen4", "zen5"), ("c6201", "c64x"), ("epic", "itanium2"),
     ("rv32", "scarv", "e31", "ibex", "cv32e40p"), ("rv64", "boom"), ("leon2",), ("clapp",), ("cortex-m3", "cortex-m4"),
 )  # fmt: skip
 

@@ -124,7 +124,7 @@ def test_every_command_that_makes_tables(cli, xor_cipher, tmp_path):
 
 #: Commands that yield tables, each with what it needs to be called with.
 TABULAR = (("run", "rc6"), ("explain", "rc6", "--on", "rv32"), ("trace", "rc6", "--on", "core2"), ("show", "rv32"), ("list",), ("study",), ("sweep", "g.toml"),
-           ("audit", "rc6"), ("rtl", "zbb"), ("host", "rc6"), ("sheet", "core2"), ("discover", "rc6", "--on", "rv32"))  # fmt: skip
+           ("audit", "rc6"), ("rtl", "zbb"), ("host", "rc6"), ("sheet", "core2"), ("silicon", "rc6"), ("discover", "rc6", "--on", "rv32"))  # fmt: skip
 
 
 @pytest.mark.parametrize("words", TABULAR, ids=lambda words: words[0])
