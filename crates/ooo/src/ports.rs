@@ -250,14 +250,9 @@ impl Calendar {
         }
     }
 
-    /// Do choices depend on nothing but what is under way? Not where the
-    /// least used of several ports is taken.
+    /// Do choices depend on nothing but what is under way? Of several free ports the first is taken then: it is
+    /// as good as any, or the one that a queue's picks begin with. Elsewhere it is the least used one.
     pub fn forgets(&self) -> bool {
-        self.alike || self.pending.is_some()
-    }
-
-    /// Of several free ports the first is as good as any, or the one that a queue's picks begin with.
-    fn first_free(&self) -> bool {
         self.alike || self.pending.is_some()
     }
 
@@ -378,7 +373,7 @@ impl Calendar {
             }
             if free != 0 {
                 // Of several that are free the one that was used least.
-                let one = match free & (free - 1) == 0 || self.first_free() {
+                let one = match free & (free - 1) == 0 || self.forgets() {
                     true => free & free.wrapping_neg(),
                     false => self.fewest(free, |i| self.starts[i]),
                 };
