@@ -14,7 +14,7 @@ use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, Reg, UnitId, for_each_expr};
-use ciphermill_program::Inst;
+use ciphermill_program::{Inst, Operand};
 
 type Res<T> = std::result::Result<T, String>;
 
@@ -272,9 +272,18 @@ impl<'a> Decomposer<'a> {
             let busy = u16::try_from(w.instr.unit_cycles.max(1)).unwrap_or(u16::MAX);
             let units = w.instr.units.clone();
             let kind = if units.is_empty() { Kind::Nothing } else { Kind::Compute };
-            // All but the last have no result of their own.
-            for _ in 1..w.instr.uops {
-                self.push(kind, &units, busy, &sources.regs, &[], tail)?;
+            let first = early(&w, &sources.regs)?;
+            // All but the last have no result of their own, but the first one of what is needed before the rest.
+            for k in 1..w.instr.uops {
+                match &first {
+                    Some((regs, cycles)) if k == 1 => {
+                        let part = Result { reg: w.temp, latency: *cycles, part: false };
+                        self.push(kind, &units, busy, regs, &[part], *cycles)?;
+                        sources.regs.retain(|r| !regs.contains(r));
+                        sources.regs.push(w.temp);
+                    }
+                    _ => self.push(kind, &units, busy, &sources.regs, &[], tail)?,
+                }
             }
             for &unit in &w.instr.uop_units {
                 self.push(Kind::Compute, &[unit], 1, &sources.regs, &[], 1)?;
@@ -483,6 +492,29 @@ impl<'a> Decomposer<'a> {
         }
         out
     }
+}
+
+/// The registers that an instruction of several micro-operations needs before the others (`early`), and how much
+/// before: its first one makes something of them that the last one waits for.
+fn early(w: &Work<'_>, sources: &[u16]) -> Res<Option<(Vec<u16>, u16)>> {
+    let regs: Vec<(u16, u32)> = w
+        .instr
+        .early
+        .iter()
+        .filter_map(|&(operand, cycles)| match w.inst.operands.get(operand) {
+            Some(Operand::Reg(r)) if sources.contains(&r.0) => Some((r.0, cycles)),
+            _ => None,
+        })
+        .collect();
+    let Some(&(_, cycles)) = regs.first() else { return Ok(None) };
+    if w.instr.uops < 2 || regs.iter().any(|&(_, other)| other != cycles) {
+        return Err(format!(
+            "`{}` needs operands `early`: on a core that schedules at run time the first of its micro-operations \
+             takes them, so its timing says `uops = 2` or more, and as many cycles for each operand",
+            w.instr.name
+        ));
+    }
+    Ok(Some((regs.into_iter().map(|(r, _)| r).collect(), cycles as u16)))
 }
 
 fn latency(instr: &Instr, dest: &Dest) -> u16 {

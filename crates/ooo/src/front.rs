@@ -4,6 +4,11 @@
 //!
 //! * An aligned block of `fetch.bytes` is fetched a cycle. An instruction is
 //!   there with the block of its last byte, at most `fetch.predecode` in one cycle.
+//! * With an op cache (`fetch.entry`) as many instructions as there are decoders are found in a cycle, of one block
+//!   and the next; no more than one block is begun in it. A block is kept in entries of `fetch.entry` instructions,
+//!   of which two are read together. The first two have a place of the cycle for each instruction. Of later pairs
+//!   each entry has half of the places: an instruction of the third entry takes two, and one of the fourth, which
+//!   comes beside it, none; so the fifth and sixth.
 //! * After a taken branch the next block is fetched one cycle and
 //!   `taken_cycles` later; `redirect_cycles` later still when the branch target buffer did
 //!   not know the branch. After a wrong guess it is fetched in the cycle in
@@ -45,6 +50,12 @@ pub struct Front {
     cycle: u64,
     block: u32,
     found: u32,
+    /// With an op cache: instructions of an entry, places of a cycle, those taken in this one, and the cycle in
+    /// which the block was begun.
+    entry: u32,
+    width: u32,
+    spent: u32,
+    begun: u64,
     line: u32,
     streaming: bool,
     /// The branch that closed the last loop.
@@ -76,6 +87,10 @@ impl Front {
             cycle: 0,
             block: NOWHERE,
             found: 0,
+            entry: core.fetch.entry,
+            width: core.decode.pattern.len() as u32,
+            spent: 0,
+            begun: 0,
             line: NOWHERE,
             streaming: false,
             last_loop: NONE,
@@ -95,6 +110,7 @@ impl Front {
         self.decoded.fill(0);
         self.renamed.fill(0);
         (self.cycle, self.block, self.found) = (cycle, NOWHERE, 0);
+        (self.spent, self.begun) = (0, cycle);
         (self.decode_cycle, self.decoder) = (cycle, 0);
         (self.streaming, self.last_loop) = (false, NONE);
         self.why = why;
@@ -109,7 +125,7 @@ impl Front {
     /// goes on there, a cycle later.
     pub fn turn_away(&mut self) {
         self.cycle += 1;
-        (self.block, self.found) = (NOWHERE, 0);
+        (self.block, self.found, self.spent) = (NOWHERE, 0, 0);
         (self.streaming, self.last_loop) = (false, NONE);
     }
 
@@ -127,16 +143,27 @@ impl Front {
         }
         let last = addr + bytes.max(1) - 1;
         let (first, end) = (addr >> self.shift, last >> self.shift);
-        if first == self.block && end == first && self.found != self.predecode {
-            return None;
-        }
-        if self.block != NOWHERE && first != self.block {
-            self.cycle += 1;
-        }
-        self.cycle += u64::from(end - first);
-        if first == self.block && end == first {
-            // More instructions than can be found in one cycle.
-            self.cycle += 1;
+        if self.entry > 0 {
+            if end == self.block {
+                return None;
+            }
+            let next = if self.block == NOWHERE { self.cycle } else { self.begun + 1 };
+            if next > self.cycle {
+                (self.cycle, self.spent) = (next, 0);
+            }
+            self.begun = self.cycle;
+        } else {
+            if first == self.block && end == first && self.found != self.predecode {
+                return None;
+            }
+            if self.block != NOWHERE && first != self.block {
+                self.cycle += 1;
+            }
+            self.cycle += u64::from(end - first);
+            if first == self.block && end == first {
+                // More instructions than can be found in one cycle.
+                self.cycle += 1;
+            }
         }
         (self.block, self.found) = (end, 0);
         let line = last >> shift;
@@ -169,9 +196,31 @@ impl Front {
             self.cycle = self.cycle.max(free);
             return self.cycle;
         }
+        if self.entry > 0 {
+            return self.enter_from_entry(free);
+        }
         self.found += 1;
         if free > self.cycle {
             (self.cycle, self.found) = (free, 1);
+        }
+        self.cycle
+    }
+
+    /// The same, from the op cache.
+    fn enter_from_entry(&mut self, free: u64) -> u64 {
+        let places = match self.found / self.entry {
+            0 | 1 => 1,
+            odd if odd % 2 == 0 => 2,
+            _ => 0,
+        };
+        self.found += 1;
+        if free > self.cycle {
+            (self.cycle, self.spent) = (free, 0);
+        }
+        self.spent += places;
+        if self.spent > self.width {
+            self.cycle += 1;
+            self.spent -= self.width;
         }
         self.cycle
     }
@@ -189,6 +238,10 @@ impl Front {
         w.around(self.cycle, now);
         w.wide(self.block);
         w.number(u64::from(self.found));
+        if self.entry > 0 {
+            w.number(u64::from(self.spent));
+            w.number(u64::from(self.begun == self.cycle));
+        }
         w.wide(self.line);
         w.number(u64::from(self.streaming));
         w.wide(self.last_loop);
@@ -208,6 +261,10 @@ impl Front {
         self.cycle = r.around(now);
         self.block = r.wide();
         self.found = r.number() as u32;
+        if self.entry > 0 {
+            self.spent = r.number() as u32;
+            self.begun = self.cycle.saturating_sub(u64::from(r.number() == 0));
+        }
         self.line = r.wide();
         self.streaming = r.number() != 0;
         self.last_loop = r.wide();
@@ -289,7 +346,7 @@ impl Front {
         }
         let late = if known { 0 } else { self.redirect_cycles };
         self.cycle += 1 + self.taken_cycles + late;
-        (self.block, self.found) = (NOWHERE, 0);
+        (self.block, self.found, self.spent) = (NOWHERE, 0, 0);
     }
 
     /// A branch is not taken, as guessed.

@@ -189,6 +189,26 @@ fn further_micro_operations_take_their_units() {
 }
 
 #[test]
+fn what_is_needed_before_the_rest_has_a_micro_operation_of_its_own() {
+    // The addition is two: its first source is taken in by the first, and the last adds the second. By the first
+    // source a chain takes two cycles a step, by the second one.
+    let m = || {
+        let mut m = dynamic(|c| c.decode.pattern = vec![2; 4]);
+        common::tune(&mut m, "add", |i| (i.uops, i.early) = (2, vec![(1, 1)]));
+        m
+    };
+    let chain = |step: &str| starts(&run(m(), &body(&[step, step, step]), &[1; 4]).1);
+    assert_eq!(chain("add r1, r1, r2")[..6], [3, 4, 5, 6, 7, 8]);
+    assert_eq!(chain("add r1, r2, r1")[..6], [3, 4, 3, 5, 4, 6]);
+    // One micro-operation cannot be in two places.
+    let mut one = dynamic(|_| ());
+    common::tune(&mut one, "add", |i| i.early = vec![(1, 1)]);
+    let program = Arc::new(assemble(one, &body(&["add r1, r1, r2"])));
+    let refused = Simulator::new(program, SimOptions::default()).err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(refused.contains("`uops = 2`"), "{refused}");
+}
+
+#[test]
 fn fetch_takes_a_block_a_cycle() {
     let (_, rows) = run(dynamic(|c| c.fetch.bytes = 8), &body(&["nop"; 4]), &[0; 4]);
     assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
@@ -198,6 +218,20 @@ fn fetch_takes_a_block_a_cycle() {
     let slow = |c: &mut Core| (c.fetch.queue, c.decode.pattern) = (2, vec![1]);
     let (_, rows) = run(dynamic(slow), &body(&["nop"; 4]), &[0; 4]);
     assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn entries_of_the_op_cache_are_read_in_pairs() {
+    // Blocks of 16, entries of three, four decoders: the first two entries take six places; the third takes six more,
+    // the fourth none, the fifth six, and the sixteenth instruction comes with it. The next block fills what is left.
+    let core = |c: &mut Core| (c.fetch.bytes, c.fetch.entry, c.fetch.queue, c.decode.pattern) = (64, 3, 64, vec![1; 4]);
+    let (_, rows) = run(dynamic(core), &body(&["nop"; 16]), &[0; 4]);
+    let fetched = rows.iter().map(|r| r.fetched).collect::<Vec<_>>();
+    assert_eq!(fetched, [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4, 4, 4]);
+    // Of short blocks one is begun in a cycle.
+    let core = |c: &mut Core| (c.fetch.bytes, c.fetch.entry, c.decode.pattern) = (8, 3, vec![1; 4]);
+    let (_, rows) = run(dynamic(core), &body(&["nop"; 4]), &[0; 4]);
+    assert_eq!(rows.iter().map(|r| r.fetched).collect::<Vec<_>>(), [0, 0, 1, 1, 2]);
 }
 
 #[test]

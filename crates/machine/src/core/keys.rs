@@ -25,6 +25,11 @@ pub(crate) static CORE: &[Key] = &[
 static FETCH: &[Key] = &[
     need("bytes", Kind::Int(4, 256), "an aligned block of so many bytes is fetched a cycle"),
     may("predecode", Kind::Int(0, 64), "instructions found in it a cycle (0: all)"),
+    may(
+        "entry",
+        Kind::Int(0, 64),
+        "instructions of one entry of the op cache; two are read together (0: there is none)",
+    ),
     need("stages", Kind::Int(0, 64), "cycles from fetch to decode"),
     need("queue", Kind::Int(1, 1024), "instructions that wait between fetch and decode"),
     may("taken_cycles", Kind::Int(0, 64), "cycles without fetch after a taken branch guessed right (0)"),

@@ -47,6 +47,8 @@ pub struct Fetch {
     pub bytes: u32,
     /// Instructions found in a block a cycle; 0: all.
     pub predecode: u32,
+    /// Instructions of one entry of the op cache, from which they come then; 0: there is none.
+    pub entry: u32,
     /// Cycles from fetch to decode.
     pub stages: u32,
     /// Instructions that wait between fetch and decode.

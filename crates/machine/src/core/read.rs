@@ -26,6 +26,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
         fetch: Fetch {
             bytes: power(fetch, "bytes", 16)?,
             predecode: number(fetch, "predecode", 0),
+            entry: number(fetch, "entry", 0),
             stages: number(fetch, "stages", 0),
             queue: number(fetch, "queue", 1),
             taken_cycles: number(fetch, "taken_cycles", 0),

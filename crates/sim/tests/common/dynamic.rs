@@ -13,6 +13,7 @@ pub fn core() -> Core {
         fetch: Fetch {
             bytes: 16,
             predecode: 0,
+            entry: 0,
             stages: 1,
             queue: 16,
             taken_cycles: 0,
