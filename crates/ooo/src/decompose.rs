@@ -8,7 +8,7 @@
 //! data. Extension of a loaded word to a register is part of the load.
 
 use crate::parts::{Wholes, dest_of, register, writes_part};
-use crate::ports::Queue;
+use crate::queues::Queue;
 use crate::uop::{Kind, Lists, Result, Uop};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};
@@ -56,12 +56,15 @@ impl Ports {
     /// The core's queues as sets of ports; the units of no queue are one without an end. Without queues none, or,
     /// where ports are chosen at rename, one for each.
     pub(crate) fn queues(&self, core: &Core) -> Vec<Queue> {
-        let open = |ports| Queue { ports, entries: u32::MAX };
+        let open = |ports| Queue { ports, entries: u32::MAX, kept: 0 };
         if core.rename.binds_port {
             return (0..self.names.len()).map(|port| open(1 << port)).collect();
         }
-        let mut queues: Vec<Queue> =
-            core.queues.iter().map(|q| Queue { ports: self.mask(&q.units), entries: q.entries }).collect();
+        let mut queues: Vec<Queue> = core
+            .queues
+            .iter()
+            .map(|q| Queue { ports: self.mask(&q.units), entries: q.entries, kept: q.kept_cycles })
+            .collect();
         let named = queues.iter().fold(0, |all, q| all | q.ports);
         let rest = ((1u64 << self.names.len()) - 1) as u32 & !named;
         if !queues.is_empty() && rest != 0 {
@@ -384,6 +387,7 @@ impl<'a> Decomposer<'a> {
         let results = self.list_results(results);
         self.uops.push(Uop {
             kind,
+            lot: lot(self.uops.len()),
             fused: false,
             stations: u8::from(kind != Kind::Nothing),
             ports: mask,
@@ -492,6 +496,12 @@ impl<'a> Decomposer<'a> {
         }
         out
     }
+}
+
+/// A number from 0 to 255 by which a micro-operation is sent to one of several queues, as good as drawn by lot. Fibonacci
+/// hashing: Knuth, *The Art of Computer Programming*, volume 3, 6.4.
+fn lot(number: usize) -> u8 {
+    ((number as u32).wrapping_mul(0x9e37_79b1) >> 24) as u8
 }
 
 /// The registers that an instruction of several micro-operations needs before the others (`early`), and how much

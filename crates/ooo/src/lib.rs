@@ -48,6 +48,7 @@ mod parts;
 mod pipeline;
 mod ports;
 mod predict;
+mod queues;
 mod sample;
 mod uop;
 mod words;

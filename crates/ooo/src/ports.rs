@@ -8,12 +8,13 @@
 //! within them would find it taken in hardware; here the younger one goes
 //! behind it.)
 //!
-//! Where a core has several queues (schedulers), a micro-operation is sent to one of them when it is renamed, and
+//! Where a core has several queues ([`crate::queues`]), a micro-operation is sent to one of them when it is renamed, and
 //! starts on a port of that one.
 //!
 //! Cycles before the one in which renaming stands are forgotten; the calendar
 //! is a ring that grows when something starts further ahead than it reaches.
 
+use crate::queues::{Choice, Pending, Queue};
 use crate::words::{Reader, Writer};
 
 /// The calendar.
@@ -41,125 +42,13 @@ pub struct Calendar {
     alike: bool,
 }
 
-/// A scheduler: its ports, as a set, and how many wait in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Queue {
-    pub ports: u32,
-    pub entries: u32,
-}
-
-/// Which of several queues is chosen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Choice {
-    /// One with the fewest waiting, the first of equals.
-    First,
-    /// One with the fewest waiting, of equals the next in turn.
-    Fewest,
-    /// The next in turn.
-    InTurn,
-}
-
-struct Pending {
-    queues: Vec<Queue>,
-    /// The queue of each port.
-    of: [u8; 32],
-    /// Waiting, by queue.
-    count: [u32; 32],
-    /// Ports of queues that have no room.
-    full: u32,
-    /// Ports on which something starts that waits, by cycle.
-    starting: Vec<u32>,
-    /// The queue that is looked at first.
-    turn: usize,
-    choice: Choice,
-}
-
-impl Pending {
-    fn queue(&self, port: u32) -> usize {
-        usize::from(self.of[port.trailing_zeros() as usize & 31])
-    }
-
-    /// One more waits for a port.
-    fn enters(&mut self, port: u32) {
-        let q = self.queue(port);
-        self.count[q] += 1;
-        if self.count[q] >= self.queues[q].entries {
-            self.full |= self.queues[q].ports;
-        }
-    }
-
-    /// What starts on some ports waits no longer.
-    fn leave(&mut self, mut ports: u32) {
-        while ports != 0 {
-            let q = self.queue(ports);
-            self.count[q] -= 1;
-            if self.count[q] < self.queues[q].entries {
-                self.full &= !self.queues[q].ports;
-            }
-            ports &= ports - 1;
-        }
-    }
-
-    /// Nothing waits.
-    fn clear(&mut self) {
-        (self.count, self.full) = ([0; 32], 0);
-    }
-
-    /// The queue that this is sent to: one with room, where that counts with the fewest waiting for each of its
-    /// ports that could start this, the first of those from the turn on; and whether there were several.
-    #[inline(always)]
-    fn choose(&self, ports: u32) -> Option<(usize, bool)> {
-        let (mut chosen, mut least, mut able) = (None, u32::MAX, 0);
-        let (before, behind) = self.queues.split_at(self.turn.min(self.queues.len()));
-        let in_turn = (self.turn..).zip(behind).chain((0..).zip(before));
-        for (q, queue) in in_turn {
-            let own = queue.ports & ports;
-            if own == 0 {
-                continue;
-            }
-            able += 1;
-            let waiting = match self.choice {
-                Choice::InTurn => 0,
-                _ => self.count[q] * EACH[own.count_ones() as usize & 15],
-            };
-            let load = waiting + if self.full & own != 0 { FULL } else { 0 };
-            if load < least {
-                (chosen, least) = (Some(q), load);
-            }
-        }
-        Some((chosen?, able > 1))
-    }
-}
-
-/// One that waits in a queue of so many ports, as a part of each.
-const EACH: [u32; 16] = {
-    let mut each = [EVEN; 16];
-    let mut ports = 1;
-    while ports < 16 {
-        each[ports] = EVEN / ports as u32;
-        ports += 1;
-    }
-    each
-};
-/// A number that most numbers of ports divide.
-const EVEN: u32 = 840;
-/// More than can wait.
-const FULL: u32 = 1 << 30;
-
 impl Calendar {
     /// An empty one. What is renamed is sent to one of the queues there are, as `choice` says; with none of
     /// them all ports are open to it until it starts. `classes` are the sets of ports that occur.
     pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
-        let pending = (!queues.is_empty()).then(|| {
-            let mut of = [0; 32];
-            for (q, queue) in queues.iter().enumerate() {
-                (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
-            }
-            let (count, starting) = ([0; 32], vec![0; len]);
-            Box::new(Pending { queues: queues.to_vec(), of, count, full: 0, starting, turn: 0, choice })
-        });
-        let whole = [Queue { ports: u32::MAX, entries: 0 }];
+        let pending = (!queues.is_empty()).then(|| Box::new(Pending::new(queues, choice, len)));
+        let whole = [Queue { ports: u32::MAX, entries: 0, kept: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
         let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
         let alike = classes
@@ -264,7 +153,7 @@ impl Calendar {
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
             let starting = self.pending.as_ref().map_or(0, |p| p.starting[i]);
-            if self.taken[i] != 0 || self.leaving[i] != 0 || self.ending[i] != 0 {
+            if self.taken[i] | self.ending[i] | starting != 0 || self.leaving[i] != 0 {
                 w.after(t, self.now);
                 w.number(u64::from(self.taken[i]));
                 w.number(u64::from(self.leaving[i]));
@@ -320,22 +209,16 @@ impl Calendar {
         }
     }
 
-    /// The set that is left once a queue is chosen at rename.
+    /// The set that is left once a queue is chosen at rename, for a micro-operation with a lot.
     #[inline(always)]
-    pub fn bind(&mut self, ports: u32) -> u32 {
-        let Some(p) = &mut self.pending else { return ports };
-        let Some((q, several)) = p.choose(ports) else { return ports };
-        if several && p.choice != Choice::First {
-            p.turn = (q + 1) % p.queues.len();
-        }
-        ports & p.queues[q].ports
+    pub fn bind(&mut self, ports: u32, lot: u8) -> u32 {
+        self.pending.as_mut().map_or(ports, |p| p.bind(ports, lot))
     }
 
     /// Is there a place in a queue for it?
     #[inline(always)]
     pub fn has_room(&self, ports: u32) -> bool {
-        let Some(p) = &self.pending else { return true };
-        ports == 0 || ports & !p.full != 0
+        self.pending.as_ref().is_none_or(|p| p.has_room(ports))
     }
 
     fn fewest(&self, ports: u32, of: impl Fn(usize) -> u64) -> u32 {
@@ -399,7 +282,14 @@ impl Calendar {
         self.waiting += 1;
         if let Some(p) = &mut self.pending {
             p.enters(port);
-            p.starting[at as usize & self.mask] |= port;
+            let back = p.gives_back(port, at);
+            self.last = self.last.max(back);
+            if back.saturating_sub(self.now) >= self.taken.len() as u64 {
+                self.grow(back);
+            }
+            if let Some(p) = &mut self.pending {
+                p.starting[back as usize & self.mask] |= port;
+            }
         }
     }
 
@@ -418,7 +308,7 @@ mod tests {
 
     /// A port that is a queue of its own.
     fn alone(ports: u32) -> Queue {
-        Queue { ports, entries: u32::MAX }
+        Queue { ports, entries: u32::MAX, kept: 0 }
     }
 
     #[test]
@@ -468,68 +358,12 @@ mod tests {
     }
 
     #[test]
-    fn bound_at_rename_to_the_port_with_the_fewest_waiting() {
-        let mut c = Calendar::new(&[alone(0b01), alone(0b10)], Choice::First, &[0b11]);
-        assert_eq!(c.bind(0b11), 0b01);
-        c.take(0b01, 1, 0, 9);
-        assert_eq!(c.bind(0b11), 0b10);
-        c.take(0b10, 1, 0, 3);
-        c.advance(4);
-        assert_eq!(c.bind(0b11), 0b10);
-    }
-
-    #[test]
-    fn a_queue_of_two_ports_and_one_of_one() {
-        let queues = [Queue { ports: 0b011, entries: 2 }, Queue { ports: 0b100, entries: 1 }];
-        let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111, 0b100]);
-        // Both empty: the first. One waiting for two ports is less than one for one.
-        assert_eq!(c.bind(0b111), 0b011);
-        c.take(0b001, 1, 0, 9);
-        assert_eq!(c.bind(0b111), 0b100);
-        c.take(0b100, 1, 0, 5);
-        assert_eq!(c.bind(0b111), 0b011);
-        // The second is full until its tenant has started, the first has one more place.
-        assert_eq!((c.has_room(0b100), c.has_room(0b111)), (false, true));
-        c.take(0b010, 1, 0, 9);
-        assert!(!c.has_room(0b111));
-        c.advance(6);
-        assert!(c.has_room(0b100) && c.has_room(0b111));
-        assert_eq!(c.bind(0b111), 0b100);
-        assert!(c.forgets());
-    }
-
-    #[test]
-    fn queues_in_turn_whatever_waits_in_them() {
-        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
-        let bound = [0b111, 0b101, 0b111, 0b111].map(|ports| c.bind(ports));
-        // The second may not go to the second queue: the third, and the turn goes on behind it.
-        assert_eq!(bound, [0b001, 0b100, 0b001, 0b010]);
-        // What is written down comes back.
-        let mut w = Writer::default();
-        c.save(&mut w);
-        let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
-        other.restore(&mut Reader::new(&w.words), 50);
-        assert_eq!(other.bind(0b111), 0b100);
-    }
-
-    #[test]
-    fn of_equal_queues_the_next_in_turn() {
-        let mut c = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::Fewest, &[0b111]);
-        // What can go to one queue only does not move the turn.
-        assert_eq!([0b111, 0b001, 0b111].map(|ports| c.bind(ports)), [0b001, 0b001, 0b010]);
-        // All equal: the third; two waiting there: the first of the others from the turn on.
-        assert_eq!(c.bind(0b111), 0b100);
-        c.take(0b001, 1, 0, 9);
-        assert_eq!(c.bind(0b111), 0b010);
-    }
-
-    #[test]
     fn ports_are_alike_where_no_class_tells_them_apart() {
         let alike = |classes: &[u32]| Calendar::new(&[], Choice::First, classes).forgets();
         assert!(alike(&[0b0011, 0b1100]) && alike(&[0b0001, 0b0110]));
         assert!(!alike(&[0b0011, 0b0001]));
         // A queue of each kind makes them so.
-        let queues = [Queue { ports: 0b0011, entries: 8 }, Queue { ports: 0b1100, entries: 8 }];
+        let queues = [Queue { ports: 0b0011, entries: 8, kept: 0 }, Queue { ports: 0b1100, entries: 8, kept: 0 }];
         assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
     }
 

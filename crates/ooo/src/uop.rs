@@ -43,6 +43,8 @@ pub struct Result {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Uop {
     pub kind: Kind,
+    /// For the choice of a queue: `queue_choice = "scattered"`.
+    pub lot: u8,
     /// It and the next one are one until they start.
     pub fused: bool,
     /// Reservation stations that it needs, with the other one of its pair.

@@ -132,7 +132,8 @@ fn the_reservation_stations_stop_renaming() {
 fn a_full_queue_stops_renaming_and_no_other_one() {
     // Two places for the ALUs: the third is renamed the cycle after the first has started. The return has another queue.
     let lines = ["mul r1, r1, r1", "add r1, r1, r1", "add r2, r2, r2", "nop"];
-    let queue = |c: &mut Core| c.queues = vec![Queue { name: "alu".into(), units: vec![0], entries: 2 }];
+    let queue =
+        |c: &mut Core| c.queues = vec![Queue { name: "alu".into(), units: vec![0], entries: 2, kept_cycles: 0 }];
     let (_, rows) = run(dynamic(queue), &body(&lines), &[1; 4]);
     assert_eq!(rows.iter().map(|r| r.renamed).collect::<Vec<_>>(), [2, 2, 4, 4, 4]);
     assert_eq!(starts(&rows)[..3], [3, 6, 5]);
@@ -143,7 +144,10 @@ fn a_queue_is_chosen_when_registers_are_renamed() {
     let go = |choice, queues: &[Vec<usize>]| {
         let mut m = dynamic(|c| {
             c.rename.queue_choice = choice;
-            c.queues = queues.iter().map(|q| Queue { name: "q".into(), units: q.clone(), entries: 8 }).collect();
+            c.queues = queues
+                .iter()
+                .map(|q| Queue { name: "q".into(), units: q.clone(), entries: 8, kept_cycles: 0 })
+                .collect();
         });
         // Additions on the two ALUs and on the branch unit.
         common::tune(&mut m, "add", |i| i.units = vec![0, 4]);
@@ -706,7 +710,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
             (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
         },
         &|c| {
-            let queue = |units, entries| Queue { name: "q".into(), units, entries };
+            let queue = |units, entries| Queue { name: "q".into(), units, entries, kept_cycles: 0 };
             (c.rename.binds_port, c.load.renaming) = (false, Renaming::Form);
             (c.rename.queue_choice, c.queues) = (QueueChoice::InTurn, vec![queue(vec![0, 1], 6), queue(vec![2, 3], 3)]);
         },

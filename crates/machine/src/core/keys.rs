@@ -89,14 +89,16 @@ static RENAME: &[Key] = &[
     may("binds_port", Kind::Bool, "the port is chosen at rename, by what already waits for each, not at start (false)"),
     may(
         "queue_choice",
-        Kind::OneOf(&["fewest", "in_turn"]),
-        "which of several queues: with the fewest waiting for each unit, or one after the other (fewest)",
+        Kind::OneOf(&["fewest", "in_turn", "scattered"]),
+        "which of several queues: with the fewest waiting for each unit, one after the other, or by lot (fewest)",
     ),
+    may("queue_slack", Kind::Int(0, 1024), "how many more may wait in a queue chosen by lot than in another one (0)"),
 ];
 
 static QUEUE: &[Key] = &[
     need("units", Kind::Texts, "units that start what waits in it; units of no queue take from what is left"),
     need("entries", Kind::Int(1, 4096), "micro-operations that wait in it"),
+    may("kept_cycles", Kind::Int(0, 64), "cycles for which a place is kept after the start (0)"),
 ];
 
 static RETIRE: &[Key] = &[

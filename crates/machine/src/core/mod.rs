@@ -138,6 +138,8 @@ pub struct Rename {
     pub binds_port: bool,
     /// How a queue is chosen.
     pub queue_choice: QueueChoice,
+    /// How many more may wait in a queue that was chosen by lot than in another one.
+    pub queue_slack: u32,
 }
 
 /// `[core.queues.NAME]`: a scheduler of its own.
@@ -148,6 +150,8 @@ pub struct Queue {
     pub units: Vec<UnitId>,
     /// Micro-operations that wait in it.
     pub entries: u32,
+    /// Cycles for which a place is kept after the start.
+    pub kept_cycles: u32,
 }
 
 /// Which of several queues a micro-operation is sent to.
@@ -157,6 +161,8 @@ pub enum QueueChoice {
     Fewest,
     /// The next one, in turn, that can take it.
     InTurn,
+    /// By lot, the same each time; the one with the fewest where more than `queue_slack` more wait in that one.
+    Scattered,
 }
 
 /// `[core.retire]`.

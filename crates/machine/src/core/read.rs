@@ -59,8 +59,10 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
             binds_port: flag(rename, "binds_port"),
             queue_choice: match text(rename, "queue_choice") {
                 Some("in_turn") => QueueChoice::InTurn,
+                Some("scattered") => QueueChoice::Scattered,
                 _ => QueueChoice::Fewest,
             },
+            queue_slack: number(rename, "queue_slack", 0),
         },
         result_bus: flag(t, "result_bus"),
         queues: queues(b, t)?,
@@ -153,7 +155,8 @@ fn queues(b: &Builder<'_>, t: &Tree) -> Result<Vec<Queue>, FileError> {
                 return Err(error.mend("a unit starts what waits in one queue; leave it out of one of them"));
             }
         }
-        list.push(Queue { name: entry.key.clone(), units: all, entries: number(q, "entries", 1) });
+        let (entries, kept_cycles) = (number(q, "entries", 1), number(q, "kept_cycles", 0));
+        list.push(Queue { name: entry.key.clone(), units: all, entries, kept_cycles });
     }
     let binds = t.table("rename").and_then(|r| r.get("binds_port")).filter(|n| n.as_bool() == Some(true));
     match binds {

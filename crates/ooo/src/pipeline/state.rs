@@ -16,8 +16,9 @@ use crate::front::Front;
 use crate::log::Log;
 use crate::mem::Memory;
 use crate::mem::stores::{Store, Stores};
-use crate::ports::{Calendar, Choice};
+use crate::ports::Calendar;
 use crate::predict::{Btb, Direction, Indirect, ReturnStack};
+use crate::queues::Choice;
 use crate::sample::Sampler;
 use crate::words::{Reader, Writer};
 use ciphermill_machine::Machine;
@@ -114,6 +115,7 @@ impl Pipeline {
             _ if core.rename.binds_port => Choice::First,
             QueueChoice::Fewest => Choice::Fewest,
             QueueChoice::InTurn => Choice::InTurn,
+            QueueChoice::Scattered => Choice::Scattered(core.rename.queue_slack),
         };
         let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
         calendar.set_result_bus(core.result_bus);

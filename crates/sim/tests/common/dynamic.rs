@@ -35,6 +35,7 @@ pub fn core() -> Core {
             stack_engine: false,
             binds_port: false,
             queue_choice: QueueChoice::Fewest,
+            queue_slack: 0,
         },
         result_bus: false,
         queues: vec![],
