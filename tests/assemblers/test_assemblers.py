@@ -37,6 +37,7 @@ TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
     "c6201": ("c6201", (), C6X),
     "c64x": ("c64x", (), C6X),
     "core2": ("core2", (), IA32),
+    "cortex-m0plus": ("cortex-m0plus", (), thumb("cortex_m0plus")),
     "cortex-m3": ("cortex-m3", (), thumb("cortex_m3")),
     "cortex-m4": ("cortex-m4", (), thumb("cortex_m4")),
     "leon2": ("leon2", (), SPARC),

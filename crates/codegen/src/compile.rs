@@ -107,29 +107,28 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let framed = |a: &_| Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, a);
-        let mut frame = framed(&allocated);
+        let framed = |a: &_, saves| Frame::new(m, front.matcher, windowed, saves, loop_words as u32, a);
+        let mut frame = framed(&allocated, saves_return);
         if let (true, Some(spare)) = (frame.outgrows(), registers::spare(m)) {
             let mut fewer = registers::registers(m, windowed, pinned);
             fewer.allocatable.retain(|r| *r != spare);
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
-            frame = framed(&allocated).with_scratch(spare);
+            frame = framed(&allocated, saves_return).with_scratch(spare);
         }
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let emitter = Emitter {
-            folds,
-            encodings,
-            machine: m,
-            facts,
-            checker,
-            frame: &frame,
-            kernels: &kernels,
-            schedule,
-            at_once,
+        let emitter = |frame: &Frame| {
+            let kernels = &kernels;
+            Emitter { folds, encodings, machine: m, facts, checker, frame, kernels, schedule, at_once }
+                .func(&vfunc, &allocated)
         };
-        let (mut done, emitted) = emitter.func(&vfunc, &allocated)?;
+        let (mut done, mut emitted) = emitter(&frame)?;
+        if emitted.loses_return && !saves_return {
+            // Saving it makes the code longer, not shorter: the far jump stays.
+            frame = framed(&allocated, true);
+            (done, emitted) = emitter(&frame)?;
+        }
         let place = |b: &u32| emitted.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| {
             PlainLoop {

@@ -20,7 +20,12 @@ pub struct Layout {
     pub ends: Vec<u32>,
     /// `sizes[f][b][k]`: bytes of bundle `k` of that block.
     pub sizes: Vec<Vec<Vec<u32>>>,
+    /// `literals[f][b]`: address of the literal pool behind that block.
+    pub literals: Vec<Vec<u32>>,
 }
+
+/// Bytes of a literal, and what its address is a multiple of.
+pub const LITERAL_BYTES: u32 = 4;
 
 /// Where a bundle begins whose code would go on at `at`.
 pub fn begins(at: u32, bytes: u32, packet_bytes: u32) -> u32 {
@@ -61,11 +66,13 @@ impl Layout {
     fn placed(program: &Program, sizes: Vec<Vec<Vec<u32>>>) -> Layout {
         let mut at = CODE_BASE;
         let (mut blocks, mut ends) = (Vec::with_capacity(sizes.len()), Vec::with_capacity(sizes.len()));
+        let mut literals = Vec::with_capacity(sizes.len());
         let fetched = program.machine.issue.packet_bytes;
-        for func in &sizes {
+        for (func, code) in sizes.iter().zip(&program.funcs) {
             at = at.next_multiple_of(16);
             let mut starts = Vec::with_capacity(func.len());
-            for block in func {
+            let mut pools = Vec::with_capacity(func.len());
+            for (block, of) in func.iter().zip(&code.blocks) {
                 let mut start = None;
                 for &bytes in block {
                     at = begins(at, bytes, fetched);
@@ -73,11 +80,17 @@ impl Layout {
                     at += bytes;
                 }
                 starts.push(start.unwrap_or(at));
+                if !of.literals.is_empty() {
+                    at = at.next_multiple_of(LITERAL_BYTES);
+                }
+                pools.push(at);
+                at += LITERAL_BYTES * of.literals.len() as u32;
             }
             blocks.push(starts);
+            literals.push(pools);
             ends.push(at);
         }
-        Layout { blocks, ends, sizes }
+        Layout { blocks, ends, sizes, literals }
     }
 
     /// Sizes with the short jumps that do not reach made long; None when all do.
@@ -126,9 +139,11 @@ impl Layout {
 }
 
 impl Program {
-    /// Bytes of all encoded instructions.
+    /// Bytes of all encoded instructions and of the literals among them.
     pub fn code_bytes(&self) -> u64 {
         let layout = Layout::new(self);
-        layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum()
+        let literals = self.funcs.iter().flat_map(|f| &f.blocks).map(|b| b.literals.len() as u64).sum::<u64>();
+        let code = layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum::<u64>();
+        code + literals * u64::from(LITERAL_BYTES)
     }
 }
