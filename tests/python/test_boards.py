@@ -18,7 +18,7 @@ i12 = { operands = { b = "r", d = "uimm5" }, value = "b + d", asm = "[{b}, #{d}]
 "modes.far" = "a test"
 """
 
-MACHINES = ["e31", "ibex", "cv32e40p", "cortex-m3", "cortex-m4"]
+MACHINES = ["e31", "ibex", "cv32e40p", "cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4"]
 
 
 def test_aes_on_the_e31_takes_what_the_board_took():

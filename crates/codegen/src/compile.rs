@@ -5,12 +5,13 @@ use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;
 use crate::tables::Tables;
-use crate::{plain, registers};
+use crate::{parked, plain, registers};
 use ciphermill_ir::low_bits::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
+use ciphermill_program::layout::Layout;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
 use ciphermill_regalloc::best::AllocationRequest;
 use ciphermill_schedule::verified;
@@ -100,10 +101,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
-        if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
+        if options.level > 0 && !m.issue.explicit {
             vfunc = request.best_order(vfunc)?;
         }
         let mut allocated = request.allocated(&vfunc)?;
+        parked::park(&mut allocated, &vfunc, m);
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
@@ -113,6 +115,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             let mut fewer = registers::registers(m, windowed, pinned);
             fewer.allocatable.retain(|r| *r != spare);
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
+            parked::park(&mut allocated, &vfunc, m);
             frame = framed(&allocated, saves_return).with_scratch(spare);
         }
         let folds = folds.as_ref();
@@ -171,7 +174,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let word = ciphermill_ir::ops::mask(u32::from(m.word_bits));
     let initial = |g: GlobalId| ciphermill_ir::ops::sext(module.globals[g].init, 32) as u64 & word;
     let global_regs = front.in_registers.iter().map(|&(g, r)| (r, initial(g))).collect();
-    Ok(Program {
+    let program = Program {
         machine: machine.clone(),
         funcs,
         exports: module.exports.iter().map(|(n, f)| (n.clone(), f.index() as u32)).collect(),
@@ -189,7 +192,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
         kept_schedules: records.new.unwrap_or_default(),
-    })
+    };
+    match Layout::unreached(&program) {
+        Some(what) => Err(CompileError::Internal(what)),
+        None => Ok(program),
+    }
 }
 
 /// How many of a function's first parameters are promised buffers of their own.

@@ -32,6 +32,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
         scratch: regs("scratch")?,
         globals: regs("globals")?,
+        spill: regs("spill")?,
         stack_align: int(t, "stack_align").unwrap_or(4),
         frame_reserve: int(t, "frame_reserve").unwrap_or(0),
         ops: ops(b, t.get("ops").unwrap_or(whole), return_address)?,
@@ -65,6 +66,12 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
             .error("caller and callee must agree on how many registers carry arguments and results"));
     }
     roles(b, t, whole, &abi)?;
+    let mov = &b.instrs[usize::from(abi.ops.mov.0)];
+    if let Some(&r) = abi.spill.iter().find(|r| mov.only.iter().any(|o| !o.1.contains(r))) {
+        let name = b.regs[usize::from(r.0)].name.as_str();
+        let error = place("spill").error(format!("`{name}` is no register that `{}` takes", mov.name));
+        return Err(error.mend("values are moved there and back by the instruction that `mov` names in `[abi.ops]`"));
+    }
     Ok(abi)
 }
 
@@ -153,7 +160,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     let one = std::slice::from_ref::<Reg>;
     let none: &[Reg] = &[];
     // A call writes the return address, and a function that calls nothing returns through it.
-    let kept: [(&str, &str, &[Reg]); 5] = [
+    let kept: [(&str, &str, &[Reg]); 6] = [
+        ("spill", "reserved for spilled values", &abi.spill),
         ("scratch", "reserved for the frame", &abi.scratch),
         ("globals", "reserved for globals", &abi.globals),
         ("stack_pointer", "the stack pointer", one(&abi.stack_pointer)),
@@ -162,7 +170,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     ];
     // A function that uses the register all the same hands it back like any other that it saves.
     let handed_back = |r: Reg| abi.windows.is_none() && abi.callee_saved.contains(&r);
-    let users: [(&str, &[Reg]); 8] = [
+    let users: [(&str, &[Reg]); 9] = [
+        ("spill", &abi.spill),
         ("allocatable", &abi.allocatable),
         ("args", &abi.args),
         ("results", &abi.results),
@@ -173,8 +182,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
         ("stack_pointer", one(&abi.stack_pointer)),
     ];
     let forbids = |user: &str, key: &str| match user {
-        "allocatable" | "globals" => key != user,
-        "scratch" | "stack_pointer" => key.is_empty(),
+        "allocatable" | "globals" | "spill" => key != user,
+        "scratch" | "stack_pointer" => key.is_empty() || key == "spill",
         _ => key != "scratch",
     };
     let name = |r: Reg| b.regs[usize::from(r.0)].name.as_str();

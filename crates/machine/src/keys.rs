@@ -359,6 +359,7 @@ static ABI: &[Key] = &[
     may("return_bytes", Kind::Int(4, 64), "bytes that a call puts on the stack (a word)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
     may("registers", Kind::Int(1, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
+    may("spill", Kind::Texts, "hold spilled values before the stack does"),
     may("globals", Kind::Texts, "hold the first mutable globals for the whole program"),
     need("stack_align", Kind::Int(1, 4096), "the stack pointer is a multiple of this many bytes"),
     may("frame_reserve", Kind::Int(0, 4096), "bytes at the stack pointer that the convention reserves (0)"),

@@ -421,6 +421,8 @@ pub struct Abi {
     pub return_bytes: u32,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
+    /// Take spilled values before the stack does, best first: registers that few instructions take.
+    pub spill: Vec<Reg>,
     /// Registers that hold the first mutable globals (the C stack pointer)
     /// for the whole program.
     pub globals: Vec<Reg>,

@@ -1,6 +1,6 @@
 //! Code addresses: where each function, block and bundle stands.
 
-use crate::code::{Block, Inst, Operand};
+use crate::code::{Block, Func, Inst, Operand};
 use crate::program::Program;
 use ciphermill_machine::Machine;
 
@@ -125,6 +125,57 @@ impl Layout {
             }
         }
         changed.then_some(out)
+    }
+
+    /// The first jump or load of a literal that does not reach, in words; None when all do.
+    pub fn unreached(program: &Program) -> Option<String> {
+        let machine = &program.machine;
+        if machine.instrs.iter().all(|i| i.reach.is_none() && i.literal.is_none()) {
+            return None;
+        }
+        Layout::new(program).first_unreached(program)
+    }
+
+    fn first_unreached(&self, program: &Program) -> Option<String> {
+        let machine = &program.machine;
+        for (f, func) in program.funcs.iter().enumerate() {
+            for (b, block) in func.blocks.iter().enumerate() {
+                let mut end = i64::from(self.blocks[f][b]);
+                for (bundle, bytes) in block.bundles.iter().zip(&self.sizes[f][b]) {
+                    end += i64::from(*bytes);
+                    for inst in &bundle.insts {
+                        let instr = &machine.instrs[usize::from(inst.instr.0)];
+                        let jump = inst.operands.iter().find_map(|o| match o {
+                            Operand::Block(t) => self.blocks[f].get(*t as usize),
+                            _ => None,
+                        });
+                        let reaches = |at: u32, (from, to): (i64, i64)| (from..=to).contains(&(i64::from(at) - end));
+                        let loaded = inst.literal(machine).zip(instr.literal);
+                        let good = match (jump.zip(instr.reach), loaded) {
+                            (Some((&at, reach)), _) => reaches(at, reach),
+                            (None, Some((value, literal))) => {
+                                self.literal(func, (f, b), value).is_some_and(|at| reaches(at, (0, literal.reach.into())))
+                            }
+                            (None, None) => true,
+                        };
+                        if !good {
+                            return Some(format!("`{}` in block {b} of `{}` does not reach", instr.name, func.name));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Address of the first literal of that value in or behind a block.
+    fn literal(&self, func: &Func, (f, b): (usize, usize), value: u32) -> Option<u32> {
+        let behind = func.blocks.iter().enumerate().skip(b);
+        let find = |(b, block): (usize, &Block)| {
+            let k = block.literals.iter().position(|&l| l == value)?;
+            Some(self.literals[f][b] + LITERAL_BYTES * k as u32)
+        };
+        behind.into_iter().find_map(find)
     }
 
     /// Bytes of a function with what fills it up, alignment before it left out.

@@ -1,10 +1,12 @@
-//! Tries a few instruction orders of a function, and takes the one whose allocation is cheapest.
+//! Tries a few instruction orders of a function, and takes the one whose allocation is cheapest. On a machine that issues
+//! in order the waits of the order itself count, too.
 
 use crate::fold::FoldTable;
 use crate::scan::Question;
 use crate::{allocate, order};
-use ciphermill_machine::Machine;
-use ciphermill_vcode::{Allocated, CompileError, Facts, Registers, VFunc};
+use ciphermill_machine::{InstrId, Machine};
+use ciphermill_schedule::list;
+use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
@@ -40,12 +42,37 @@ impl<'a> AllocationRequest<'a> {
         best.map(|b| b.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
     }
 
-    /// What a function's allocation costs.
+    /// What a function's allocation costs; where instructions issue in order, in cycles, with those of its blocks.
     fn cost(&self, func: &VFunc) -> Result<u64, CompileError> {
+        if self.machine.core.as_ref().is_none_or(|c| c.in_order) {
+            let allocated = match self.question(func).and_then(|q| q.allocated()) {
+                Some((_, allocated)) => allocated,
+                None => allocate::allocate(func, self.machine, self.registers, false)?,
+            };
+            return Ok(self.cycles(func, &allocated));
+        }
         if let Some((cost, _)) = self.question(func).and_then(|q| q.allocated()) {
             return Ok(cost);
         }
         Ok(allocate::allocate(func, self.machine, self.registers, false)?.cost(func, self.registers.mov.0))
+    }
+
+    /// Cycles of the blocks in the order they are in, with those of spills, reloads and copies, times block frequency.
+    fn cycles(&self, func: &VFunc, allocated: &Allocated) -> u64 {
+        let ops = &self.machine.abi.ops;
+        let issue = |instr: InstrId| u64::from(self.machine.instrs[usize::from(instr.0)].issue_cycles);
+        let (copy, spill, reload) = (issue(ops.mov), issue(ops.store), issue(ops.load));
+        let added = |step: &Step| match step {
+            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => copy,
+            Step::Move { from: Place::Reg(_), .. } => spill,
+            Step::Move { .. } => reload,
+            Step::Inst(..) => 0,
+        };
+        let block = |(block, steps): (&VBlock, &Vec<Step>)| {
+            let nodes: Vec<_> = block.insts.iter().map(|i| self.facts.virtual_node(self.machine, i)).collect();
+            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>()) * block.frequency()
+        };
+        func.blocks.iter().zip(&allocated.blocks).map(block).sum()
     }
 
     /// The allocation of a function, checked.

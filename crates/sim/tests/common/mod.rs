@@ -186,6 +186,7 @@ pub fn toy() -> Machine {
             return_bytes: 4,
             scratch: vec![],
             globals: vec![],
+            spill: vec![],
             stack_align: 16,
             frame_reserve: 0,
             ops,
