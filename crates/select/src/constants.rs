@@ -19,8 +19,9 @@ use ciphermill_vcode::liveness::{live_out, max_live};
 use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, HashMap};
 
-/// A constant used this often in a nest is made before it even at high register pressure: what the
-/// allocator then spills is used less.
+/// A constant that takes so many instructions at its uses in a nest is made before it even at high register pressure:
+/// what the allocator then spills is used less, and where it is the constant, a reload takes no longer than two
+/// instructions would.
 const DENSE: usize = 6;
 
 /// Writing out the parts of templates.
@@ -206,7 +207,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     for ((pre, c), _) in ranked {
         let left = free.entry(pre).or_default();
         let more = over.entry(pre).or_default();
-        let dense = uses[&(pre, c)] >= DENSE && *more < registers / 4;
+        let dense = uses[&(pre, c)] * recipes[&c].0.parts.len() >= DENSE && *more < registers / 4;
         if *left > 0 || dense {
             *more += usize::from(*left == 0);
             *left = left.saturating_sub(1);
