@@ -15,7 +15,11 @@ fn made(n: u32, change: impl Fn(&mut Machine)) -> Result<Program, String> {
     change(&mut machine);
     let mix = |i: u32| {
         let c = i.wrapping_mul(0x9e37_79b9) | 0x0101_0101;
-        format!("(local.set $x (i32.add (i32.mul (local.get $x) (i32.const {})) (i32.load offset={} (local.get $p))))", c as i32, 4 * (i % 16))
+        format!(
+            "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const {})) (i32.load offset={} (local.get $p))))",
+            c as i32,
+            4 * (i % 16)
+        )
     };
     let body: String = (1..=n).map(mix).collect();
     let text = format!(

@@ -285,8 +285,11 @@ fn ops(b: &Builder, node: &Node, link: Option<Reg>) -> Result<FrameOps, FileErro
     };
     let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
     let far = |i: &Instr| {
-        let writes = i.semantics.iter().filter_map(|s| if let Stmt::Assign { dest, .. } = s { Some(dest) } else { None });
-        i.kind == InstrKind::Jump && i.delay_slots == 0 && writes.into_iter().all(|d| matches!(d, Dest::Fixed(r) if Some(*r) == link))
+        let writes =
+            i.semantics.iter().filter_map(|s| if let Stmt::Assign { dest, .. } = s { Some(dest) } else { None });
+        i.kind == InstrKind::Jump
+            && i.delay_slots == 0
+            && writes.into_iter().all(|d| matches!(d, Dest::Fixed(r) if Some(*r) == link))
     };
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,

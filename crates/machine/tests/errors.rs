@@ -282,7 +282,11 @@ fn what_follows_sooner_and_what_is_read_early() {
 fn literals_and_what_reaches_how_far() {
     let addi = "addi = { format = \"i\", ";
     let with = |more: &str| format!("addi = {{ format = \"i\", {more}, ");
-    says(&broken(addi, &with("literal = \"rs1\"")), "`rs1` is no immediate of the instruction", "its immediates are imm");
+    says(
+        &broken(addi, &with("literal = \"rs1\"")),
+        "`rs1` is no immediate of the instruction",
+        "its immediates are imm",
+    );
     says(&broken(addi, &with("literal = \"imm\"")), "a literal needs a distance", "`literal_reach`");
     let good = file("machines/rv32.toml").replacen(addi, &with("literal = \"imm\", literal_reach = 64"), 1);
     let m = run(&Case { machine: good, ..Case::default() }).unwrap();

@@ -337,7 +337,10 @@ mod tests {
         let looped = Block { loop_depth: 2, ..Block::default() };
         Program {
             machine: std::sync::Arc::new(machine),
-            funcs: vec![func("f.1", vec![Block { bundles, ..Block::default() }, looped]), func("", vec![Block::default()])],
+            funcs: vec![
+                func("f.1", vec![Block { bundles, ..Block::default() }, looped]),
+                func("", vec![Block::default()]),
+            ],
             exports: vec![("f.1".into(), 0), ("also".into(), 0)],
             start: Some(1),
             min_pages: 1,

@@ -153,9 +153,9 @@ impl Layout {
                         let loaded = inst.literal(machine).zip(instr.literal);
                         let good = match (jump.zip(instr.reach), loaded) {
                             (Some((&at, reach)), _) => reaches(at, reach),
-                            (None, Some((value, literal))) => {
-                                self.literal(func, (f, b), value).is_some_and(|at| reaches(at, (0, literal.reach.into())))
-                            }
+                            (None, Some((value, literal))) => self
+                                .literal(func, (f, b), value)
+                                .is_some_and(|at| reaches(at, (0, literal.reach.into()))),
                             (None, None) => true,
                         };
                         if !good {

@@ -121,7 +121,9 @@ impl<'a> Reaching<'a> {
             let number = self.order[n];
             let sizes: Vec<(i64, Option<(u32, u32)>)> = {
                 let block = &self.blocks[&number];
-                let literal = |i: &Inst| Some((i.literal(self.machine)?, self.machine.instrs[usize::from(i.instr.0)].literal?.reach));
+                let literal = |i: &Inst| {
+                    Some((i.literal(self.machine)?, self.machine.instrs[usize::from(i.instr.0)].literal?.reach))
+                };
                 block.bundles.iter().map(|b| (self.longest(b), b.insts.iter().find_map(literal))).collect()
             };
             let mut split = None;
@@ -144,7 +146,8 @@ impl<'a> Reaching<'a> {
             }
             let literals = if let Some(k) = split {
                 let Some(block) = self.blocks.get_mut(&number) else { break };
-                let rest = Block { bundles: block.bundles.split_off(k), loop_depth: block.loop_depth, ..Block::default() };
+                let rest =
+                    Block { bundles: block.bundles.split_off(k), loop_depth: block.loop_depth, ..Block::default() };
                 let moved = self.inverses.remove(&number);
                 let next = self.add(n, rest);
                 if let Some(inverse) = moved {
@@ -225,7 +228,9 @@ impl<'a> Reaching<'a> {
         let number = self.order[n];
         let next = self.order.get(n + 1).copied();
         let (Some(mut inverse), Some(next)) = (self.inverses.remove(&number), next) else {
-            return Err(CompileError::Unsupported("a branch that does not reach has no opposite on this machine".into()));
+            return Err(CompileError::Unsupported(
+                "a branch that does not reach has no opposite on this machine".into(),
+            ));
         };
         for o in &mut inverse.operands {
             if let Operand::Block(b) = o {

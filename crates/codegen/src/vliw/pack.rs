@@ -49,7 +49,11 @@ pub fn emit(
         }
         if emitter.machine.issue.interlock {
             straight(emitter, std::mem::take(&mut segment), None, loop_depth, out)?;
-            out.blocks.push(Block { bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }], loop_depth, ..Block::default() });
+            out.blocks.push(Block {
+                bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }],
+                loop_depth,
+                ..Block::default()
+            });
             continue;
         }
         let back = out.fresh();
