@@ -366,7 +366,12 @@ def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
     calls, expected = block_calls("rc6", "encrypt", vectors("rc6", "plain")[128][:4])
     assert good.run(calls) == expected
     text = (good.folder / "program.s").read_text()
-    wrong = text.replace("\txor ", "\tor ").replace("\txorl ", "\torl ").replace("\teor.w ", "\torr.w ").replace("\teors ", "\torrs ")
+    wrong = (
+        text.replace("\txor ", "\tor ")
+        .replace("\txorl ", "\torl ")
+        .replace("\teor.w ", "\torr.w ")
+        .replace("\teors ", "\torrs ")
+    )
     assert wrong != text
     bad = Assembled(wrong, good.target, tmp_path)
     with pytest.raises(AssertionError):
