@@ -22,6 +22,15 @@ pub struct AllocationRequest<'a> {
     pub folds: Option<&'a FoldTable>,
 }
 
+/// What an order of a function comes to.
+struct Cost {
+    /// Of what its allocation adds. An order that adds more than the first is not taken: the waits of the others are
+    /// mended by scheduling behind the allocation.
+    added: u64,
+    /// What decides between the others: the same, or cycles where instructions issue in order.
+    of_order: u64,
+}
+
 impl<'a> AllocationRequest<'a> {
     /// The function with the instruction order whose allocation is cheapest.
     ///
@@ -38,23 +47,22 @@ impl<'a> AllocationRequest<'a> {
         }
         let with_cost = |f: VFunc| self.cost(&f).map(|c| (c, f));
         let tried = std::iter::once(func).chain(others).map(with_cost).collect::<Result<Vec<_>, _>>()?;
-        let best = tried.into_iter().min_by_key(|t| t.0);
+        let first = tried.first().map_or(0, |t| t.0.added);
+        let best = tried.into_iter().filter(|t| t.0.added <= first).min_by_key(|t| t.0.of_order);
         best.map(|b| b.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
     }
 
-    /// What a function's allocation costs; where instructions issue in order, in cycles, with those of its blocks.
-    fn cost(&self, func: &VFunc) -> Result<u64, CompileError> {
-        if self.machine.core.as_ref().is_none_or(|c| c.in_order) {
-            let allocated = match self.question(func).and_then(|q| q.allocated()) {
-                Some((_, allocated)) => allocated,
-                None => allocate::allocate(func, self.machine, self.registers, false)?,
-            };
-            return Ok(self.cycles(func, &allocated));
-        }
-        if let Some((cost, _)) = self.question(func).and_then(|q| q.allocated()) {
-            return Ok(cost);
-        }
-        Ok(allocate::allocate(func, self.machine, self.registers, false)?.cost(func, self.registers.mov.0))
+    /// What an order costs.
+    fn cost(&self, func: &VFunc) -> Result<Cost, CompileError> {
+        let (added, allocated) = match self.question(func).and_then(|q| q.allocated()) {
+            Some((added, allocated)) => (added, allocated),
+            None => {
+                let allocated = allocate::allocate(func, self.machine, self.registers, false)?;
+                (allocated.cost(func, self.registers.mov.0), allocated)
+            }
+        };
+        let in_order = self.machine.core.as_ref().is_none_or(|c| c.in_order);
+        Ok(Cost { added, of_order: if in_order { self.cycles(func, &allocated) } else { added } })
     }
 
     /// Cycles of the blocks in the order they are in, with those of spills, reloads and copies, times block frequency.
@@ -66,7 +74,8 @@ impl<'a> AllocationRequest<'a> {
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => copy,
             Step::Move { from: Place::Reg(_), .. } => spill,
             Step::Move { .. } => reload,
-            Step::Inst(..) => 0,
+            // A memory operand is a load of its own, if not one that needs a register.
+            Step::Inst(_, places) => reload * places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
         };
         let block = |(block, steps): (&VBlock, &Vec<Step>)| {
             let nodes: Vec<_> = block.insts.iter().map(|i| self.facts.virtual_node(self.machine, i)).collect();

@@ -89,6 +89,8 @@ fn two_stages_and_three() {
     assert_eq!(m0("cortex-m0", text, &[64]), 8);
     // Loads do not overlap: 0 ldr, 2 ldrb, 4 ret: 6.
     assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldr_i5 r1, r0, 0\n ldrb_i5 r2, r0, 8\n ret", &[64]), 6);
+    // With its sign and a displacement, a load and an extension: 0 ldrb (2) and sxtb, 3 ret: 5.
+    assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldrsb_i r1, r0, 3\n ret", &[64]), 5);
     // A literal is a load: 0 ldr, 2 eors, 3 ret: 5.
     assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldr_literal r1, 305419896\n eors r0, r1\n ret", &[64]), 5);
     // 0 muls, 1 ret: 3; with the small multiplier 0 muls, 32 ret: 34.
