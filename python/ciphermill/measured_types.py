@@ -407,6 +407,13 @@ class Fields:
     bottleneck: str
     why: str
     code_bytes: int
+    #: Of all functions of the module: both directions, all modes and the key set-up.
+    code_bytes_total: int
+    #: What the cipher keeps of a key between calls.
+    context_bytes: int
+    #: Cycles of the key set-up before the message, with that of the IV where there is one, of the same
+    #: program. Of the direction `keysetup` what `cycles_per_block` says.
+    keysetup_cycles: float
     table_bytes: int
     #: Constant data of the whole cipher: both directions and key set-up.
     cipher_table_bytes: int

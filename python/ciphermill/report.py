@@ -217,7 +217,9 @@ def summary(measurements: Sequence[Measured]) -> str:
 
 
 def table(measurements: Sequence[Measured]) -> str:
-    """Several measurements, a line each."""
+    """Several measurements, a line each; with the memory they take where only the machines differ."""
+    if len({(m.cipher, m.variant, m.direction, m.key_bits, m.blocks) for m in measurements}) == 1:
+        return of_machines(measurements)
     head = (
         "cipher",
         "direction",
@@ -247,6 +249,42 @@ def table(measurements: Sequence[Measured]) -> str:
         for m in measurements
     ]
     return tables.text(head, rows, right=(2, 4, 5, 6, 7), drop=(6, 7, 8, 5))
+
+
+def of_machines(measurements: Sequence[Measured]) -> str:
+    """One program on several machines: a line each with its cycles, and bytes of code (all functions), tables, context and stack."""
+    head = (
+        "machine",
+        units(measurements),
+        "cycles/byte",
+        "Mbit/s",
+        "key set-up",
+        "code",
+        "tables",
+        "context",
+        "stack",
+        "bound",
+        "limited by",
+        "verified",
+    )
+    rows = [
+        (
+            m.machine + "".join(f"+{name}" for name in m["with"]),
+            f"{m.cycles_per_block:.1f}",
+            "" if m.direction == "keysetup" else f"{m.cycles_per_byte:.2f}",
+            "" if m.direction == "keysetup" else f"{m.mbit_per_s:.2f}",
+            f"{m.keysetup_cycles:.0f}",
+            str(m.code_bytes_total),
+            str(m.cipher_table_bytes),
+            str(m.context_bytes),
+            str(m.stack_bytes),
+            f"{m.bounds['lower']:.1f}",
+            m.bottleneck,
+            "yes" if m.verified else "NO",
+        )
+        for m in measurements
+    ]
+    return tables.text(head, rows, right=range(1, 10), drop=(3, 10, 9, 8, 7, 6))
 
 
 def number(value: float) -> str:

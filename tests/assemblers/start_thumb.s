@@ -1,4 +1,5 @@
-@ Start-up of a printed program under Linux user emulation, Thumb-2.
+@ Start-up of a printed program under Linux user emulation, Thumb.
+@ (What ARMv6-M has, all others have.)
 @
 @ Gives linear memory 512 pages and the global registers their values (globals.s,
 @ written by printed.py), calls cm_start if the program has one, then every
@@ -17,7 +18,7 @@ _start:
 	mov sp, r0
 	.include "globals.s"
 	ldr r0, =cm_system_start
-	mov r1, #512
+	ldr r1, =512
 	str r1, [r0]
 	ldr r0, =cm_start
 	cmp r0, #0
@@ -35,31 +36,32 @@ next_command:
 	ldr r3, [r5, #16]
 	blx r6
 	ldr r0, =stack_top
-	cmp sp, r0
+	mov r1, sp
+	cmp r1, r0
 	bne moved
 	ldr r4, =command
 	ldr r5, [r4]
 	ldr r1, [r5, #20]
 	ldr r2, [r5, #24]
-	add r5, r5, #32
+	adds r5, r5, #32
 	str r5, [r4]
 	cmp r2, #0
 	beq next_command
 	mov r6, r2
-	mov r0, #1
-	mov r7, #4
+	movs r0, #1
+	movs r7, #4
 	svc #0
 	cmp r0, r6
 	beq next_command
-	mov r0, #3
+	movs r0, #3
 	b exit
 moved:
-	mov r0, #2
+	movs r0, #2
 	b exit
 done:
-	mov r0, #0
+	movs r0, #0
 exit:
-	mov r7, #1
+	movs r7, #1
 	svc #0
 	.ltorg
 

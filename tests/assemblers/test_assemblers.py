@@ -37,6 +37,7 @@ TARGETS: dict[str, tuple[str, tuple[str, ...], Target]] = {
     "c6201": ("c6201", (), C6X),
     "c64x": ("c64x", (), C6X),
     "core2": ("core2", (), IA32),
+    "cortex-m0plus": ("cortex-m0plus", (), thumb("cortex_m0plus")),
     "cortex-m3": ("cortex-m3", (), thumb("cortex_m3")),
     "cortex-m4": ("cortex-m4", (), thumb("cortex_m4")),
     "leon2": ("leon2", (), SPARC),
@@ -365,7 +366,12 @@ def test_a_wrong_program_is_noticed(assembled, tmp_path, target):
     calls, expected = block_calls("rc6", "encrypt", vectors("rc6", "plain")[128][:4])
     assert good.run(calls) == expected
     text = (good.folder / "program.s").read_text()
-    wrong = text.replace("\txor ", "\tor ").replace("\txorl ", "\torl ").replace("\teor.w ", "\torr.w ")
+    wrong = (
+        text.replace("\txor ", "\tor ")
+        .replace("\txorl ", "\torl ")
+        .replace("\teor.w ", "\torr.w ")
+        .replace("\teors ", "\torrs ")
+    )
     assert wrong != text
     bad = Assembled(wrong, good.target, tmp_path)
     with pytest.raises(AssertionError):

@@ -209,7 +209,22 @@ def test_the_measurement_has_the_machines_verdict(cli, write):
 
 
 @pytest.mark.parametrize(
-    "machine", ["core2", "ia32", "leon2", "rv32", "rv64", "boom", "zen5", "epic", "scarv", "e31", "cortex-m4", "c64x"]
+    "machine",
+    [
+        "core2",
+        "ia32",
+        "leon2",
+        "rv32",
+        "rv64",
+        "boom",
+        "zen5",
+        "epic",
+        "scarv",
+        "e31",
+        "cortex-m0plus",
+        "cortex-m4",
+        "c64x",
+    ],
 )
 def test_clean_on_every_machine(xor_cipher, machine):
     """Windows, an exposed pipeline, rotating registers, both byte orders."""

@@ -5,12 +5,13 @@ use crate::frame::Frame;
 use crate::front::Front;
 use crate::options::Options;
 use crate::tables::Tables;
-use crate::{plain, registers};
+use crate::{parked, plain, registers};
 use ciphermill_ir::low_bits::Low;
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
+use ciphermill_program::layout::Layout;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
 use ciphermill_regalloc::best::AllocationRequest;
 use ciphermill_schedule::verified;
@@ -100,36 +101,37 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
-        if options.level > 0 && m.core.as_ref().is_some_and(|c| !c.in_order) {
+        if options.level > 0 && !m.issue.explicit {
             vfunc = request.best_order(vfunc)?;
         }
         let mut allocated = request.allocated(&vfunc)?;
+        parked::park(&mut allocated, &vfunc, m);
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let framed = |a: &_| Frame::new(m, front.matcher, windowed, saves_return, loop_words as u32, a);
-        let mut frame = framed(&allocated);
+        let framed = |a: &_, saves| Frame::new(m, front.matcher, windowed, saves, loop_words as u32, a);
+        let mut frame = framed(&allocated, saves_return);
         if let (true, Some(spare)) = (frame.outgrows(), registers::spare(m)) {
             let mut fewer = registers::registers(m, windowed, pinned);
             fewer.allocatable.retain(|r| *r != spare);
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
-            frame = framed(&allocated).with_scratch(spare);
+            parked::park(&mut allocated, &vfunc, m);
+            frame = framed(&allocated, saves_return).with_scratch(spare);
         }
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
-        let emitter = Emitter {
-            folds,
-            encodings,
-            machine: m,
-            facts,
-            checker,
-            frame: &frame,
-            kernels: &kernels,
-            schedule,
-            at_once,
+        let emitter = |frame: &Frame| {
+            let kernels = &kernels;
+            Emitter { folds, encodings, machine: m, facts, checker, frame, kernels, schedule, at_once }
+                .func(&vfunc, &allocated)
         };
-        let (mut done, emitted) = emitter.func(&vfunc, &allocated)?;
+        let (mut done, mut emitted) = emitter(&frame)?;
+        if emitted.loses_return && !saves_return {
+            // Saving it makes the code longer, not shorter: the far jump stays.
+            frame = framed(&allocated, true);
+            (done, emitted) = emitter(&frame)?;
+        }
         let place = |b: &u32| emitted.blocks.get(b).copied();
         plain_loops.extend(plain::reasons(&vfunc, &refused, all_plain.as_ref()).into_iter().map(|(l, reason)| {
             PlainLoop {
@@ -172,7 +174,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let word = ciphermill_ir::ops::mask(u32::from(m.word_bits));
     let initial = |g: GlobalId| ciphermill_ir::ops::sext(module.globals[g].init, 32) as u64 & word;
     let global_regs = front.in_registers.iter().map(|&(g, r)| (r, initial(g))).collect();
-    Ok(Program {
+    let program = Program {
         machine: machine.clone(),
         funcs,
         exports: module.exports.iter().map(|(n, f)| (n.clone(), f.index() as u32)).collect(),
@@ -190,7 +192,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         searches_cut,
         problems: exchange.map_or(Vec::new(), |e| e.problems),
         kept_schedules: records.new.unwrap_or_default(),
-    })
+    };
+    match Layout::unreached(&program) {
+        Some(what) => Err(CompileError::Internal(what)),
+        None => Ok(program),
+    }
 }
 
 /// How many of a function's first parameters are promised buffers of their own.

@@ -6,8 +6,10 @@
 //! past it.
 
 mod operands;
+mod reach;
 
 use self::operands::{inverted, physical};
+use self::reach::{Reached, Reaching};
 use crate::context::{Emitter, aimed, control};
 use ciphermill_program::{Block, Bundle, Func, Operand};
 use ciphermill_schedule::list;
@@ -46,6 +48,8 @@ pub struct EmittedBlocks {
     pub blocks: HashMap<u32, u32>,
     /// Pipelined loops, by number.
     pub kernels: HashMap<usize, u32>,
+    /// A jump was too far, and the one that was taken instead writes the return address's register.
+    pub loses_return: bool,
 }
 
 /// How many instructions from a block's start may be hoisted.
@@ -247,12 +251,17 @@ impl Emitter<'_> {
         }
 
         let mut out = Laid::new(blocks.len() as u32);
+        let mut inverses = HashMap::new();
         let mut taken_slots: Vec<Option<PBlock>> = blocks.into_iter().map(Some).collect();
         for (at, &b) in order.iter().enumerate() {
             let next = order.get(at + 1).copied();
             let Some(block) = taken_slots[b as usize].take() else { continue };
             out.label(b);
             let depth = block.loop_depth;
+            if let End::Branch { branch, inverse: Some(inverse), taken, .. } = &block.end {
+                let other = if Some(*taken) == next { branch } else { inverse };
+                inverses.insert(out.blocks.len() as u32, aimed(other.clone(), 0).inst);
+            }
             let mut push = |body, end, slots| self.emit(body, end, slots, depth, &mut out);
             match block.end {
                 End::Jump(t) if Some(t) == next => push(block.body, None, vec![])?,
@@ -285,7 +294,16 @@ impl Emitter<'_> {
                 *b = place[b];
             }
         }
-        Ok((out, EmittedBlocks { blocks: place, kernels }))
+        let mut emitted = EmittedBlocks { blocks: place, kernels, loses_return: false };
+        if reach::limited(self.machine) {
+            let settled = Reaching::new(self.machine, self.jump(0).inst, out, inverses).settle()?;
+            let Reached { blocks, place, far } = settled;
+            out = blocks;
+            emitted.blocks.values_mut().for_each(|b| *b = place[b]);
+            let far = self.machine.abi.ops.far_jump.filter(|_| far).map(|f| &self.machine.instrs[usize::from(f.0)]);
+            emitted.loses_return = far.is_some_and(|f| f.semantics.len() > 1);
+        }
+        Ok((out, emitted))
     }
 
     /// Emits straight code, the instruction that ends it (None falls through) and the instructions
@@ -306,7 +324,7 @@ impl Emitter<'_> {
             None => self.calls(body),
             Some(end) => self.ended(body, end, slots),
         };
-        let mut block = Block { bundles: bundles(insts), loop_depth };
+        let mut block = Block { bundles: bundles(insts), loop_depth, ..Block::default() };
         self.checker.straight(&before, &block, out.blocks.len())?;
         block.bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
         out.blocks.push(block);

@@ -16,6 +16,16 @@ use ciphermill_vcode::PInst;
 use ciphermill_vcode::{Allocated, Place};
 use ciphermill_vcode::{MemRef, VKind, VOp};
 
+/// Steps of the stack pointer that are tried, in multiples of its alignment.
+const STEP_SEARCH: i64 = 128;
+
+/// Can loads and stores of frames have it as what they load or store?
+fn takes(machine: &Machine, r: Reg) -> bool {
+    let store = &machine.instrs[usize::from(machine.abi.ops.store.0)];
+    let value = ciphermill_vcode::semantics::access_operands(&store.semantics).and_then(|a| a.0);
+    store.only.iter().all(|(i, regs)| Some(*i) != value || regs.contains(&r))
+}
+
 /// The frame of one function.
 pub struct Frame<'a> {
     machine: &'a Machine,
@@ -44,10 +54,23 @@ impl<'a> Frame<'a> {
         let word = u32::from(machine.word_bits / 8);
         let saves_return = saves_return && abi.return_address.is_some_and(|r| !a.saved.contains(&r));
         let save_return = saves_return && !windowed;
-        let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
+        let mut kept = a.saved.clone();
+        let mut through = kept.iter().chain(abi.return_address.iter().filter(|_| save_return));
+        let reaches = |r: &Reg| takes(machine, *r);
+        if through.any(|r| !reaches(r)) && !kept.iter().any(reaches) {
+            kept.extend(abi.callee_saved.iter().copied().find(reaches));
+        }
+        let own = word * (loop_words + a.slots + kept.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
-        let (saved, slots, scratch) = (a.saved.clone(), a.slots, abi.scratch.first().copied());
+        let (saved, slots, scratch) = (kept, a.slots, abi.scratch.first().copied());
         Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch }
+    }
+
+    /// The largest aligned step of the stack pointer on the way to `by`, without a scratch register.
+    fn step(&self, by: i64) -> Option<i64> {
+        let align = i64::from(self.machine.abi.stack_align) * by.signum();
+        let steps = (1..=STEP_SEARCH).map(|n| n * align).take_while(|s| s.abs() < by.abs());
+        steps.filter(|s| self.scratch.is_none() && self.fits(self.machine.abi.ops.add_imm, *s)).last()
     }
 
     /// Has it offsets that no displacement reaches, and no register to make them in?
@@ -55,7 +78,8 @@ impl<'a> Frame<'a> {
         let ops = &self.machine.abi.ops;
         let last = i64::from(self.bytes) - i64::from(self.word());
         let reached = self.fits(ops.load, last) && self.fits(ops.store, last);
-        let adjusted = [-1, 1].iter().all(|by| self.fits(ops.add_imm, by * i64::from(self.bytes)));
+        let adjusts = |by| self.fits(ops.add_imm, by) || self.step(by).is_some();
+        let adjusted = [-1, 1].iter().all(|by| adjusts(by * i64::from(self.bytes)));
         self.bytes != 0 && self.scratch.is_none() && !(reached && adjusted)
     }
 
@@ -73,11 +97,21 @@ impl<'a> Frame<'a> {
         i64::from(self.machine.abi.frame_reserve + (self.loop_words + slot) * self.word())
     }
 
-    /// Registers saved by this frame, with the offsets of their places.
+    /// Registers saved by this frame, with the offsets of their places; those last that get there only
+    /// through one of the others.
     fn saves(&self) -> Vec<(Reg, i64)> {
         let abi = &self.machine.abi;
         let ra = abi.return_address.filter(|_| self.saves_return && !self.windowed);
-        self.saved.iter().copied().chain(ra).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
+        let (near, far): (Vec<Reg>, Vec<Reg>) =
+            self.saved.iter().copied().chain(ra).partition(|r| takes(self.machine, *r));
+        near.into_iter().chain(far).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
+    }
+
+    /// The register to load or store in the place of `r`.
+    fn through(&self, r: Reg) -> Result<Reg, CompileError> {
+        let other = || self.saved.iter().copied().find(|r| takes(self.machine, *r));
+        let found = if takes(self.machine, r) { Some(r) } else { other() };
+        found.ok_or_else(|| CompileError::Internal("a register that cannot be stored is saved by itself".into()))
     }
 
     pub fn prologue(&self) -> Result<Vec<PInst>, CompileError> {
@@ -94,7 +128,11 @@ impl<'a> Frame<'a> {
         } else if self.bytes != 0 {
             self.adjust(-i64::from(self.bytes), &mut out)?;
             for (r, offset) in self.saves() {
-                self.access(self.machine.abi.ops.store, r, offset, &mut out)?;
+                let through = self.through(r)?;
+                if through != r {
+                    out.push(self.inst(self.machine.abi.ops.mov, &[through, r], 0));
+                }
+                self.access(self.machine.abi.ops.store, through, offset, &mut out)?;
             }
         }
         Ok(out)
@@ -103,8 +141,12 @@ impl<'a> Frame<'a> {
     pub fn epilogue(&self) -> Result<Vec<PInst>, CompileError> {
         let mut out = Vec::new();
         if !self.windowed && self.bytes != 0 {
-            for (r, offset) in self.saves() {
-                self.access(self.machine.abi.ops.load, r, offset, &mut out)?;
+            for (r, offset) in self.saves().into_iter().rev() {
+                let through = self.through(r)?;
+                self.access(self.machine.abi.ops.load, through, offset, &mut out)?;
+                if through != r {
+                    out.push(self.inst(self.machine.abi.ops.mov, &[r, through], 0));
+                }
             }
             self.adjust(i64::from(self.bytes), &mut out)?;
         }
@@ -138,6 +180,11 @@ impl<'a> Frame<'a> {
         let sp = abi.stack_pointer;
         if self.fits(abi.ops.add_imm, by) {
             out.push(self.inst(abi.ops.add_imm, &[sp, sp], by));
+        } else if let Some(part) = self.step(by) {
+            for _ in 0..by / part {
+                out.push(self.inst(abi.ops.add_imm, &[sp, sp], part));
+            }
+            self.adjust(by % part, out)?;
         } else {
             let scratch = self.scratch()?;
             self.constant(by as u64, scratch, out)?;

@@ -27,6 +27,7 @@ mod encodings;
 mod frame;
 pub mod front;
 mod options;
+mod parked;
 mod plain;
 mod registers;
 pub mod tables;

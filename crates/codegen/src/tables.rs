@@ -108,6 +108,11 @@ fn supported(m: &Machine) -> Result<(), CompileError> {
             "issue.width: bundles of several instructions are not made for machines with register windows; set it to 1",
         ),
         (
+            (m.issue.explicit || m.instrs.iter().any(|i| i.delay_slots > 0))
+                && m.instrs.iter().any(|i| i.reach.is_some() || i.literal.is_some()),
+            "reach_from, reach_to, literal: jumps of limited reach and literal pools are not made in bundles, nor beside delay slots; leave these keys out",
+        ),
+        (
             m.issue.explicit && m.core.is_some(),
             "issue.width: a core that schedules at run time makes its own bundles; set it to 1, and the widths in [core]",
         ),

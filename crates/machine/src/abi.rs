@@ -18,6 +18,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     let whole = b.top.get("abi").unwrap_or(&b.merged.tree);
     let regs = |key: &str| registers(b, nodes(t, key));
     let (args, results) = (regs("args")?, regs("results")?);
+    let return_address = t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?;
     let abi = Abi {
         callee_args: if t.get("callee_args").is_some() { regs("callee_args")? } else { args.clone() },
         callee_results: if t.get("callee_results").is_some() { regs("callee_results")? } else { results.clone() },
@@ -27,13 +28,14 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         callee_saved: regs("callee_saved")?,
         call_preserved: regs("call_preserved")?,
         stack_pointer: register(b, t, "stack_pointer", whole)?,
-        return_address: t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?,
+        return_address,
         return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
         scratch: regs("scratch")?,
         globals: regs("globals")?,
+        spill: regs("spill")?,
         stack_align: int(t, "stack_align").unwrap_or(4),
         frame_reserve: int(t, "frame_reserve").unwrap_or(0),
-        ops: ops(b, t.get("ops").unwrap_or(whole))?,
+        ops: ops(b, t.get("ops").unwrap_or(whole), return_address)?,
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
         rotation: t.get("rotation").map(|n| rotation(b, n)).transpose()?,
@@ -64,6 +66,12 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
             .error("caller and callee must agree on how many registers carry arguments and results"));
     }
     roles(b, t, whole, &abi)?;
+    let mov = &b.instrs[usize::from(abi.ops.mov.0)];
+    if let Some(&r) = abi.spill.iter().find(|r| mov.only.iter().any(|o| !o.1.contains(r))) {
+        let name = b.regs[usize::from(r.0)].name.as_str();
+        let error = place("spill").error(format!("`{name}` is no register that `{}` takes", mov.name));
+        return Err(error.mend("values are moved there and back by the instruction that `mov` names in `[abi.ops]`"));
+    }
     Ok(abi)
 }
 
@@ -152,7 +160,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     let one = std::slice::from_ref::<Reg>;
     let none: &[Reg] = &[];
     // A call writes the return address, and a function that calls nothing returns through it.
-    let kept: [(&str, &str, &[Reg]); 5] = [
+    let kept: [(&str, &str, &[Reg]); 6] = [
+        ("spill", "reserved for spilled values", &abi.spill),
         ("scratch", "reserved for the frame", &abi.scratch),
         ("globals", "reserved for globals", &abi.globals),
         ("stack_pointer", "the stack pointer", one(&abi.stack_pointer)),
@@ -161,7 +170,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     ];
     // A function that uses the register all the same hands it back like any other that it saves.
     let handed_back = |r: Reg| abi.windows.is_none() && abi.callee_saved.contains(&r);
-    let users: [(&str, &[Reg]); 8] = [
+    let users: [(&str, &[Reg]); 9] = [
+        ("spill", &abi.spill),
         ("allocatable", &abi.allocatable),
         ("args", &abi.args),
         ("results", &abi.results),
@@ -172,8 +182,8 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
         ("stack_pointer", one(&abi.stack_pointer)),
     ];
     let forbids = |user: &str, key: &str| match user {
-        "allocatable" | "globals" => key != user,
-        "scratch" | "stack_pointer" => key.is_empty(),
+        "allocatable" | "globals" | "spill" => key != user,
+        "scratch" | "stack_pointer" => key.is_empty() || key == "spill",
         _ => key != "scratch",
     };
     let name = |r: Reg| b.regs[usize::from(r.0)].name.as_str();
@@ -260,7 +270,7 @@ fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, File
     })
 }
 
-fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
+fn ops(b: &Builder, node: &Node, link: Option<Reg>) -> Result<FrameOps, FileError> {
     let empty = Tree::default();
     let t = node.as_table().unwrap_or(&empty);
     let word = b.word;
@@ -274,6 +284,13 @@ fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
         Err(place.error(format!("`{}` cannot be `{key}`: that must be {meaning}", instr.name)))
     };
     let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
+    let far = |i: &Instr| {
+        let writes =
+            i.semantics.iter().filter_map(|s| if let Stmt::Assign { dest, .. } = s { Some(dest) } else { None });
+        i.kind == InstrKind::Jump
+            && i.delay_slots == 0
+            && writes.into_iter().all(|d| matches!(d, Dest::Fixed(r) if Some(*r) == link))
+    };
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
         add_imm: get(
@@ -295,6 +312,10 @@ fn ops(b: &Builder, node: &Node) -> Result<FrameOps, FileError> {
                 if bytes * 8 == word && displaced(i, addr))
         })?,
         jump: get("jump", "a jump to a label", &kind(InstrKind::Jump))?,
+        far_jump: t
+            .get("far_jump")
+            .map(|_| get("far_jump", "a jump to a label, which may write the return address's register", &far))
+            .transpose()?,
         call: get("call", "a call of a label", &kind(InstrKind::Call))?,
         call_indirect: get("call_indirect", "a call of a register", &kind(InstrKind::CallIndirect))?,
         ret: get("ret", "a jump to a register", &kind(InstrKind::JumpIndirect))?,

@@ -9,6 +9,7 @@ mod registers;
 
 use crate::builder::{Builder, identifier, int, text};
 use crate::clusters::{self, Family};
+use crate::distances;
 use crate::error::{FileError, did_you_mean, list};
 use crate::kind::{kind, matches_programs};
 use crate::merged::Merged;
@@ -306,6 +307,8 @@ impl Builder<'_> {
                 int(t, "short_from").or(int(format, "short_from")).unwrap_or(-128),
                 int(t, "short_to").or(int(format, "short_to")).unwrap_or(127),
             ),
+            reach: distances::reach(t, format),
+            literal: distances::literal(t, format, whole, &operands)?,
             sizes,
             kind,
             timing: timing_node.as_str().unwrap_or_default().to_owned(),

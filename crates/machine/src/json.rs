@@ -181,6 +181,7 @@ impl Machine {
             "return_address": abi.return_address.as_ref().map(name),
             "return_bytes": abi.return_bytes,
             "scratch": names(&abi.scratch),
+            "spill": names(&abi.spill),
             "globals": names(&abi.globals),
             "stack_align": abi.stack_align,
             "frame_reserve": abi.frame_reserve,

@@ -21,6 +21,7 @@ mod cache;
 mod clusters;
 pub mod compounds;
 pub mod core;
+mod distances;
 mod error;
 pub mod eval;
 mod expr;

@@ -167,6 +167,10 @@ pub struct Instr {
     /// Size of a jump whose target is near, and how far from its end that is.
     pub short_bytes: Option<u8>,
     pub short_reach: (i64, i64),
+    /// Jumps and branches that do not reach everywhere: how far from their end the target can be.
+    pub reach: Option<(i64, i64)>,
+    /// An immediate that stands as a word among the code behind the instruction.
+    pub literal: Option<Literal>,
     /// Operands that change the encoded size.
     pub sizes: Vec<SizeRule>,
     pub kind: InstrKind,
@@ -196,6 +200,14 @@ impl Instr {
     pub fn least_issue_cycles(&self) -> u32 {
         self.issue_before.iter().map(|b| b.1).chain([self.issue_cycles]).min().unwrap_or(1).max(1)
     }
+}
+
+/// An operand whose value stands in a literal pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Literal {
+    pub operand: usize,
+    /// How far from the instruction's end the word can begin.
+    pub reach: u32,
 }
 
 /// The encoding is so many bytes longer when the operand is one of these. Of the
@@ -409,6 +421,8 @@ pub struct Abi {
     pub return_bytes: u32,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
+    /// Take spilled values before the stack does, best first: registers that few instructions take.
+    pub spill: Vec<Reg>,
     /// Registers that hold the first mutable globals (the C stack pointer)
     /// for the whole program.
     pub globals: Vec<Reg>,
@@ -451,6 +465,8 @@ pub struct FrameOps {
     pub store: InstrId,
     /// Unconditional jump, call, indirect call, return, trap, no-operation.
     pub jump: InstrId,
+    /// The jump that is taken where `jump` does not reach.
+    pub far_jump: Option<InstrId>,
     pub call: InstrId,
     pub call_indirect: InstrId,
     pub ret: InstrId,

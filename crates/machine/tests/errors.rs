@@ -279,6 +279,33 @@ fn what_follows_sooner_and_what_is_read_early() {
 }
 
 #[test]
+fn literals_and_what_reaches_how_far() {
+    let addi = "addi = { format = \"i\", ";
+    let with = |more: &str| format!("addi = {{ format = \"i\", {more}, ");
+    says(
+        &broken(addi, &with("literal = \"rs1\"")),
+        "`rs1` is no immediate of the instruction",
+        "its immediates are imm",
+    );
+    says(&broken(addi, &with("literal = \"imm\"")), "a literal needs a distance", "`literal_reach`");
+    let good = file("machines/rv32.toml").replacen(addi, &with("literal = \"imm\", literal_reach = 64"), 1);
+    let m = run(&Case { machine: good, ..Case::default() }).unwrap();
+    let literal = m.instr(m.instr_named("addi").unwrap()).literal.unwrap();
+    assert_eq!((literal.operand, literal.reach), (2, 64));
+    let m = run(&Case { machine: file("machines/cortex-m0plus.toml"), ..Case::default() }).unwrap();
+    assert_eq!(m.instr(m.instr_named("beq").unwrap()).reach, Some((-254, 256)));
+    // What few instructions take must be taken by the move; nothing else is made of it.
+    let spill = |which: &str| {
+        let text = file("machines/cortex-m0plus.toml");
+        let list = "spill = [\"r12\", \"r8..r11\"]";
+        assert!(text.contains(list));
+        run(&Case { machine: text.replacen(list, which, 1), ..Case::default() })
+    };
+    assert_eq!(spill("spill = [\"r12\"]").unwrap().abi.spill.len(), 1);
+    says(&spill("spill = [\"r7\"]").unwrap_err(), "`r7` is reserved for spilled values", "take it out of");
+}
+
+#[test]
 fn a_predictor_that_learns() {
     let dynamic = "predictor = \"dynamic\"\nbht_entries = 48\nsource = \"none\"";
     says(&broken("predictor = \"none\"", dynamic), "the number of counters must be a power of two", "");

@@ -23,6 +23,8 @@ use std::sync::Arc;
 pub struct Outcome {
     /// Counters of the measured calls alone.
     pub stats: Stats,
+    /// Cycles of the calls before them: key set-up, and that of the IV.
+    pub setup_cycles: u64,
     /// Counters of each of the plan's passes, and before the first of them: of nothing.
     pub passes: Vec<Stats>,
     pub idle: Stats,
@@ -61,6 +63,7 @@ pub fn sampled(
 
     let mut machine = Simulated::new(program, judged.pages as u32, backstop(judged.steps))?;
     prepare(&mut machine, plan).map_err(stopped)?;
+    let setup_cycles = machine.stats().cycles;
     machine.sample(sampling);
     machine.reset();
     let idle = machine.stats();
@@ -91,7 +94,7 @@ pub fn sampled(
         failure = failure.or_else(again);
     }
     let compared = if compared < plan.measured.len() { plan.first_bytes } else { plan.bytes };
-    Ok(Outcome { stats, passes, idle, failure, compared, ran })
+    Ok(Outcome { stats, setup_cycles, passes, idle, failure, compared, ran })
 }
 
 /// What the reference interpreter makes of a plan's first `calls` measured

@@ -71,13 +71,21 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let first = wanted.first(bytes);
     let both = first == bytes && sampling.is_none();
     let plan = if both { wanted.plan(bytes, 1)? } else { RunPlan::new(&at, work, bytes)? };
-    let Outcome { stats: whole, failure, passes, idle, compared, ran } = sampled(wasm, program, &plan, sampling)?;
+    let Outcome { stats: whole, setup_cycles, failure, passes, idle, compared, ran } =
+        sampled(wasm, program, &plan, sampling)?;
     let whole = &whole;
     // The ragged end of a message costs a whole block of keystream.
     let blocks_run = f64::from(bytes.div_ceil(unit));
     let each = (whole.instructions as f64 / blocks_run) as u64;
-    let message =
-        both.then(|| Outcome { stats: whole.clone(), failure: None, passes, idle, compared, ran: Vec::new() });
+    let message = both.then(|| Outcome {
+        stats: whole.clone(),
+        setup_cycles,
+        failure: None,
+        passes,
+        idle,
+        compared,
+        ran: Vec::new(),
+    });
     let (steady, again) = wanted.find(first, message, each)?;
     let cycles_per_block = steady.slope(|s| s.cycles);
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
@@ -188,6 +196,12 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         bottleneck: limit.word,
         why: limit.why,
         code_bytes: code,
+        code_bytes_total: sizes::all_code_bytes(program),
+        context_bytes: interface.ctx_bytes,
+        keysetup_cycles: match work.direction {
+            Direction::Keysetup => cycles_per_block,
+            _ => setup_cycles as f64,
+        },
         table_bytes: tables,
         cipher_table_bytes: cipher_tables,
         stack_bytes: whole.stack_bytes,

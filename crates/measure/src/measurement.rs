@@ -105,6 +105,13 @@ pub struct Measurement {
     pub bottleneck: &'static str,
     pub why: String,
     pub code_bytes: u64,
+    /// Of all functions of the module: both directions, all modes and the key set-up.
+    pub code_bytes_total: u64,
+    /// What the cipher keeps of a key between calls.
+    pub context_bytes: u32,
+    /// Cycles of the key set-up before the message, with that of the IV where there is one, of the same
+    /// program. Of the direction `keysetup` what `cycles_per_block` says.
+    pub keysetup_cycles: f64,
     pub table_bytes: u64,
     /// Constant data of the whole cipher: both directions and key set-up.
     pub cipher_table_bytes: u64,

@@ -38,6 +38,12 @@ pub fn code_bytes(program: &Program, root: u32) -> u64 {
     seen.iter().map(|&f| u64::from(layout.bytes(f))).sum()
 }
 
+/// Code bytes of all functions together.
+pub fn all_code_bytes(program: &Program) -> u64 {
+    let layout = Layout::new(program);
+    (0..program.funcs.len() as u32).map(|f| u64::from(layout.bytes(f))).sum()
+}
+
 /// Bytes of constant tables that a function and all it can reach refer to.
 /// `module` is as it was loaded, before functions were merged or removed.
 pub fn table_bytes(module: &Module, root: FuncId) -> u64 {

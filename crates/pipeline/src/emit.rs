@@ -44,7 +44,7 @@ pub fn emit(machine: &Machine, k: &Kernel, out: &mut Laid) -> Result<u32, Compil
     let mut back = insts[branch].clone();
     aim(&mut back, head);
     let block = |rows: Vec<Row>, depth: u8| -> Result<Block, CompileError> {
-        Ok(Block { bundles: bundles(machine, rows)?, loop_depth: depth })
+        Ok(Block { bundles: bundles(machine, rows)?, loop_depth: depth, ..Block::default() })
     };
     let outside = k.loop_depth.saturating_sub(1);
     // Nothing may be under way behind the loop.

@@ -3,7 +3,7 @@
 //! Every instruction is its machine file's own template with the operands
 //! filled in; nothing here knows a machine. Registers get the machine's
 //! prefix, immediates are decimal, blocks are local labels `.Lf_b` (function
-//! `f`, block `b`), exported functions global symbols of their names.
+//! `f`, block `b`), literals `.Lf_b_k`, exported functions global symbols of their names.
 //!
 //! The code computes addresses as absolute numbers, so the three sections have
 //! to be linked where the numbers say, which a comment at the head repeats:
@@ -22,7 +22,7 @@
 //! hold globals their first values (symbols `cm_global_REGISTER`), and calls
 //! `cm_start` if there is one, as the calling convention has it.
 
-use crate::layout::CODE_BASE;
+use crate::layout::{CODE_BASE, LITERAL_BYTES};
 use crate::{Func, Inst, Operand, Program};
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
 use ciphermill_machine::{Endian, Reg};
@@ -44,14 +44,14 @@ pub fn print(program: &Program) -> String {
 /// The instructions of one block as the assembler wants them, by bundles.
 pub fn block(program: &Program, func: usize, block: usize) -> Vec<Vec<String>> {
     let symbols = symbols(program);
-    let Some(block) = program.funcs.get(func).and_then(|f| f.blocks.get(block)) else { return Vec::new() };
-    let text = |inst: &Inst| instruction(program, &symbols, func, inst);
-    block.bundles.iter().map(|b| b.insts.iter().map(text).collect()).collect()
+    let Some(code) = program.funcs.get(func).and_then(|f| f.blocks.get(block)) else { return Vec::new() };
+    let text = |inst: &Inst| instruction(program, &symbols, (func, block), inst);
+    code.bundles.iter().map(|b| b.insts.iter().map(text).collect()).collect()
 }
 
-/// One instruction as the assembler wants it. `func` is the number of the
-/// function that holds it, `symbols` the names of all functions.
-fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) -> String {
+/// One instruction as the assembler wants it. `(func, block)` are the numbers of the
+/// function and block that hold it, `symbols` the names of all functions.
+fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usize), inst: &Inst) -> String {
     let Some(instr) = program.machine.instrs.get(usize::from(inst.instr.0)) else {
         return format!("<instruction {}>", inst.instr.0);
     };
@@ -70,6 +70,9 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
             Some(Operand::Imm(x)) if view == Some("pow2") => {
                 let _ = write!(out, "{}", 1u64.checked_shl(*x as u32).unwrap_or(0));
             }
+            Some(Operand::Imm(x)) if index == instr.literal.map(|l| l.operand) => {
+                let _ = write!(out, "{}", literal(program, (func, block), *x as u32));
+            }
             Some(Operand::Imm(x)) => {
                 let _ = write!(out, "{x}");
             }
@@ -85,6 +88,13 @@ fn instruction(program: &Program, symbols: &[String], func: usize, inst: &Inst) 
     }
     out.push_str(rest);
     out
+}
+
+/// Label of the first literal of that value in or behind the block.
+fn literal(program: &Program, (func, block): (usize, usize), value: u32) -> String {
+    let blocks = program.funcs[func].blocks.iter().enumerate().skip(block);
+    let found = blocks.into_iter().find_map(|(b, at)| Some((b, at.literals.iter().position(|&l| l == value)?)));
+    found.map_or_else(|| format!("<literal {value}>"), |(b, k)| format!(".L{func}_{b}_{k}"))
 }
 
 /// The register's name, or that of the part which `view` means.
@@ -195,8 +205,14 @@ fn write_func(out: &mut String, program: &Program, symbols: &[String], i: usize,
             }
             for (k, inst) in bundle.insts.iter().enumerate() {
                 let parallel = if k > 0 { "||" } else { "" };
-                writeln!(out, "{parallel}\t{}", instruction(program, symbols, i, inst))?;
+                writeln!(out, "{parallel}\t{}", instruction(program, symbols, (i, b), inst))?;
             }
+        }
+        if !block.literals.is_empty() {
+            writeln!(out, "\t.balign {LITERAL_BYTES}")?;
+        }
+        for (k, value) in block.literals.iter().enumerate() {
+            writeln!(out, ".L{i}_{b}_{k}:\n\t.4byte {value}")?;
         }
     }
     Ok(())
@@ -321,7 +337,10 @@ mod tests {
         let looped = Block { loop_depth: 2, ..Block::default() };
         Program {
             machine: std::sync::Arc::new(machine),
-            funcs: vec![func("f.1", vec![Block { bundles, loop_depth: 0 }, looped]), func("", vec![Block::default()])],
+            funcs: vec![
+                func("f.1", vec![Block { bundles, ..Block::default() }, looped]),
+                func("", vec![Block::default()]),
+            ],
             exports: vec![("f.1".into(), 0), ("also".into(), 0)],
             start: Some(1),
             min_pages: 1,

@@ -43,6 +43,15 @@ pub struct Inst {
 }
 
 impl Inst {
+    /// The word that it takes from a literal pool.
+    pub fn literal(&self, machine: &Machine) -> Option<u32> {
+        let literal = machine.instrs[usize::from(self.instr.0)].literal?;
+        match self.operands.get(literal.operand) {
+            Some(Operand::Imm(v)) => Some(*v as u32),
+            _ => None,
+        }
+    }
+
     /// Encoded size in bytes with these operands; of a jump, wherever its
     /// target is. Jumps to near targets may be shorter ([`crate::layout`]).
     pub fn bytes(&self, machine: &Machine) -> u32 {
@@ -77,6 +86,8 @@ pub struct Block {
     pub bundles: Vec<Bundle>,
     /// Nesting depth of the loop it stands in, for printing.
     pub loop_depth: u8,
+    /// Words of a literal pool behind it. Nothing falls through into them.
+    pub literals: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]

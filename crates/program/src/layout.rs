@@ -1,6 +1,6 @@
 //! Code addresses: where each function, block and bundle stands.
 
-use crate::code::{Block, Inst, Operand};
+use crate::code::{Block, Func, Inst, Operand};
 use crate::program::Program;
 use ciphermill_machine::Machine;
 
@@ -20,7 +20,12 @@ pub struct Layout {
     pub ends: Vec<u32>,
     /// `sizes[f][b][k]`: bytes of bundle `k` of that block.
     pub sizes: Vec<Vec<Vec<u32>>>,
+    /// `literals[f][b]`: address of the literal pool behind that block.
+    pub literals: Vec<Vec<u32>>,
 }
+
+/// Bytes of a literal, and what its address is a multiple of.
+pub const LITERAL_BYTES: u32 = 4;
 
 /// Where a bundle begins whose code would go on at `at`.
 pub fn begins(at: u32, bytes: u32, packet_bytes: u32) -> u32 {
@@ -61,11 +66,13 @@ impl Layout {
     fn placed(program: &Program, sizes: Vec<Vec<Vec<u32>>>) -> Layout {
         let mut at = CODE_BASE;
         let (mut blocks, mut ends) = (Vec::with_capacity(sizes.len()), Vec::with_capacity(sizes.len()));
+        let mut literals = Vec::with_capacity(sizes.len());
         let fetched = program.machine.issue.packet_bytes;
-        for func in &sizes {
+        for (func, code) in sizes.iter().zip(&program.funcs) {
             at = at.next_multiple_of(16);
             let mut starts = Vec::with_capacity(func.len());
-            for block in func {
+            let mut pools = Vec::with_capacity(func.len());
+            for (block, of) in func.iter().zip(&code.blocks) {
                 let mut start = None;
                 for &bytes in block {
                     at = begins(at, bytes, fetched);
@@ -73,11 +80,17 @@ impl Layout {
                     at += bytes;
                 }
                 starts.push(start.unwrap_or(at));
+                if !of.literals.is_empty() {
+                    at = at.next_multiple_of(LITERAL_BYTES);
+                }
+                pools.push(at);
+                at += LITERAL_BYTES * of.literals.len() as u32;
             }
             blocks.push(starts);
+            literals.push(pools);
             ends.push(at);
         }
-        Layout { blocks, ends, sizes }
+        Layout { blocks, ends, sizes, literals }
     }
 
     /// Sizes with the short jumps that do not reach made long; None when all do.
@@ -114,6 +127,57 @@ impl Layout {
         changed.then_some(out)
     }
 
+    /// The first jump or load of a literal that does not reach, in words; None when all do.
+    pub fn unreached(program: &Program) -> Option<String> {
+        let machine = &program.machine;
+        if machine.instrs.iter().all(|i| i.reach.is_none() && i.literal.is_none()) {
+            return None;
+        }
+        Layout::new(program).first_unreached(program)
+    }
+
+    fn first_unreached(&self, program: &Program) -> Option<String> {
+        let machine = &program.machine;
+        for (f, func) in program.funcs.iter().enumerate() {
+            for (b, block) in func.blocks.iter().enumerate() {
+                let mut end = i64::from(self.blocks[f][b]);
+                for (bundle, bytes) in block.bundles.iter().zip(&self.sizes[f][b]) {
+                    end += i64::from(*bytes);
+                    for inst in &bundle.insts {
+                        let instr = &machine.instrs[usize::from(inst.instr.0)];
+                        let jump = inst.operands.iter().find_map(|o| match o {
+                            Operand::Block(t) => self.blocks[f].get(*t as usize),
+                            _ => None,
+                        });
+                        let reaches = |at: u32, (from, to): (i64, i64)| (from..=to).contains(&(i64::from(at) - end));
+                        let loaded = inst.literal(machine).zip(instr.literal);
+                        let good = match (jump.zip(instr.reach), loaded) {
+                            (Some((&at, reach)), _) => reaches(at, reach),
+                            (None, Some((value, literal))) => self
+                                .literal(func, (f, b), value)
+                                .is_some_and(|at| reaches(at, (0, literal.reach.into()))),
+                            (None, None) => true,
+                        };
+                        if !good {
+                            return Some(format!("`{}` in block {b} of `{}` does not reach", instr.name, func.name));
+                        }
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Address of the first literal of that value in or behind a block.
+    fn literal(&self, func: &Func, (f, b): (usize, usize), value: u32) -> Option<u32> {
+        let behind = func.blocks.iter().enumerate().skip(b);
+        let find = |(b, block): (usize, &Block)| {
+            let k = block.literals.iter().position(|&l| l == value)?;
+            Some(self.literals[f][b] + LITERAL_BYTES * k as u32)
+        };
+        behind.into_iter().find_map(find)
+    }
+
     /// Bytes of a function with what fills it up, alignment before it left out.
     pub fn bytes(&self, f: u32) -> u32 {
         self.ends[f as usize] - self.func(f)
@@ -126,9 +190,11 @@ impl Layout {
 }
 
 impl Program {
-    /// Bytes of all encoded instructions.
+    /// Bytes of all encoded instructions and of the literals among them.
     pub fn code_bytes(&self) -> u64 {
         let layout = Layout::new(self);
-        layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum()
+        let literals = self.funcs.iter().flat_map(|f| &f.blocks).map(|b| b.literals.len() as u64).sum::<u64>();
+        let code = layout.sizes.iter().flatten().flatten().map(|&bytes| u64::from(bytes)).sum::<u64>();
+        code + literals * u64::from(LITERAL_BYTES)
     }
 }

@@ -1,10 +1,12 @@
-//! Tries a few instruction orders of a function, and takes the one whose allocation is cheapest.
+//! Tries a few instruction orders of a function, and takes the one whose allocation is cheapest. On a machine that issues
+//! in order the waits of the order itself count, too.
 
 use crate::fold::FoldTable;
 use crate::scan::Question;
 use crate::{allocate, order};
-use ciphermill_machine::Machine;
-use ciphermill_vcode::{Allocated, CompileError, Facts, Registers, VFunc};
+use ciphermill_machine::{InstrId, Machine};
+use ciphermill_schedule::list;
+use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
@@ -18,6 +20,15 @@ pub struct AllocationRequest<'a> {
     pub registers: &'a Registers,
     /// Memory operands, on a two-address machine whose code is to be optimised.
     pub folds: Option<&'a FoldTable>,
+}
+
+/// What an order of a function comes to.
+struct Cost {
+    /// Of what its allocation adds. An order that adds more than the first is not taken: the waits of the others are
+    /// mended by scheduling behind the allocation.
+    added: u64,
+    /// What decides between the others: the same, or cycles where instructions issue in order.
+    of_order: u64,
 }
 
 impl<'a> AllocationRequest<'a> {
@@ -36,16 +47,41 @@ impl<'a> AllocationRequest<'a> {
         }
         let with_cost = |f: VFunc| self.cost(&f).map(|c| (c, f));
         let tried = std::iter::once(func).chain(others).map(with_cost).collect::<Result<Vec<_>, _>>()?;
-        let best = tried.into_iter().min_by_key(|t| t.0);
+        let first = tried.first().map_or(0, |t| t.0.added);
+        let best = tried.into_iter().filter(|t| t.0.added <= first).min_by_key(|t| t.0.of_order);
         best.map(|b| b.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
     }
 
-    /// What a function's allocation costs.
-    fn cost(&self, func: &VFunc) -> Result<u64, CompileError> {
-        if let Some((cost, _)) = self.question(func).and_then(|q| q.allocated()) {
-            return Ok(cost);
-        }
-        Ok(allocate::allocate(func, self.machine, self.registers, false)?.cost(func, self.registers.mov.0))
+    /// What an order costs.
+    fn cost(&self, func: &VFunc) -> Result<Cost, CompileError> {
+        let (added, allocated) = match self.question(func).and_then(|q| q.allocated()) {
+            Some((added, allocated)) => (added, allocated),
+            None => {
+                let allocated = allocate::allocate(func, self.machine, self.registers, false)?;
+                (allocated.cost(func, self.registers.mov.0), allocated)
+            }
+        };
+        let in_order = self.machine.core.as_ref().is_none_or(|c| c.in_order);
+        Ok(Cost { added, of_order: if in_order { self.cycles(func, &allocated) } else { added } })
+    }
+
+    /// Cycles of the blocks in the order they are in, with those of spills, reloads and copies, times block frequency.
+    fn cycles(&self, func: &VFunc, allocated: &Allocated) -> u64 {
+        let ops = &self.machine.abi.ops;
+        let issue = |instr: InstrId| u64::from(self.machine.instrs[usize::from(instr.0)].issue_cycles);
+        let (copy, spill, reload) = (issue(ops.mov), issue(ops.store), issue(ops.load));
+        let added = |step: &Step| match step {
+            Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => copy,
+            Step::Move { from: Place::Reg(_), .. } => spill,
+            Step::Move { .. } => reload,
+            // A memory operand is a load of its own, if not one that needs a register.
+            Step::Inst(_, places) => reload * places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
+        };
+        let block = |(block, steps): (&VBlock, &Vec<Step>)| {
+            let nodes: Vec<_> = block.insts.iter().map(|i| self.facts.virtual_node(self.machine, i)).collect();
+            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>()) * block.frequency()
+        };
+        func.blocks.iter().zip(&allocated.blocks).map(block).sum()
     }
 
     /// The allocation of a function, checked.

@@ -108,6 +108,21 @@ impl Edges {
     }
 }
 
+/// Cycles that the nodes take in the order they stand in.
+pub fn cycles(nodes: &[Node]) -> u64 {
+    let mut ready: HashMap<Resource, u64> = HashMap::new();
+    let mut cycle = 0u64;
+    for (i, n) in nodes.iter().enumerate() {
+        let waits = n.reads.iter().filter_map(|r| Some(ready.get(r)? + u64::from(n.early_by(*r)))).max();
+        cycle = cycle.max(waits.unwrap_or(0));
+        for (r, latency) in &n.writes {
+            ready.insert(*r, cycle + u64::from(*latency));
+        }
+        cycle += u64::from(nodes.get(i + 1).map_or(n.issue_cycles.max(1), |next| n.cycles_before(next)));
+    }
+    cycle
+}
+
 /// An order of the nodes that respects every dependence and avoids stalls.
 pub fn order(nodes: &[Node], limit: Option<&PressureLimit<'_>>) -> Vec<usize> {
     order_with(nodes, limit, &[]).0

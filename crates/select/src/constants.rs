@@ -19,9 +19,9 @@ use ciphermill_vcode::liveness::{live_out, max_live};
 use ciphermill_vcode::{VBlock, VFunc, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, HashMap};
 
-/// A constant used this often in a nest is made before it even at high register pressure: what the
-/// allocator then spills is used less.
-const DENSE: usize = 6;
+/// A constant that takes so many cycles at its uses in a nest is made before it even at high register pressure: what the
+/// allocator then spills is used less, and where it is the constant, a reload takes no longer than two instructions do.
+const DENSE: u32 = 6;
 
 /// Writing out the parts of templates.
 pub struct Expansion<'a> {
@@ -169,7 +169,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     let mut recipes: BTreeMap<u64, (&Template, Vec<Option<VOp>>)> = BTreeMap::new();
     // Weight of each constant in each loop nest, named by its preheader.
     let mut weight: BTreeMap<(u32, u64), u64> = BTreeMap::new();
-    let mut uses: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+    let mut uses: BTreeMap<(u32, u64), u32> = BTreeMap::new();
     for block in &func.blocks {
         for c in block
             .insts
@@ -206,7 +206,7 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     for ((pre, c), _) in ranked {
         let left = free.entry(pre).or_default();
         let more = over.entry(pre).or_default();
-        let dense = uses[&(pre, c)] >= DENSE && *more < registers / 4;
+        let dense = uses[&(pre, c)] * making(machine, recipes[&c].0) >= DENSE && *more < registers / 4;
         if *left > 0 || dense {
             *more += usize::from(*left == 0);
             *left = left.saturating_sub(1);
@@ -236,6 +236,12 @@ pub fn place(func: &mut VFunc, machine: &Machine, matcher: &Matcher, registers: 
     }
     func.vregs = maker.vregs;
     Ok(())
+}
+
+/// Cycles that it takes to make a constant. Where the program says what issues together, one: there are slots to spare.
+fn making(machine: &Machine, t: &Template) -> u32 {
+    let issue = |part: &CompoundPart| machine.instrs[usize::from(part.instr.0)].least_issue_cycles();
+    if machine.issue.explicit { 1 } else { t.parts.iter().map(issue).sum() }
 }
 
 /// Makes constants, block by block.

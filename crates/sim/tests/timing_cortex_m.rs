@@ -1,8 +1,8 @@
-//! Every timing rule of `machines/cortex-m4.toml` and `cortex-m3.toml`, worked out by hand, and the
-//! rules of the format that they need, on the toy machine.
+//! Every timing rule of the Cortex-M machines, worked out by hand, and the rules of the format that they
+//! need, on the toy machine.
 //!
 //! The number before each instruction is the cycle it issues in; the total is the first cycle in which
-//! one after it could. `ret` on a Cortex-M takes 1 cycle and 2.
+//! one after it could. `ret` takes 1 cycle and 2 on the M3, the M4 and the M0, 1 and 1 on the M0+.
 
 mod common;
 
@@ -75,6 +75,43 @@ fn products_and_moves() {
     assert_eq!(cycles(real("cortex-m3", &[]), text, &[3, 5]), 11);
     // 0 cmp, 1 it and mov (2), 3 ret: 6.
     assert_eq!(m4("func f 2 1\n cmp_i8 r0, 3\n moveq r0, r1\n ret", &[3, 5]), 6);
+}
+
+fn m0(machine: &str, text: &str, args: &[u64]) -> u64 {
+    cycles(real(machine, &[]), text, args)
+}
+
+#[test]
+fn two_stages_and_three() {
+    // 0 ldr (2), 2 adds, 3 str (2), 5 ret: 7, and 8 on three stages.
+    let text = "func f 1 0\n ldr_i5 r1, r0, 0\n adds r1, r1, r1\n str_i5 r1, r0, 4\n ret";
+    assert_eq!(m0("cortex-m0plus", text, &[64]), 7);
+    assert_eq!(m0("cortex-m0", text, &[64]), 8);
+    // Loads do not overlap: 0 ldr, 2 ldrb, 4 ret: 6.
+    assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldr_i5 r1, r0, 0\n ldrb_i5 r2, r0, 8\n ret", &[64]), 6);
+    // With its sign and a displacement, a load and an extension: 0 ldrb (2) and sxtb, 3 ret: 5.
+    assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldrsb_i r1, r0, 3\n ret", &[64]), 5);
+    // A literal is a load: 0 ldr, 2 eors, 3 ret: 5.
+    assert_eq!(m0("cortex-m0plus", "func f 1 0\n ldr_literal r1, 305419896\n eors r0, r1\n ret", &[64]), 5);
+    // 0 muls, 1 ret: 3; with the small multiplier 0 muls, 32 ret: 34.
+    let text = "func f 2 1\n muls r0, r1\n ret";
+    assert_eq!(m0("cortex-m0plus", text, &[3, 5]), 3);
+    let small = [("timings.mul.latency", "32"), ("timings.mul.issue_cycles", "32")];
+    assert_eq!(cycles(real("cortex-m0plus", &small), text, &[3, 5]), 34);
+}
+
+#[test]
+fn jumps_of_a_core_without_prediction() {
+    // 4 rounds of 3, three of them taken (+1, +2), ret 2 and 3.
+    let rounds = "func f 1 0\n again:\n subs_i8 r0, 1\n cmp_i8 r0, 0\n bne again\n ret";
+    assert_eq!(m0("cortex-m0plus", rounds, &[4]), 12 + 3 + 2);
+    assert_eq!(m0("cortex-m0", rounds, &[4]), 12 + 6 + 3);
+    // 0 b (2), 2 ret: 4. The far jump is a BL: 0 bl (3), 3 ret. On three stages 3 and 4 cycles.
+    let jump = |name: &str| format!("func f 1 0\n mov r1, lr\n {name} on\n on:\n bx r1");
+    assert_eq!(m0("cortex-m0plus", &jump("b"), &[1]), 1 + 2 + 2);
+    assert_eq!(m0("cortex-m0plus", &jump("b_far"), &[1]), 1 + 3 + 2);
+    assert_eq!(m0("cortex-m0", &jump("b"), &[1]), 1 + 3 + 3);
+    assert_eq!(m0("cortex-m0", &jump("b_far"), &[1]), 1 + 4 + 3);
 }
 
 #[test]

@@ -49,7 +49,11 @@ pub fn emit(
         }
         if emitter.machine.issue.interlock {
             straight(emitter, std::mem::take(&mut segment), None, loop_depth, out)?;
-            out.blocks.push(Block { bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }], loop_depth });
+            out.blocks.push(Block {
+                bundles: vec![Bundle { insts: [p.inst].into_iter().collect() }],
+                loop_depth,
+                ..Block::default()
+            });
             continue;
         }
         let back = out.fresh();
@@ -141,7 +145,7 @@ fn straight(
             }
         }
     }
-    let block = Block { bundles: bundles(machine, rows)?, loop_depth };
+    let block = Block { bundles: bundles(machine, rows)?, loop_depth, ..Block::default() };
     before.banks_apart = emitter.schedule;
     if insts.len() > given {
         // Moves between clusters go through scratch registers.

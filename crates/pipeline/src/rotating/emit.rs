@@ -47,7 +47,7 @@ pub fn emit(machine: &Machine, k: &Kernel, names: &Names, out: &mut Laid) -> Res
     }
     out.label(head);
     let at = out.blocks.len() as u32;
-    out.blocks.push(Block { bundles: bundles(machine, rows)?, loop_depth: k.loop_depth });
+    out.blocks.push(Block { bundles: bundles(machine, rows)?, loop_depth: k.loop_depth, ..Block::default() });
 
     let mut after = Vec::new();
     for &(i, _) in &k.ops.live_out {
@@ -65,7 +65,7 @@ fn straight(machine: &Machine, insts: Vec<Inst>, depth: u8) -> Result<Block, Com
         row.insts.push(inst);
         row
     });
-    Ok(Block { bundles: bundles(machine, rows.collect())?, loop_depth: depth })
+    Ok(Block { bundles: bundles(machine, rows.collect())?, loop_depth: depth, ..Block::default() })
 }
 
 fn plain(instr: InstrId, operands: impl IntoIterator<Item = Operand>, role: Role) -> Inst {
