@@ -40,7 +40,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let mut records = Records { known: &options.kept_schedules, new: options.search.map(|_| Vec::new()) };
     let Tables { machine, facts, encodings, folds, .. } = tables;
     let m = &**machine;
-    let front = Front::new(module, tables, options);
+    let front = Front::new(module, tables, options)?;
     let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
@@ -54,7 +54,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     for id in module.funcs.keys() {
         let func = front.func(id)?;
         let memory = MemoryFacts {
-            buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
+            buffers: if called.contains(&id) || m.value_bits() < m.word_bits { 0 } else { promised_buffers(module, id, options) },
             readonly: &readonly,
             banks: banks::described(m)
                 .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),

@@ -41,7 +41,7 @@ impl<'a> Frame<'a> {
         a: &Allocated,
     ) -> Frame<'a> {
         let abi = &machine.abi;
-        let word = u32::from(machine.word_bits / 8);
+        let word = u32::from(machine.value_bits() / 8);
         let saves_return = saves_return && abi.return_address.is_some_and(|r| !a.saved.contains(&r));
         let save_return = saves_return && !windowed;
         let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
@@ -54,7 +54,10 @@ impl<'a> Frame<'a> {
     pub fn outgrows(&self) -> bool {
         let ops = &self.machine.abi.ops;
         let last = i64::from(self.bytes) - i64::from(self.word());
-        let reached = self.fits(ops.load, last) && self.fits(ops.store, last);
+        let reaches = |near: InstrId, far: Option<InstrId>| {
+            self.fits(near, last) || far.is_some_and(|far| self.fits(far, last))
+        };
+        let reached = reaches(ops.load, ops.load_far) && reaches(ops.store, ops.store_far);
         let adjusted = [-1, 1].iter().all(|by| self.fits(ops.add_imm, by * i64::from(self.bytes)));
         self.bytes != 0 && self.scratch.is_none() && !(reached && adjusted)
     }
@@ -65,7 +68,7 @@ impl<'a> Frame<'a> {
     }
 
     fn word(&self) -> u32 {
-        u32::from(self.machine.word_bits / 8)
+        u32::from(self.machine.value_bits() / 8)
     }
 
     /// Of a spill slot, from the stack pointer.
@@ -151,13 +154,18 @@ impl<'a> Frame<'a> {
         let abi = &self.machine.abi;
         let mut base = abi.stack_pointer;
         let mut displacement = offset;
+        let store = instr == abi.ops.store;
+        let far = if store { abi.ops.store_far } else { abi.ops.load_far };
+        let instr = match far {
+            Some(far) if !self.fits(instr, offset) => far,
+            _ => instr,
+        };
         if !self.fits(instr, offset) {
             let scratch = self.scratch()?;
             self.constant(offset as u64, scratch, out)?;
             out.push(self.inst(abi.ops.add, &[scratch, base, scratch], 0));
             (base, displacement) = (scratch, 0);
         }
-        let store = instr == abi.ops.store;
         let desc = &self.machine.instrs[instr.0 as usize];
         let (value, address) = ciphermill_vcode::semantics::access_operands(&desc.semantics)
             .ok_or_else(|| CompileError::Internal(format!("`{}` is not a plain load or store", desc.name)))?;
@@ -174,7 +182,7 @@ impl<'a> Frame<'a> {
             .collect();
         let inst =
             Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
-        let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
+        let mem = MemRef::own(Space::Stack, store, offset, self.machine.value_bits() / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
     }

@@ -48,6 +48,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
     let (module, interface, mut judge) = open(wasm)?;
     let described = pipeline::described(&request.machine)?;
+    let interface = interface.on(&described.tables.machine);
     let machine = &*described.tables.machine;
     let work = work(&interface, request)?;
     if request.vectors.as_ref().is_none_or(|v| v.cases == 0) {

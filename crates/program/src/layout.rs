@@ -2,7 +2,7 @@
 
 use crate::code::{Block, Inst, Operand};
 use crate::program::Program;
-use ciphermill_machine::Machine;
+use ciphermill_machine::{Instr, Machine};
 
 /// Address of the first function's first instruction.
 pub const CODE_BASE: u32 = 0xE000_0000;
@@ -20,6 +20,11 @@ pub struct Layout {
     pub ends: Vec<u32>,
     /// `sizes[f][b][k]`: bytes of bundle `k` of that block.
     pub sizes: Vec<Vec<Vec<u32>>>,
+}
+
+/// Has a jump that takes so many bytes a target that is not near?
+pub fn is_far(instr: &Instr, bytes: u32) -> bool {
+    instr.short_bytes.is_some_and(|short| bytes > u32::from(short))
 }
 
 /// Where a bundle begins whose code would go on at `at`.
