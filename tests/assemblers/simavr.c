@@ -4,6 +4,8 @@
  *   call SYMBOL ARGUMENT ...       prints the cycles of a call
  *   read ADDRESS LENGTH            prints bytes of data memory
  *
+ * What it prints begins with "= "; other lines are simavr's own.
+ *
  * Arguments are values of 32 bits, in the registers that machines/avr.toml names. The program is an ELF file linked from
  * address 0 on. Memory begins behind the I/O registers and ends at the part's end; frames (Y) are below the hardware's
  * stack there. Exit codes: 0 done, 2 a call did not come back, 3 a command is none. */
@@ -52,6 +54,7 @@ int main(int argc, char **argv) {
         } else if (strcmp(word, "read") == 0) {
             unsigned at = strtoul(strtok(NULL, " \n"), NULL, 0);
             unsigned length = strtoul(strtok(NULL, " \n"), NULL, 0);
+            printf("= ");
             while (length-- > 0) printf("%02x", avr->data[at++]);
             printf("\n");
         } else if (strcmp(word, "call") == 0) {
@@ -88,7 +91,7 @@ int main(int argc, char **argv) {
                 fprintf(stderr, "%s did not come back\n", name);
                 return 2;
             }
-            printf("%llu\n", (unsigned long long)(avr->cycle - start));
+            printf("= %llu\n", (unsigned long long)(avr->cycle - start));
         } else {
             return 3;
         }

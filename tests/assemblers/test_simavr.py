@@ -30,7 +30,7 @@ def programs() -> Iterator[tuple[str, str, str]]:
     """Every variant on the larger machine, and on the smaller one those of which some fit."""
     for name in names():
         for variant in find(name).variants:
-            yield "atmega1284p", name, variant.name
+            yield "atmega1284p", name, variant
     yield from (("avr", name, None) for name in ("rijndael", "present", "chacha20"))
 
 
@@ -63,10 +63,11 @@ class Program:
         ram = library.ram(machine)
         assert ram is not None
         own = ram[1] - (ram[1] - ram[0]) // 8
-        (folder / "program.s").write_text(text)
+        # What linear memory holds is put there by hand, and so is no part of the image.
+        (folder / "program.s").write_text(text.replace('.cm_linear,"aw"', '.cm_linear,""'))
         cpu = ["-target", "avr-freestanding-eabi", f"-mcpu={part}", f"-mmcu={part}"]
         tool([*ZIG, "cc", *cpu, "-c", "program.s", "-o", "program.o"], cwd=folder)
-        places = [".text=0", f".cm_linear={DATA:#x}", f".cm_system={DATA + own:#x}"]
+        places = [".text=0", f".cm_system={DATA + own:#x}"]
         starts = [f"--section-start={place}" for place in places]
         tool([*ZIG, "ld.lld", "--image-base=0", "--no-check-sections", "-e", "0", *starts, "program.o", "-o", "program"], cwd=folder)
         self.command = [str(judge), part, str(folder / "program")]
@@ -74,7 +75,7 @@ class Program:
         found = sections((folder / "program").read_bytes())
         for section in (".cm_linear", ".cm_system"):
             address, content = found[section]
-            at = address - DATA
+            at = address - DATA if section == ".cm_system" else 0
             content = content[: ram[1] - at].rstrip(b"\0") if section == ".cm_linear" else content
             low = max(0, ram[0] - at)
             self.write(at + low, content[low:])
@@ -90,10 +91,10 @@ class Program:
     def run(self) -> list[str]:
         done = subprocess.run(self.command, input="\n".join([*self.lines, ""]), capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[:1000]
-        return done.stdout.split()
+        return [line[2:] for line in done.stdout.splitlines() if line.startswith("= ")]
 
 
-@pytest.mark.parametrize(("machine", "cipher", "variant"), programs())
+@pytest.mark.parametrize(("machine", "cipher", "variant"), list(programs()))
 def test_same_memory_and_cycles(machine, cipher, variant, tmp_path, judge):
     module = engine.module(find(cipher), variant)
     unit = 64 if module.interface["kind"] == "stream" else module.interface["block_bytes"]
