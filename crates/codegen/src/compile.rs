@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::tables::Tables;
 use crate::{plain, registers};
 use ciphermill_ir::low_bits::Low;
-use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op};
+use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op, SYSTEM_BASE};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
@@ -48,6 +48,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let searched = options.searched.as_ref().and_then(|name| module.export(name)).map(|id| reached(module, id));
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
+    let mut own = module.system.bytes.clone();
     let (mut loops, mut searches_cut) = (Vec::new(), 0);
     let mut plain_loops = Vec::new();
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
@@ -115,6 +116,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
             frame = framed(&allocated).with_scratch(spare);
         }
+        if m.value_bits() < m.word_bits && !recursive(module, id) {
+            let (fixed, more) = frame.with_fixed(SYSTEM_BASE + own.len() as u32);
+            frame = fixed;
+            own.resize(own.len() + more as usize, 0);
+        }
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
@@ -181,7 +187,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         max_pages: module.memory.max_pages,
         data,
         readonly,
-        system: module.system.bytes.clone(),
+        system: own,
         system_func_refs: module.system.func_refs.clone(),
         arg_overflow: front.overflow,
         global_regs,
@@ -208,6 +214,11 @@ fn called(module: &Module) -> BTreeSet<FuncId> {
 fn calls(func: &Func) -> impl Iterator<Item = FuncId> {
     let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).map(|&i| func.insts[i].op);
     insts.filter_map(|op| if let Op::Call(f) = op { Some(f) } else { None })
+}
+
+/// May a function be entered again before it returns?
+fn recursive(module: &Module, id: FuncId) -> bool {
+    calls(&module.funcs[id]).any(|callee| reached(module, callee).contains(&id))
 }
 
 /// A function and all that it may call, those called by pointer with it.

@@ -7,6 +7,7 @@
 //! opens a window instead of saving.
 
 use ciphermill_ir::Space;
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_program::{Inst, Operand, Role};
@@ -29,6 +30,16 @@ pub struct Frame<'a> {
     pub bytes: u32,
     /// For offsets that no displacement reaches.
     scratch: Option<Reg>,
+    /// Where else what they do not reach is.
+    fixed: Option<Fixed>,
+}
+
+/// Offsets from `from` on at addresses of their own, from `base` on, with instructions that hold an address.
+struct Fixed {
+    from: i64,
+    base: u32,
+    load: InstrId,
+    store: InstrId,
 }
 
 impl<'a> Frame<'a> {
@@ -47,7 +58,7 @@ impl<'a> Frame<'a> {
         let own = word * (loop_words + a.slots + a.saved.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
         let (saved, slots, scratch) = (a.saved.clone(), a.slots, abi.scratch.first().copied());
-        Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch }
+        Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch, fixed: None }
     }
 
     /// Has it offsets that no displacement reaches, and no register to make them in?
@@ -65,6 +76,30 @@ impl<'a> Frame<'a> {
     /// The same with a scratch register.
     pub fn with_scratch(self, scratch: Reg) -> Frame<'a> {
         Frame { scratch: Some(scratch), ..self }
+    }
+
+    /// The same, with what displacements do not reach at fixed addresses from `base` on, for a function that is not
+    /// entered again before it returns; and the bytes there.
+    pub fn with_fixed(self, base: u32) -> (Frame<'a>, u32) {
+        let ops = &self.machine.abi.ops;
+        let near = |offset: &u32| [ops.load, ops.store].iter().all(|i| self.fits(*i, i64::from(*offset)));
+        let from = (0..self.bytes).take_while(near).count() as u32;
+        let (word, all) = (self.word() as u8, &self.machine.instrs);
+        let holds = |at: &usize| all[*at].operands.iter().any(|o| o.kind.imm_for(base.into(), 32).is_some());
+        let loads = |at: &usize| {
+            matches!(&all[*at].semantics[..], [Stmt::Assign { dest: Dest::Operand(_), value: Expr::Load { bytes, addr, .. } }]
+                if *bytes == word && matches!(**addr, Expr::Imm(_)))
+                && holds(at)
+        };
+        let stores = |at: &usize| {
+            matches!(&all[*at].semantics[..], [Stmt::Store { bytes, addr: Expr::Imm(_), .. }] if *bytes == word) && holds(at)
+        };
+        let found = ((0..all.len()).find(loads), (0..all.len()).find(stores));
+        let (true, (Some(load), Some(store))) = (from < self.bytes, found) else { return (self, 0) };
+        let more = self.bytes - from;
+        let (load, store) = (InstrId(load as u16), InstrId(store as u16));
+        let fixed = Some(Fixed { from: from.into(), base, load, store });
+        (Frame { bytes: from, fixed, ..self }, more)
     }
 
     fn word(&self) -> u32 {
@@ -152,6 +187,16 @@ impl<'a> Frame<'a> {
     /// Load or store `reg` at `sp + offset`.
     fn access(&self, instr: InstrId, reg: Reg, offset: i64, out: &mut Vec<PInst>) -> Result<(), CompileError> {
         let abi = &self.machine.abi;
+        if let Some(fixed) = self.fixed.as_ref().filter(|f| offset >= f.from) {
+            let store = instr == abi.ops.store;
+            let instr = if store { fixed.store } else { fixed.load };
+            let at = fixed.base + (offset - fixed.from) as u32;
+            let mut made = self.inst(instr, &[reg], i64::from(at as i32));
+            made.inst.space = Space::System;
+            made.mem = Some(MemRef::own(Space::System, store, at.into(), self.machine.value_bits() / 8));
+            out.push(made);
+            return Ok(());
+        }
         let mut base = abi.stack_pointer;
         let mut displacement = offset;
         let store = instr == abi.ops.store;

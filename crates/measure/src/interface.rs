@@ -5,7 +5,7 @@ use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
 
 /// One part in so many of a small memory is for the machine's stacks.
-const STACKS: u32 = 8;
+pub(crate) const STACKS: u32 = 8;
 
 /// Block or stream cipher, by what the module exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

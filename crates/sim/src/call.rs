@@ -15,11 +15,15 @@ use ciphermill_ir::ops::mask;
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::layout::{STACK_BYTES, STACK_TOP};
 
-/// Where frames grow down from. A stack of return addresses of its own has the bytes above.
+/// Where the stack of frames grows down from. A stack of return addresses of its own has the bytes above.
+pub(crate) fn stack_from(machine: &Machine) -> u32 {
+    STACK_TOP - if machine.abi.return_stack.is_some() { STACK_BYTES / 2 } else { 0 }
+}
+
+/// Where the outermost function's caller has left it.
 fn frames_from(machine: &Machine) -> u32 {
     let abi = &machine.abi;
-    let returns = if abi.return_stack.is_some() { STACK_BYTES / 2 } else { 0 };
-    STACK_TOP - returns - abi.frame_reserve.next_multiple_of(abi.stack_align.max(1))
+    stack_from(machine) - abi.frame_reserve.next_multiple_of(abi.stack_align.max(1))
 }
 
 impl Simulator {

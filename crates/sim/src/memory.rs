@@ -105,7 +105,12 @@ impl Memory {
             max_pages: program.max_pages,
             readonly,
             span,
-            address_mask: if strict_addresses { u64::MAX } else { 0xffff_ffff },
+            address_mask: match program.machine.value_bits() {
+                _ if strict_addresses => u64::MAX,
+                // Words of fewer bits make addresses of two bytes.
+                bits if bits < 32 => 0xffff,
+                _ => 0xffff_ffff,
+            },
             align_mask: if big || (check_alignment && !program.machine.memory.unaligned) { 7 } else { 0 },
             lowest_stack: u64::from(STACK_TOP),
         })

@@ -20,6 +20,7 @@ mod arith;
 mod demand;
 mod emit;
 mod memory;
+mod pointers;
 mod shifts;
 mod wide;
 
@@ -82,6 +83,7 @@ pub fn lower(module: &mut Module, narrow: Narrow) -> Result<(), OptError> {
     for func in module.funcs.values_mut() {
         edit::remove_unreachable(func);
         edit::in_order(func);
+        pointers::gather(func);
     }
     Ok(())
 }

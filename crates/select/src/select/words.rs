@@ -109,7 +109,9 @@ impl Selector<'_> {
                 self.part(chains.swap, Some(from), Some(to), None);
             }
             Chain::Below => {
-                self.compare(&chains, a, b);
+                if !self.doubled(&chains, bits, a, b) {
+                    self.compare(&chains, a, b);
+                }
                 let to = self.vreg(results[0]);
                 self.part(chains.borrow, None, Some(to), None);
             }
@@ -147,6 +149,21 @@ impl Selector<'_> {
         vblock.inverse = Some(Inverse { instr, ops });
         vblock.succs = vec![(taken, vec![]), (fall, vec![])];
         Ok(())
+    }
+
+    /// Has the instruction right before doubled the word whose sign is asked for? Then the carry is that sign.
+    fn doubled(&self, chains: &Chains, bits: u8, a: &[Value], b: &[Value]) -> bool {
+        let ([most], [word]) = (a, b) else { return false };
+        let Some(&used) = self.vregs.get(&self.func.resolve(*word)) else { return false };
+        let most = self.func.as_const(*most) == Some(ciphermill_ir::mask(u32::from(bits) - 1));
+        let twice = |inst: &VInst| {
+            chains.add.contains(&inst.instr)
+                && inst.ops.iter().all(|o| match o {
+                    VOp::Tied { used: v, .. } | VOp::Use(v) => *v == used,
+                    _ => false,
+                })
+        };
+        most && self.out.last().is_some_and(twice)
     }
 
     fn compare(&mut self, chains: &Chains, a: &[Value], b: &[Value]) {
