@@ -55,7 +55,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     for id in module.funcs.keys() {
         let func = front.func(id)?;
         let memory = MemoryFacts {
-            buffers: if called.contains(&id) || m.value_bits() < m.word_bits { 0 } else { promised_buffers(module, id, options) },
+            buffers: if called.contains(&id) || m.value_bits() < m.word_bits {
+                0
+            } else {
+                promised_buffers(module, id, options)
+            },
             readonly: &readonly,
             banks: banks::described(m)
                 .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),

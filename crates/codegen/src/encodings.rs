@@ -48,9 +48,7 @@ impl Encodings {
             }
         }
         let moves = |i: &Instr| {
-            let moved = |s: &Stmt| {
-                matches!(s, Stmt::Assign { dest: Dest::Operand(_), value: Expr::Operand(_) })
-            };
+            let moved = |s: &Stmt| matches!(s, Stmt::Assign { dest: Dest::Operand(_), value: Expr::Operand(_) });
             i.semantics.len() == 2 && i.semantics.iter().all(moved)
         };
         let pair = machine.instrs.iter().position(moves).map(|i| InstrId(i as u16));
@@ -84,7 +82,8 @@ impl Encodings {
             [inst] if inst.instr == self.machine.abi.ops.mov => {
                 let spec = &self.machine.instrs[usize::from(inst.instr.0)].operands;
                 let of = |def: bool| {
-                    let place = spec.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: d, .. } if d == def))?;
+                    let place =
+                        spec.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: d, .. } if d == def))?;
                     if let Some(Operand::Reg(r)) = inst.operands.get(place) { Some(*r) } else { None }
                 };
                 Some((of(true)?, of(false)?))

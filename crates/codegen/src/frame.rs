@@ -65,9 +65,8 @@ impl<'a> Frame<'a> {
     pub fn outgrows(&self) -> bool {
         let ops = &self.machine.abi.ops;
         let last = i64::from(self.bytes) - i64::from(self.word());
-        let reaches = |near: InstrId, far: Option<InstrId>| {
-            self.fits(near, last) || far.is_some_and(|far| self.fits(far, last))
-        };
+        let reaches =
+            |near: InstrId, far: Option<InstrId>| self.fits(near, last) || far.is_some_and(|far| self.fits(far, last));
         let reached = reaches(ops.load, ops.load_far) && reaches(ops.store, ops.store_far);
         let adjusted = [-1, 1].iter().all(|by| self.fits(ops.add_imm, by * i64::from(self.bytes)));
         self.bytes != 0 && self.scratch.is_none() && !(reached && adjusted)
@@ -92,7 +91,8 @@ impl<'a> Frame<'a> {
                 && holds(at)
         };
         let stores = |at: &usize| {
-            matches!(&all[*at].semantics[..], [Stmt::Store { bytes, addr: Expr::Imm(_), .. }] if *bytes == word) && holds(at)
+            matches!(&all[*at].semantics[..], [Stmt::Store { bytes, addr: Expr::Imm(_), .. }] if *bytes == word)
+                && holds(at)
         };
         let found = ((0..all.len()).find(loads), (0..all.len()).find(stores));
         let (true, (Some(load), Some(store))) = (from < self.bytes, found) else { return (self, 0) };

@@ -359,7 +359,15 @@ impl Op {
     /// True when equal operands always give an equal result.
     pub fn is_pure(self) -> bool {
         match self {
-            Op::Const(_) | Op::Un(_) | Op::Cmp(_) | Op::Select | Op::Wrap | Op::ZExt | Op::SExt | Op::Apply(_) | Op::Chain(..) => true,
+            Op::Const(_)
+            | Op::Un(_)
+            | Op::Cmp(_)
+            | Op::Select
+            | Op::Wrap
+            | Op::ZExt
+            | Op::SExt
+            | Op::Apply(_)
+            | Op::Chain(..) => true,
             Op::Bin(b) => !b.may_trap(),
             _ => false,
         }

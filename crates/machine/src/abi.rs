@@ -278,9 +278,7 @@ fn ops(b: &Builder, node: &Node, value_bits: u8) -> Result<FrameOps, FileError> 
         Err(place.error(format!("`{}` cannot be `{key}`: that must be {meaning}", instr.name)))
     };
     let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
-    let loads = |i: &Instr| {
-        matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == value_bits && displaced(i, addr))
-    };
+    let loads = |i: &Instr| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == value_bits && displaced(i, addr));
     let stores = |i: &Instr| {
         matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
             if bytes * 8 == value_bits && displaced(i, addr))
@@ -288,28 +286,19 @@ fn ops(b: &Builder, node: &Node, value_bits: u8) -> Result<FrameOps, FileError> 
     // A machine of narrow words adds to its stack pointer, and calls, in one way only.
     let narrow = value_bits < word;
     let or = |key: &str, other: &str| if narrow && t.get(key).is_none() { other.to_owned() } else { key.to_owned() };
-    let add_imm = |i: &Instr| {
-        matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b))
-    };
+    let add_imm = |i: &Instr| matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b));
     let far = |key: &str, fits: &dyn Fn(&Instr) -> bool| {
         t.get(key).map(|_| get(key, "what it is without `_far`", fits)).transpose()
     };
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
-        add_imm: get(
-            "add_imm",
-            "`rd = rs + imm`",
-            &add_imm,
-        )?,
+        add_imm: get("add_imm", "`rd = rs + imm`", &add_imm)?,
         add: get(&or("add", "add_imm"), "`rd = rs1 + rs2`", &|i| {
-            (narrow && add_imm(i)) || matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
+            (narrow && add_imm(i))
+                || matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
                 if matches!((&**a, &**b), (Expr::Operand(_), Expr::Operand(_))))
         })?,
-        load: get(
-            "load",
-            "a word load `rd = mem[rs + imm]` whose imm can be 0",
-            &loads,
-        )?,
+        load: get("load", "a word load `rd = mem[rs + imm]` whose imm can be 0", &loads)?,
         store: get("store", "a word store `mem[rs + imm] = rd` whose imm can be 0", &stores)?,
         load_far: far("load_far", &loads)?,
         store_far: far("store_far", &stores)?,

@@ -26,7 +26,11 @@ pub static MACHINE: &[Key] = &[
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
     need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
-    may("chains", Kind::Table(CHAINS), "instructions for values of several words, where registers are narrower than 32 bits"),
+    may(
+        "chains",
+        Kind::Table(CHAINS),
+        "instructions for values of several words, where registers are narrower than 32 bits",
+    ),
     may("codegen", Kind::Table(CODEGEN), "choices of the machine's compilers"),
     need("asm", Kind::Table(ASM), "how the assembler wants things written"),
 ];
@@ -153,7 +157,11 @@ static FORMAT: &[Key] = &[
     may("asm", Kind::Text, "assembly: `{name}` is the mnemonic, `{x}` operand x"),
     may("bytes", Kind::Int(1, 16), "encoded size in bytes"),
     may("short_bytes", Kind::Int(1, 16), "size of a jump to within 128 bytes of its end"),
-    may("far_asm", Kind::Text, "how a jump to a target that is not near is written, where the assembler does not see to it"),
+    may(
+        "far_asm",
+        Kind::Text,
+        "how a jump to a target that is not near is written, where the assembler does not see to it",
+    ),
     may("short_from", Kind::Int(-65536, 0), "least distance of a near target from the end of the short jump (-128)"),
     may("short_to", Kind::Int(0, 65536), "greatest (127)"),
     may("longer", SIZES, "operands with the registers or values that make the encoding a byte longer"),
@@ -330,7 +338,11 @@ static BRANCH: &[Key] = &[
 
 static MEMORY: &[Key] = &[
     need("unaligned", Kind::Bool, "loads and stores work at any address"),
-    may("ram_from", Kind::Int(0, 1 << 31), "first address of memory, where a program cannot have as much as it wants (0)"),
+    may(
+        "ram_from",
+        Kind::Int(0, 1 << 31),
+        "first address of memory, where a program cannot have as much as it wants (0)",
+    ),
     may("ram_to", Kind::Int(1, 1 << 31), "the address behind its last byte (as much as a program wants)"),
     may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
@@ -373,7 +385,11 @@ static ABI: &[Key] = &[
     may("call_preserved", Kind::Texts, "preserved by a call without anyone saving it (windows)"),
     need("stack_pointer", Kind::Text, "the stack pointer"),
     may("return_address", Kind::Text, "where a call leaves the return address (on the stack)"),
-    may("return_stack", Kind::Text, "pointer of a stack that holds return addresses alone, which calls and returns move"),
+    may(
+        "return_stack",
+        Kind::Text,
+        "pointer of a stack that holds return addresses alone, which calls and returns move",
+    ),
     may("return_bytes", Kind::Int(4, 64), "bytes that a call puts on the stack (a word)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
     may("registers", Kind::Int(1, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),

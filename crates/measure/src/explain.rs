@@ -309,13 +309,7 @@ fn describe(
                 let (taken, backward) = (next == Some(&target), target <= b);
                 let far = ciphermill_program::layout::is_far(instr, bytes);
                 let (taken_cycles, untaken_cycles) = ciphermill_sim::hazard::jump_cycles(instr, far);
-                let costs = branch_costs(
-                    machine.branch.predictor,
-                    conditional,
-                    backward,
-                    taken_cycles,
-                    untaken_cycles,
-                );
+                let costs = branch_costs(machine.branch.predictor, conditional, backward, taken_cycles, untaken_cycles);
                 costs[usize::from(!taken)]
             });
             steps.push(Timed { bundle, lost: lost.sum() });

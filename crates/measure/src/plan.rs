@@ -72,14 +72,15 @@ pub(crate) struct Space {
     next: u64,
     /// The next buffer begins just there.
     exact: bool,
-    end: u64,
+    /// No buffer goes beyond.
+    limit: u64,
     buffers: Vec<(&'static str, Range<u32>)>,
 }
 
 impl Space {
     pub(crate) fn new(module: &Interface) -> Space {
-        let end = module.memory_end.map_or(MEMORY_LIMIT, u64::from);
-        Space { next: u64::from(module.heap_base), exact: false, end, buffers: Vec::new() }
+        let limit = module.memory_end.map_or(MEMORY_LIMIT, u64::from);
+        Space { next: u64::from(module.heap_base), exact: false, limit, buffers: Vec::new() }
     }
 
     /// Go on to the next address of a residue modulo a power of two.
@@ -92,11 +93,11 @@ impl Space {
     pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
         let start = if std::mem::take(&mut self.exact) { self.next } else { self.next.next_multiple_of(ALIGN) };
         let end = start + u64::from(bytes);
-        if self.end < MEMORY_LIMIT && end > self.end {
+        if self.limit < MEMORY_LIMIT && end > self.limit {
             return Err(MeasureError::input(format!(
                 "the {name} buffer of {bytes} bytes would end at address {end}, and memory for programs ends at {} on this \
                  machine, the rest is for stacks; take a machine with more memory, or a variant with smaller tables",
-                self.end
+                self.limit
             )));
         }
         if start >= MEMORY_LIMIT {

@@ -177,7 +177,8 @@ impl Wanted<'_> {
             let (failure, steady) = (outcome.failure.clone(), self.of(length, outcome)?);
             let longer = if self.keysetup() { length * times * 2 } else { length * 2 };
             let most = if self.keysetup() { u32::MAX } else { self.most() };
-            let room = longer <= most && longer <= bytes.saturating_mul(LONGER) && longer <= STEADY && cost(longer) <= BUDGET;
+            let room =
+                longer <= most && longer <= bytes.saturating_mul(LONGER) && longer <= STEADY && cost(longer) <= BUDGET;
             if steady.lengths.settled || failure.is_some() || !room {
                 return Ok((steady, failure));
             }

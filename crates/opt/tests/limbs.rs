@@ -60,8 +60,8 @@ fn expected(op: &str, a: u32, b: u32) -> u32 {
 }
 
 const BINARY: [&str; 17] = [
-    "add", "sub", "mul", "and", "or", "xor", "shl", "shr_u", "shr_s", "rotl", "rotr", "eq", "ne", "lt_u", "le_u", "lt_s",
-    "le_s",
+    "add", "sub", "mul", "and", "or", "xor", "shl", "shr_u", "shr_s", "rotl", "rotr", "eq", "ne", "lt_u", "le_u",
+    "lt_s", "le_s",
 ];
 const UNARY: [&str; 5] = ["clz", "ctz", "popcnt", "extend8_s", "extend16_s"];
 
@@ -94,9 +94,10 @@ fn shifts_by_constants_agree() {
         let mut text = String::new();
         let mut wanted: Vec<(String, u32, u32, u32)> = Vec::new();
         for n in 0..32 {
-            for (k, (within, of)) in [(!0, !0), (0xff, !0), (!0, 0xff), (0xff00, !0), (!0, 0xff_0000), (!0, 0x8000_00ff)]
-                .into_iter()
-                .enumerate()
+            for (k, (within, of)) in
+                [(!0, !0), (0xff, !0), (!0, 0xff), (0xff00, !0), (!0, 0xff_0000), (!0, 0x8000_00ff)]
+                    .into_iter()
+                    .enumerate()
             {
                 text += &format!(
                     "(func (export \"{n} {k}\") (param i32) (result i32) (i32.and (i32.const {of}) (i32.{op}

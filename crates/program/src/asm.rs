@@ -180,13 +180,7 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
     write_system(out, program, &symbols)
 }
 
-fn write_func(
-    out: &mut String,
-    program: &Program,
-    symbols: &[String],
-    layout: &Layout,
-    i: usize,
-) -> std::fmt::Result {
+fn write_func(out: &mut String, program: &Program, symbols: &[String], layout: &Layout, i: usize) -> std::fmt::Result {
     let func = &program.funcs[i];
     let c = &program.machine.asm.comment;
     writeln!(out, "{}:", symbols[i])?;
@@ -327,7 +321,8 @@ mod tests {
                 inst("call", &[Operand::Func(1)]),
             ]
         };
-        let func = |name: &str, blocks| crate::Func { name: name.into(), blocks, frame_bytes: 0, params: 0, results: 0 };
+        let func =
+            |name: &str, blocks| crate::Func { name: name.into(), blocks, frame_bytes: 0, params: 0, results: 0 };
         let looped = Block { loop_depth: 2, ..Block::default() };
         Program {
             machine: std::sync::Arc::new(machine),

@@ -115,12 +115,12 @@ impl Expansion<'_> {
                     (OperandKind::Label, _) => label.map(VOp::Block),
                     _ => read,
                 };
-                let (name, only) = (&machine.instrs[part.instr.0 as usize].name, &machine.instrs[part.instr.0 as usize].only);
+                let (name, only) =
+                    (&machine.instrs[part.instr.0 as usize].name, &machine.instrs[part.instr.0 as usize].only);
                 // A zero has to be made where it must be in certain registers.
                 let at = list.len();
-                let barred = |r: Reg| {
-                    machine.regs[usize::from(r.0)].zero && only.iter().any(|o| o.0 == at && !o.1.contains(&r))
-                };
+                let barred =
+                    |r: Reg| machine.regs[usize::from(r.0)].zero && only.iter().any(|o| o.0 == at && !o.1.contains(&r));
                 let op = op.map(|op| match op {
                     VOp::Phys(r) if barred(r) => VOp::Const(0),
                     op => op,

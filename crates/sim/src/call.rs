@@ -6,19 +6,14 @@
 //! registers a callee must preserve are compared with what they expected.
 
 use crate::engine::{Halt, RETURN_TO};
-use crate::memory::Fault;
+use crate::memory::{Fault, stack_from};
 use crate::simulator::{Core, Simulator, Stop};
 use crate::step::{NoWatch, Stepper, Watch};
 use crate::windows::POISON;
 use ciphermill_ir::TrapCode;
 use ciphermill_ir::ops::mask;
 use ciphermill_machine::{Machine, Reg};
-use ciphermill_program::layout::{STACK_BYTES, STACK_TOP};
-
-/// Where the stack of frames grows down from. A stack of return addresses of its own has the bytes above.
-pub(crate) fn stack_from(machine: &Machine) -> u32 {
-    STACK_TOP - if machine.abi.return_stack.is_some() { STACK_BYTES / 2 } else { 0 }
-}
+use ciphermill_program::layout::STACK_TOP;
 
 /// Where the outermost function's caller has left it.
 fn frames_from(machine: &Machine) -> u32 {

@@ -17,13 +17,18 @@
 //! a store there changes it at once.
 
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
-use ciphermill_machine::Endian;
+use ciphermill_machine::{Endian, Machine};
 use ciphermill_program::Program;
 use ciphermill_program::layout::{Layout, STACK_BYTES, STACK_TOP};
 use std::ops::Range;
 
 /// Lowest address of the stack.
 pub(crate) const STACK_BASE: u32 = STACK_TOP - STACK_BYTES;
+
+/// Where the stack of frames grows down from. A stack of return addresses of its own has the bytes above.
+pub(crate) fn stack_from(machine: &Machine) -> u32 {
+    STACK_TOP - if machine.abi.return_stack.is_some() { STACK_BYTES / 2 } else { 0 }
+}
 
 /// Why an access or operation could not be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

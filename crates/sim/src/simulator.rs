@@ -127,7 +127,7 @@ impl Simulator {
         s.stalls.icache = s.icache.map_or(0, |c| c.stall_cycles);
         s.stalls.dcache = s.dcache.map_or(0, |c| c.stall_cycles);
         // Beside a stack of return addresses alone: of frames.
-        let top = u64::from(crate::call::stack_from(&self.program.machine));
+        let top = u64::from(crate::memory::stack_from(&self.program.machine));
         s.stack_bytes = top.saturating_sub(self.state.memory.lowest_stack);
         s.cycles = s.issue_cycles + s.stalls.total();
         s

@@ -20,13 +20,13 @@ use crate::code::CodeMap;
 use crate::engine::{Halt, add_bundles, is_return};
 use crate::exec::{self, Exit, Hook, State};
 use crate::flatten::{Condition, Flattener, Flow, Place, Target};
-use ciphermill_program::layout::is_far;
 use crate::hazard::{BundleTiming, Pipes, branch_costs, jump_cycles, rotating};
 use crate::stats::Stats;
 use crate::superblock::delay_slots;
 use crate::xop::{Op, Slot, Xop};
 use ciphermill_machine::{Banks, Endian, InstrKind};
 use ciphermill_program::Program;
+use ciphermill_program::layout::is_far;
 
 /// One access to memory.
 #[derive(Clone, Copy, Debug)]

@@ -9,11 +9,11 @@
 use crate::code::CodeMap;
 use crate::flatten::{Condition, Flattener, Jump, Place, Target};
 use crate::hazard::{BundleTiming, Ending, branch_costs, jump_cycles};
-use ciphermill_program::layout::is_far;
 use crate::predictor::Divide;
 use crate::slots::SlotPool;
 use crate::xop::{self, Op, Xop};
 use ciphermill_program::Program;
+use ciphermill_program::layout::is_far;
 
 /// Bundles after which a run is cut.
 const MAX_BUNDLES: u32 = 1024;

@@ -23,9 +23,8 @@ fn cycles(text: &str) -> u64 {
 #[test]
 fn sums_hand_a_carry_on() {
     // 0 add, 1 adc, 2 adc, 3 adc, 4 ret: 8. Arguments and results are of 32 bits, in four registers each.
-    let sum = |a: u64, b: u64| {
-        run("func f 8 4\n add r22, r18\n adc r23, r19\n adc r24, r20\n adc r25, r21\n ret", &[a, b])
-    };
+    let sum =
+        |a: u64, b: u64| run("func f 8 4\n add r22, r18\n adc r23, r19\n adc r24, r20\n adc r25, r21\n ret", &[a, b]);
     assert_eq!(sum(0x00ff_ffff, 1), (8, vec![0x0100_0000]));
     assert_eq!(sum(0xffff_ffff, 2), (8, vec![1]));
     let less = |a: u64, b: u64| {
@@ -79,6 +78,7 @@ fn far_targets_are_jumped_to() {
 #[test]
 fn long_frames_are_reached_by_moving_the_pointer() {
     // 0 frame_add (2), 2 frame_store (2), 4 far_load (8), 12 frame_add, 14 ret: 18.
-    let text = "func f 0 0\n frame_add Y, Y, -100\n frame_store r18, Y, 5\n far_load r18, Y, 90\n frame_add Y, Y, 100\n ret";
+    let text =
+        "func f 0 0\n frame_add Y, Y, -100\n frame_store r18, Y, 5\n far_load r18, Y, 90\n frame_add Y, Y, 100\n ret";
     assert_eq!(cycles(text), 18);
 }

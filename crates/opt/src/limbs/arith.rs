@@ -1,7 +1,7 @@
 //! Sums, differences and products of limbs.
 
-use super::Limbs;
 use super::emit::Emit;
+use super::width::Limbs;
 use ciphermill_ir::{BinOp, Chain, UnOp, Value};
 
 impl Emit {

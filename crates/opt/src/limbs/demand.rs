@@ -3,7 +3,7 @@
 //! Backward: nothing is looked at until something that stays needs it, and it spreads from results to operands until
 //! nothing changes. Bits carry upwards in sums and products, so those want all limbs below.
 
-use super::ADDRESS_BITS;
+use super::width::ADDRESS_BITS;
 use ciphermill_ir::{BinOp, Block, Cfg, CmpOp, Func, InstData, Op, Terminator, UnOp, Value, ValueDef, mask};
 use cranelift_entity::SecondaryMap;
 

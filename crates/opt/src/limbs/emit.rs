@@ -1,7 +1,9 @@
 //! Appending operations on limbs to the function being built.
 
-use super::Limbs;
-use ciphermill_ir::{BinOp, Block, Chain, CmpOp, Func, MemAccess, Op, SYSTEM_BASE, Space, Target, Terminator, Type, Value};
+use super::width::Limbs;
+use ciphermill_ir::{
+    BinOp, Block, Chain, CmpOp, Func, MemAccess, Op, SYSTEM_BASE, Space, Target, Terminator, Type, Value,
+};
 use std::collections::HashMap;
 
 /// A function under construction and where the next instruction goes.

@@ -1,6 +1,7 @@
 //! Loads and stores of limbs.
 
-use super::{ADDRESS_BITS, Limbs, Lower};
+use super::Lower;
+use super::width::{ADDRESS_BITS, Limbs};
 use crate::error::OptError;
 use ciphermill_ir::{BinOp, InstData, MemAccess, Op, Space, Value, mask};
 
@@ -23,6 +24,11 @@ impl Lower<'_> {
         let new = MemAccess { bytes: piece.bytes, signed: false, align: piece.bytes, offset: 0, ..access };
         if let Some(c) = self.old.as_const(addr) {
             let whole = (c as u32).wrapping_add(access.offset).wrapping_add(piece.at);
+            if access.space == Space::Linear && whole >> ADDRESS_BITS != 0 {
+                return Err(self.refused(
+                    "has something beyond the first 64 KB of memory, or a stack that grows below its beginning",
+                ));
+            }
             return Ok((self.emit.constant(u64::from(whole)), new));
         }
         if access.space == Space::System {
@@ -62,8 +68,8 @@ impl Lower<'_> {
         let zero = self.emit.constant(0);
         let mut limbs: Limbs = std::iter::repeat_n(zero, self.count()).collect();
         let read = 8 * u32::from(access.bytes);
-        let above = self.demand.of(result) as u64 & !mask(read.div_ceil(self.narrow.bits)) != 0
-            || read < self.narrow.bits;
+        let above =
+            self.demand.of(result) as u64 & !mask(read.div_ceil(self.narrow.bits)) != 0 || read < self.narrow.bits;
         let signed = access.signed && read < 32 && above;
         for piece in self.pieces(access) {
             let (limb, shift) = self.place(&piece);

@@ -23,6 +23,7 @@ mod memory;
 mod pointers;
 mod shifts;
 mod wide;
+mod width;
 
 use crate::dce;
 use crate::edit;
@@ -37,23 +38,10 @@ use ciphermill_ir::{
 use cranelift_entity::SecondaryMap;
 use demand::Demand;
 use emit::Emit;
-use smallvec::SmallVec;
 use std::collections::HashMap;
+use width::Limbs;
 
-/// What a machine with narrow words is like.
-#[derive(Clone, Copy, Debug)]
-pub struct Narrow {
-    /// Bits of a word: 8 or 16.
-    pub bits: u32,
-    /// The largest displacement of its loads and stores.
-    pub reach: u32,
-}
-
-/// Bits of an address.
-const ADDRESS_BITS: u32 = 16;
-
-/// The limbs of a value, lowest first.
-pub(crate) type Limbs = SmallVec<[Value; 4]>;
+pub use width::Narrow;
 
 /// Split all values of a module, which has none of 64 bits, into words of `narrow.bits`.
 ///
@@ -387,8 +375,7 @@ impl<'a> Lower<'a> {
                     let then = self.target(t);
                     let number = self.emit.number(n as u32);
                     let next = self.emit.new_block();
-                    let branch =
-                        self.emit.branch(CmpOp::Eq, &index, &number, then, Target::new(next, vec![]));
+                    let branch = self.emit.branch(CmpOp::Eq, &index, &number, then, Target::new(next, vec![]));
                     self.emit.end(branch);
                     self.emit.at(next);
                 }

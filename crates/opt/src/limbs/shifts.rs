@@ -4,8 +4,8 @@
 //! side, or to the other one from a limb further on, whichever takes fewer instructions. Half a limb of a single limb
 //! is an exchange of its halves.
 
-use super::Limbs;
 use super::emit::Emit;
+use super::width::Limbs;
 use ciphermill_ir::{BinOp, Chain, CmpOp, Target, Terminator, Type, Value};
 use std::ops::Range;
 
@@ -22,14 +22,12 @@ impl Emit {
                 self.left(&moved, rest, wanted)
             }
             BinOp::ShrU => {
-                let moved: Limbs =
-                    a[limbs..].iter().copied().chain(std::iter::repeat(zero)).take(count).collect();
+                let moved: Limbs = a[limbs..].iter().copied().chain(std::iter::repeat(zero)).take(count).collect();
                 self.right(&moved, rest, wanted, false)
             }
             BinOp::ShrS => {
                 let sign = if limbs > 0 || wanted.end < count { self.sign(a[count - 1]) } else { zero };
-                let moved: Limbs =
-                    a[limbs..].iter().copied().chain(std::iter::repeat(sign)).take(count).collect();
+                let moved: Limbs = a[limbs..].iter().copied().chain(std::iter::repeat(sign)).take(count).collect();
                 self.right(&moved, rest, wanted, true)
             }
             BinOp::RotR => self.shift(BinOp::RotL, a, width - n, wanted),
@@ -43,8 +41,7 @@ impl Emit {
                 let back = rest > self.bits / 2;
                 let limbs = limbs + usize::from(back);
                 let mut turned: Limbs = (0..count).map(|k| a[(k + count - limbs % count) % count]).collect();
-                let (chain, times) =
-                    if back { (Chain::RotR, self.bits - rest) } else { (Chain::RotL, rest) };
+                let (chain, times) = if back { (Chain::RotR, self.bits - rest) } else { (Chain::RotL, rest) };
                 for _ in 0..times {
                     turned = self.chain(chain, &turned).into_iter().collect();
                 }
@@ -172,8 +169,7 @@ impl Emit {
         let (left, value) = (params[a.len()], &params[..a.len()]);
         self.at(head);
         let zero = self.constant(0);
-        let branch =
-            self.branch(CmpOp::Eq, &[left], &[zero], Target::new(exit, vec![]), Target::new(body, vec![]));
+        let branch = self.branch(CmpOp::Eq, &[left], &[zero], Target::new(exit, vec![]), Target::new(body, vec![]));
         self.end(branch);
         self.at(body);
         let mut moved = match op {

@@ -142,7 +142,9 @@ impl Selector<'_> {
             CmpOp::LeU | CmpOp::LeS => return Err(CompileError::Internal("a chain compares by `<=`".into())),
         };
         let at = at ^ usize::from(negated);
-        let branch = |s: &Self, at: usize, to: u32| (chains.branches[at], s.fill(chains.branches[at], Some(VOp::Block(to)), &[]));
+        let branch = |s: &Self, at: usize, to: u32| {
+            (chains.branches[at], s.fill(chains.branches[at], Some(VOp::Block(to)), &[]))
+        };
         let (instr, ops) = branch(self, at, taken);
         self.out.push(VInst::new(VKind::Branch, instr, &ops, self.func.insts[inst].loc));
         let (instr, ops) = branch(self, at ^ 1, fall);
