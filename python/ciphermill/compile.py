@@ -54,7 +54,6 @@ BASE_FLAGS = (
 )
 
 
-
 def fitted(start: int, end: int) -> tuple[str, ...]:
     """Flags for a memory from ``start`` to ``end``: the C stack in its first eighth, the data behind it."""
     base = start + (end - start) // 8

@@ -71,7 +71,10 @@ class Program:
         tool([*ZIG, "cc", *cpu, "-c", "program.s", "-o", "program.o"], cwd=folder)
         places = [".text=0", f".cm_system={DATA + own:#x}"]
         starts = [f"--section-start={place}" for place in places]
-        tool([*ZIG, "ld.lld", "--image-base=0", "--no-check-sections", "-e", "0", *starts, "program.o", "-o", "program"], cwd=folder)
+        tool(
+            [*ZIG, "ld.lld", "--image-base=0", "--no-check-sections", "-e", "0", *starts, "program.o", "-o", "program"],
+            cwd=folder,
+        )
         self.command = [str(judge), part, str(folder / "program")]
         self.lines: list[str] = []
         found = sections((folder / "program").read_bytes())
@@ -93,7 +96,9 @@ class Program:
         self.lines.append(f"call {symbol} {' '.join(map(str, args))}")
 
     def run(self) -> list[str]:
-        done = subprocess.run(self.command, input="\n".join([*self.lines, ""]), capture_output=True, text=True, timeout=300)
+        done = subprocess.run(
+            self.command, input="\n".join([*self.lines, ""]), capture_output=True, text=True, timeout=300
+        )
         assert done.returncode == 0, done.stderr[:1000]
         return [line[2:] for line in done.stdout.splitlines() if line.startswith("= ")]
 
