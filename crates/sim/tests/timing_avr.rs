@@ -9,7 +9,18 @@ use common::{assemble, real};
 use std::sync::Arc;
 
 fn run(text: &str, args: &[u64]) -> (u64, Vec<u64>) {
-    let mut s = Simulator::new(Arc::new(assemble(real("avr", &[]), text)), SimOptions::default()).unwrap();
+    let mut program = assemble(real("avr", &[]), text);
+    // Return addresses and frames are on the stacks.
+    let machine = program.machine.clone();
+    let insts =
+        program.funcs.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts);
+    for inst in insts {
+        let name = &machine.instrs[usize::from(inst.instr.0)].name;
+        if ["call", "ret", "frame_load", "frame_store", "far_load", "far_store"].contains(&name.as_str()) {
+            inst.space = ciphermill_ir::Space::Stack;
+        }
+    }
+    let mut s = Simulator::new(Arc::new(program), SimOptions::default()).unwrap();
     let results = s.call(0, args).unwrap();
     let stats = s.stats();
     assert_eq!(stats.cycles, stats.issue_cycles + stats.stalls.total());
