@@ -66,7 +66,7 @@ fn branches_take_a_cycle_more_when_taken() {
     // 0 rjmp (2), 2 ret: 6.
     assert_eq!(cycles("func f 0 0\n rjmp on\n on:\n ret"), 6);
     // A call and its return take 4 each: 0 call, 4 ret, 8 ret: 12.
-    assert_eq!(cycles("func f 0 0\n call g\n ret\n func g 0 0\n ret"), 12);
+    assert_eq!(cycles("func f 0 0\n call @g\n ret\n func g 0 0\n ret"), 12);
 }
 
 #[test]
