@@ -54,6 +54,12 @@ BASE_FLAGS = (
 )
 
 
+def fitted(start: int, end: int) -> tuple[str, ...]:
+    """Flags for a memory from ``start`` to ``end``: the C stack in its first eighth, the data behind it."""
+    base = start + (end - start) // 8
+    return (f"-Wl,-z,stack-size={base}", f"-Wl,--global-base={base}")
+
+
 #: Seconds after which a compiler is stopped. The largest source here takes ten.
 SECONDS = 300
 

@@ -37,6 +37,8 @@ class Module:
     #: By which compiler, and whether for small code.
     cc: str = field(default="zig", compare=False)
     small: bool = field(default=False, compare=False)
+    #: Linked for a memory from here to there.
+    ram: tuple[int, int] | None = field(default=None, compare=False)
     #: What the vectors said, by direction and key size.
     verdicts: dict[tuple[str, int], dict[str, Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
@@ -61,13 +63,20 @@ class Module:
         """The same code with line tables (`places.DEBUG`); None where it came as ``.wasm``."""
         if self.variant.sources[0].suffix == ".wasm":
             return None
-        return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True).wasm
+        return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True, ram=self.ram).wasm
 
 
 def module(
-    cipher: Cipher, variant: str | None = None, cc: str = "zig", *, small: bool = False, debug: bool = False
+    cipher: Cipher,
+    variant: str | None = None,
+    cc: str = "zig",
+    *,
+    small: bool = False,
+    debug: bool = False,
+    ram: tuple[int, int] | None = None,
 ) -> Module:
-    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, and with line tables."""
+    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, and
+    for a memory from the one to the other address."""
     chosen = cipher.variant(variant)
     first = chosen.sources[0]
     if first.suffix == ".wasm":
@@ -75,13 +84,14 @@ def module(
         wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
         return Module(cipher, chosen, wasm, origin, cc)
     flags = (*chosen.flags, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
+    flags = (*flags, *(compile.fitted(*ram) if ram else ()))
     unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
         "flags": [*compile.BASE_FLAGS, *flags],
         "sources": [paths.shown(source) for source in chosen.sources],
     }
-    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small)
+    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small, ram)
 
 
 #: The function, where a parameter has its name.
@@ -92,12 +102,14 @@ def candidates(module: Module, options: Options) -> list[Module]:
     """The modules of which code may be made: for small code, that of a C compiler that also saves bytes is another."""
     if options.optimise != "size" or module.variant.sources[0].suffix == ".wasm":
         return [module]
-    return [module, compiled(module.cipher, module.variant.name, options.cc, small=True)]
+    return [module, compiled(module.cipher, module.variant.name, options.cc, small=True, ram=module.ram)]
 
 
 def suited(module: Module, machine: str, options: Options) -> Module:
     """Of the `candidates` the one whose program is smaller, of equals the faster one, for a message of the
-    usual length or a shorter one."""
+    usual length or a shorter one. All are linked for the memory that the machine has."""
+    if (ram := library.ram(machine)) is not None and module.variant.sources[0].suffix != ".wasm":
+        module = compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=ram)
     modules = candidates(module, options)
     if len(modules) == 1:
         return module

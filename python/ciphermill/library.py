@@ -73,6 +73,26 @@ def machine_path(machine: str) -> Path:
     return _named("machine", machine, paths.MACHINES, machine_names())
 
 
+def ram(machine: str) -> tuple[int, int] | None:
+    """First address of a machine's memory and the one behind its last, where a program cannot have as much as it wants.
+
+    By its file alone: whether a program fits is the core's to say, which knows of settings too.
+    """
+    path = machine_path(machine)
+    for _ in range(MOST_ANCESTORS):
+        try:
+            said = tomllib.loads(read(path)["text"])
+            memory = said.get("memory", {})
+            if "ram_to" in memory:
+                return int(memory.get("ram_from", 0)), int(memory["ram_to"])
+            parent = str(said["machine"]["inherits"])
+        except (tomllib.TOMLDecodeError, InputError, KeyError, TypeError, ValueError, AttributeError):
+            return None
+        beside = path.parent / (parent if parent.endswith(".toml") else f"{parent}.toml")
+        path = beside if parent not in machine_names() else paths.MACHINES / f"{parent}.toml"
+    return None
+
+
 def extension_path(extension: str) -> Path:
     """The file of an extension, likewise."""
     if extension not in extension_names() and extension in machine_names():

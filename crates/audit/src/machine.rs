@@ -262,7 +262,7 @@ impl<'a> Machine<'a> {
                 return Ok(());
             }
             // Made behind this stage only: what is run here has none.
-            Op::Apply(_) => return Err(trap(TrapCode::Unreachable)),
+            Op::Apply(_) | Op::Chain(..) => return Err(trap(TrapCode::Unreachable)),
             Op::Call(_) | Op::CallPtr(_) => {
                 let args: Vec<Word> = (0..data.args.len()).map(arg).collect();
                 let (callee, args) = match data.op {

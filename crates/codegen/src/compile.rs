@@ -7,7 +7,7 @@ use crate::options::Options;
 use crate::tables::Tables;
 use crate::{parked, plain, registers};
 use ciphermill_ir::low_bits::Low;
-use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op};
+use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op, SYSTEM_BASE};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
@@ -41,7 +41,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let mut records = Records { known: &options.kept_schedules, new: options.search.map(|_| Vec::new()) };
     let Tables { machine, facts, encodings, folds, .. } = tables;
     let m = &**machine;
-    let front = Front::new(module, tables, options);
+    let front = Front::new(module, tables, options)?;
     let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
@@ -49,13 +49,18 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let searched = options.searched.as_ref().and_then(|name| module.export(name)).map(|id| reached(module, id));
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
+    let mut own = module.system.bytes.clone();
     let (mut loops, mut searches_cut) = (Vec::new(), 0);
     let mut plain_loops = Vec::new();
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
         let func = front.func(id)?;
         let memory = MemoryFacts {
-            buffers: if called.contains(&id) { 0 } else { promised_buffers(module, id, options) },
+            buffers: if called.contains(&id) || m.value_bits() < m.word_bits {
+                0
+            } else {
+                promised_buffers(module, id, options)
+            },
             readonly: &readonly,
             banks: banks::described(m)
                 .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
@@ -117,6 +122,11 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
             parked::park(&mut allocated, &vfunc, m);
             frame = framed(&allocated, saves_return).with_scratch(spare);
+        }
+        if m.value_bits() < m.word_bits && !recursive(module, id) {
+            let (fixed, more) = frame.with_fixed(SYSTEM_BASE + own.len() as u32);
+            frame = fixed;
+            own.resize(own.len() + more as usize, 0);
         }
         let folds = folds.as_ref();
         let (schedule, at_once) = (options.level > 0, options.at_once);
@@ -183,7 +193,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         max_pages: module.memory.max_pages,
         data,
         readonly,
-        system: module.system.bytes.clone(),
+        system: own,
         system_func_refs: module.system.func_refs.clone(),
         arg_overflow: front.overflow,
         global_regs,
@@ -214,6 +224,11 @@ fn called(module: &Module) -> BTreeSet<FuncId> {
 fn calls(func: &Func) -> impl Iterator<Item = FuncId> {
     let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).map(|&i| func.insts[i].op);
     insts.filter_map(|op| if let Op::Call(f) = op { Some(f) } else { None })
+}
+
+/// May a function be entered again before it returns?
+fn recursive(module: &Module, id: FuncId) -> bool {
+    calls(&module.funcs[id]).any(|callee| reached(module, callee).contains(&id))
 }
 
 /// A function and all that it may call, those called by pointer with it.

@@ -327,6 +327,7 @@ impl Emitter<'_> {
         let mut block = Block { bundles: bundles(insts), loop_depth, ..Block::default() };
         self.checker.straight(&before, &block, out.blocks.len())?;
         block.bundles.iter_mut().flat_map(|b| &mut b.insts).for_each(|i| self.encodings.shorten(i));
+        self.encodings.paired(&mut block);
         out.blocks.push(block);
         Ok(())
     }

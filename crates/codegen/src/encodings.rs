@@ -8,7 +8,7 @@
 use ciphermill_ir::{BinOp, CmpOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind, Reg};
-use ciphermill_program::{Inst, Operand};
+use ciphermill_program::{Block, Bundle, Inst, Operand};
 use ciphermill_regalloc::fold::semantics_text;
 use ciphermill_vcode::PInst;
 use std::collections::HashMap;
@@ -18,6 +18,8 @@ use std::sync::Arc;
 pub struct Encodings {
     machine: Arc<Machine>,
     shorter: HashMap<InstrId, Vec<InstrId>>,
+    /// Moves two registers at once: `rd = rs; rd2 = rs2`.
+    pair: Option<InstrId>,
 }
 
 impl Encodings {
@@ -45,7 +47,12 @@ impl Encodings {
                 }
             }
         }
-        Encodings { machine: machine.clone(), shorter }
+        let moves = |i: &Instr| {
+            let moved = |s: &Stmt| matches!(s, Stmt::Assign { dest: Dest::Operand(_), value: Expr::Operand(_) });
+            i.semantics.len() == 2 && i.semantics.iter().all(moved)
+        };
+        let pair = machine.instrs.iter().position(moves).map(|i| InstrId(i as u16));
+        Encodings { machine: machine.clone(), shorter, pair }
     }
 
     /// Take the shortest encoding that holds the immediates.
@@ -65,6 +72,48 @@ impl Encodings {
         let shortest = list.iter().copied().filter(|&id| holds(id)).min_by_key(|&id| bytes(id));
         if let Some(id) = shortest.filter(|&id| bytes(id) < inst.bytes(&self.machine)) {
             inst.instr = id;
+        }
+    }
+
+    /// Make one of two moves that stand one behind the other, where registers are neighbours and one instruction moves both.
+    pub fn paired(&self, block: &mut Block) {
+        let Some(pair) = self.pair else { return };
+        let moved = |b: &Bundle| match &b.insts[..] {
+            [inst] if inst.instr == self.machine.abi.ops.mov => {
+                let spec = &self.machine.instrs[usize::from(inst.instr.0)].operands;
+                let of = |def: bool| {
+                    let place =
+                        spec.iter().position(|o| matches!(o.kind, OperandKind::Reg { def: d, .. } if d == def))?;
+                    if let Some(Operand::Reg(r)) = inst.operands.get(place) { Some(*r) } else { None }
+                };
+                Some((of(true)?, of(false)?))
+            }
+            _ => None,
+        };
+        let only = &self.machine.instrs[usize::from(pair.0)].only;
+        let fits = |at: usize, r: Reg| only.iter().all(|o| o.0 != at || o.1.contains(&r));
+        let joined = |low: (Reg, Reg), high: (Reg, Reg)| {
+            let mut operands: smallvec::SmallVec<[Operand; 4]> = smallvec::smallvec![Operand::Imm(0); 4];
+            let mut fit = high.0.0 == low.0.0 + 1 && high.1.0 == low.1.0 + 1;
+            for (stmt, (to, from)) in self.machine.instrs[usize::from(pair.0)].semantics.iter().zip([low, high]) {
+                if let Stmt::Assign { dest: Dest::Operand(d), value: Expr::Operand(s) } = stmt {
+                    fit &= fits(*d, to) && fits(*s, from);
+                    (operands[*d], operands[*s]) = (Operand::Reg(to), Operand::Reg(from));
+                }
+            }
+            fit.then_some(operands)
+        };
+        let mut at = 0;
+        while at + 1 < block.bundles.len() {
+            if let (Some(a), Some(b)) = (moved(&block.bundles[at]), moved(&block.bundles[at + 1]))
+                && let Some(operands) = joined(a, b).or_else(|| joined(b, a))
+            {
+                block.bundles.remove(at + 1);
+                let inst = &mut block.bundles[at].insts[0];
+                inst.instr = pair;
+                inst.operands = operands.into_iter().collect();
+            }
+            at += 1;
         }
     }
 

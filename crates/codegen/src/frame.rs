@@ -7,6 +7,7 @@
 //! opens a window instead of saving.
 
 use ciphermill_ir::Space;
+use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{InstrId, Machine, OperandKind, Reg};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_program::{Inst, Operand, Role};
@@ -39,6 +40,16 @@ pub struct Frame<'a> {
     pub bytes: u32,
     /// For offsets that no displacement reaches.
     scratch: Option<Reg>,
+    /// Where else what they do not reach is.
+    fixed: Option<Fixed>,
+}
+
+/// Offsets from `from` on at addresses of their own, from `base` on, with instructions that hold an address.
+struct Fixed {
+    from: i64,
+    base: u32,
+    load: InstrId,
+    store: InstrId,
 }
 
 impl<'a> Frame<'a> {
@@ -51,7 +62,7 @@ impl<'a> Frame<'a> {
         a: &Allocated,
     ) -> Frame<'a> {
         let abi = &machine.abi;
-        let word = u32::from(machine.word_bits / 8);
+        let word = u32::from(machine.value_bits() / 8);
         let saves_return = saves_return && abi.return_address.is_some_and(|r| !a.saved.contains(&r));
         let save_return = saves_return && !windowed;
         let mut kept = a.saved.clone();
@@ -63,7 +74,7 @@ impl<'a> Frame<'a> {
         let own = word * (loop_words + a.slots + kept.len() as u32 + u32::from(save_return));
         let bytes = if own == 0 && !windowed { 0 } else { (abi.frame_reserve + own).next_multiple_of(abi.stack_align) };
         let (saved, slots, scratch) = (kept, a.slots, abi.scratch.first().copied());
-        Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch }
+        Frame { machine, matcher, windowed, saves_return, saved, loop_words, slots, bytes, scratch, fixed: None }
     }
 
     /// The largest aligned step of the stack pointer on the way to `by`, without a scratch register.
@@ -77,7 +88,9 @@ impl<'a> Frame<'a> {
     pub fn outgrows(&self) -> bool {
         let ops = &self.machine.abi.ops;
         let last = i64::from(self.bytes) - i64::from(self.word());
-        let reached = self.fits(ops.load, last) && self.fits(ops.store, last);
+        let reaches =
+            |near: InstrId, far: Option<InstrId>| self.fits(near, last) || far.is_some_and(|far| self.fits(far, last));
+        let reached = reaches(ops.load, ops.load_far) && reaches(ops.store, ops.store_far);
         let adjusts = |by| self.fits(ops.add_imm, by) || self.step(by).is_some();
         let adjusted = [-1, 1].iter().all(|by| adjusts(by * i64::from(self.bytes)));
         self.bytes != 0 && self.scratch.is_none() && !(reached && adjusted)
@@ -88,8 +101,33 @@ impl<'a> Frame<'a> {
         Frame { scratch: Some(scratch), ..self }
     }
 
+    /// The same, with what displacements do not reach at fixed addresses from `base` on, for a function that is not
+    /// entered again before it returns; and the bytes there.
+    pub fn with_fixed(self, base: u32) -> (Frame<'a>, u32) {
+        let ops = &self.machine.abi.ops;
+        let near = |offset: &u32| [ops.load, ops.store].iter().all(|i| self.fits(*i, i64::from(*offset)));
+        let from = (0..self.bytes).take_while(near).count() as u32;
+        let (word, all) = (self.word() as u8, &self.machine.instrs);
+        let holds = |at: &usize| all[*at].operands.iter().any(|o| o.kind.imm_for(base.into(), 32).is_some());
+        let loads = |at: &usize| {
+            matches!(&all[*at].semantics[..], [Stmt::Assign { dest: Dest::Operand(_), value: Expr::Load { bytes, addr, .. } }]
+                if *bytes == word && matches!(**addr, Expr::Imm(_)))
+                && holds(at)
+        };
+        let stores = |at: &usize| {
+            matches!(&all[*at].semantics[..], [Stmt::Store { bytes, addr: Expr::Imm(_), .. }] if *bytes == word)
+                && holds(at)
+        };
+        let found = ((0..all.len()).find(loads), (0..all.len()).find(stores));
+        let (true, (Some(load), Some(store))) = (from < self.bytes, found) else { return (self, 0) };
+        let more = self.bytes - from;
+        let (load, store) = (InstrId(load as u16), InstrId(store as u16));
+        let fixed = Some(Fixed { from: from.into(), base, load, store });
+        (Frame { bytes: from, fixed, ..self }, more)
+    }
+
     fn word(&self) -> u32 {
-        u32::from(self.machine.word_bits / 8)
+        u32::from(self.machine.value_bits() / 8)
     }
 
     /// Of a spill slot, from the stack pointer.
@@ -196,15 +234,30 @@ impl<'a> Frame<'a> {
     /// Load or store `reg` at `sp + offset`.
     fn access(&self, instr: InstrId, reg: Reg, offset: i64, out: &mut Vec<PInst>) -> Result<(), CompileError> {
         let abi = &self.machine.abi;
+        if let Some(fixed) = self.fixed.as_ref().filter(|f| offset >= f.from) {
+            let store = instr == abi.ops.store;
+            let instr = if store { fixed.store } else { fixed.load };
+            let at = fixed.base + (offset - fixed.from) as u32;
+            let mut made = self.inst(instr, &[reg], i64::from(at as i32));
+            made.inst.space = Space::System;
+            made.mem = Some(MemRef::own(Space::System, store, at.into(), self.machine.value_bits() / 8));
+            out.push(made);
+            return Ok(());
+        }
         let mut base = abi.stack_pointer;
         let mut displacement = offset;
+        let store = instr == abi.ops.store;
+        let far = if store { abi.ops.store_far } else { abi.ops.load_far };
+        let instr = match far {
+            Some(far) if !self.fits(instr, offset) => far,
+            _ => instr,
+        };
         if !self.fits(instr, offset) {
             let scratch = self.scratch()?;
             self.constant(offset as u64, scratch, out)?;
             out.push(self.inst(abi.ops.add, &[scratch, base, scratch], 0));
             (base, displacement) = (scratch, 0);
         }
-        let store = instr == abi.ops.store;
         let desc = &self.machine.instrs[instr.0 as usize];
         let (value, address) = ciphermill_vcode::semantics::access_operands(&desc.semantics)
             .ok_or_else(|| CompileError::Internal(format!("`{}` is not a plain load or store", desc.name)))?;
@@ -221,7 +274,7 @@ impl<'a> Frame<'a> {
             .collect();
         let inst =
             Inst { instr, operands, space: Space::Stack, trap: None, role: Role::Overhead, predicate: None, loc: 0 };
-        let mem = MemRef::own(Space::Stack, store, offset, self.machine.word_bits / 8);
+        let mem = MemRef::own(Space::Stack, store, offset, self.machine.value_bits() / 8);
         out.push(PInst { inst, mem: Some(mem), kind: VKind::Normal });
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::tables::Tables;
 use ciphermill_ir::low_bits::{self, Low, LowBits};
 use ciphermill_ir::{Func, FuncId, GlobalId, Module, Type, bits};
 use ciphermill_machine::{Endian, Machine, Reg, Selection};
+use ciphermill_opt::limbs;
 use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
@@ -35,19 +36,25 @@ pub struct Front<'a> {
 }
 
 impl<'a> Front<'a> {
-    pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Front<'a> {
+    /// # Errors
+    /// When the machine has words of less than 32 bits, and the module what they are too narrow for.
+    pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Result<Front<'a>, CompileError> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
+        let narrow = tables.narrow();
+        if let Some(narrow) = narrow {
+            limbs::lower(&mut module, narrow).map_err(|e| CompileError::Unsupported(e.to_string()))?;
+        }
         words(&mut module, machine.computes_narrow(), machine.word_bits);
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
         let mut configured = configure::Configured::default();
         // Strict traps are for programs whose every load counts.
-        if !options.strict_traps {
+        if !options.strict_traps && narrow.is_none() {
             configured = configure::configure(&mut module, machine, recogniser);
         }
         pinned.extend(&configured.rows);
-        let overflow = reserve_overflow(&mut module, machine.word_bits);
+        let overflow = reserve_overflow(&mut module, machine.value_bits());
         let big = machine.endian == Endian::Big && !options.strict_traps;
         let byte_copies = if big { copy_bytes(&mut module) } else { vec![] };
         if let (Some(banks), Some(id), false, Endian::Little) = (
@@ -66,9 +73,11 @@ impl<'a> Front<'a> {
                 }
             }
         }
-        let promised = low_bits::param_facts(&module, &promises(&module, options));
+        // Promises count parameters of whole values.
+        let promises = if narrow.is_some() { HashMap::new() } else { promises(&module, options) };
+        let promised = low_bits::param_facts(&module, &promises);
         let proved = low_bits::param_facts(&module, &HashMap::new());
-        Front {
+        Ok(Front {
             machine,
             options,
             module,
@@ -81,7 +90,7 @@ impl<'a> Front<'a> {
             byte_copies,
             promised,
             proved,
-        }
+        })
     }
 
     /// A function as selection takes it. Its blocks keep their numbers; new ones
@@ -92,6 +101,11 @@ impl<'a> Front<'a> {
     pub fn func(&self, id: FuncId) -> Result<Func, CompileError> {
         let (m, options) = (self.machine, self.options);
         let mut func = self.module.funcs[id].clone();
+        if m.value_bits() < m.word_bits {
+            shape::pass_in_memory(&mut func, self.convention());
+            shape::split_critical_edges(&mut func);
+            return Ok(func);
+        }
         if !options.strict_traps {
             self.recogniser.run(&mut func, &self.module.data, self.configured.matrices.get(&id));
         }
@@ -111,14 +125,7 @@ impl<'a> Front<'a> {
             masks: (!self.byte_copies.is_empty()).then(|| bits::Masks::new(&func)),
         };
         expand::expand(&mut func, &cx, &address_facts);
-        let convention = shape::Convention {
-            arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
-            word: Type::of_word(u32::from(m.word_bits)),
-            narrow: m.computes_narrow(),
-            result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
-            overflow: self.overflow,
-        };
-        shape::pass_in_memory(&mut func, convention);
+        shape::pass_in_memory(&mut func, self.convention());
         if m.codegen.select == Selection::Branch && !options.straight_selects {
             branches::lower(&mut func);
         }
@@ -135,6 +142,18 @@ impl<'a> Front<'a> {
         }
         shape::split_critical_edges(&mut func);
         Ok(func)
+    }
+
+    fn convention(&self) -> shape::Convention {
+        let m = self.machine;
+        shape::Convention {
+            arg_regs: m.abi.args.len().min(m.abi.callee_args.len()),
+            word: Type::of_word(u32::from(m.word_bits)),
+            slot_bytes: u32::from(m.value_bits() / 8),
+            narrow: m.computes_narrow(),
+            result_regs: m.abi.results.len().min(m.abi.callee_results.len()),
+            overflow: self.overflow,
+        }
     }
 
     /// A function of operations that the machine has. Of loops that circuits hold there are several

@@ -6,7 +6,8 @@
 
 use crate::encodings::Encodings;
 use ciphermill_ir::BinOp;
-use ciphermill_machine::Machine;
+use ciphermill_machine::{Machine, OperandKind};
+use ciphermill_opt::limbs::Narrow;
 use ciphermill_patterns::graph::any_within;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
@@ -45,6 +46,27 @@ impl Tables {
             folds: fold::two_address(&machine).then(|| FoldTable::new(&machine)),
             machine,
         })
+    }
+
+    /// What the optimiser has to know of a machine whose registers are narrower than 32 bits.
+    pub fn narrow(&self) -> Option<Narrow> {
+        let bits = u32::from(self.machine.value_bits());
+        let displacement = |t: &Template| match &t.action {
+            Action::Value(_, Pat::Load { addr: a, .. }) => match &**a {
+                Pat::Bin(BinOp::Add, _, d) => match (&**d, t) {
+                    (Pat::Imm(i), t) => t.operands.get(*i).map(|o| o.kind.clone()),
+                    _ => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        let most = |kind| match kind {
+            OperandKind::Imm { max, .. } => u32::try_from(max).ok(),
+            _ => None,
+        };
+        let reach = self.matcher.templates.iter().filter_map(displacement).filter_map(most).max().unwrap_or(0);
+        (bits < 32).then_some(Narrow { bits, reach })
     }
 
     /// Does some load or addition of the machine scale an index register? Where none

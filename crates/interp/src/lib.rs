@@ -235,6 +235,13 @@ impl<'m> Interp<'m> {
                 let args: Vec<u64> = (0..data.args.len()).map(arg).collect();
                 return self.finish_call(func, inst, id, &args, values);
             }
+            Op::Chain(chain, bits) => {
+                let args: Vec<u64> = (0..data.args.len()).map(arg).collect();
+                for (v, word) in data.results.iter().zip(chain.eval(&args, bits.into())) {
+                    values[v.as_u32() as usize] = word;
+                }
+                return Ok(());
+            }
             Op::Apply(_) => {
                 return Err(broken(func, "a machine's function, which only the code generator knows".into()));
             }

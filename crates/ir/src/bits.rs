@@ -10,7 +10,7 @@
 //!   covers those of all its arguments; it starts with none of them and grows
 //!   until nothing changes, which a mask can do only as often as it has bits.
 
-use crate::{BinOp, Func, InstData, Op, Type, UnOp, Value, ValueDef, ops};
+use crate::{BinOp, Chain, Func, InstData, Op, Type, UnOp, Value, ValueDef, ops};
 use std::collections::HashMap;
 
 const DEPTH: u32 = 6;
@@ -131,7 +131,8 @@ fn transfer(func: &Func, data: &InstData, ty: Type, mask: &dyn Fn(Value) -> u64)
             UnOp::SExt16 => extended(arg(0), 16, full),
             UnOp::SExt32 => extended(arg(0), 32, full),
         },
-        Op::Cmp(_) => 1,
+        Op::Cmp(_) | Op::Chain(Chain::Compare(_), _) => 1,
+        Op::Chain(_, bits) => ops::mask(bits.into()),
         Op::Select => arg(1) | arg(2),
         Op::Wrap => arg(0) & full,
         Op::ZExt => arg(0),

@@ -31,4 +31,4 @@ pub use cfg::{Cfg, Dominators, Loops};
 pub use func::{Block, BlockData, Func, Inst, InstData, Target, Terminator, Value, ValueData, ValueDef};
 pub use ids::{FuncId, GlobalId, SigId};
 pub use module::{DataSegment, FuncRef, GlobalData, MemoryDecl, Module, PAGE_BYTES, SYSTEM_BASE, SystemImage};
-pub use ops::{BinOp, CmpOp, MemAccess, Op, Signature, Space, TrapCode, Type, UnOp, mask, sext};
+pub use ops::{BinOp, Chain, CmpOp, MemAccess, Op, Signature, Space, TrapCode, Type, UnOp, mask, sext};

@@ -197,6 +197,69 @@ impl CmpOp {
     }
 }
 
+/// What [`Op::Chain`] does with values of several words, which stand lowest word first.
+///
+/// A machine does it by a chain of instructions that hand a carry on, so nothing may come between
+/// them: each is one operation here.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Chain {
+    /// Operands: the words of a, then as many of b. Results: those of a + b.
+    Add,
+    /// The same of a - b.
+    Sub,
+    /// Operands and results: a shifted right by one bit, a zero coming in.
+    ShrU,
+    /// The same, the sign coming in.
+    ShrS,
+    /// a rotated by one bit.
+    RotL,
+    RotR,
+    /// Operands: two words. Results: the lower and the upper word of their product.
+    Mul,
+    /// The two halves of one word exchanged.
+    Swap,
+    /// Operands as of `Add`. Result: a word of ones where a is less than b, both unsigned, or of zeros.
+    Below,
+    /// Operands as of `Add`. Result 1 or 0, for the branch right behind it.
+    Compare(CmpOp),
+}
+
+impl Chain {
+    /// How many results there are with so many operands.
+    pub fn results(self, operands: usize) -> usize {
+        match self {
+            Chain::Add | Chain::Sub => operands / 2,
+            Chain::ShrU | Chain::ShrS | Chain::RotL | Chain::RotR => operands,
+            Chain::Mul => 2,
+            Chain::Swap | Chain::Below | Chain::Compare(_) => 1,
+        }
+    }
+
+    /// The results, from operands of `bits` bits each, of which there are no more than 64 bits together.
+    pub fn eval(self, args: &[u64], bits: u32) -> Vec<u64> {
+        let join = |words: &[u64]| words.iter().rev().fold(0, |all, w| all << bits | w & mask(bits));
+        let width = args.len() as u32 * bits;
+        let split =
+            |all: u64, words: usize| (0..words as u32).map(|i| all >> (i * bits) & mask(bits)).collect::<Vec<u64>>();
+        let whole = || join(args);
+        let (a, b) = args.split_at(args.len() / 2);
+        let binary = |op: BinOp| split(op.eval(join(a), join(b), width / 2).unwrap_or(0), a.len());
+        let unary = |op: BinOp| split(op.eval(whole(), 1, width).unwrap_or(0), args.len());
+        match self {
+            Chain::Add => binary(BinOp::Add),
+            Chain::Sub => binary(BinOp::Sub),
+            Chain::ShrU => unary(BinOp::ShrU),
+            Chain::ShrS => unary(BinOp::ShrS),
+            Chain::RotL => unary(BinOp::RotL),
+            Chain::RotR => unary(BinOp::RotR),
+            Chain::Mul => split((a[0] & mask(bits)) * (b[0] & mask(bits)), 2),
+            Chain::Swap => split(BinOp::RotL.eval(args[0], u64::from(bits / 2), bits).unwrap_or(0), 1),
+            Chain::Below => vec![if join(a) < join(b) { mask(bits) } else { 0 }],
+            Chain::Compare(op) => vec![u64::from(op.eval(join(a), join(b), width / 2))],
+        }
+    }
+}
+
 /// Which memory an access means. The simulator holds the two apart: a
 /// WebAssembly address never reaches the system area, however large it is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
@@ -274,6 +337,9 @@ pub enum Op {
     /// number. Only the code generator makes it (`codegen::recognise`) and knows
     /// what it computes; equal operands give an equal result.
     Apply(u16),
+    /// An operation on values of several words of so many bits, of which each is an `I32` with
+    /// zeros above ([`Chain`]). Only the split into words narrower than 32 bits makes it.
+    Chain(Chain, u8),
 }
 
 impl Op {
@@ -293,7 +359,15 @@ impl Op {
     /// True when equal operands always give an equal result.
     pub fn is_pure(self) -> bool {
         match self {
-            Op::Const(_) | Op::Un(_) | Op::Cmp(_) | Op::Select | Op::Wrap | Op::ZExt | Op::SExt | Op::Apply(_) => true,
+            Op::Const(_)
+            | Op::Un(_)
+            | Op::Cmp(_)
+            | Op::Select
+            | Op::Wrap
+            | Op::ZExt
+            | Op::SExt
+            | Op::Apply(_)
+            | Op::Chain(..) => true,
             Op::Bin(b) => !b.may_trap(),
             _ => false,
         }

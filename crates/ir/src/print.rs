@@ -8,7 +8,7 @@
 
 use crate::func::{BlockData, Func, Inst, Target, Terminator, Value};
 use crate::module::Module;
-use crate::ops::{BinOp, CmpOp, MemAccess, Op, Signature, Space, Type, UnOp};
+use crate::ops::{BinOp, Chain, CmpOp, MemAccess, Op, Signature, Space, Type, UnOp};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for Type {
@@ -163,6 +163,8 @@ impl Func {
             Op::Call(callee) => write!(out, "call {callee}({args})"),
             Op::CallPtr(sig) => write!(out, "call_ptr {sig} {first}({rest})"),
             Op::Apply(n) => write!(out, "apply {n}({args})"),
+            Op::Chain(Chain::Compare(op), bits) => write!(out, "chain{bits} {op} {args}"),
+            Op::Chain(chain, bits) => write!(out, "chain{bits} {} {args}", format!("{chain:?}").to_lowercase()),
         };
         out
     }

@@ -282,6 +282,7 @@ impl Verifier<'_> {
                 None => Err(format!("{callee} does not exist")),
             },
             Op::Apply(_) => expect(&vec![I32; data.args.len()], &[I32]),
+            Op::Chain(chain, _) => expect(&vec![I32; data.args.len()], &vec![I32; chain.results(data.args.len())]),
             Op::CallPtr(sig) => match self.module.sigs.get(sig) {
                 Some(sig) => {
                     let mut wanted = vec![I32];

@@ -19,6 +19,8 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     let regs = |key: &str| registers(b, nodes(t, key));
     let (args, results) = (regs("args")?, regs("results")?);
     let return_address = t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?;
+    let narrow = b.top.get("chains").and(regs("allocatable")?.first().copied());
+    let value_bits = narrow.map_or(b.word, |r| b.files[b.regs[usize::from(r.0)].file].bits);
     let abi = Abi {
         callee_args: if t.get("callee_args").is_some() { regs("callee_args")? } else { args.clone() },
         callee_results: if t.get("callee_results").is_some() { regs("callee_results")? } else { results.clone() },
@@ -35,7 +37,8 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         spill: regs("spill")?,
         stack_align: int(t, "stack_align").unwrap_or(4),
         frame_reserve: int(t, "frame_reserve").unwrap_or(0),
-        ops: ops(b, t.get("ops").unwrap_or(whole), return_address)?,
+        return_stack: t.get("return_stack").map(|_| register(b, t, "return_stack", whole)).transpose()?,
+        ops: ops(b, t.get("ops").unwrap_or(whole), return_address, value_bits)?,
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
         rotation: t.get("rotation").map(|n| rotation(b, n)).transpose()?,
@@ -65,7 +68,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         return Err(place("callee_args")
             .error("caller and callee must agree on how many registers carry arguments and results"));
     }
-    roles(b, t, whole, &abi)?;
+    roles(b, t, whole, &abi, value_bits)?;
     let mov = &b.instrs[usize::from(abi.ops.mov.0)];
     if let Some(&r) = abi.spill.iter().find(|r| mov.only.iter().any(|o| !o.1.contains(r))) {
         let name = b.regs[usize::from(r.0)].name.as_str();
@@ -155,7 +158,7 @@ fn named_at<'t>(t: &'t Tree, key: &str, name: &str) -> Option<&'t Node> {
 }
 
 /// What registers of one role may not be besides, and that a word fits them.
-fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError> {
+fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi, value_bits: u8) -> Result<(), FileError> {
     let zeros = zeros(b);
     let one = std::slice::from_ref::<Reg>;
     let none: &[Reg] = &[];
@@ -204,14 +207,15 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
     }
     for (key, reg) in users.into_iter().flat_map(|(key, regs)| regs.iter().map(move |r| (key, *r))) {
         let file = &b.files[b.regs[usize::from(reg.0)].file];
-        if file.bits != b.word {
+        let wanted = if key == "stack_pointer" { b.word } else { value_bits };
+        if file.bits != wanted {
             let bits = b.top.table("registers").and_then(|r| r.table(&file.name)).and_then(|f| f.get("bits"));
             let place = b.last_stated([bits, at(key, reg)]).unwrap_or(&whole.place);
             let error = place.error(format!(
                 "`{}` is in `{key}`, but has {} bits, and a word has {}",
                 name(reg),
                 file.bits,
-                b.word
+                wanted
             ));
             return Err(error.mend(format!(
                 "give `registers.{}` as many bits as a word, or name registers that have them",
@@ -220,9 +224,9 @@ fn roles(b: &Builder, t: &Tree, whole: &Node, abi: &Abi) -> Result<(), FileError
         }
     }
     enough(b, t, whole, abi)?;
-    if !abi.frame_reserve.is_multiple_of(u32::from(b.word / 8)) {
+    if !abi.frame_reserve.is_multiple_of(u32::from(value_bits / 8)) {
         let place = t.get("frame_reserve").map_or(&whole.place, |n| &n.place);
-        return Err(place.error(format!("`frame_reserve` must be whole words, multiples of {}", b.word / 8)));
+        return Err(place.error(format!("`frame_reserve` must be whole words, multiples of {}", value_bits / 8)));
     }
     Ok(())
 }
@@ -270,7 +274,7 @@ fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, File
     })
 }
 
-fn ops(b: &Builder, node: &Node, link: Option<Reg>) -> Result<FrameOps, FileError> {
+fn ops(b: &Builder, node: &Node, link: Option<Reg>, value_bits: u8) -> Result<FrameOps, FileError> {
     let empty = Tree::default();
     let t = node.as_table().unwrap_or(&empty);
     let word = b.word;
@@ -284,40 +288,46 @@ fn ops(b: &Builder, node: &Node, link: Option<Reg>) -> Result<FrameOps, FileErro
         Err(place.error(format!("`{}` cannot be `{key}`: that must be {meaning}", instr.name)))
     };
     let kind = |wanted: InstrKind| move |i: &Instr| i.kind == wanted;
-    let far = |i: &Instr| {
+    let far_jump = |i: &Instr| {
         let writes =
             i.semantics.iter().filter_map(|s| if let Stmt::Assign { dest, .. } = s { Some(dest) } else { None });
         i.kind == InstrKind::Jump
             && i.delay_slots == 0
             && writes.into_iter().all(|d| matches!(d, Dest::Fixed(r) if Some(*r) == link))
     };
+    let loads = |i: &Instr| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == value_bits && displaced(i, addr));
+    let stores = |i: &Instr| {
+        matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
+            if bytes * 8 == value_bits && displaced(i, addr))
+    };
+    // A machine of narrow words adds to its stack pointer, and calls, in one way only.
+    let narrow = value_bits < word;
+    let or = |key: &str, other: &str| if narrow && t.get(key).is_none() { other.to_owned() } else { key.to_owned() };
+    let add_imm = |i: &Instr| matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b));
+    let far = |key: &str, fits: &dyn Fn(&Instr) -> bool| {
+        t.get(key).map(|_| get(key, "what it is without `_far`", fits)).transpose()
+    };
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
-        add_imm: get(
-            "add_imm",
-            "`rd = rs + imm`",
-            &|i| matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, bits, a, b }) if *bits == word && base_imm(a, b)),
-        )?,
-        add: get("add", "`rd = rs1 + rs2`", &|i| {
-            matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
+        add_imm: get("add_imm", "`rd = rs + imm`", &add_imm)?,
+        add: get(&or("add", "add_imm"), "`rd = rs1 + rs2`", &|i| {
+            (narrow && add_imm(i))
+                || matches!(beside_flags(i), Some(Expr::Bin { op: BinOp::Add, a, b, .. })
                 if matches!((&**a, &**b), (Expr::Operand(_), Expr::Operand(_))))
         })?,
-        load: get(
-            "load",
-            "a word load `rd = mem[rs + imm]` whose imm can be 0",
-            &|i| matches!(value(i), Some(Expr::Load { bytes, addr, .. }) if bytes * 8 == word && displaced(i, addr)),
-        )?,
-        store: get("store", "a word store `mem[rs + imm] = rd` whose imm can be 0", &|i| {
-            matches!(i.semantics.as_slice(), [Stmt::Store { bytes, addr, value: Expr::Operand(_) }]
-                if bytes * 8 == word && displaced(i, addr))
-        })?,
+        load: get("load", "a word load `rd = mem[rs + imm]` whose imm can be 0", &loads)?,
+        store: get("store", "a word store `mem[rs + imm] = rd` whose imm can be 0", &stores)?,
+        load_far: far("load_far", &loads)?,
+        store_far: far("store_far", &stores)?,
         jump: get("jump", "a jump to a label", &kind(InstrKind::Jump))?,
         far_jump: t
             .get("far_jump")
-            .map(|_| get("far_jump", "a jump to a label, which may write the return address's register", &far))
+            .map(|_| get("far_jump", "a jump to a label, which may write the return address's register", &far_jump))
             .transpose()?,
         call: get("call", "a call of a label", &kind(InstrKind::Call))?,
-        call_indirect: get("call_indirect", "a call of a register", &kind(InstrKind::CallIndirect))?,
+        call_indirect: get(&or("call_indirect", "call"), "a call of a register", &|i| {
+            i.kind == InstrKind::CallIndirect || narrow && i.kind == InstrKind::Call
+        })?,
         ret: get("ret", "a jump to a register", &kind(InstrKind::JumpIndirect))?,
         trap: get("trap", "`trap`", &kind(InstrKind::Trap))?,
         nop: get("nop", "an instruction that does nothing", &|i| i.semantics.is_empty())?,

@@ -76,6 +76,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         branch: crate::system::branch(top)?,
         memory: crate::system::memory(top)?,
         abi: crate::abi::abi(&b)?,
+        chains: crate::chains::chains(&b)?,
         codegen: crate::system::codegen(top),
         asm: crate::system::asm(top)?,
         extensions: merged.extensions.clone(),
@@ -261,6 +262,9 @@ impl Builder<'_> {
             e.mend(format!("the operands of `{name}` are {}", list(operands.iter().map(|o| o.name.as_str()))))
         })?;
 
+        let far = t.get("far_asm").or(format.get("far_asm"));
+        let far = far.map(|node| operands::template(node, mnemonic, &operands, clustered, &implied, &views));
+        let far_asm = far.transpose()?;
         let bytes = int(t, "bytes").or(int(format, "bytes"));
         let Some(bytes) = bytes else {
             return Err(whole.place.error(format!("`{name}` has no size: neither it nor its format gives `bytes`")));
@@ -298,6 +302,8 @@ impl Builder<'_> {
             dest_latency: self.dest_latency(timing, &operands, &semantics)?,
             taken_cycles: int(timing, "taken_cycles").unwrap_or(0),
             untaken_cycles: int(timing, "untaken_cycles").unwrap_or(0),
+            far_cycles: ["far_taken_cycles", "far_untaken_cycles"].map(|key| int(timing, key).unwrap_or(0)),
+            far_asm,
             varies_with: self.varies_with(timing, &operands)?,
             delay_slots,
             annul,

@@ -57,6 +57,31 @@ impl Machine {
         self.regs.iter().position(|r| r.name == name).map(|i| Reg(i as u16))
     }
 
+    /// Bits of the registers that values are in: those of a word, or fewer ([`Machine::chains`]).
+    pub fn value_bits(&self) -> u8 {
+        let file = self.abi.allocatable.first().and_then(|r| self.regs.get(usize::from(r.0))).map(|r| r.file);
+        file.filter(|_| self.chains.is_some()).map_or(self.word_bits, |file| self.files[file].bits)
+    }
+
+    /// Values of 32 bits that a machine takes as arguments, in the words that its registers hold.
+    pub fn in_words(&self, values: &[u64]) -> Vec<u64> {
+        let bits = self.value_bits();
+        if bits >= 32 {
+            return values.to_vec();
+        }
+        let words = |&v: &u64| (0..32 / bits).map(move |k| v >> (k * bits) & ((1 << bits) - 1));
+        values.iter().flat_map(words).collect()
+    }
+
+    /// The other way round.
+    pub fn from_words(&self, words: &[u64]) -> Vec<u64> {
+        let bits = self.value_bits();
+        if bits >= 32 {
+            return words.to_vec();
+        }
+        words.chunks(usize::from(32 / bits)).map(|w| w.iter().rev().fold(0, |all, w| all << bits | w)).collect()
+    }
+
     pub fn instr(&self, id: InstrId) -> &Instr {
         &self.instrs[usize::from(id.0)]
     }

@@ -26,8 +26,32 @@ pub static MACHINE: &[Key] = &[
     need("branch", Kind::Table(BRANCH), "how branches are predicted"),
     need("memory", Kind::Table(MEMORY), "caches and alignment"),
     need("abi", Kind::Table(ABI), "calling convention and roles of registers"),
+    may(
+        "chains",
+        Kind::Table(CHAINS),
+        "instructions for values of several words, where registers are narrower than 32 bits",
+    ),
     may("codegen", Kind::Table(CODEGEN), "choices of the machine's compilers"),
     need("asm", Kind::Table(ASM), "how the assembler wants things written"),
+];
+
+static CHAINS: &[Key] = &[
+    need("add", Kind::Texts, "the first instruction of a sum, and the one that takes a carry in"),
+    need("sub", Kind::Texts, "the same of a difference"),
+    may("sub_imm", Kind::Texts, "the same with an immediate"),
+    need("compare", Kind::Texts, "the same of a comparison"),
+    may("compare_imm", Kind::Text, "the first of a comparison with an immediate"),
+    need("shift_right", Kind::Texts, "right by one bit: a zero coming in, and the carry coming in"),
+    need("shift_sign", Kind::Text, "right by one bit, the sign coming in"),
+    need("borrow", Kind::Text, "a word of ones where the last comparison or difference borrowed, or of zeros"),
+    may("mul", Kind::Text, "product of two words"),
+    may("product", Kind::Texts, "where the lower and the upper word of a product are found"),
+    need("swap", Kind::Text, "exchanges the halves of a word"),
+    need(
+        "branches",
+        Kind::Texts,
+        "branches on equal, not equal, less and not less (unsigned), less and not less (signed)",
+    ),
 ];
 
 static CODEGEN: &[Key] = &[may(
@@ -133,6 +157,11 @@ static FORMAT: &[Key] = &[
     may("asm", Kind::Text, "assembly: `{name}` is the mnemonic, `{x}` operand x"),
     may("bytes", Kind::Int(1, 16), "encoded size in bytes"),
     may("short_bytes", Kind::Int(1, 16), "size of a jump to within 128 bytes of its end"),
+    may(
+        "far_asm",
+        Kind::Text,
+        "how a jump to a target that is not near is written, where the assembler does not see to it",
+    ),
     may("short_from", Kind::Int(-65536, 0), "least distance of a near target from the end of the short jump (-128)"),
     may("short_to", Kind::Int(0, 65536), "greatest (127)"),
     may("reach_from", Kind::Int(-(1 << 32), 0), "least distance of a target from the end of the jump (none)"),
@@ -185,6 +214,8 @@ static TIMING: &[Key] = &[
     ),
     may("taken_cycles", Kind::Int(0, 10_000), "extra cycles of a taken branch (0)"),
     may("untaken_cycles", Kind::Int(0, 10_000), "extra cycles of an untaken branch (0)"),
+    may("far_taken_cycles", Kind::Int(0, 10_000), "more of them where the target is not near (0)"),
+    may("far_untaken_cycles", Kind::Int(0, 10_000), "the same of an untaken branch (0)"),
     may(
         "varies_with",
         Kind::Texts,
@@ -315,6 +346,12 @@ static BRANCH: &[Key] = &[
 
 static MEMORY: &[Key] = &[
     need("unaligned", Kind::Bool, "loads and stores work at any address"),
+    may(
+        "ram_from",
+        Kind::Int(0, 1 << 31),
+        "first address of memory, where a program cannot have as much as it wants (0)",
+    ),
+    may("ram_to", Kind::Int(1, 1 << 31), "the address behind its last byte (as much as a program wants)"),
     may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
@@ -356,6 +393,11 @@ static ABI: &[Key] = &[
     may("call_preserved", Kind::Texts, "preserved by a call without anyone saving it (windows)"),
     need("stack_pointer", Kind::Text, "the stack pointer"),
     may("return_address", Kind::Text, "where a call leaves the return address (on the stack)"),
+    may(
+        "return_stack",
+        Kind::Text,
+        "pointer of a stack that holds return addresses alone, which calls and returns move",
+    ),
     may("return_bytes", Kind::Int(4, 64), "bytes that a call puts on the stack (a word)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
     may("registers", Kind::Int(1, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
@@ -372,13 +414,15 @@ static ABI: &[Key] = &[
 static OPS: &[Key] = &[
     need("mov", Kind::Text, "rd = rs"),
     need("add_imm", Kind::Text, "rd = rs + imm"),
-    need("add", Kind::Text, "rd = rs1 + rs2"),
+    may("add", Kind::Text, "rd = rs1 + rs2"),
     need("load", Kind::Text, "word load with base and displacement"),
     need("store", Kind::Text, "word store with base and displacement"),
     need("jump", Kind::Text, "unconditional jump to a label"),
     may("far_jump", Kind::Text, "the same where `jump` does not reach; it may write the return address's register"),
     need("call", Kind::Text, "call of a label"),
-    need("call_indirect", Kind::Text, "call of a register"),
+    may("call_indirect", Kind::Text, "call of a register"),
+    may("load_far", Kind::Text, "load, where its displacement does not reach"),
+    may("store_far", Kind::Text, "store, where its displacement does not reach"),
     need("ret", Kind::Text, "return"),
     need("trap", Kind::Text, "stop with an error"),
     need("nop", Kind::Text, "nothing"),

@@ -18,6 +18,7 @@ mod abi;
 mod build;
 mod builder;
 mod cache;
+mod chains;
 mod clusters;
 pub mod compounds;
 pub mod core;

@@ -11,6 +11,8 @@ pub struct MemorySystem {
     /// Loads and stores may be unaligned; otherwise the code generator splits
     /// them and the simulator reports one as a broken promise.
     pub unaligned: bool,
+    /// The addresses that there is memory at; None: as many as a program wants.
+    pub ram: Option<(u32, u32)>,
     /// None: accesses of one cycle never conflict.
     pub banks: Option<Banks>,
 }

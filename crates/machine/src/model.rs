@@ -57,6 +57,8 @@ pub struct Machine {
     pub branch: BranchModel,
     pub memory: MemorySystem,
     pub abi: Abi,
+    /// Where registers are narrower than a word.
+    pub chains: Option<Chains>,
     pub codegen: Codegen,
     pub asm: AsmSyntax,
     /// Names of the extensions in effect, in the order given.
@@ -156,6 +158,10 @@ pub struct Instr {
     /// Extra cycles when a branch is taken (or not), beyond `issue_cycles`.
     pub taken_cycles: u32,
     pub untaken_cycles: u32,
+    /// More of them, taken and not, where the target is not near.
+    pub far_cycles: [u32; 2],
+    /// How it is then written, if otherwise.
+    pub far_asm: Option<String>,
     /// What the hardware's time depends on, by value. The cycles here are one case.
     pub varies_with: Vec<crate::sem::Dest>,
     /// Branches: instructions after it that execute before the target does.
@@ -382,6 +388,25 @@ pub struct Learned {
     pub return_stack: u32,
 }
 
+/// Instructions for values of several words ([`ciphermill_ir::Chain`]), of pairs the one that begins a chain first.
+#[derive(Clone, Debug)]
+pub struct Chains {
+    pub add: [InstrId; 2],
+    pub sub: [InstrId; 2],
+    pub sub_imm: Option<[InstrId; 2]>,
+    pub compare: [InstrId; 2],
+    pub compare_imm: Option<InstrId>,
+    pub shift_right: [InstrId; 2],
+    pub shift_sign: InstrId,
+    /// Ones where there was a borrow.
+    pub borrow: InstrId,
+    /// A product, and where its two words are found.
+    pub mul: Option<(InstrId, [Reg; 2])>,
+    pub swap: InstrId,
+    /// On equal, not equal, less, not less (unsigned), less, not less (signed).
+    pub branches: [InstrId; 6],
+}
+
 /// Choices of the code generator that a machine's compilers make differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Codegen {
@@ -419,6 +444,8 @@ pub struct Abi {
     /// pointer lowered by `return_bytes`.
     pub return_address: Option<Reg>,
     pub return_bytes: u32,
+    /// The pointer of a stack of return addresses alone.
+    pub return_stack: Option<Reg>,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
     pub scratch: Vec<Reg>,
     /// Take spilled values before the stack does, best first: registers that few instructions take.
@@ -463,6 +490,9 @@ pub struct FrameOps {
     /// Word load and store with base and displacement.
     pub load: InstrId,
     pub store: InstrId,
+    /// The same, slower, where the displacement of those does not reach.
+    pub load_far: Option<InstrId>,
+    pub store_far: Option<InstrId>,
     /// Unconditional jump, call, indirect call, return, trap, no-operation.
     pub jump: InstrId,
     /// The jump that is taken where `jump` does not reach.

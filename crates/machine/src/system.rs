@@ -64,6 +64,7 @@ pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
         icache: cache("icache")?,
         dcache: cache("dcache")?,
         unaligned: flag(t, "unaligned"),
+        ram: t.and_then(|t| int(t, "ram_to").map(|to| (int(t, "ram_from").unwrap_or(0), to))),
         banks: t.and_then(|t| t.get("banks")).map_or(Ok(None), banks)?,
     })
 }

@@ -166,6 +166,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
 fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let described = pipeline::described(&request.machine)?;
+    let interface = interface.on(&described.tables.machine);
     let machine = &*described.tables.machine;
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
@@ -292,9 +293,11 @@ fn describe(
     let mut steps = Vec::new();
     let mut runs = Vec::new();
     let mut texts = Vec::new();
+    let layout = ciphermill_program::layout::Layout::new(program);
     for (i, &b) in path.blocks.iter().enumerate() {
         let next = path.blocks.get(i + 1).or(if path.looped { path.blocks.first() } else { None });
-        for bundle in &program.funcs[f].blocks[b].bundles {
+        for (n, bundle) in program.funcs[f].blocks[b].bundles.iter().enumerate() {
+            let bytes = layout.sizes[f][b][n];
             let lost = bundle.insts.iter().map(|inst| {
                 let instr = &machine.instrs[usize::from(inst.instr.0)];
                 let conditional = instr.kind == InstrKind::Branch;
@@ -304,13 +307,9 @@ fn describe(
                 });
                 let Some(target) = target else { return 0 };
                 let (taken, backward) = (next == Some(&target), target <= b);
-                let costs = branch_costs(
-                    machine.branch.predictor,
-                    conditional,
-                    backward,
-                    instr.taken_cycles,
-                    instr.untaken_cycles,
-                );
+                let far = ciphermill_program::layout::is_far(instr, bytes);
+                let (taken_cycles, untaken_cycles) = ciphermill_sim::hazard::jump_cycles(instr, far);
+                let costs = branch_costs(machine.branch.predictor, conditional, backward, taken_cycles, untaken_cycles);
                 costs[usize::from(!taken)]
             });
             steps.push(Timed { bundle, lost: lost.sum() });

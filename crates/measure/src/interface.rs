@@ -1,7 +1,11 @@
 //! What a module offers: its exports, and the sizes it states about itself.
 
 use crate::error::MeasureError;
+use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
+
+/// One part in so many of a small memory is for the machine's stacks.
+pub(crate) const STACKS: u32 = 8;
 
 /// Block or stream cipher, by what the module exports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +27,8 @@ pub struct Interface {
     /// Where a context stands, as a residue modulo a power of two; anywhere
     /// where nothing is said.
     pub context_at: Option<(u32, u32)>,
+    /// Where the memory that buffers may take ends, on a machine that has no more.
+    pub memory_end: Option<u32>,
     /// Names of all exported functions.
     pub exports: BTreeSet<String>,
 }
@@ -31,6 +37,12 @@ impl Interface {
     /// The interface with its context at a certain place in memory.
     pub fn at(&self, context_at: Option<(u32, u32)>) -> Interface {
         Interface { context_at, ..self.clone() }
+    }
+
+    /// The interface on a machine: its memory, of which the stacks keep an eighth.
+    pub fn on(&self, machine: &Machine) -> Interface {
+        let memory_end = machine.memory.ram.map(|(from, to)| to - to.saturating_sub(from) / STACKS);
+        Interface { memory_end, ..self.clone() }
     }
 
     /// Is there an exported function of that name?

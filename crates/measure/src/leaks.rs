@@ -218,6 +218,7 @@ mod tests {
             block_bytes: 16,
             heap_base: 64,
             context_at: None,
+            memory_end: None,
             exports: Default::default(),
         };
         let work = |direction| Work {

@@ -48,6 +48,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
     let (module, interface, mut judge) = open(wasm)?;
     let described = pipeline::described(&request.machine)?;
+    let interface = interface.on(&described.tables.machine);
     let machine = &*described.tables.machine;
     let work = work(&interface, request)?;
     if request.vectors.as_ref().is_none_or(|v| v.cases == 0) {
@@ -74,6 +75,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let Outcome { stats: whole, setup_cycles, failure, passes, idle, compared, ran } =
         sampled(wasm, program, &plan, sampling)?;
     let whole = &whole;
+    stacks_fit(machine, program, whole)?;
     // The ragged end of a message costs a whole block of keystream.
     let blocks_run = f64::from(bytes.div_ceil(unit));
     let each = (whole.instructions as f64 / blocks_run) as u64;
@@ -358,4 +360,22 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<LoopPr
 /// As [`measure`].
 pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<KeptSchedule>, MeasureError> {
     Ok(chosen(wasm, request)?.program.kept_schedules)
+}
+
+/// Bytes for return addresses: calls as deep as ciphers make them.
+const RETURNS: u64 = 32;
+
+/// Do frames, return addresses and the program's own words fit into what a small memory keeps for them?
+fn stacks_fit(machine: &Machine, program: &Program, ran: &Stats) -> Result<(), MeasureError> {
+    let Some((from, to)) = machine.memory.ram else { return Ok(()) };
+    let kept = u64::from(to - from) / u64::from(crate::interface::STACKS);
+    let used = ran.stack_bytes + program.system.len() as u64 + RETURNS;
+    if used > kept {
+        return Err(MeasureError::input(format!(
+            "stacks and globals take {used} bytes, and of the memory of {} {kept} are for them; take a machine with more memory, \
+             or a variant that keeps less at once",
+            machine.name
+        )));
+    }
+    Ok(())
 }

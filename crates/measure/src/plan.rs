@@ -72,12 +72,15 @@ pub(crate) struct Space {
     next: u64,
     /// The next buffer begins just there.
     exact: bool,
+    /// No buffer goes beyond.
+    limit: u64,
     buffers: Vec<(&'static str, Range<u32>)>,
 }
 
 impl Space {
-    pub(crate) fn new(heap_base: u32) -> Space {
-        Space { next: u64::from(heap_base), exact: false, buffers: Vec::new() }
+    pub(crate) fn new(module: &Interface) -> Space {
+        let limit = module.memory_end.map_or(MEMORY_LIMIT, u64::from);
+        Space { next: u64::from(module.heap_base), exact: false, limit, buffers: Vec::new() }
     }
 
     /// Go on to the next address of a residue modulo a power of two.
@@ -90,6 +93,13 @@ impl Space {
     pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
         let start = if std::mem::take(&mut self.exact) { self.next } else { self.next.next_multiple_of(ALIGN) };
         let end = start + u64::from(bytes);
+        if self.limit < MEMORY_LIMIT && end > self.limit {
+            return Err(MeasureError::input(format!(
+                "the {name} buffer of {bytes} bytes would end at address {end}, and memory for programs ends at {} on this \
+                 machine, the rest is for stacks; take a machine with more memory, or a variant with smaller tables",
+                self.limit
+            )));
+        }
         if start >= MEMORY_LIMIT {
             return Err(MeasureError::input(format!(
                 "__heap_base is so high that no {name} buffer fits behind it (address {start:#x}, and memory ends at \
@@ -123,7 +133,7 @@ impl RunPlan {
     /// The plan for a message of `bytes` bytes (for [`Direction::Keysetup`]:
     /// for that many keys' bytes, a whole number of them).
     pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<RunPlan, MeasureError> {
-        let mut space = Space::new(module.heap_base);
+        let mut space = Space::new(module);
         if let Some((modulus, residue)) = module.context_at {
             space.skip(modulus, residue);
         }
@@ -132,6 +142,16 @@ impl RunPlan {
         let mut writes = vec![(key, inputs::bytes("key", work.key_bytes as usize))];
         let keysetup = |export| Call { export, args: vec![ctx.into(), key.into(), work.key_bytes.into()] };
         let piece = if bytes > PIECES_FROM { PIECE / module.block_bytes * module.block_bytes } else { bytes };
+        // In a small memory a message comes in as many blocks at a time as fit twice.
+        let piece = match module.memory_end {
+            Some(end) if work.direction != Direction::Keysetup => {
+                let iv = if work.direction == Direction::Keystream { work.iv_bytes } else { 0 };
+                let behind = space.end() + u64::from(iv) + 3 * ALIGN;
+                let room = (u64::from(end).saturating_sub(behind) / 2) as u32;
+                piece.min((room / module.block_bytes).max(1) * module.block_bytes)
+            }
+            _ => piece,
+        };
         let message = match (work.direction, work.blocks) {
             (Direction::Keysetup, _) => 0,
             (_, Blocks::Single) => module.block_bytes,
@@ -271,6 +291,7 @@ mod tests {
             block_bytes: 16,
             heap_base: 0x11003,
             context_at: None,
+            memory_end: None,
             exports: ["cm_ivsetup".to_owned()].into(),
         }
     }

@@ -62,7 +62,7 @@ impl Interface {
         };
         let ctx_bytes = stated("cm_ctx_bytes")?;
         let block_bytes = stated("cm_block_bytes")?;
-        Ok(Interface { kind, ctx_bytes, block_bytes, heap_base, context_at: None, exports })
+        Ok(Interface { kind, ctx_bytes, block_bytes, heap_base, context_at: None, memory_end: None, exports })
     }
 }
 

@@ -47,6 +47,7 @@ pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, Measure
 fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureError> {
     let (module, interface, _) = open(wasm)?;
     let described = pipeline::described(&request.machine)?;
+    let interface = interface.on(&described.tables.machine);
     let work = work(&interface, request)?;
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;

@@ -111,7 +111,14 @@ impl Wanted<'_> {
             Kind::Block => TURNS * self.turn,
         };
         let bytes = if bytes > LONG { STEADY } else { bytes };
-        bytes.max(least).next_multiple_of(self.turn)
+        let bytes = bytes.max(least).next_multiple_of(self.turn);
+        bytes.min(self.most() / self.turn * self.turn).max(self.turn)
+    }
+
+    /// Bytes of the longest message that fits at once.
+    fn most(&self) -> u32 {
+        let long = self.interface.memory_end.map(|_| RunPlan::new(self.interface, self.work, STEADY));
+        long.map_or(u32::MAX, |plan| plan.map_or(0, |plan| plan.first_bytes))
     }
 
     /// A plan for a message of so many bytes and the passes behind it; key set-up is called
@@ -169,7 +176,9 @@ impl Wanted<'_> {
             };
             let (failure, steady) = (outcome.failure.clone(), self.of(length, outcome)?);
             let longer = if self.keysetup() { length * times * 2 } else { length * 2 };
-            let room = longer <= bytes.saturating_mul(LONGER) && longer <= STEADY && cost(longer) <= BUDGET;
+            let most = if self.keysetup() { u32::MAX } else { self.most() };
+            let room =
+                longer <= most && longer <= bytes.saturating_mul(LONGER) && longer <= STEADY && cost(longer) <= BUDGET;
             if steady.lengths.settled || failure.is_some() || !room {
                 return Ok((steady, failure));
             }

@@ -184,7 +184,7 @@ fn apply(
 ) -> Result<Vec<u8>, MeasureError> {
     let too_long = || MeasureError::input("the message is longer than a module's memory");
     let len = u32::try_from(data.len()).map_err(|_| too_long())?;
-    let mut space = Space::new(module.heap_base);
+    let mut space = Space::new(module);
     let ctx = space.take("context", module.ctx_bytes)?;
     let key_at = space.take("key", key.len() as u32)?;
     let mut writes = vec![(key_at, key.to_vec())];

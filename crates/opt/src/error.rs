@@ -10,6 +10,8 @@ pub enum OptError {
     MissingRuntime { func: String, runtime: &'static str },
     /// `word_bits` is neither 32 nor 64.
     WordBits(u8),
+    /// A machine of narrow words cannot do what a function does.
+    Narrow { func: String, what: &'static str },
 }
 
 impl fmt::Display for OptError {
@@ -20,6 +22,9 @@ impl fmt::Display for OptError {
                 "function {func:?} divides, but the module has no {runtime:?} for values of so many bits; link the \
                  runtime into it"
             ),
+            OptError::Narrow { func, what } => {
+                write!(f, "function {func:?} {what}, which is not for machines with words of less than 32 bits")
+            }
             OptError::WordBits(bits) => {
                 write!(f, "the optimiser works for words of 32 or 64 bits, not {bits}")
             }

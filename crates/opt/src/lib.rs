@@ -49,6 +49,7 @@ mod gvn;
 mod if_convert;
 mod inline;
 mod licm;
+pub mod limbs;
 mod loads;
 mod lower64;
 mod options;

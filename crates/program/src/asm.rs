@@ -22,8 +22,8 @@
 //! hold globals their first values (symbols `cm_global_REGISTER`), and calls
 //! `cm_start` if there is one, as the calling convention has it.
 
-use crate::layout::{CODE_BASE, LITERAL_BYTES};
-use crate::{Func, Inst, Operand, Program};
+use crate::layout::{CODE_BASE, LITERAL_BYTES, Layout, is_far};
+use crate::{Inst, Operand, Program};
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
 use ciphermill_machine::{Endian, Reg};
 use std::collections::BTreeSet;
@@ -45,13 +45,13 @@ pub fn print(program: &Program) -> String {
 pub fn block(program: &Program, func: usize, block: usize) -> Vec<Vec<String>> {
     let symbols = symbols(program);
     let Some(code) = program.funcs.get(func).and_then(|f| f.blocks.get(block)) else { return Vec::new() };
-    let text = |inst: &Inst| instruction(program, &symbols, (func, block), inst);
+    let text = |inst: &Inst| instruction(program, &symbols, (func, block), inst, false);
     code.bundles.iter().map(|b| b.insts.iter().map(text).collect()).collect()
 }
 
 /// One instruction as the assembler wants it. `(func, block)` are the numbers of the
 /// function and block that hold it, `symbols` the names of all functions.
-fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usize), inst: &Inst) -> String {
+fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usize), inst: &Inst, far: bool) -> String {
     let Some(instr) = program.machine.instrs.get(usize::from(inst.instr.0)) else {
         return format!("<instruction {}>", inst.instr.0);
     };
@@ -59,7 +59,7 @@ fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usi
     if let Some(p) = inst.predicate {
         out.push_str(&program.machine.asm.guard.replace("{p}", &register(program, p, None)));
     }
-    let mut rest = instr.asm.as_str();
+    let mut rest = instr.far_asm.as_deref().filter(|_| far).unwrap_or(&instr.asm);
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, tail)) = after.split_once('}') else { break };
         out.push_str(before);
@@ -159,6 +159,7 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         writeln!(out, "\t.globl cm_global_{name}\n\t.set cm_global_{name}, {value}")?;
     }
     writeln!(out, "\n\t.text")?;
+    let layout = Layout::new(program);
     for (i, func) in program.funcs.iter().enumerate() {
         writeln!(out, "\n\t.balign 16")?;
         if !func.name.is_empty() && func.name != symbols[i] {
@@ -183,13 +184,14 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         {
             writeln!(out, "\t.type {}, {kind}", symbols[i])?;
         }
-        write_func(out, program, &symbols, i, func)?;
+        write_func(out, program, &symbols, &layout, i)?;
     }
     write_linear(out, program)?;
     write_system(out, program, &symbols)
 }
 
-fn write_func(out: &mut String, program: &Program, symbols: &[String], i: usize, func: &Func) -> std::fmt::Result {
+fn write_func(out: &mut String, program: &Program, symbols: &[String], layout: &Layout, i: usize) -> std::fmt::Result {
+    let func = &program.funcs[i];
     let c = &program.machine.asm.comment;
     writeln!(out, "{}:", symbols[i])?;
     for (b, block) in func.blocks.iter().enumerate() {
@@ -198,14 +200,16 @@ fn write_func(out: &mut String, program: &Program, symbols: &[String], i: usize,
             0 => writeln!(out)?,
             depth => writeln!(out, "\t{c} loop depth {depth}")?,
         }
-        for bundle in &block.bundles {
+        for (n, bundle) in block.bundles.iter().enumerate() {
             if bundle.insts.is_empty() {
                 let nop = program.machine.instrs.get(usize::from(program.machine.abi.ops.nop.0));
                 writeln!(out, "\t{}", nop.map_or("nop", |n| &n.asm))?;
             }
             for (k, inst) in bundle.insts.iter().enumerate() {
                 let parallel = if k > 0 { "||" } else { "" };
-                writeln!(out, "{parallel}\t{}", instruction(program, symbols, (i, b), inst))?;
+                let instr = program.machine.instrs.get(usize::from(inst.instr.0));
+                let far = instr.is_some_and(|instr| is_far(instr, layout.sizes[i][b][n]));
+                writeln!(out, "{parallel}\t{}", instruction(program, symbols, (i, b), inst, far))?;
             }
         }
         if !block.literals.is_empty() {
@@ -333,7 +337,8 @@ mod tests {
                 inst("call", &[Operand::Func(1)]),
             ]
         };
-        let func = |name: &str, blocks| Func { name: name.into(), blocks, frame_bytes: 0, params: 0, results: 0 };
+        let func =
+            |name: &str, blocks| crate::Func { name: name.into(), blocks, frame_bytes: 0, params: 0, results: 0 };
         let looped = Block { loop_depth: 2, ..Block::default() };
         Program {
             machine: std::sync::Arc::new(machine),

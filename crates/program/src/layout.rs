@@ -2,7 +2,7 @@
 
 use crate::code::{Block, Func, Inst, Operand};
 use crate::program::Program;
-use ciphermill_machine::Machine;
+use ciphermill_machine::{Instr, Machine};
 
 /// Address of the first function's first instruction.
 pub const CODE_BASE: u32 = 0xE000_0000;
@@ -26,6 +26,10 @@ pub struct Layout {
 
 /// Bytes of a literal, and what its address is a multiple of.
 pub const LITERAL_BYTES: u32 = 4;
+/// Has a jump that takes so many bytes a target that is not near?
+pub fn is_far(instr: &Instr, bytes: u32) -> bool {
+    instr.short_bytes.is_some_and(|short| bytes > u32::from(short))
+}
 
 /// Where a bundle begins whose code would go on at `at`.
 pub fn begins(at: u32, bytes: u32, packet_bytes: u32) -> u32 {

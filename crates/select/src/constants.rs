@@ -10,7 +10,7 @@
 
 use ciphermill_machine::compounds::part_imm;
 use ciphermill_machine::sem::Expr;
-use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg};
+use ciphermill_machine::{CompoundPart, Machine, Operand, OperandKind, PartArg, Reg};
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, solve};
@@ -115,7 +115,16 @@ impl Expansion<'_> {
                     (OperandKind::Label, _) => label.map(VOp::Block),
                     _ => read,
                 };
-                let name = &machine.instrs[part.instr.0 as usize].name;
+                let (name, only) =
+                    (&machine.instrs[part.instr.0 as usize].name, &machine.instrs[part.instr.0 as usize].only);
+                // A zero has to be made where it must be in certain registers.
+                let at = list.len();
+                let barred =
+                    |r: Reg| machine.regs[usize::from(r.0)].zero && only.iter().any(|o| o.0 == at && !o.1.contains(&r));
+                let op = op.map(|op| match op {
+                    VOp::Phys(r) if barred(r) => VOp::Const(0),
+                    op => op,
+                });
                 list.push(op.ok_or_else(|| {
                     CompileError::Internal(format!("operand `{}` of `{name}` has no value in a template", o.name))
                 })?);

@@ -16,6 +16,7 @@
 
 mod cost;
 mod emission;
+mod words;
 
 use crate::banks::Analysis;
 use crate::lookups::Lookups;
@@ -218,7 +219,14 @@ impl Selector<'_> {
         }
 
         // Backward: what the terminator and the effects need.
-        let branch = self.branch(block, at)?;
+        let chained = match &data.term {
+            Terminator::Branch { cond, .. } => self.chained(block, func.resolve(*cond)),
+            _ => None,
+        };
+        if let Some((_, inst)) = chained {
+            self.needed.insert(func.result(inst));
+        }
+        let branch = if chained.is_some() { None } else { self.branch(block, at)? };
         if let Some((_, binds, ..)) = &branch {
             self.need(binds);
         }
@@ -245,6 +253,11 @@ impl Selector<'_> {
                     self.needed.extend(args);
                 }
                 Op::Const(_) | Op::GlobalGet(_) => {}
+                Op::Chain(..) => {
+                    if func.insts[inst].results.iter().any(|v| self.needed.contains(v)) {
+                        self.needed.extend(args);
+                    }
+                }
                 _ => {
                     let v = func.result(inst);
                     if self.needed.contains(&v) {

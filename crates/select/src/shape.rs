@@ -17,8 +17,9 @@ use ciphermill_ir::{
 pub struct Convention {
     pub arg_regs: usize,
     pub result_regs: usize,
-    /// What a slot holds.
+    /// The type of a value in memory, and the bytes of its slot.
     pub word: Type,
+    pub slot_bytes: u32,
     /// Are some values narrower than that?
     pub narrow: bool,
     /// Offset of the overflow area in the system area.
@@ -32,7 +33,7 @@ impl Convention {
     }
 
     fn slot(&self, index: usize) -> MemAccess {
-        let bytes = self.word.bits() / 8;
+        let bytes = self.slot_bytes;
         MemAccess {
             bytes: bytes as u8,
             signed: false,

@@ -6,14 +6,20 @@
 //! registers a callee must preserve are compared with what they expected.
 
 use crate::engine::{Halt, RETURN_TO};
-use crate::memory::Fault;
+use crate::memory::{Fault, stack_from};
 use crate::simulator::{Core, Simulator, Stop};
 use crate::step::{NoWatch, Stepper, Watch};
 use crate::windows::POISON;
 use ciphermill_ir::TrapCode;
 use ciphermill_ir::ops::mask;
-use ciphermill_machine::Reg;
+use ciphermill_machine::{Machine, Reg};
 use ciphermill_program::layout::STACK_TOP;
+
+/// Where the outermost function's caller has left it.
+fn frames_from(machine: &Machine) -> u32 {
+    let abi = &machine.abi;
+    stack_from(machine) - abi.frame_reserve.next_multiple_of(abi.stack_align.max(1))
+}
 
 impl Simulator {
     /// Run the start function, if there is one and it has not run yet.
@@ -78,6 +84,7 @@ impl Simulator {
         let internal = |s: String| Stop::Internal(s);
         let f =
             self.program.funcs.get(func as usize).ok_or_else(|| internal(format!("there is no function {func}")))?;
+        let args = &self.program.machine.in_words(args);
         if args.len() != f.params {
             return Err(internal(format!("{} takes {} words, not {}", f.name, f.params, args.len())));
         }
@@ -90,7 +97,7 @@ impl Simulator {
             }
         }
         let word = mask(u32::from(machine.word_bits));
-        let word_bytes = usize::from(machine.word_bits / 8);
+        let word_bytes = usize::from(machine.value_bits() / 8);
         for (i, &arg) in args.iter().enumerate() {
             match abi.args.get(i) {
                 Some(r) => self.state.pool.values[usize::from(r.0)] = arg & word,
@@ -108,9 +115,11 @@ impl Simulator {
         match abi.return_address {
             Some(r) => self.state.pool.values[usize::from(r.0)] = RETURN_TO,
             None => {
+                let pointer = abi.return_stack.unwrap_or(abi.stack_pointer);
+                self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(frames_from(machine));
                 let sp = top - abi.return_bytes;
-                self.state.memory.set_stack_word(sp, word_bytes, RETURN_TO);
-                self.state.pool.values[usize::from(abi.stack_pointer.0)] = u64::from(sp);
+                self.state.memory.set_stack_word(sp, usize::from(machine.word_bits / 8), RETURN_TO);
+                self.state.pool.values[usize::from(pointer.0)] = u64::from(sp);
             }
         }
         self.state.windows.restart();
@@ -124,7 +133,8 @@ impl Simulator {
         let abi = &machine.abi;
         let f = &self.program.funcs[func as usize];
         let value = |r: Reg| self.state.pool.values[usize::from(r.0)];
-        let top = STACK_TOP - abi.frame_reserve.next_multiple_of(abi.stack_align.max(1));
+        let args = &machine.in_words(args);
+        let top = frames_from(machine);
         if value(abi.stack_pointer) != u64::from(top) {
             let sp = value(abi.stack_pointer);
             return Err(Stop::Internal(format!("{} returned with the stack pointer at {sp:#x}, not {top:#x}", f.name)));
@@ -139,7 +149,7 @@ impl Simulator {
                 return Err(Stop::Internal(format!("{} did not preserve register {}", f.name, info.name)));
             }
         }
-        let word_bytes = usize::from(machine.word_bits / 8);
+        let word_bytes = usize::from(machine.value_bits() / 8);
         let mut results = Vec::with_capacity(f.results);
         for i in 0..f.results {
             results.push(match abi.results.get(i) {
@@ -151,7 +161,7 @@ impl Simulator {
                 }
             });
         }
-        Ok(results)
+        Ok(machine.from_words(&results))
     }
 
     /// A halt in the terms of the program.

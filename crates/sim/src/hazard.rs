@@ -35,7 +35,7 @@
 
 use crate::uses::{dest_of, latency, statement_reads};
 use ciphermill_machine::sem::Stmt;
-use ciphermill_machine::{InstrKind, Machine, OperandKind, Predictor, Reg, UnitId};
+use ciphermill_machine::{Instr, InstrKind, Machine, OperandKind, Predictor, Reg, UnitId};
 use ciphermill_program::{Bundle, Operand, Role};
 
 /// What makes a value, as far as waiting for it is accounted for.
@@ -256,6 +256,12 @@ pub struct Ending {
     pub annulled: usize,
     /// Is exit 0 a jump?
     pub jump: bool,
+}
+
+/// Extra cycles of a jump, taken and untaken; more of them where its target is not near.
+pub fn jump_cycles(instr: &Instr, far: bool) -> (u32, u32) {
+    let more = if far { instr.far_cycles } else { [0; 2] };
+    (instr.taken_cycles + more[0], instr.untaken_cycles + more[1])
 }
 
 /// Extra cycles of a branch for taken and untaken, where a predictor that learns is right.

@@ -17,13 +17,18 @@
 //! a store there changes it at once.
 
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
-use ciphermill_machine::Endian;
+use ciphermill_machine::{Endian, Machine};
 use ciphermill_program::Program;
 use ciphermill_program::layout::{Layout, STACK_BYTES, STACK_TOP};
 use std::ops::Range;
 
 /// Lowest address of the stack.
 pub(crate) const STACK_BASE: u32 = STACK_TOP - STACK_BYTES;
+
+/// Where the stack of frames grows down from. A stack of return addresses of its own has the bytes above.
+pub(crate) fn stack_from(machine: &Machine) -> u32 {
+    STACK_TOP - if machine.abi.return_stack.is_some() { STACK_BYTES / 2 } else { 0 }
+}
 
 /// Why an access or operation could not be done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,7 +110,12 @@ impl Memory {
             max_pages: program.max_pages,
             readonly,
             span,
-            address_mask: if strict_addresses { u64::MAX } else { 0xffff_ffff },
+            address_mask: match program.machine.value_bits() {
+                _ if strict_addresses => u64::MAX,
+                // Words of fewer bits make addresses of two bytes.
+                bits if bits < 32 => 0xffff,
+                _ => 0xffff_ffff,
+            },
             align_mask: if big || (check_alignment && !program.machine.memory.unaligned) { 7 } else { 0 },
             lowest_stack: u64::from(STACK_TOP),
         })

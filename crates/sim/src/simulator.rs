@@ -126,7 +126,9 @@ impl Simulator {
         s.stalls.window = w.trap_cycles();
         s.stalls.icache = s.icache.map_or(0, |c| c.stall_cycles);
         s.stalls.dcache = s.dcache.map_or(0, |c| c.stall_cycles);
-        s.stack_bytes = u64::from(ciphermill_program::layout::STACK_TOP) - self.state.memory.lowest_stack;
+        // Beside a stack of return addresses alone: of frames.
+        let top = u64::from(crate::memory::stack_from(&self.program.machine));
+        s.stack_bytes = top.saturating_sub(self.state.memory.lowest_stack);
         s.cycles = s.issue_cycles + s.stalls.total();
         s
     }

@@ -20,12 +20,13 @@ use crate::code::CodeMap;
 use crate::engine::{Halt, add_bundles, is_return};
 use crate::exec::{self, Exit, Hook, State};
 use crate::flatten::{Condition, Flattener, Flow, Place, Target};
-use crate::hazard::{BundleTiming, Pipes, branch_costs, rotating};
+use crate::hazard::{BundleTiming, Pipes, branch_costs, jump_cycles, rotating};
 use crate::stats::Stats;
 use crate::superblock::delay_slots;
 use crate::xop::{Op, Slot, Xop};
 use ciphermill_machine::{Banks, Endian, InstrKind};
 use ciphermill_program::Program;
+use ciphermill_program::layout::is_far;
 
 /// One access to memory.
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +191,8 @@ impl Stepper {
                 return Err(place("annulled delay slots on an exposed pipeline are not modelled".into()));
             }
             let predictor = program.machine.branch.predictor;
-            extra = branch_costs(predictor, conditional, backward, instr.taken_cycles, instr.untaken_cycles);
+            let (taken, untaken) = jump_cycles(instr, is_far(instr, at.bytes));
+            extra = branch_costs(predictor, conditional, backward, taken, untaken);
         }
         let timing = BundleTiming::new(&program.machine, bundle).map_err(place)?;
         let delay = delay_slots(program, map, n);

@@ -8,11 +8,12 @@
 
 use crate::code::CodeMap;
 use crate::flatten::{Condition, Flattener, Jump, Place, Target};
-use crate::hazard::{BundleTiming, Ending, branch_costs};
+use crate::hazard::{BundleTiming, Ending, branch_costs, jump_cycles};
 use crate::predictor::Divide;
 use crate::slots::SlotPool;
 use crate::xop::{self, Op, Xop};
 use ciphermill_program::Program;
+use ciphermill_program::layout::is_far;
 
 /// Bundles after which a run is cut.
 const MAX_BUNDLES: u32 = 1024;
@@ -226,9 +227,10 @@ impl Decoder {
         let after = map.bundles.get(next as usize).map_or(0, |b| b.addr);
         sb.divide = Some(Divide::new(&program.machine, inst.instr, at.addr, target, after));
         sb.ending.jump = true;
-        sb.ending.wrong = [instr.taken_cycles, instr.untaken_cycles];
+        let (taken, untaken) = jump_cycles(instr, is_far(instr, at.bytes));
+        sb.ending.wrong = [taken, untaken];
         let predictor = program.machine.branch.predictor;
-        sb.ending.extra = branch_costs(predictor, sb.conditional, backward, instr.taken_cycles, instr.untaken_cycles);
+        sb.ending.extra = branch_costs(predictor, sb.conditional, backward, taken, untaken);
         Ok(())
     }
 }

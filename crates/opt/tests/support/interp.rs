@@ -152,6 +152,7 @@ impl<'m> Interp<'m> {
                 return Ok(vec![]);
             }
             Op::Call(callee) => return self.run(&self.module.funcs[callee], args),
+            Op::Chain(chain, width) => return Ok(chain.eval(args, width.into())),
             Op::Apply(n) => unreachable!("the optimiser knows no machine's function {n}"),
             Op::CallPtr(_) => {
                 let callee = FuncId::new(((args[0] as u32).wrapping_sub(CODE) / CODE_STEP) as usize);

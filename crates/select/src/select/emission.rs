@@ -43,6 +43,7 @@ impl Selector<'_> {
                 let mov = self.mov(VOp::Phys(reg), value, loc);
                 self.out.push(mov);
             }
+            Op::Chain(chain, bits) => self.emit_chain(inst, chain, bits)?,
             Op::Call(callee) => self.emit_call(inst, Some(callee)),
             Op::CallPtr(_) => self.emit_call(inst, None),
             op => {
@@ -263,6 +264,11 @@ impl Selector<'_> {
             }
             Terminator::Branch { cond, then, els } => {
                 let (then, els) = (self.index[&then.block], self.index[&els.block]);
+                if let Some(chained) = self.chained(block, func.resolve(*cond)) {
+                    let negated = then == at + 1;
+                    let ways = if negated { (els, then) } else { (then, els) };
+                    return self.emit_compared(chained, negated, ways, vblock);
+                }
                 let (i, binds, negated) = branch.ok_or(CompileError::NoInstruction {
                     operation: "a conditional branch, `if (a == b) goto target`".into(),
                     loc: 0,

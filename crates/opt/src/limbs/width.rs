@@ -1,0 +1,19 @@
+//! How wide words and addresses are.
+
+use ciphermill_ir::Value;
+use smallvec::SmallVec;
+
+/// What a machine with narrow words is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Narrow {
+    /// Bits of a word: 8 or 16.
+    pub bits: u32,
+    /// The largest displacement of its loads and stores.
+    pub reach: u32,
+}
+
+/// Bits of an address.
+pub(super) const ADDRESS_BITS: u32 = 16;
+
+/// The limbs of a value, lowest first.
+pub(super) type Limbs = SmallVec<[Value; 4]>;
