@@ -43,14 +43,15 @@ def run(
     Each run has at most `limit` operations.
     """
     check_limit(limit)
+    chosen = cipher.variant(variant)
+    cipher = cipher.of(chosen.name)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
-    chosen = cipher.variant(variant)
     module = engine.module(cipher, chosen.name, cc, debug=True)
-    sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
-    iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
+    sizes = list(cipher.key_bits or ((engine.usual_key_bits(module),))) if key_bits is None else [key_bits]
+    iv_bits = list((8 * engine.iv_bytes(module),) if cipher.iv_bits is None else cipher.iv_bits)
     with places.told(module):
-        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit))
+        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit, module.kernel()))
     findings = _merged(answer.pop("findings"))
     return {
         **_head(cipher, chosen, "module", answer["clean"]),

@@ -109,12 +109,12 @@ pub(crate) fn judge(wasm: &[u8], plan: &RunPlan, calls: usize) -> Result<Arc<Jud
         };
         prepare(&mut judge, plan).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.setup.last() {
-            margins.check(judge.memory(), call.export)?;
+            margins.check(judge.memory(), &call.export)?;
         }
         let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Sparse, u64), MeasureError> {
             let results = run(&mut judge, calls).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
             if let Some(call) = calls.last() {
-                margins.check(judge.memory(), call.export)?;
+                margins.check(judge.memory(), &call.export)?;
             }
             let steps = judge.steps();
             // The limit is for a key set-up and a message; passes over it have as much again.

@@ -64,7 +64,7 @@ fn again(module: &Module, trap: TrapCode, run: &Run<'_>) -> Vec<Place> {
         if ended.is_err() {
             break;
         }
-        let Some(func) = module.export(call.export) else { return Vec::new() };
+        let Some(func) = module.export(&call.export) else { return Vec::new() };
         ended = interp.call(func, &call.args).map(drop);
     }
     // The two name their traps alike, and share nothing else.

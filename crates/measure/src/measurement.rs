@@ -14,6 +14,7 @@ use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;
 use ciphermill_program::exact::Question;
+use crate::messages::Message;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -66,6 +67,9 @@ pub struct Measurement {
     /// The same of a key set-up, by its own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles_per_keysetup: Option<f64>,
+    /// Cycles of short messages as a whole; for what ends a message with a digest or a tag.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
     pub instructions: u64,
