@@ -79,7 +79,11 @@ pub fn apply(
     for buffer in &shape.buffers {
         let (has, wanted) = (bytes(&buffer.name).map(<[u8]>::len), sizes.of(buffer.bytes));
         if has.is_some_and(|has| has as u64 != wanted) {
-            return Err(MeasureError::input(format!("{} has {wanted} bytes, and {} are given", buffer.name, has.unwrap_or(0))));
+            return Err(MeasureError::input(format!(
+                "{} has {wanted} bytes, and {} are given",
+                buffer.name,
+                has.unwrap_or(0)
+            )));
         }
     }
     let limit = limit.unwrap_or_else(|| plan::limit(length as usize));
@@ -94,6 +98,7 @@ pub fn apply(
     let whole = Run { writes: &plan.writes, calls: [&plan.setup, &plan.measured, &[]], bytes: plan.memory_bytes };
     let made = run(target, &plan.setup).and_then(|_| run(target, &plan.measured));
     let results = made.map_err(|stop| crash::found(target.wasm(), &stop, &whole))?;
-    let held = |(name, at): &(Name, std::ops::Range<u32>)| (name.clone(), target.read(at.start, at.end - at.start).to_vec());
+    let held =
+        |(name, at): &(Name, std::ops::Range<u32>)| (name.clone(), target.read(at.start, at.end - at.start).to_vec());
     Ok(Applied { results: results.concat(), buffers: plan.buffers.iter().map(held).collect() })
 }

@@ -44,7 +44,8 @@ fn output(
     length: usize,
     limit: Option<u64>,
 ) -> Result<Vec<u8>, MeasureError> {
-    let length = u32::try_from(length).map_err(|_| MeasureError::input("the message is longer than a module's memory"))?;
+    let length =
+        u32::try_from(length).map_err(|_| MeasureError::input("the message is longer than a module's memory"))?;
     let (_, module, mut target) = open(wasm, None)?;
     if !module.kind.directions().contains(&direction) {
         return Err(MeasureError::input(format!("this is {}, which cannot {}", module.kind.words(), direction.name())));

@@ -137,7 +137,9 @@ impl Kind {
     /// How the blocks of a direction may depend on each other, the usual way first; else why not otherwise.
     pub fn blocks(self, direction: Direction, kernel: Option<&Kernel>) -> (&'static [Blocks], &'static str) {
         match (self, direction) {
-            (_, Direction::Keysetup) => (&[Blocks::Multi], "a key set-up has no blocks that could depend on each other"),
+            (_, Direction::Keysetup) => {
+                (&[Blocks::Multi], "a key set-up has no blocks that could depend on each other")
+            }
             (Kind::Block | Kind::Permutation, _) => (&[Blocks::Multi, Blocks::Single], ""),
             (Kind::Stream, _) => (&[Blocks::Multi], "a stream cipher has no feedback mode"),
             (Kind::Hash | Kind::Mac | Kind::Aead, _) => {
@@ -146,7 +148,9 @@ impl Kind {
             (Kind::Kernel, _) if kernel.is_some_and(Kernel::counted) => {
                 (&[Blocks::Multi], "a kernel that is told how many blocks there are takes independent ones")
             }
-            (Kind::Kernel, _) => (&[Blocks::Single], "a kernel that is not told how many blocks there are takes one a call"),
+            (Kind::Kernel, _) => {
+                (&[Blocks::Single], "a kernel that is not told how many blocks there are takes one a call")
+            }
         }
     }
 }
@@ -226,7 +230,9 @@ pub fn shape(module: &Interface, direction: Direction, blocks: Blocks) -> Option
             let buffers = vec![context, key, message(Bytes::Message), output(Bytes::Tag)];
             plain(buffers, vec![keysetup("cm_keysetup")], "cm_mac", &[bytes])
         }
-        (Kind::Aead, _) if kind.directions().contains(&direction) => aead(direction, context, key, keysetup("cm_keysetup")),
+        (Kind::Aead, _) if kind.directions().contains(&direction) => {
+            aead(direction, context, key, keysetup("cm_keysetup"))
+        }
         _ => return None,
     })
 }
@@ -253,7 +259,16 @@ fn aead(direction: Direction, context: Buffer, key: Buffer, keysetup: Function) 
         Buffer::filled("nonce", Bytes::Nonce, "iv"),
         Buffer::filled("associated data", associated, "associated data"),
         if opens { Buffer::empty("input", Bytes::Sealed) } else { plain("input") },
-        Buffer::empty("output", if opens { Bytes::Message } else if alone { Bytes::Tag } else { Bytes::Sealed }),
+        Buffer::empty(
+            "output",
+            if opens {
+                Bytes::Message
+            } else if alone {
+                Bytes::Tag
+            } else {
+                Bytes::Sealed
+            },
+        ),
     ];
     let mut prepare = Vec::new();
     if opens {

@@ -58,9 +58,8 @@ mod tests {
 
     fn plan() -> RunPlan {
         let measured = crate::shape::Function::new("f", &[]);
-        let shape = crate::shape::Shape {
-            buffers: vec![], setup: vec![], prepare: vec![], measured, from: vec![], to: vec![],
-        };
+        let shape =
+            crate::shape::Shape { buffers: vec![], setup: vec![], prepare: vec![], measured, from: vec![], to: vec![] };
         let sizes = crate::shape::Sizes { context: 0, key: 0, nonce: 0, associated: 0, tag: 0, block: 0, message: 0 };
         RunPlan {
             shape,

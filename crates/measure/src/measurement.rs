@@ -7,6 +7,7 @@
 
 use crate::circuits::LoopCircuit;
 use crate::hints::Wrong;
+use crate::messages::Message;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
@@ -14,7 +15,6 @@ use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;
 use ciphermill_program::exact::Question;
-use crate::messages::Message;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

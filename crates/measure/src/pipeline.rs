@@ -337,7 +337,8 @@ pub fn takes_context(export: &str) -> bool {
 
 fn aligned_params(kernel: Option<&Kernel>) -> Vec<(String, usize, u32)> {
     let declared = INTERFACE.iter().flat_map(|f| (0..f.pointers).map(|i| (f.export.to_owned(), i, BUFFER_ALIGN)));
-    let own = kernel.into_iter().flat_map(|k| k.alignments().into_iter().map(|(i, align)| (k.function.clone(), i, align)));
+    let own =
+        kernel.into_iter().flat_map(|k| k.alignments().into_iter().map(|(i, align)| (k.function.clone(), i, align)));
     declared.chain(own).collect()
 }
 

@@ -6,9 +6,9 @@ use crate::interface::{Interface, missing};
 use crate::kinds::{INTERFACE, Kind};
 use crate::pipeline;
 use crate::plan;
+use crate::shape::Kernel;
 use ciphermill_ir::{Module, Type};
 use ciphermill_reference::Reference;
-use crate::shape::Kernel;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -73,7 +73,17 @@ impl Interface {
         let tag_bytes = where_any(kind.has_tag(), "cm_tag_bytes")?;
         let nonce_bytes = where_any(kind == Kind::Aead, "cm_nonce_bytes")?;
         let kernel = kernel.map(|k| Arc::new(k.clone()));
-        Ok(Interface { kind, ctx_bytes, block_bytes, tag_bytes, nonce_bytes, kernel, heap_base, context_at: None, exports })
+        Ok(Interface {
+            kind,
+            ctx_bytes,
+            block_bytes,
+            tag_bytes,
+            nonce_bytes,
+            kernel,
+            heap_base,
+            context_at: None,
+            exports,
+        })
     }
 }
 

@@ -221,15 +221,7 @@ impl Access {
 pub enum Parameter {
     /// A pointer to a buffer of `bytes` bytes (for one block, unless it is `shared` by all of them) on a
     /// boundary of `align`; as input, its words of `word_bytes` are below `below`.
-    Buffer {
-        buffer: String,
-        access: Access,
-        bytes: u32,
-        shared: bool,
-        align: u32,
-        word_bytes: u32,
-        below: Option<u64>,
-    },
+    Buffer { buffer: String, access: Access, bytes: u32, shared: bool, align: u32, word_bytes: u32, below: Option<u64> },
     /// Always the same number.
     Value { value: u32 },
     /// How many blocks there are.

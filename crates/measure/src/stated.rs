@@ -10,9 +10,9 @@
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
+use crate::kinds::Kind;
 use crate::margins::Margins;
 use crate::plan::{RunPlan, Work};
-use crate::kinds::Kind;
 use crate::request::{Blocks, Direction, Request};
 use crate::target::{Stopped, Target, prepare, run};
 

@@ -21,8 +21,8 @@
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::shape::Count;
 use crate::plan::{RunPlan, Work};
+use crate::shape::Count;
 use crate::slope::Slope;
 use ciphermill_machine::Machine;
 use ciphermill_program::Program;

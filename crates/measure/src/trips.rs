@@ -185,8 +185,14 @@ mod tests {
         )
         .unwrap();
         let (module, interface, _) = open(&wasm, None).unwrap();
-        let work =
-            Work { direction: Direction::Encrypt, blocks: Blocks::Multi, count: crate::shape::Count::Blocks, key_bytes: 16, iv_bytes: 0, limit: None };
+        let work = Work {
+            direction: Direction::Encrypt,
+            blocks: Blocks::Multi,
+            count: crate::shape::Count::Blocks,
+            key_bytes: 16,
+            iv_bytes: 0,
+            limit: None,
+        };
         let found = profiled(&module, &interface, work, 4).unwrap();
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
         // Their number was never zero: what is loaded was true, its comparison false.

@@ -148,7 +148,13 @@ impl Vector<'_> {
         Err(MeasureError::input((self.at)(&format!("a block has {} bytes", self.module.block_bytes))))
     }
 
-    fn apply(&self, given: &[(&str, &[u8])], length: usize, tag: usize, target: &mut Reference) -> Result<Applied, MeasureError> {
+    fn apply(
+        &self,
+        given: &[(&str, &[u8])],
+        length: usize,
+        tag: usize,
+        target: &mut Reference,
+    ) -> Result<Applied, MeasureError> {
         let u32 = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         apply(self.module, self.direction, given, (u32(length), u32(tag)), target, self.limit)
     }

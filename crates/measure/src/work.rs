@@ -4,11 +4,11 @@ use crate::choose::choose;
 use crate::chosen::Chosen;
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::shape::Count;
 use crate::pipeline;
 use crate::plan::{self, Work};
 use crate::probe::open;
 use crate::request::{Direction, Request};
+use crate::shape::Count;
 use crate::stated;
 
 /// What is asked for, checked against what the module is and exports.
