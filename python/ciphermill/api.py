@@ -195,7 +195,9 @@ class CipherModule:
             return self._blocks(key, message, decrypt=True)
         refused, data = self._sealed("decrypt", key, message)
         if refused:
-            raise InputError(f"{self.name}: the tag is wrong: another key, nonce or associated data, or a changed ciphertext")
+            raise InputError(
+                f"{self.name}: the tag is wrong: another key, nonce or associated data, or a changed ciphertext"
+            )
         return data
 
     def keystream(self, key: bytes, iv: bytes | None, length: int) -> bytes:
@@ -215,7 +217,9 @@ class CipherModule:
         """The digest of a message; of an extendable-output function, ``length`` bytes of it."""
         self._only("hash", "hash")
         if length is not None and not 0 < length <= LARGEST:
-            raise InputError(f"{self.name}: a digest of {length} bytes; it has at least one, and no more than memory holds")
+            raise InputError(
+                f"{self.name}: a digest of {length} bytes; it has at least one, and no more than memory holds"
+            )
         return self._process("hash", {"input": data}, len(data), length)[1]["output"]
 
     def mac(self, key: bytes, data: bytes) -> bytes:
@@ -238,7 +242,9 @@ class CipherModule:
         kernel = self._module.cipher.kernel or {"parameters": []}
         given = {p["buffer"]: p for p in kernel["parameters"] if "buffer" in p}
         if odd := [name for name in buffers if name not in given]:
-            raise InputError(f"{self.name}: no buffer {odd[0]!r}{did_you_mean(odd[0], given)}; there are {', '.join(given)}")
+            raise InputError(
+                f"{self.name}: no buffer {odd[0]!r}{did_you_mean(odd[0], given)}; there are {', '.join(given)}"
+            )
         return self._process("run", buffers, self._module.interface["block_bytes"])[1]
 
     def _blocks(self, key: bytes, message: Sequence[bytes], *, decrypt: bool) -> bytes:
@@ -274,7 +280,13 @@ class CipherModule:
     ) -> tuple[int | None, dict[str, bytes]]:
         """A direction on the bytes of buffers: what it returned, and its buffers afterwards."""
         module = self._module
-        request = {"direction": direction, "length": length, "tag": tag, "limit": self._limit, "kernel": module.cipher.kernel}
+        request = {
+            "direction": direction,
+            "length": length,
+            "tag": tag,
+            "limit": self._limit,
+            "kernel": module.cipher.kernel,
+        }
         with places.told(module):
             returned, buffers = _core.process(
                 module.wasm, json.dumps(request), [(name, bytes(data)) for name, data in given.items()]

@@ -222,7 +222,10 @@ def request(
         kept = [] if options.fresh else schedules.known(machine, module.cipher)
     cipher = module.cipher
     key_bits = usual_key_bits(module) if options.key_bits is None else options.key_bits
-    cipher.check_key_bits(key_bits)
+    if module.kind in KEYED:
+        cipher.check_key_bits(key_bits)
+    elif key_bits:
+        raise _core.InputError(f"{cipher.name} takes no key; leave --key-bits out")
     direction = options.direction or default_direction(module)
     return json.dumps({
         "cipher": cipher.name,

@@ -173,9 +173,9 @@ class _Buffer(Declared, frozen=True, kw_only=True):
     value: Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF, description="it is a number of 32 bits")] | None = None
     count: Literal["blocks"] | None = None
     access: Literal["read", "write", "update"] | None = None
-    bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 24, description="it is a number of bytes from 1 to 16777216")] | None = (
-        None
-    )
+    bytes: (
+        Annotated[int, msgspec.Meta(ge=1, le=1 << 24, description="it is a number of bytes from 1 to 16777216")] | None
+    ) = None
     shared: bool = False
     align: Literal[1, 2, 4, 8, 16, 32, 64] = 8
     word_bytes: Literal[1, 2, 4, 8] = 4

@@ -229,13 +229,9 @@ CODE = {
 FIELDS = {
     "permutation": '"input": "000102030405060708090a0b0c0d0e0f", "output": "078a9b449eb336b141642d951a32b511"',
     "kernel": (
-        '"in": {"state": "000102030405060708090a0b0c0d0e0f"}, "out": {"state": "078a9b449eb336b1416'
-        '42d951a32b511"}'
+        '"in": {"state": "000102030405060708090a0b0c0d0e0f"}, "out": {"state": "078a9b449eb336b141642d951a32b511"}'
     ),
-    "hash": (
-        '"message": "000102030405060708090a0b0c0d0e0f10111213", "digest": "c6ab0a9d52657b41d2e34e33'
-        'f1456f2a"'
-    ),
+    "hash": ('"message": "000102030405060708090a0b0c0d0e0f10111213", "digest": "c6ab0a9d52657b41d2e34e33f1456f2a"'),
     "mac": (
         '"key": "000102030405060708090a0b0c0d0e0f", "message": "000102030405060708090a0b0c0d0e0f101'
         '11213", "tag": "d8e02bd57f3522f1d2b3ffa53bf773a8"'

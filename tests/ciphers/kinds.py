@@ -76,7 +76,7 @@ class Primitive:
         made, arguments = {}, []
         for p in self.about["parameters"]:
             if "buffer" not in p:
-                arguments.append(p["value"] if "value" in p else 1)
+                arguments.append(p.get("value", 1))
                 continue
             held = buffers.get(p["buffer"], bytes(p["bytes"]))
             made[p["buffer"]] = ctypes.create_string_buffer(held, p["bytes"])

@@ -9,7 +9,6 @@ from samples import XOR_CIPHER
 
 import ciphermill as cm
 
-
 DIRECTIONS = {
     "block": ("encrypt", "decrypt", "keysetup"), "stream": ("keystream", "keysetup"), "permutation": ("permute",), "hash": ("hash",),
     "mac": ("mac", "keysetup"), "aead": ("encrypt", "decrypt", "authenticate", "keysetup"), "kernel": ("run",),

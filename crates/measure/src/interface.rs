@@ -64,14 +64,14 @@ impl Interface {
         usual.unwrap_or(self.kind.directions()[0])
     }
 
-    /// The directions of which all exports are there, with the ways in which blocks may depend on
+    /// The directions whose function is there, with the ways in which blocks may depend on
     /// each other, the usual one first in both; key set-up last.
     pub fn modes(&self) -> Vec<(Direction, Vec<Blocks>)> {
         let usual = self.kind.directions().iter().chain([&Direction::Keysetup]);
         let mode = |&direction: &Direction| {
             let allowed = self.kind.blocks(direction, self.kernel.as_deref()).0;
             let there = |&&blocks: &&Blocks| {
-                kinds::shape(self, direction, blocks).is_some_and(|s| s.exports().iter().all(|e| self.has(e)))
+                kinds::shape(self, direction, blocks).is_some_and(|s| self.has(&s.measured.export))
             };
             let found: Vec<Blocks> = allowed.iter().filter(there).copied().collect();
             (!found.is_empty()).then_some((direction, found))

@@ -130,7 +130,8 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cipher = manifest.find(asked["cipher"])
             variant = cipher.variant(asked["variant"])
             rows[name] = {
-                "cipher": cipher.name, "title": cipher.title, "variant": variant.name, "kind": cipher.of(variant.name).kind, "key_bits": asked["key_bits"],
+                "cipher": cipher.name, "title": cipher.title, "variant": variant.name,
+                "kind": cipher.of(variant.name).kind, "key_bits": asked["key_bits"],
                 "default": variant.name == cipher.default_variant,
                 "trades": variant.trades or "", "cells": [],
             }  # fmt: skip

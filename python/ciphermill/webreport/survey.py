@@ -13,7 +13,6 @@ from typing import Any
 
 from .. import engine, library, manifest
 
-
 #: Kinds that are measured on every machine.
 EVERYWHERE = ("block", "stream")
 #: Machines of the other kinds: a static and a dynamic core of 32 bits, a microcontroller, and two of 64 bits.
