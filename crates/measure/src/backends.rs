@@ -1,7 +1,8 @@
 //! The two things a plan is carried out on, behind one trait.
 
 use crate::error::MeasureError;
-use crate::plan::{Call, grouped};
+use crate::plan::grouped;
+use crate::shape::Call;
 use crate::target::{Halt, Target};
 use ciphermill_audit::tracker::Tracker;
 use ciphermill_ooo::Sampling;

@@ -3,10 +3,10 @@
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Call, RunPlan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::probe::open;
 use crate::request::{Blocks, Direction};
-use crate::shape::{Count, Kernel};
+use crate::shape::{Call, Count, Kernel};
 use ciphermill_audit::{AuditError, Report, Run};
 
 /// Sets of secrets tried.

@@ -8,7 +8,7 @@
 
 use crate::error::{MeasureError, Place, Placed};
 use crate::pipeline;
-use crate::plan::Call;
+use crate::shape::Call;
 use crate::target::Stopped;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::Module;

@@ -54,7 +54,7 @@ impl Interface {
     /// # Errors
     /// Where its kind has no such direction; [`crate::work::work`] has said so in better words before.
     pub fn shape(&self, direction: Direction, blocks: Blocks) -> Result<Shape, MeasureError> {
-        kinds::shape(self, direction, blocks)
+        kinds::shape((self.kind, self.kernel.as_deref()), &self.exports, direction, blocks)
             .ok_or_else(|| MeasureError::internal(format!("{} has no {}", self.kind.words(), direction.name())))
     }
 
@@ -69,9 +69,11 @@ impl Interface {
     pub fn modes(&self) -> Vec<(Direction, Vec<Blocks>)> {
         let usual = self.kind.directions().iter().chain([&Direction::Keysetup]);
         let mode = |&direction: &Direction| {
-            let allowed = self.kind.blocks(direction, self.kernel.as_deref()).0;
+            let kernel = self.kernel.as_deref();
+            let allowed = self.kind.blocks(direction, kernel).0;
             let there = |&&blocks: &&Blocks| {
-                kinds::shape(self, direction, blocks).is_some_and(|s| self.has(&s.measured.export))
+                kinds::shape((self.kind, kernel), &self.exports, direction, blocks)
+                    .is_some_and(|s| self.has(&s.measured.export))
             };
             let found: Vec<Blocks> = allowed.iter().filter(there).copied().collect();
             (!found.is_empty()).then_some((direction, found))

@@ -4,7 +4,6 @@
 //! kernel is what its manifest says. Here are shapes and nothing else: whatever lays out memory, runs,
 //! compares or bounds knows [`Shape`]s, not kinds.
 
-use crate::interface::Interface;
 use crate::request::{Blocks, Direction};
 use crate::shape::{Arg, Buffer, Bytes, Function, Kernel, Shape};
 use serde::{Deserialize, Serialize};
@@ -159,9 +158,13 @@ const CONTEXT: usize = 0;
 const KEY: usize = 1;
 
 /// What a direction of a module calls; None where its kind has no such direction.
-pub fn shape(module: &Interface, direction: Direction, blocks: Blocks) -> Option<Shape> {
-    let kind = module.kind;
-    if let (Kind::Kernel, Direction::Run, Some(kernel)) = (kind, direction, &module.kernel) {
+pub fn shape(
+    (kind, kernel): (Kind, Option<&Kernel>),
+    exports: &BTreeSet<String>,
+    direction: Direction,
+    blocks: Blocks,
+) -> Option<Shape> {
+    if let (Kind::Kernel, Direction::Run, Some(kernel)) = (kind, direction, kernel) {
         return Some(kernel.shape());
     }
     let context = Buffer::empty("context", Bytes::Context);
@@ -209,7 +212,7 @@ pub fn shape(module: &Interface, direction: Direction, blocks: Blocks) -> Option
         (Kind::Stream, Direction::Keystream) => {
             let mut buffers = vec![context, key];
             let mut setup = vec![keysetup("cm_keysetup")];
-            if module.has("cm_ivsetup") {
+            if exports.contains("cm_ivsetup") {
                 buffers.push(Buffer::filled("IV", Bytes::Nonce, "iv"));
                 setup.push(Function::new("cm_ivsetup", &[at(CONTEXT), at(2), Arg::Length(Bytes::Nonce)]));
             }

@@ -9,10 +9,10 @@
 
 use crate::compare::judge;
 use crate::error::MeasureError;
-use crate::plan::{Call, RunPlan};
+use crate::plan::RunPlan;
 use crate::probe::open;
 use crate::request::Request;
-use crate::shape::Count;
+use crate::shape::{Call, Count};
 use crate::work::{chosen, message, work};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::asm;

@@ -13,7 +13,7 @@
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::request::{Blocks, Direction};
-use crate::shape::{Buffer, Count, Name, Shape, Sizes};
+use crate::shape::{Buffer, Call, Count, Name, Shape, Sizes};
 use std::ops::Range;
 
 /// Longest message, in bytes.
@@ -26,13 +26,6 @@ const PIECES_FROM: u32 = 1 << 26;
 const PIECE: u32 = 1 << 24;
 
 const ALIGN: u64 = 64;
-
-/// A call of an exported function.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Call {
-    pub export: Name,
-    pub args: Vec<u64>,
-}
 
 /// What is run.
 #[derive(Clone, Debug)]

@@ -7,7 +7,6 @@
 //! [`crate::kinds`]; a manifest describes a [`Kernel`], which becomes a shape as well.
 
 use crate::inputs;
-use crate::plan::Call;
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -30,6 +29,13 @@ pub enum Bytes {
     /// So many for each block of the message.
     Each(u32),
     Fixed(u32),
+}
+
+/// A call of an exported function.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Call {
+    pub export: Name,
+    pub args: Vec<u64>,
 }
 
 /// What the sizes are in one plan.
@@ -225,13 +231,13 @@ pub enum Parameter {
     /// Always the same number.
     Value { value: u32 },
     /// How many blocks there are.
-    Count { count: Blocks },
+    Count { count: Counted },
 }
 
 /// What a kernel's parameter may count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Blocks {
+pub enum Counted {
     Blocks,
 }
 

@@ -2,8 +2,8 @@
 //! interpreter or the simulated machine.
 
 use crate::error::MeasureError;
-use crate::plan::{Call, RunPlan};
-use crate::shape::Name;
+use crate::plan::RunPlan;
+use crate::shape::{Call, Name};
 use ciphermill_reference::TrapCode;
 
 /// Runs exported functions.

@@ -7,8 +7,9 @@
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Call, RunPlan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::profile::Profile;
+use crate::shape::Call;
 use ciphermill_interp::{Edges, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
