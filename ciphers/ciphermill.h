@@ -1,9 +1,10 @@
 /*
- * The C interface of a cipher.
+ * The C interface of a primitive: a block or stream cipher, a permutation, a hash function, a
+ * message authentication code, or an authenticated cipher.
  *
- * A cipher is one C file (or several) that defines `struct cm_ctx` and the functions
- * declared below, includes this header, and ends with CM_BLOCK_CIPHER(bytes) or
- * CM_STREAM_CIPHER(bytes). A block cipher may have one direction alone. It needs no library: <stdint.h> and <stddef.h> come with every
+ * It is one C file (or several) that defines `struct cm_ctx` and the functions of its kind
+ * declared below, includes this header, and ends with the macro of its kind, such as
+ * CM_BLOCK_CIPHER(bytes). A block cipher may have one direction alone. It needs no library: <stdint.h> and <stddef.h> come with every
  * compiler. Compiled for WebAssembly every function declared here is an export; compiled
  * natively it is an ordinary global function, so that the same file can be tested on the
  * host.
@@ -15,6 +16,7 @@
  *     the machine has one. `struct cm_ctx` is aligned as the compiler wants it.
  *   - The context never overlaps any other buffer. `in` and `out` are the same buffer or
  *     do not overlap at all.
+ *   - A function takes its buffers first, then lengths: in bytes, or in whole blocks.
  *   - `key_bytes` and `iv_bytes` are lengths that the manifest lists; they are not checked.
  *   - Nothing is allocated, nothing static is written, there is no undefined behaviour.
  */
@@ -98,6 +100,64 @@ void cm_ivsetup(struct cm_ctx *ctx, const uint8_t *iv, uint32_t iv_bytes);
  */
 CM_EXPORT(cm_keystream)
 void cm_keystream(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes);
+
+/* ------------------------------------------------------------------ permutations --- */
+
+/* A permutation has no context and no key. `in` and `out` are one state each. */
+CM_EXPORT(cm_permute)
+void cm_permute(const uint8_t *in, uint8_t *out);
+
+/* `blocks` states, each on its own; one state `times` times. Emitted by CM_PERMUTATION. */
+CM_EXPORT(cm_permute_blocks)
+void cm_permute_blocks(const uint8_t *in, uint8_t *out, uint32_t blocks);
+CM_EXPORT(cm_permute_feedback)
+void cm_permute_feedback(const uint8_t *in, uint8_t *out, uint32_t times);
+
+/* --------------------------------- hash functions and message authentication codes --- */
+
+/*
+ * A message goes through cm_init(), cm_absorb() for whole blocks, and cm_final() for what is
+ * left: the last 1 to `block` bytes, or none of an empty message. So the last block comes to
+ * cm_final() even where it is whole, and a function that marks its last block can. A code's
+ * cm_init() begins a message under the key of cm_keysetup(). cm_final() writes the digest or
+ * the tag; of an extendable-output function `out_bytes` bytes, of any other what it has.
+ */
+CM_EXPORT(cm_init) void cm_init(struct cm_ctx *ctx);
+CM_EXPORT(cm_absorb)
+void cm_absorb(struct cm_ctx *ctx, const uint8_t *in, uint32_t blocks);
+CM_EXPORT(cm_final)
+void cm_final(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes,
+              uint32_t out_bytes);
+
+/* A whole message. Emitted by CM_HASH and CM_MAC. */
+CM_EXPORT(cm_hash)
+void cm_hash(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes,
+             uint32_t out_bytes);
+CM_EXPORT(cm_mac)
+void cm_mac(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes);
+
+/* Bytes of the digest or the tag. Emitted by CM_HASH, CM_MAC and CM_AEAD. */
+CM_EXPORT(cm_tag_bytes) uint32_t cm_tag_bytes(void);
+
+/* ---------------------------------------------------------- authenticated ciphers --- */
+
+/*
+ * A whole message under the key of cm_keysetup(): `bytes` bytes of it and `ad_bytes` of
+ * associated data, of any number. Encryption writes `bytes` of ciphertext and the tag behind
+ * them; decryption reads both, writes `bytes` of plaintext, and returns 0 if the tag is right,
+ * else another number. It writes them whatever the tag is: who calls it discards them, and the
+ * time it takes tells nothing of the tag.
+ */
+CM_EXPORT(cm_aead_encrypt)
+void cm_aead_encrypt(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, const uint8_t *nonce,
+                     const uint8_t *ad, uint32_t bytes, uint32_t ad_bytes);
+CM_EXPORT(cm_aead_decrypt)
+uint32_t cm_aead_decrypt(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out,
+                         const uint8_t *nonce, const uint8_t *ad, uint32_t bytes,
+                         uint32_t ad_bytes);
+
+/* Bytes of the nonce. Emitted by CM_AEAD. */
+CM_EXPORT(cm_nonce_bytes) uint32_t cm_nonce_bytes(void);
 
 /* -------------------------------------------------------------- words from bytes --- */
 
@@ -192,6 +252,9 @@ CM_INLINE uint32_t cm_byte(uint32_t x, uint32_t n)
     step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)                        \
     step(8) step(9) step(10) step(11) step(12) step(13) step(14) step(15)
 
+/* The same for eight. */
+#define CM_EIGHT(step) step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7)
+
 /* ------------------------------------------------------ once at the end of a file --- */
 
 #define CM_SIZES(block)                                                                    \
@@ -251,6 +314,71 @@ CM_INLINE uint32_t cm_byte(uint32_t x, uint32_t n)
 
 /* What a stream cipher exports besides its functions. */
 #define CM_STREAM_CIPHER(block) CM_SIZES(block)
+
+/* What a permutation exports, with states of this many bytes. */
+#define CM_PERMUTATION(bytes)                                                              \
+    uint32_t cm_block_bytes(void) { return (bytes); }                                      \
+    void cm_permute_blocks(const uint8_t *in, uint8_t *out, uint32_t blocks)               \
+    {                                                                                      \
+        for (; blocks != 0; blocks--) {                                                    \
+            cm_permute(in, out);                                                           \
+            in += (bytes);                                                                 \
+            out += (bytes);                                                                \
+        }                                                                                  \
+    }                                                                                      \
+    void cm_permute_feedback(const uint8_t *in, uint8_t *out, uint32_t times)              \
+    {                                                                                      \
+        uint32_t i;                                                                        \
+        for (i = 0; i < (bytes); i++)                                                      \
+            out[i] = in[i];                                                                \
+        for (; times != 0; times--)                                                        \
+            cm_permute(out, out);                                                          \
+    }
+
+/* All blocks of a message but the last, and then the last. */
+#define CM_MESSAGE(block, out_bytes)                                                       \
+    uint32_t whole = bytes == 0 ? 0 : (bytes - 1) / (block);                               \
+    cm_init(ctx);                                                                          \
+    cm_absorb(ctx, in, whole);                                                             \
+    cm_final(ctx, in + whole * (block), out, bytes - whole * (block), (out_bytes));
+
+/*
+ * What a hash function exports that absorbs blocks of `block` bytes and has a digest of
+ * `digest` (an extendable-output function: that usually has).
+ */
+#define CM_HASH(block, digest)                                                             \
+    CM_SIZES(block)                                                                        \
+    uint32_t cm_tag_bytes(void) { return (digest); }                                       \
+    void cm_hash(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes,      \
+                 uint32_t out_bytes)                                                       \
+    {                                                                                      \
+        CM_MESSAGE(block, out_bytes)                                                       \
+    }
+
+/* The same for a message authentication code with tags of `tag` bytes. */
+#define CM_MAC(block, tag)                                                                 \
+    CM_SIZES(block)                                                                        \
+    uint32_t cm_tag_bytes(void) { return (tag); }                                          \
+    void cm_mac(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes)       \
+    {                                                                                      \
+        CM_MESSAGE(block, tag)                                                             \
+    }
+
+/* What an authenticated cipher exports that takes a message in blocks of `block` bytes. */
+#define CM_AEAD(block, nonce, tag)                                                         \
+    CM_SIZES(block)                                                                        \
+    uint32_t cm_nonce_bytes(void) { return (nonce); }                                      \
+    uint32_t cm_tag_bytes(void) { return (tag); }
+
+/* Whether two tags differ, in a time that does not depend on where. */
+CM_INLINE uint32_t cm_differ(const uint8_t *a, const uint8_t *b, uint32_t bytes)
+{
+    uint32_t found = 0;
+
+    for (; bytes != 0; bytes--)
+        found |= (uint32_t)(*a++ ^ *b++);
+    return found;
+}
 
 /*
  * For a stream cipher that makes `block` bytes at once: the field that `struct cm_ctx`

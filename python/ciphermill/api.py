@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
 from .measurement import Listing, Measurement, Measurements
 from .options import LARGEST, Traced, check_limit
+from .suggest import did_you_mean
 from .sweeps import Sweep
 
 
@@ -156,8 +158,19 @@ def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+#: A kind in words, and what it is called by.
+WORDS = {
+    "block": "a block cipher", "stream": "a stream cipher", "permutation": "a permutation", "hash": "a hash function",
+    "mac": "a message authentication code", "aead": "an authenticated cipher", "kernel": "a kernel",
+}  # fmt: skip
+CALLS = {
+    "block": "encrypt or decrypt", "stream": "keystream", "permutation": "permute", "hash": "hash", "mac": "mac",
+    "aead": "encrypt or decrypt", "kernel": "run",
+}  # fmt: skip
+
+
 class CipherModule:
-    """One variant of a cipher, to encrypt, decrypt or make keystream with.
+    """One variant of a primitive, to encrypt, decrypt, hash and so on with.
 
     It runs in a WebAssembly interpreter: native speed is not the point, being
     the code that is measured is.
@@ -169,25 +182,30 @@ class CipherModule:
         self.name = module.cipher.name
         self.variant = module.variant.name
 
-    def encrypt(self, key: bytes, data: bytes) -> bytes:
-        """Encrypt whole blocks, each on its own (ECB)."""
-        return self._blocks(key, data, decrypt=False)
+    def encrypt(self, key: bytes, *message: bytes) -> bytes:
+        """Encrypt: ``encrypt(key, data)`` of a block cipher, whole blocks, each on its own (ECB); ``encrypt(key,
+        nonce, associated_data, data)`` of an authenticated cipher, whose result has the tag behind the ciphertext."""
+        if self._module.kind == "aead":
+            return self._sealed("encrypt", key, message)[1]
+        return self._blocks(key, message, decrypt=False)
 
-    def decrypt(self, key: bytes, data: bytes) -> bytes:
-        """Decrypt whole blocks, each on its own (ECB)."""
-        return self._blocks(key, data, decrypt=True)
+    def decrypt(self, key: bytes, *message: bytes) -> bytes:
+        """The inverse of `encrypt`, with as many arguments. Raises InputError where an authenticated cipher's tag is wrong."""
+        if self._module.kind != "aead":
+            return self._blocks(key, message, decrypt=True)
+        refused, data = self._sealed("decrypt", key, message)
+        if refused:
+            raise InputError(
+                f"{self.name}: the tag is wrong: another key, nonce or associated data, or a changed ciphertext"
+            )
+        return data
 
     def keystream(self, key: bytes, iv: bytes | None, length: int) -> bytes:
         """The first ``length`` bytes of the stream for a key and an IV."""
-        cipher = self._module.cipher
-        if cipher.kind == "block":
-            raise InputError(f"{self.name} is a block cipher; use encrypt or decrypt")
+        self._only("stream", "keystream")
         self._check_key(key)
         iv = b"" if iv is None else bytes(iv)
-        sizes = None if cipher.iv_bits is None else cipher.iv_bits or (0,)
-        if sizes is not None and len(iv) * 8 not in sizes:
-            wanted = " or ".join(f"{size // 8} bytes" if size else "None (no IV)" for size in sizes)
-            raise InputError(f"{self.name}: an IV of {len(iv)} bytes; it must be {wanted}")
+        self._check_iv(iv, "an IV", "None (no IV)")
         if length < 0:
             raise InputError(f"a keystream of {length} bytes; the length must not be negative")
         if length > LARGEST:
@@ -195,10 +213,46 @@ class CipherModule:
         with places.told(self._module):
             return _core.keystream(self._module.wasm, bytes(key), iv, length, self._limit)
 
-    def _blocks(self, key: bytes, data: bytes, *, decrypt: bool) -> bytes:
+    def hash(self, data: bytes, length: int | None = None) -> bytes:
+        """The digest of a message; of an extendable-output function, ``length`` bytes of it."""
+        self._only("hash", "hash")
+        if length is not None and not 0 < length <= LARGEST:
+            raise InputError(
+                f"{self.name}: a digest of {length} bytes; it has at least one, and no more than memory holds"
+            )
+        return self._process("hash", {"input": data}, len(data), length)[1]["output"]
+
+    def mac(self, key: bytes, data: bytes) -> bytes:
+        """The tag of a message."""
+        self._only("mac", "mac")
+        self._check_key(key)
+        return self._process("mac", {"key": key, "input": data}, len(data))[1]["output"]
+
+    def permute(self, state: bytes) -> bytes:
+        """The permuted state, or several one behind the other."""
+        self._only("permutation", "permute")
+        size = self._module.interface["block_bytes"]
+        if len(state) % size:
+            raise InputError(f"{self.name}: {len(state)} bytes; it must be whole states of {size} bytes")
+        return self._process("permute", {"input": state}, len(state))[1]["output"]
+
+    def run(self, **buffers: bytes) -> dict[str, bytes]:
+        """A kernel's buffers after a call, by their names in the manifest; those that are not given hold zeros."""
+        self._only("kernel", "run")
+        kernel = self._module.cipher.kernel or {"parameters": []}
+        given = {p["buffer"]: p for p in kernel["parameters"] if "buffer" in p}
+        if odd := [name for name in buffers if name not in given]:
+            raise InputError(
+                f"{self.name}: no buffer {odd[0]!r}{did_you_mean(odd[0], given)}; there are {', '.join(given)}"
+            )
+        return self._process("run", buffers, self._module.interface["block_bytes"])[1]
+
+    def _blocks(self, key: bytes, message: Sequence[bytes], *, decrypt: bool) -> bytes:
         cipher = self._module.cipher
-        if cipher.kind == "stream":
-            raise InputError(f"{self.name} is a stream cipher; use keystream")
+        self._only("block", "encrypt or decrypt")
+        if len(message) != 1:
+            raise InputError(f"{self.name} is a block cipher: give a key and data, and no more")
+        (data,) = message
         self._check_key(key)
         if cipher.block_bytes and len(data) % cipher.block_bytes:
             raise InputError(
@@ -207,11 +261,55 @@ class CipherModule:
         with places.told(self._module):
             return _core.crypt(self._module.wasm, bytes(key), bytes(data), decrypt, self._limit)
 
+    def _sealed(self, direction: str, key: bytes, message: Sequence[bytes]) -> tuple[int | None, bytes]:
+        if len(message) != 3:
+            raise InputError(f"{self.name} is an authenticated cipher: give a key, a nonce, associated data, and data")
+        nonce, associated, data = message
+        self._check_key(key)
+        self._check_iv(nonce, "a nonce", "none")
+        tag = self._module.interface["tag_bytes"]
+        if direction == "decrypt" and len(data) < tag:
+            raise InputError(f"{self.name}: {len(data)} bytes of ciphertext; the tag alone has {tag}")
+        length = len(data) - (tag if direction == "decrypt" else 0)
+        given = {"key": key, "nonce": nonce, "associated data": associated, "input": data}
+        returned, buffers = self._process(direction, given, length)
+        return returned, buffers["output"]
+
+    def _process(
+        self, direction: str, given: Mapping[str, bytes], length: int, tag: int | None = None
+    ) -> tuple[int | None, dict[str, bytes]]:
+        """A direction on the bytes of buffers: what it returned, and its buffers afterwards."""
+        module = self._module
+        request = {
+            "direction": direction,
+            "length": length,
+            "tag": tag,
+            "limit": self._limit,
+            "kernel": module.cipher.kernel,
+        }
+        with places.told(module):
+            returned, buffers = _core.process(
+                module.wasm, json.dumps(request), [(name, bytes(data)) for name, data in given.items()]
+            )
+        return returned, dict(buffers)
+
+    def _only(self, kind: str, call: str) -> None:
+        """Raises InputError where this is no such kind; says what to call instead."""
+        if (mine := self._module.kind) != kind:
+            raise InputError(f"{self.name} is {WORDS[mine]}; use {CALLS[mine]}, not {call}")
+
     def _check_key(self, key: bytes) -> None:
         sizes = self._module.cipher.key_bits
         if not key or (sizes is not None and len(key) * 8 not in sizes):
             wanted = " or ".join(str(size // 8) for size in sizes) if sizes else "at least 1"
             raise InputError(f"{self.name}: a key of {len(key)} bytes; it must be {wanted} bytes")
+
+    def _check_iv(self, iv: bytes, what: str, without: str) -> None:
+        sizes = self._module.cipher.iv_bits
+        sizes = None if sizes is None else sizes or (0,)
+        if sizes is not None and len(iv) * 8 not in sizes:
+            wanted = " or ".join(f"{size // 8} bytes" if size else without for size in sizes)
+            raise InputError(f"{self.name}: {what} of {len(iv)} bytes; it must be {wanted}")
 
     def __repr__(self) -> str:
         return f"<cipher {self.name}/{self.variant}>"

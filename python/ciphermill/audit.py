@@ -24,6 +24,9 @@ MODULE_ONLY = (
     "nor which instructions take a time that depends on their operands there; ask with --on MACHINE"
 )
 
+#: Directions of which a feedback mode is one of two.
+FEEDBACK = ("encrypt", "decrypt", "permute")
+
 #: What no verdict on machine code says.
 MACHINE_ONLY = (
     "other machines, options and key sizes than these; what a core does ahead of a branch that it guessed wrong; and more about "
@@ -43,14 +46,15 @@ def run(
     Each run has at most `limit` operations.
     """
     check_limit(limit)
+    chosen = cipher.variant(variant)
+    cipher = cipher.of(chosen.name)
     if key_bits is not None:
         cipher.check_key_bits(key_bits)
-    chosen = cipher.variant(variant)
     module = engine.module(cipher, chosen.name, cc, debug=True)
-    sizes = list(cipher.key_bits or (128,)) if key_bits is None else [key_bits]
-    iv_bits = list((64,) if cipher.iv_bits is None else cipher.iv_bits)
+    sizes = list(cipher.key_bits or ((engine.usual_key_bits(module),))) if key_bits is None else [key_bits]
+    iv_bits = list((8 * engine.iv_bytes(module),) if cipher.iv_bits is None else cipher.iv_bits)
     with places.told(module):
-        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit))
+        answer = json.loads(_core.audit(module.wasm, sizes, iv_bits, limit, module.kernel()))
     findings = _merged(answer.pop("findings"))
     return {
         **_head(cipher, chosen, "module", answer["clean"]),
@@ -145,23 +149,24 @@ def text(audit: dict[str, Any]) -> str:
     name = f"{audit['cipher']}/{audit['variant']}"
     if audit["scope"] == "machine":
         return "\n\n".join([*(_on_machine(name, one) for one in audit["audits"]), f"Not looked at: {MACHINE_ONLY}."])
-    keys = ", ".join(map(str, audit["key_bits"]))
+    keys = "messages" if audit["key_bits"] == [0] else f"keys of {', '.join(map(str, audit['key_bits']))} bits"
     if not audit["findings"]:
         return (
             f"{name} is clean as a module: no branch, address or division depends on key or message.\n"
-            f"Shown for keys of {keys} bits in {audit['runs']} runs; {audit['reached']} of {audit['sites']} loads, "
+            f"Shown for {keys} in {audit['runs']} runs; {audit['reached']} of {audit['sites']} loads, "
             f"stores and divisions were reached.\nLooked at was {MODULE_ONLY}."
         )
     return f"{_verdict(name, audit['findings'])}\nLooked at was {MODULE_ONLY}.\n\n{_table(audit['findings'])}"
 
 
 def _on_machine(name: str, audit: dict[str, Any]) -> str:
-    mode = " in feedback mode" if audit["blocks"] == "single" else ""
+    mode = " in feedback mode" if audit["blocks"] == "single" and audit["direction"] in FEEDBACK else ""
     what = f"{name} on {audit['machine']}"
     lengths = ", ".join(map(str, sorted(set(audit["bytes"]))))
     messages = "" if audit["direction"] == "keysetup" else f" and messages of {lengths} bytes"
+    keys = f"keys of {audit['key_bits']} bits" if audit["key_bits"] else "no key"
     how = (
-        f"Shown for {audit['direction']}{mode} with keys of {audit['key_bits']} bits{messages}; {audit['reached']} of {audit['sites']} "
+        f"Shown for {audit['direction']}{mode} with {keys}{messages}; {audit['reached']} of {audit['sites']} "
         "loads, stores, branches and instructions of varying time in the functions that ran were reached."
     )
     if not audit["findings"]:

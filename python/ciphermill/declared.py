@@ -150,7 +150,9 @@ NAMES: dict[Any, str] = {
 def _words(kind: Any) -> str:
     """What a value may be."""
     each = [
-        " or ".join(get_args(_bare(k))) if get_origin(_bare(k)) is Literal else NAMES.get(_plain(k), "anything")
+        " or ".join(map(str, get_args(_bare(k))))
+        if get_origin(_bare(k)) is Literal
+        else NAMES.get(_plain(k), "anything")
         for k in _alternatives(kind)
     ]
     return " or ".join(each).replace(f"{NAMES[int]} or {NAMES[float]}", "a number")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _core, cached, compile, exact, exports, library, paths, places, schedules
-from .manifest import Cipher, Variant
+from .manifest import KEYED, Cipher, Variant
 from .measurement import Measurement
 from .options import Options as Options
 
@@ -46,14 +46,28 @@ class Module:
     def interface(self) -> dict[str, Any]:
         """Kind, sizes and exports, as the module itself says."""
         with places.told(self):
-            said: dict[str, Any] = json.loads(_core.inspect(self.wasm))
+            said: dict[str, Any] = json.loads(_core.inspect(self.wasm, self.kernel()))
         return said
 
+    @property
+    def kind(self) -> str:
+        """What sort of primitive it is: as the manifest says, or else the module."""
+        kind: str = self.cipher.kind or self.interface["kind"]
+        return kind
+
     @cached_property
+    def modes(self) -> dict[str, list[str]]:
+        """Its directions, each with the ways in which blocks may depend on each other, the usual one first in both."""
+        return dict(self.interface["modes"])
+
+    @property
     def directions(self) -> tuple[str, ...]:
-        """What of encrypt and decrypt a block cipher has; both where it has neither, for the core to complain."""
-        has = tuple(way for way in ("encrypt", "decrypt") if f"cm_{way}_blocks" in self.interface["exports"])
-        return has or ("encrypt", "decrypt")
+        """Its directions besides the key set-up; what a block cipher has where it exports none, for the core to complain."""
+        return tuple(way for way in self.modes if way != "keysetup") or ("encrypt", "decrypt")
+
+    def kernel(self) -> str | None:
+        """What the manifest says of a kernel, as the core reads it."""
+        return None if self.cipher.kernel is None else json.dumps(self.cipher.kernel)
 
     @cached_property
     def hash(self) -> str:
@@ -78,12 +92,14 @@ def module(
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, and
     for a memory from the one to the other address."""
     chosen = cipher.variant(variant)
+    cipher = cipher.of(chosen.name)
     first = chosen.sources[0]
     if first.suffix == ".wasm":
         origin: dict[str, Any] = {"module": paths.shown(first)}
         wasm = exports.renamed(library.read_bytes(first), chosen.exports, paths.shown(first))
         return Module(cipher, chosen, wasm, origin, cc)
-    flags = (*chosen.flags, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
+    function = () if cipher.kernel is None else (f"-Wl,--export={cipher.kernel['function']}",)
+    flags = (*chosen.flags, *function, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
     flags = (*flags, *(compile.fitted(*ram) if ram else ()))
     unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
@@ -217,17 +233,21 @@ def request(
     if kept is None:
         kept = [] if options.fresh else schedules.known(machine, module.cipher)
     cipher = module.cipher
-    key_bits = default_key_bits(cipher) if options.key_bits is None else options.key_bits
-    cipher.check_key_bits(key_bits)
+    key_bits = usual_key_bits(module) if options.key_bits is None else options.key_bits
+    if module.kind in KEYED:
+        cipher.check_key_bits(key_bits)
+    elif key_bits:
+        raise _core.InputError(f"{cipher.name} takes no key; leave --key-bits out")
     direction = options.direction or default_direction(module)
     return json.dumps({
         "cipher": cipher.name,
         "variant": module.variant.name,
         "direction": direction,
         "key_bits": key_bits,
-        "iv_bytes": iv_bytes(cipher),
+        "iv_bytes": iv_bytes(module),
+        "kernel": cipher.kernel,
         "block_bytes": cipher.block_bytes,
-        "blocks": options.blocks or "multi",
+        "blocks": options.blocks or default_blocks(module, direction),
         "bytes": options.bytes,
         "limit": options.limit,
         "machine": library.request(machine, list(options.with_), list(options.without), list(options.set)),
@@ -249,20 +269,34 @@ def request(
 
 
 def default_key_bits(cipher: Cipher) -> int:
-    """128, or the smallest size of a cipher that does not have it."""
+    """128, or the smallest size of a cipher that does not have it; 0 where there is no key."""
+    if cipher.key_bits == ():
+        return 0
     return 128 if cipher.key_bits is None or 128 in cipher.key_bits else cipher.key_bits[0]
 
 
+def usual_key_bits(module: Module) -> int:
+    """The key size measured where nobody says one."""
+    return default_key_bits(module.cipher) if module.kind in KEYED else 0
+
+
 def default_direction(module: Module) -> str:
-    kind = module.cipher.kind or module.interface["kind"]
-    if kind == "stream":
-        return "keystream"
     return module.directions[0]
 
 
-def iv_bytes(cipher: Cipher) -> int:
-    """The IV size measured: the cipher's largest; 64 bits when nothing is known."""
-    return 8 if cipher.iv_bits is None else max(cipher.iv_bits, default=0) // 8
+def default_blocks(module: Module, direction: str) -> str:
+    """How blocks depend on each other where nobody says so: not at all, if that can be."""
+    return module.modes.get(direction, ["multi"])[0]
+
+
+def iv_bytes(module: Module) -> int:
+    """The size of the IV or nonce measured: the cipher's largest, or what the module says; of a stream cipher of
+    which nothing is known, 64 bits."""
+    sizes = module.cipher.iv_bits
+    if sizes is None and module.kind == "stream":
+        return 8
+    nonce: int = module.interface["nonce_bytes"]
+    return max(sizes or (), default=8 * nonce) // 8
 
 
 def verdict(module: Module, direction: str, key_bits: int, limit: int | None = None) -> dict[str, Any] | None:
@@ -286,6 +320,7 @@ def vectors(module: Module, direction: str, key_bits: int, limit: int | None = N
         "variant": module.variant.name,
         "direction": direction,
         "key_bits": key_bits,
+        "kernel": module.cipher.kernel,
         "files": [library.read(path) for path in module.cipher.vectors],
     }
     # What was allowed says nothing of what came out.

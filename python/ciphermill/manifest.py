@@ -8,7 +8,7 @@ its sizes come from the module itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -21,8 +21,11 @@ from .suggest import did_you_mean
 from .toml import Place
 
 FILE = "cipher.toml"
-Kind = Literal["block", "stream"]
+Kind = Literal["block", "stream", "permutation", "hash", "mac", "aead", "kernel"]
 KINDS = get_args(Kind)
+#: Kinds that take a key, and kinds that take an IV or a nonce.
+KEYED = ("block", "stream", "mac", "aead")
+WITH_IV = ("stream", "aead")
 
 #: Bits of the largest key or IV a manifest may state.
 MOST_BITS = 65536
@@ -39,6 +42,8 @@ class Variant:
     constant_time: bool | None = None
     #: Of a WebAssembly module: its own name for what the interface calls so.
     exports: dict[str, str] = field(default_factory=dict)
+    #: What it says otherwise than the manifest does for all: fields of `Cipher`.
+    own: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -49,15 +54,17 @@ class Cipher:
     path: Path
     variants: dict[str, Variant]
     default_variant: str
-    #: ``block`` or ``stream``; None when only the module can tell.
+    #: One of `KINDS`; None when only the module can tell.
     kind: str | None = None
     title: str = ""
     year: int | None = None
     block_bytes: int | None = None
-    #: Allowed key sizes; None: any.
+    #: Allowed key sizes, none where it takes no key; None: any.
     key_bits: tuple[int, ...] | None = None
     #: Allowed IV sizes, 0 for going without; empty: it takes none; None: unknown.
     iv_bits: tuple[int, ...] | None = None
+    #: Of a kernel: its function and what that is given, as the core reads it.
+    kernel: dict[str, Any] | None = None
     vectors: tuple[Path, ...] = ()
     #: What a reader should know before using its figures.
     note: str = ""
@@ -73,7 +80,15 @@ class Cipher:
             )
         return self.variants[name]
 
+    def of(self, variant: str | None) -> Cipher:
+        """The cipher as one variant has it: its own kind, sizes and kernel where it has them."""
+        return replace(self, **self.variant(variant).own)
+
     def check_key_bits(self, bits: int) -> None:
+        if self.key_bits == ():
+            if bits:
+                raise InputError(f"{self.name} takes no key; leave --key-bits out")
+            return
         if self.key_bits is not None and bits not in self.key_bits:
             raise InputError(f"{self.name} has no {bits}-bit keys; it has {_sizes(self.key_bits)} bits")
         if bits <= 0 or bits % 8 or bits > MOST_BITS:
@@ -92,7 +107,8 @@ class Cipher:
             "note": self.note,
             "default_variant": self.default_variant,
             "variants": [
-                {"name": v.name, "trades": v.trades, "constant_time": v.constant_time} for v in self.variants.values()
+                {"name": v.name, "trades": v.trades, "constant_time": v.constant_time, "kind": self.of(v.name).kind}
+                for v in self.variants.values()
             ],
         }
 
@@ -150,12 +166,45 @@ def _bits(least: int) -> Any:
     )
 
 
+class _Buffer(Declared, frozen=True, kw_only=True):
+    """A parameter of a kernel: a buffer, a number, or how many blocks there are. One of the three keys says which."""
+
+    buffer: str | None = None
+    value: Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF, description="it is a number of 32 bits")] | None = None
+    count: Literal["blocks"] | None = None
+    access: Literal["read", "write", "update"] | None = None
+    bytes: (
+        Annotated[int, msgspec.Meta(ge=1, le=1 << 24, description="it is a number of bytes from 1 to 16777216")] | None
+    ) = None
+    shared: bool = False
+    align: Literal[1, 2, 4, 8, 16, 32, 64] = 8
+    word_bytes: Literal[1, 2, 4, 8] = 4
+    below: Annotated[int, msgspec.Meta(ge=1, description="words of the buffer are below it")] | None = None
+
+
+_BlockBytes = Annotated[int, msgspec.Meta(ge=1, le=65536, description="it is a number of bytes from 1 to 65536")]
+_KeyBits = Annotated[
+    tuple[Annotated[int, _bits(8)], ...],
+    msgspec.Meta(min_length=1, description="it lists the key sizes in bits, for instance [128, 256]"),
+]
+_Parameters = Annotated[
+    tuple[_Buffer, ...],
+    msgspec.Meta(min_length=1, description="it lists what the kernel's function is given, in order"),
+]
+
+
 class _Variant(Declared, frozen=True):
     sources: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, description="name at least one C file")]
     flags: tuple[str, ...] = ()
     trades: str = ""
     constant_time: bool | None = None
     exports: dict[str, str] = msgspec.field(default_factory=dict)
+    kind: Kind | None = None
+    block_bytes: _BlockBytes | None = None
+    key_bits: _KeyBits | None = None
+    iv_bits: tuple[Annotated[int, _bits(0)], ...] | None = None
+    function: str | None = None
+    parameters: _Parameters | None = None
 
 
 class _Vectors(Declared, frozen=True):
@@ -170,12 +219,11 @@ class _Manifest(Declared, frozen=True, kw_only=True):
     title: str = ""
     year: Annotated[int, msgspec.Meta(ge=1, le=9999, description="it is a year such as 1998")] | None = None
     kind: Kind
-    block_bytes: Annotated[int, msgspec.Meta(ge=1, le=65536, description="it is a number of bytes from 1 to 65536")]
-    key_bits: Annotated[
-        tuple[Annotated[int, _bits(8)], ...],
-        msgspec.Meta(min_length=1, description="it lists the key sizes in bits, for instance [128, 256]"),
-    ]
+    block_bytes: _BlockBytes
+    key_bits: _KeyBits | None = None
     iv_bits: tuple[Annotated[int, _bits(0)], ...] = ()
+    function: str | None = None
+    parameters: _Parameters | None = None
     default_variant: str | None = None
     variants: Annotated[
         dict[str, Annotated[_Variant, msgspec.Meta(description="a variant is a table such as [variants.plain]")]],
@@ -195,7 +243,7 @@ def _cipher(path: Path, source: Source) -> Cipher:
     for place, name in [(("name",), said.name), *((("variants", name), name) for name in said.variants)]:
         if not name or not name.isprintable() or name != name.strip():
             raise source.wrong(place, f"is {name!r}; a name has letters, digits and signs, and no space around it")
-    variants = {name: _variant(path, source, name, variant) for name, variant in said.variants.items()}
+    variants = {name: _variant(path, source, said, name) for name in said.variants}
     default = said.default_variant or next(iter(variants))
     if default not in variants:
         raise source.wrong(
@@ -207,19 +255,16 @@ def _cipher(path: Path, source: Source) -> Cipher:
         path=path,
         variants=variants,
         default_variant=default,
-        kind=said.kind,
         title=said.title,
         year=said.year,
-        block_bytes=said.block_bytes,
-        key_bits=tuple(sorted(set(said.key_bits))),
-        iv_bits=tuple(sorted(set(said.iv_bits))),
+        **variants[default].own,
         vectors=tuple(_file(path, source, v.file, ("vectors", i, "file")) for i, v in enumerate(said.vectors)),
         note=said.note,
     )
 
 
-def _variant(path: Path, source: Source, name: str, said: _Variant) -> Variant:
-    place = ("variants", name)
+def _variant(path: Path, source: Source, all_: _Manifest, name: str) -> Variant:
+    place, said = ("variants", name), all_.variants[name]
     for key, values in (("sources", said.sources), ("flags", said.flags)):
         for i, value in enumerate(values):
             if "\0" in value:
@@ -230,7 +275,70 @@ def _variant(path: Path, source: Source, name: str, said: _Variant) -> Variant:
         raise source.wrong((*place, "sources"), "a WebAssembly module stands alone; leave the other files out")
     if said.exports and not wasm:
         raise source.wrong((*place, "exports"), "is for WebAssembly modules; C exports by the names of ciphermill.h")
-    return Variant(name, files, said.flags, said.trades, said.constant_time, said.exports)
+    return Variant(
+        name, files, said.flags, said.trades, said.constant_time, said.exports, _own(source, all_, said, place)
+    )
+
+
+def _own(source: Source, all_: _Manifest, said: _Variant, place: Place) -> dict[str, Any]:
+    """Kind, sizes and kernel of a variant: what it says itself, or else the manifest for all of them."""
+    kind = said.kind or all_.kind
+    block_bytes = said.block_bytes or all_.block_bytes
+
+    def sizes(key: str, kinds: tuple[str, ...], needed: bool) -> tuple[int, ...]:
+        mine, everyones = getattr(said, key), getattr(all_, key)
+        if mine and kind not in kinds:
+            raise source.wrong((*place, key), f"a {kind} takes none; leave it out")
+        if everyones and kind not in kinds and said.kind is None:
+            raise source.wrong((key,), f"a {kind} takes none; leave it out")
+        if kind not in kinds:
+            return ()
+        if needed and not (mine or everyones):
+            raise source.wrong(
+                (key,), "missing; add it (a list); it lists the key sizes in bits, for instance [128, 256]"
+            )
+        return tuple(sorted(set(everyones or () if mine is None else mine)))
+
+    key_bits = sizes("key_bits", KEYED, True)
+    iv_bits = sizes("iv_bits", WITH_IV, False)
+    kernel = None
+    for key in ("function", "parameters"):
+        mine = getattr(said, key) is not None
+        if kind != "kernel" and (mine or (said.kind is None and getattr(all_, key) is not None)):
+            raise source.wrong((*place, key) if mine else (key,), f"is for kernels, and this is of kind {kind!r}")
+    if kind == "kernel":
+        function = said.function or all_.function
+        if function is None:
+            raise source.wrong((*place, "function"), "missing; name the function that is measured")
+        if not function.isidentifier() or not function.isascii():
+            at = (*place, "function") if said.function else ("function",)
+            raise source.wrong(at, f"is {function!r}; it is the name of a function in C")
+        parameters = said.parameters or all_.parameters
+        if parameters is None:
+            raise source.wrong((*place, "parameters"), "missing; list what the function is given, in order")
+        at = (*place, "parameters") if said.parameters else ("parameters",)
+        given = [_parameter(source, (*at, i), parameter) for i, parameter in enumerate(parameters)]
+        names = [g["buffer"] for g in given if "buffer" in g]
+        if len(set(names)) < len(names):
+            raise source.wrong(at, f"two buffers have one name; they are {', '.join(names)}")
+        kernel = {"function": function, "block_bytes": block_bytes, "parameters": given}
+    return {"kind": kind, "block_bytes": block_bytes, "key_bits": key_bits, "iv_bits": iv_bits, "kernel": kernel}
+
+
+def _parameter(source: Source, place: Place, said: _Buffer) -> dict[str, Any]:
+    """A parameter as the core reads it."""
+    which = [key for key in ("buffer", "value", "count") if getattr(said, key) is not None]
+    if len(which) != 1:
+        raise source.wrong(place, "says what it is by one of buffer, value and count")
+    if which[0] != "buffer":
+        return {which[0]: getattr(said, which[0])}
+    for key, mend in (("access", '"read", "write" or "update"'), ("bytes", "the buffer's size")):
+        if getattr(said, key) is None:
+            raise source.wrong((*place, key), f"missing; it is {mend}")
+    if said.bytes is not None and said.bytes % said.word_bytes and said.below is not None:
+        raise source.wrong((*place, "bytes"), f"is {said.bytes}, no whole number of words of {said.word_bytes} bytes")
+    keys = ("buffer", "access", "bytes", "shared", "align", "word_bytes", "below")
+    return {key: getattr(said, key) for key in keys}
 
 
 def _file(path: Path, source: Source, name: str, place: Place) -> Path:

@@ -36,6 +36,13 @@ class Lengths(TypedDict):
     settled: bool
 
 
+class Message(TypedDict):
+    """A message and its cycles, from its start to its tag or digest."""
+
+    bytes: int
+    cycles: int
+
+
 class Metrics(TypedDict):
     """Fractions derived from the counters."""
 
@@ -368,6 +375,9 @@ class Fields:
     #: The same of a key set-up, by its own name.
     #: Left out where there is none.
     cycles_per_keysetup: float
+    #: Cycles of short messages as a whole; for what ends a message with a digest or a tag.
+    #: Left out where there is none.
+    messages: list[Message]
     cycles_per_byte: float
     mbit_per_s: float
     instructions: int

@@ -15,7 +15,9 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 from ._core import InputError
 
-DIRECTIONS = ("encrypt", "decrypt", "keysetup", "keystream")
+DIRECTIONS = (
+    "encrypt", "decrypt", "keysetup", "keystream", "permute", "hash", "mac", "authenticate", "run",
+)  # fmt: skip
 BLOCKS = ("single", "multi")
 GOALS = ("speed", "size")
 

@@ -26,9 +26,15 @@ def title(m: Measured) -> str:
     extras = "".join(f" --with {name}" for name in m["with"])
     extras += "".join(f" --without {name}" for name in m["without"])
     extras += "".join(f" --set {setting}" for setting in m["set"])
-    mode = ", feedback" if m.blocks == "single" else ""
+    mode = ", feedback" if feedback(m) else ""
     small = ", small" if m.get("optimise") == "size" else ""
-    return f"{m.cipher}/{m.variant} {m.direction}, {m.key_bits}-bit key{mode}{small}, on {m.machine}{extras}"
+    key = f", {m.key_bits}-bit key" if m.key_bits else ""
+    return f"{m.cipher}/{m.variant} {m.direction}{key}{mode}{small}, on {m.machine}{extras}"
+
+
+def feedback(m: Mapping[str, Any]) -> bool:
+    """Is it a mode that was chosen? The blocks of a message that ends with a tag, and calls of a kernel, have no other."""
+    return m["blocks"] == "single" and m["direction"] != "run" and "messages" not in m
 
 
 def unit(m: Mapping[str, Any]) -> str:
@@ -116,8 +122,15 @@ def costs(m: Measured) -> list[tuple[str, str]]:
     return [
         ("cycles a block", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for {m.bytes} bytes)"),
         ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
+        *short(m),
         ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
     ]
+
+
+def short(m: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Short messages as wholes, where they were measured."""
+    said = ", ".join(f"{number(message['cycles'])} for {message['bytes']}" for message in m.get("messages", ()))
+    return [("short messages", f"{said} bytes")] if said else []
 
 
 def misaligned(wrong: Mapping[str, Any]) -> str:
@@ -235,8 +248,8 @@ def table(measurements: Sequence[Measured]) -> str:
     rows = [
         (
             f"{m.cipher}/{m.variant}",
-            m.direction + (" (feedback)" if m.blocks == "single" else ""),
-            str(m.key_bits),
+            m.direction + (" (feedback)" if feedback(m) else ""),
+            str(m.key_bits or ""),
             m.machine + "".join(f"+{name}" for name in m["with"]),
             f"{m.cycles_per_block:.1f}",
             # A key is not a message.

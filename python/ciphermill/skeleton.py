@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from . import manifest, paths
+from . import manifest, paths, skeletons
 from ._core import InputError
 from .suggest import did_you_mean
 
@@ -31,7 +31,7 @@ def write(name: str, kind: str, into: Path) -> Path:
     if name in manifest.names():
         raise InputError(f"new {name}: a built-in cipher has that name; choose another, for instance my-{name}")
     if kind not in manifest.KINDS:
-        raise InputError(f"--kind {kind}: it is block or stream{did_you_mean(kind, manifest.KINDS)}")
+        raise InputError(f"--kind {kind}: it is {' or '.join(manifest.KINDS)}{did_you_mean(kind, manifest.KINDS)}")
     if not into.is_dir():
         raise InputError(f"--into {into}: no such folder; make it first, or leave --into out to write here")
     folder = into / name
@@ -51,7 +51,6 @@ def write(name: str, kind: str, into: Path) -> Path:
 
 def files(name: str, kind: str) -> dict[str, str]:
     """Every file of a skeleton: its name in the folder and its content."""
-    block = kind == "block"
     source = f"{name.replace('-', '_')}.c"
     values = {"NAME": name, "SOURCE": source, "HEADER": str((paths.CIPHERS / "ciphermill.h").resolve().parent)}
 
@@ -60,11 +59,17 @@ def files(name: str, kind: str) -> dict[str, str]:
             template = template.replace(f"@{key}@", value)
         return template
 
+    if kind in ("block", "stream"):
+        block = kind == "block"
+        parts = (MANIFEST_BLOCK, BLOCK, VECTORS_BLOCK) if block else (MANIFEST_STREAM, STREAM, VECTORS_STREAM)
+    else:
+        parts = skeletons.parts(kind)
+    text, code, vectors = parts
     return {
-        manifest.FILE: fill(MANIFEST_BLOCK if block else MANIFEST_STREAM),
-        source: fill(BLOCK if block else STREAM),
-        "vectors/example.json": VECTORS_BLOCK if block else VECTORS_STREAM,
-        "README.md": fill(README),
+        manifest.FILE: fill(text),
+        source: fill(code),
+        "vectors/example.json": vectors,
+        "README.md": fill(README if kind in manifest.KEYED else README.replace(KEYSETUP, "")),
     }
 
 
@@ -221,6 +226,9 @@ VECTORS_STREAM = """\
   {"id": "1", "key": "000102030405060708090a0b0c0d0e0f", "iv": "0011223344556677", "length": 32, "chunks": [{"offset": 0, "hex": "1c050e174029323b119112940787088a1c050e174029323b919112940787088a"}]}
 ]}
 """
+
+#: What is said of what has a key.
+KEYSETUP = "    ciphermill run cipher.toml --on rv32 --direction keysetup\n"
 
 README = """\
 # @NAME@

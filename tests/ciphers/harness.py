@@ -43,11 +43,17 @@ class Variant:
 
     @property
     def manifest(self) -> dict:
-        return manifest(self.cipher)
+        """The manifest, with what the variant says otherwise."""
+        return {"key_bits": [], "iv_bits": []} | manifest(self.cipher) | self.options
 
     @property
     def options(self) -> dict:
-        return self.manifest["variants"][self.name]
+        return {"flags": []} | manifest(self.cipher)["variants"][self.name]
+
+    @property
+    def judged(self) -> str:
+        """What a judge knows it as: the cipher, or where its variants are several ciphers, one of them."""
+        return str(self) if self.cipher in ("speck", "simon") else self.cipher
 
 
 @cache
@@ -59,8 +65,10 @@ def ciphers() -> list[str]:
     return sorted(path.parent.name for path in CIPHERS.glob("*/cipher.toml"))
 
 
-def variants() -> list[Variant]:
-    return [Variant(c, v) for c in ciphers() for v in sorted(manifest(c)["variants"])]
+def variants(*kinds: str) -> list[Variant]:
+    """All variants of some kinds; of block and stream ciphers where none is said."""
+    every = (Variant(c, v) for c in ciphers() for v in sorted(manifest(c)["variants"]))
+    return [v for v in every if v.manifest["kind"] in (kinds or ("block", "stream"))]
 
 
 def vector_sets(variant: Variant) -> list[dict]:

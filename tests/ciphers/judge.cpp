@@ -4,14 +4,17 @@
 #include <crypto++/camellia.h>
 #include <crypto++/chacha.h>
 #include <crypto++/hc128.h>
+#include <crypto++/lea.h>
 #include <crypto++/mars.h>
 #include <crypto++/rabbit.h>
 #include <crypto++/rc6.h>
 #include <crypto++/salsa.h>
 #include <crypto++/serpent.h>
 #include <crypto++/shark.h>
+#include <crypto++/simon.h>
 #include <crypto++/sm4.h>
 #include <crypto++/sosemanuk.h>
+#include <crypto++/speck.h>
 #include <crypto++/square.h>
 #include <crypto++/twofish.h>
 
@@ -32,6 +35,11 @@ static BlockCipher *block_cipher(const std::string &name, bool decrypt)
 {
     if (name == "rijndael") return make<AES>(decrypt);
     if (name == "camellia") return make<Camellia>(decrypt);
+    if (name == "lea") return make<LEA>(decrypt);
+    if (name == "simon-s64") return make<SIMON64>(decrypt);
+    if (name == "simon-s128") return make<SIMON128>(decrypt);
+    if (name == "speck-s64") return make<SPECK64>(decrypt);
+    if (name == "speck-s128") return make<SPECK128>(decrypt);
     if (name == "mars") return make<MARS>(decrypt);
     if (name == "rc6") return make<RC6>(decrypt);
     if (name == "serpent") return make<Serpent>(decrypt);

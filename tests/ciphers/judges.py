@@ -106,17 +106,18 @@ class Cryptography:
 
 
 class PyCryptodome:
-    CIPHERS = {"rijndael", "salsa20", "chacha20"}
+    CIPHERS = {"rijndael", "salsa20", "chacha20", "des"}
 
     def __init__(self):
         try:
-            from Crypto.Cipher import AES, ChaCha20, Salsa20
+            from Crypto.Cipher import AES, DES, DES3, ChaCha20, Salsa20
         except ImportError:
             raise Missing("pip install pycryptodome") from None
-        self.aes, self.chacha, self.salsa = AES, ChaCha20, Salsa20
+        self.aes, self.des, self.des3, self.chacha, self.salsa = AES, DES, DES3, ChaCha20, Salsa20
 
     def block(self, cipher, key, data):
-        return self.aes.new(key, self.aes.MODE_ECB).encrypt(data) if cipher == "rijndael" else None
+        module = {"rijndael": self.aes, "des": self.des if len(key) == 8 else self.des3}.get(cipher)
+        return None if module is None else module.new(key, module.MODE_ECB).encrypt(data)
 
     def stream(self, cipher, variant, key, iv, data):
         module = {"salsa20": self.salsa, "chacha20": self.chacha}.get(cipher)
@@ -224,7 +225,8 @@ class Tomcrypt:
 
 class CryptoPlusPlus:
     BLOCKS = {"rijndael": 16, "camellia": 16, "mars": 16, "rc6": 16, "serpent": 16, "shark": 8,
-              "sm4": 16, "square": 16, "twofish": 16}  # fmt: skip
+              "sm4": 16, "square": 16, "twofish": 16, "lea": 16, "speck-s128": 16, "speck-s64": 8,
+              "simon-s128": 16, "simon-s64": 8}  # fmt: skip
     # Without HC-256: that of Crypto++ 8.7 agrees with eSTREAM's vectors only for keys and IVs
     # whose words after the first are zero.
     STREAMS = {"salsa20", "chacha20", "hc128", "rabbit", "sosemanuk"}

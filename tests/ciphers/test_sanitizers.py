@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from harness import variants
+from kinds import KINDS
 
 HERE = pathlib.Path(__file__).parent
 
@@ -35,7 +36,7 @@ def sanitized(*arguments: str, script: str = "sanitized.py") -> subprocess.Compl
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("variant", variants(), ids=str)
+@pytest.mark.parametrize("variant", [*variants(), *variants(*KINDS)], ids=str)
 def test_sanitized(variant):
     done = sanitized(variant.cipher, variant.name)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,8 +9,13 @@ from samples import XOR_CIPHER
 
 import ciphermill as cm
 
+DIRECTIONS = {
+    "block": ("encrypt", "decrypt", "keysetup"), "stream": ("keystream", "keysetup"), "permutation": ("permute",), "hash": ("hash",),
+    "mac": ("mac", "keysetup"), "aead": ("encrypt", "decrypt", "authenticate", "keysetup"), "kernel": ("run",),
+}  # fmt: skip
 
-@pytest.mark.parametrize("kind", ["block", "stream"])
+
+@pytest.mark.parametrize("kind", DIRECTIONS)
 def test_a_skeleton_runs_as_it_is(cli, tmp_path, kind):
     answer = cli("new", "my-cipher", "--kind", kind, "--into", tmp_path)
     assert answer.code == 0, answer
@@ -19,14 +24,15 @@ def test_a_skeleton_runs_as_it_is(cli, tmp_path, kind):
         "README.md", "cipher.toml", "my_cipher.c", "vectors/example.json",
     ]  # fmt: skip
     assert not any("@" in p.read_text() for p in folder.rglob("*") if p.is_file())
-    for direction in ("encrypt", "decrypt", "keysetup") if kind == "block" else ("keystream", "keysetup"):
+    for direction in DIRECTIONS[kind]:
         answer = cli("run", folder / "cipher.toml", "--on", "rv32,leon2", "--direction", direction, "--json")
         assert answer.code == 0, answer
         for m in json.loads(answer.out)["measurements"]:
             assert m["verified"] is True
+            assert m["constant_time"] is True and m["provenance"]["vectors"] == 1
 
 
-@pytest.mark.parametrize("kind", ["block", "stream"])
+@pytest.mark.parametrize("kind", DIRECTIONS)
 def test_a_skeletons_vector_is_checked(cli, tmp_path, kind):
     assert cli("new", "mine", "--kind", kind, "--into", tmp_path).code == 0
     source = tmp_path / "mine" / "mine.c"

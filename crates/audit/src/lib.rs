@@ -75,16 +75,11 @@ use ciphermill_ir::{FuncId, Module, Op};
 use lines::Lines;
 use machine::{Halt, Machine, Site};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use taint::Word;
-
-/// Sets of secrets tried.
-const SECRETS: u64 = 4;
 
 /// Operations before a run is given up, if nobody says otherwise: some seconds.
 const LIMIT: u64 = 200_000_000;
-
-/// Largest context or block that a module may claim.
-const MAX_STATED: u64 = 1 << 24;
 
 /// Why there is no report.
 #[derive(thiserror::Error, Debug)]
@@ -93,53 +88,55 @@ pub enum AuditError {
     Load(#[from] ciphermill_load::LoadError),
     #[error("{0}")]
     Optimise(ciphermill_opt::OptError),
-    #[error(
-        "the module does not export {0}, so there is nothing to audit; include ciphermill.h and end the C file with \
-         CM_BLOCK_CIPHER(bytes) or CM_STREAM_CIPHER(bytes)"
-    )]
-    Missing(&'static str),
-    #[error("{export} takes {found} parameters where ciphermill.h gives it {expected}; declare it as the header does")]
-    Signature { export: &'static str, found: usize, expected: usize },
-    #[error("{0}() returned {1}; it must return a size of 1 to {MAX_STATED} bytes")]
-    Size(&'static str, u64),
+    #[error("the module does not export {0}, so there is nothing to audit")]
+    Missing(String),
+    #[error("{export} takes {found} parameters, and is called with {expected}; declare it as ciphermill.h does")]
+    Signature { export: String, found: usize, expected: usize },
     #[error("{export}: function {function:?} stopped with a trap ({code}); run the cipher to see where")]
-    Trap { export: &'static str, function: String, code: String },
+    Trap { export: String, function: String, code: String },
     #[error(
         "{export}: function {function:?} was still running at the limit of {limit} operations; it may be slow, or never \
          end: give it more with --limit {}, or audit one key size with --key-bits", limit.saturating_mul(10)
     )]
-    Endless { export: &'static str, function: String, limit: u64 },
+    Endless { export: String, function: String, limit: u64 },
 }
 
-/// Audit a module with the C interface of a cipher.
-///
-/// `key_bits` and `iv_bits` are the lengths to run, in bits; an IV of 0 bits
-/// skips `cm_ivsetup`. Each run may take `limit` operations.
+/// Calls on a fresh instance.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Bytes of memory that have to exist.
+    pub memory: u32,
+    /// Bytes that stand at addresses before the first call; all are secret.
+    pub secrets: Vec<(u32, Vec<u8>)>,
+    /// Exports with their arguments, which are public.
+    pub calls: Vec<(Arc<str>, Vec<u64>)>,
+}
+
+/// Audit a module by some runs, each of which may take `limit` operations.
 ///
 /// # Errors
 /// When the bytes are no module, lack an export, or a run does not end.
-pub fn audit(wasm: &[u8], key_bits: &[u32], iv_bits: &[u32], limit: Option<u64>) -> Result<Report, AuditError> {
+pub fn audit(wasm: &[u8], runs: &[Run], limit: Option<u64>) -> Result<Report, AuditError> {
     let mut module = ciphermill_load::load(wasm)?;
     let options =
         ciphermill_opt::Options { level: 0, strict_traps: true, word_bits: 64, ..ciphermill_opt::Options::default() };
     ciphermill_opt::optimise(&mut module, &options).map_err(AuditError::Optimise)?;
-    let mut auditor = Auditor::new(&module, limit.unwrap_or(LIMIT))?;
-    for &bits in key_bits {
-        for seed in 0..SECRETS {
-            auditor.cipher(bits / 8, iv_bits, seed)?;
-        }
+    let mut auditor = Auditor {
+        module: &module,
+        noted: BTreeMap::new(),
+        reached: BTreeSet::new(),
+        entered: BTreeSet::new(),
+        runs: 0,
+        limit: limit.unwrap_or(LIMIT),
+    };
+    for run in runs {
+        auditor.run(run)?;
     }
     Ok(auditor.report(&Lines::read(wasm)))
 }
 
-/// One call of an export: its arguments, and how the interface names it.
-type Call = (&'static str, Vec<u32>);
-
 struct Auditor<'a> {
     module: &'a Module,
-    heap_base: u32,
-    ctx_bytes: u32,
-    block_bytes: u32,
     noted: BTreeMap<(Site, Kind), u64>,
     reached: BTreeSet<(FuncId, ciphermill_ir::Inst)>,
     entered: BTreeSet<FuncId>,
@@ -148,115 +145,34 @@ struct Auditor<'a> {
     limit: u64,
 }
 
-impl<'a> Auditor<'a> {
-    fn new(module: &'a Module, limit: u64) -> Result<Auditor<'a>, AuditError> {
-        let heap_base = match module.exported_globals.iter().find(|(name, _)| name == "__heap_base") {
-            Some(&(_, id)) => module.globals[id].init as u32,
-            None => module.memory.min_pages.saturating_mul(ciphermill_ir::PAGE_BYTES as u32),
-        };
-        let mut auditor = Auditor {
-            module,
-            heap_base: heap_base.next_multiple_of(64),
-            ctx_bytes: 0,
-            block_bytes: 0,
-            noted: BTreeMap::new(),
-            reached: BTreeSet::new(),
-            entered: BTreeSet::new(),
-            runs: 0,
-            limit,
-        };
-        auditor.ctx_bytes = auditor.size("cm_ctx_bytes")?;
-        auditor.block_bytes = auditor.size("cm_block_bytes")?;
-        Ok(auditor)
-    }
-
-    fn size(&self, export: &'static str) -> Result<u32, AuditError> {
-        let mut machine = Machine::new(self.module, self.heap_base, self.limit);
-        match self.call(&mut machine, export, &[])?[..] {
-            [word] if (1..=MAX_STATED).contains(&word.bits) => Ok(word.bits as u32),
-            [word] => Err(AuditError::Size(export, word.bits)),
-            _ => Err(AuditError::Size(export, 0)),
-        }
-    }
-
-    fn has(&self, export: &str) -> bool {
-        self.module.export(export).is_some()
-    }
-
-    fn call(&self, machine: &mut Machine<'_>, export: &'static str, args: &[u32]) -> Result<Vec<Word>, AuditError> {
-        let id = self.module.export(export).ok_or(AuditError::Missing(export))?;
+impl Auditor<'_> {
+    fn call(&self, machine: &mut Machine<'_>, export: &str, args: &[u64]) -> Result<(), AuditError> {
+        let id = self.module.export(export).ok_or_else(|| AuditError::Missing(export.to_owned()))?;
         let found = self.module.funcs[id].sig.params.len();
         if found != args.len() {
-            return Err(AuditError::Signature { export, found, expected: args.len() });
+            return Err(AuditError::Signature { export: export.to_owned(), found, expected: args.len() });
         }
-        let args: Vec<Word> = args.iter().map(|&a| Word::public(a.into())).collect();
-        machine.call(id, &args).map_err(|halt| match halt {
+        let args: Vec<Word> = args.iter().map(|&a| Word::public(a)).collect();
+        machine.call(id, &args).map(drop).map_err(|halt| self.stopped(export, halt))
+    }
+
+    fn stopped(&self, export: &str, halt: Halt) -> AuditError {
+        let export = export.to_owned();
+        match halt {
             Halt::Trap(code, function) => AuditError::Trap { export, function, code: format!("{code:?}") },
             Halt::Endless(function) => AuditError::Endless { export, function, limit: self.limit },
-        })
+        }
     }
 
-    /// Everything the cipher does with one key length and one set of secrets.
-    fn cipher(&mut self, key_bytes: u32, iv_bits: &[u32], seed: u64) -> Result<(), AuditError> {
-        let block = self.block_bytes;
-        let ctx = self.heap_base;
-        let key = (ctx + self.ctx_bytes).next_multiple_of(64);
-        let iv = (key + key_bytes).next_multiple_of(64);
-        let longest_iv = iv_bits.iter().max().map_or(0, |bits| bits / 8);
-        let input = (iv + longest_iv).next_multiple_of(64);
-        let longest = 3 * block + 5;
-        let output = (input + longest).next_multiple_of(64);
-        let places = [(key, key_bytes), (iv, longest_iv), (input, longest)];
-        let end = output + longest;
-
-        let keysetup = ("cm_keysetup", vec![ctx, key, key_bytes]);
-        if !self.has("cm_keystream") {
-            let mut any = false;
-            for (setup, blocks, feedback) in [
-                ("cm_keysetup", "cm_encrypt_blocks", "cm_encrypt_feedback"),
-                ("cm_keysetup_decrypt", "cm_decrypt_blocks", "cm_decrypt_feedback"),
-            ] {
-                let mut calls = vec![(setup, vec![ctx, key, key_bytes])];
-                calls.extend([1, 2, 3].map(|n| (blocks, vec![ctx, input, output, n])));
-                calls.push((feedback, vec![ctx, input, output, 2]));
-                calls.retain(|(export, _)| self.has(export));
-                any |= calls.len() > 1;
-                self.run(&places, end, &calls, seed)?;
-            }
-            return if any { Ok(()) } else { Err(AuditError::Missing("cm_encrypt_blocks")) };
-        }
-        let ivs = if self.has("cm_ivsetup") && !iv_bits.is_empty() { iv_bits } else { &[0] };
-        for &bits in ivs {
-            let mut calls: Vec<Call> = vec![keysetup.clone()];
-            if bits != 0 {
-                calls.push(("cm_ivsetup", vec![ctx, iv, bits / 8]));
-            }
-            // Ends and beginnings inside, at and across the edges of blocks.
-            for bytes in [block, 1, block - 1, 2 * block, block + 1, longest, 0] {
-                calls.push(("cm_keystream", vec![ctx, input, output, bytes]));
-            }
-            self.run(&places, end, &calls, seed)?;
-        }
-        Ok(())
-    }
-
-    /// Calls on a fresh instance, with secrets at `places`.
-    fn run(&mut self, places: &[(u32, u32)], end: u32, calls: &[Call], seed: u64) -> Result<(), AuditError> {
-        let mut machine = Machine::new(self.module, end, self.limit);
+    fn run(&mut self, run: &Run) -> Result<(), AuditError> {
+        let mut machine = Machine::new(self.module, run.memory, self.limit);
         if let Some(start) = self.module.start {
-            machine.call(start, &[]).map_err(|halt| match halt {
-                Halt::Trap(code, function) => {
-                    AuditError::Trap { export: "the start function", function, code: format!("{code:?}") }
-                }
-                Halt::Endless(function) => {
-                    AuditError::Endless { export: "the start function", function, limit: self.limit }
-                }
-            })?;
+            machine.call(start, &[]).map_err(|halt| self.stopped("the start function", halt))?;
         }
-        for &(at, bytes) in places {
-            machine.place(at, &random(seed ^ u64::from(at) << 8, bytes as usize), true);
+        for (at, bytes) in &run.secrets {
+            machine.place(*at, bytes, true);
         }
-        for (export, args) in calls {
+        for (export, args) in &run.calls {
             self.call(&mut machine, export, args)?;
         }
         for (&site, times) in &machine.noted {
@@ -299,18 +215,4 @@ impl<'a> Auditor<'a> {
         }
         Report { clean: findings.is_empty(), findings, runs: self.runs, sites, reached: self.reached.len() as u32 }
     }
-}
-
-/// Bytes that are the same in every audit (SplitMix64).
-fn random(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed;
-    let mut out = Vec::with_capacity(len + 8);
-    while out.len() < len {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        out.extend_from_slice(&(z ^ (z >> 31)).to_le_bytes());
-    }
-    out.truncate(len);
-    out
 }

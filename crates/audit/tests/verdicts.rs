@@ -1,6 +1,16 @@
 //! Small modules whose verdict is known.
 
-use ciphermill_audit::{AuditError, Kind, Report, audit};
+use ciphermill_audit::{AuditError, Kind, Report, Run, audit};
+
+/// A context, a key of 16 bytes, and messages of one, two and three blocks of 16.
+fn run(driver: &str, counts: [u64; 3]) -> Run {
+    let [ctx, key, input, output] = [65536u32, 65600, 65664, 65728];
+    let at = |n: u32| u64::from(n);
+    let mut calls = vec![("cm_keysetup".into(), vec![at(ctx), at(key), 16])];
+    calls.extend(counts.map(|n| (driver.into(), vec![at(ctx), at(input), at(output), n])));
+    let bytes = |seed: u8, n: u8| (0..n).map(|i| seed.wrapping_mul(77).wrapping_add(i.wrapping_mul(41))).collect();
+    Run { memory: output + 64, secrets: vec![(key, bytes(1, 16)), (input, bytes(2, 48))], calls }
+}
 
 /// A block cipher whose `cm_encrypt_blocks` has this body. The key is copied
 /// to the context by `cm_keysetup`; word 16 of the context is its length.
@@ -24,7 +34,7 @@ fn cipher(body: &str, more: &str) -> Report {
             (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (local $x i32)
             {body}))"#
     );
-    audit(&wat::parse_str(text).unwrap(), &[128], &[], None).unwrap()
+    audit(&wat::parse_str(text).unwrap(), &[run("cm_encrypt_blocks", [1, 2, 3])], None).unwrap()
 }
 
 fn kinds(body: &str, more: &str) -> Vec<Kind> {
@@ -188,28 +198,24 @@ fn an_audit_repeats() {
 
 #[test]
 fn what_cannot_be_audited_is_refused() {
-    let refused = |text: &str| audit(&wat::parse_str(text).unwrap(), &[128], &[64], None).unwrap_err();
-    assert!(matches!(refused("(module)"), AuditError::Missing("cm_ctx_bytes")));
-    let sizes = r#"(func (export "cm_ctx_bytes") (result i32) (i32.const 16))
-                   (func (export "cm_block_bytes") (result i32) (i32.const 16))"#;
-    assert!(matches!(refused(&format!("(module (memory 1) {sizes})")), AuditError::Missing(_)));
-    let endless = format!(
-        r#"(module (memory 1) {sizes} (func (export "cm_keysetup") (param i32 i32 i32) (loop $l (br $l)))
-           (func (export "cm_keystream") (param i32 i32 i32 i32)))"#
-    );
-    assert!(matches!(refused(&endless), AuditError::Endless { export: "cm_keysetup", .. }));
+    let runs = [run("cm_keystream", [16, 1, 15])];
+    let refused = |text: &str| audit(&wat::parse_str(text).unwrap(), &runs, None).unwrap_err();
+    assert!(matches!(refused("(module (memory 2))"), AuditError::Missing(name) if name == "cm_keysetup"));
+    let endless = r#"(module (memory 2) (func (export "cm_keysetup") (param i32 i32 i32) (loop $l (br $l)))
+                       (func (export "cm_keystream") (param i32 i32 i32 i32)))"#;
+    assert!(matches!(refused(endless), AuditError::Endless { export, .. } if export == "cm_keysetup"));
     let long = endless.replace(
         "(loop $l (br $l))",
         "(local $i i32) (loop $l
             (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 10000))))",
     );
     let long = wat::parse_str(long).unwrap();
-    assert!(audit(&long, &[128], &[], None).is_ok());
-    let message = audit(&long, &[128], &[], Some(1000)).unwrap_err().to_string();
+    assert!(audit(&long, &runs, None).is_ok());
+    let message = audit(&long, &runs, Some(1000)).unwrap_err().to_string();
     assert!(message.contains("the limit of 1000 operations") && message.contains("--limit 10000"), "{message}");
     let traps = endless.replace("(loop $l (br $l))", "unreachable");
     assert!(matches!(refused(&traps), AuditError::Trap { .. }));
     let other = endless.replace("(param i32 i32 i32) (loop $l (br $l))", "(param i32)");
     assert!(matches!(refused(&other), AuditError::Signature { found: 1, expected: 3, .. }));
-    assert!(audit(b"no module", &[128], &[], None).is_err());
+    assert!(audit(b"no module", &runs, None).is_err());
 }

@@ -1,7 +1,8 @@
 //! The two things a plan is carried out on, behind one trait.
 
 use crate::error::MeasureError;
-use crate::plan::{Call, grouped};
+use crate::plan::grouped;
+use crate::shape::Call;
 use crate::target::{Halt, Target};
 use ciphermill_audit::tracker::Tracker;
 use ciphermill_ooo::Sampling;
@@ -85,14 +86,14 @@ impl Simulated {
     pub fn dataflow(&mut self, call: &Call, ends: &Ends) -> Result<Dataflow, MeasureError> {
         let program = self.sim.program().clone();
         let func = program
-            .export(call.export)
+            .export(&call.export)
             .ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.dataflow(func, &call.args, ends).map(|(_, flow)| flow).map_err(MeasureError::internal)
     }
 
     /// Make a call with masks beside it; inside, why it did not return.
     pub fn watched(&mut self, call: &Call, tracker: &mut Tracker<'_>) -> Result<Result<(), String>, MeasureError> {
-        let func = self.sim.program().export(call.export);
+        let func = self.sim.program().export(&call.export);
         let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         match tracker.call(&mut self.sim, func, &call.args) {
             Ok(_) => Ok(Ok(())),
@@ -104,7 +105,7 @@ impl Simulated {
 
     /// What one call shows of loops of one block.
     pub fn circuits(&mut self, call: &Call, loops: &[(u32, u32)]) -> Result<Vec<ObservedLoop>, MeasureError> {
-        let func = self.sim.program().export(call.export);
+        let func = self.sim.program().export(&call.export);
         let func = func.ok_or_else(|| MeasureError::internal(format!("the program has no export {}", call.export)))?;
         self.sim.circuits(func, &call.args, loops).map_err(MeasureError::internal)
     }

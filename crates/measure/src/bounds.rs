@@ -19,7 +19,7 @@ use crate::compare::stopped;
 use crate::error::MeasureError;
 use crate::interface::Interface;
 use crate::plan::{RunPlan, Work, backstop};
-use crate::request::Direction;
+use crate::shape::Count;
 use crate::target::{prepare, run};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::Program;
@@ -47,7 +47,7 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
         prepare(&mut machine, &plan).map_err(stopped)?;
         let Some((last, before)) = plan.measured.split_last() else { return Ok(Dataflow::default()) };
         run(&mut machine, before).map_err(stopped)?;
-        machine.dataflow(last, &ends(&plan, work.direction))
+        machine.dataflow(last, &Ends { from: plan.places(&plan.shape.from), to: plan.places(&plan.shape.to) })
     };
     let one = flow(1)?;
     if program.machine.core.is_some() {
@@ -56,10 +56,10 @@ pub fn heights(program: &Program, module: &Interface, work: Work, unit: u32) -> 
             recurrence: chains(program, module, work, unit)?,
         });
     }
-    let recurrence = match work.direction {
-        // Calls of a key set-up are separate runs: nothing carries over. The second is the
-        // steady state; the first may have made tables that stay.
-        Direction::Keysetup => flow(2)?.critical_path as f64,
+    let recurrence = match work.count {
+        // Calls are separate runs: nothing carries over. The second is the steady state; the
+        // first may have made tables that stay.
+        Count::Calls => flow(2)?.critical_path as f64,
         _ => {
             let (long, short) = (flow(SLOPE.1)?.critical_path, flow(SLOPE.0)?.critical_path);
             (long as f64 - short as f64) / f64::from(SLOPE.1 - SLOPE.0)
@@ -83,22 +83,8 @@ fn chains(program: &Program, module: &Interface, work: Work, unit: u32) -> Resul
         run(&mut machine, std::slice::from_ref(last)).map_err(stopped)?;
         Ok(machine.longest_chain() as f64)
     };
-    match work.direction {
-        Direction::Keysetup => longest(2),
+    match work.count {
+        Count::Calls => longest(2),
         _ => Ok((longest(SLOPE.1)? - longest(SLOPE.0)?) / f64::from(SLOPE.1 - SLOPE.0)),
-    }
-}
-
-/// What a call transforms and where the result goes: the block into another,
-/// the key into the context, the state in the context into keystream and the
-/// next state.
-fn ends(plan: &RunPlan, direction: Direction) -> Ends {
-    let buffers = |names: &[&str]| {
-        plan.buffers.iter().filter(|(name, _)| names.contains(name)).map(|(_, range)| range.clone()).collect()
-    };
-    match direction {
-        Direction::Encrypt | Direction::Decrypt => Ends { from: buffers(&["input"]), to: buffers(&["output"]) },
-        Direction::Keysetup => Ends { from: buffers(&["key"]), to: buffers(&["context"]) },
-        Direction::Keystream => Ends { from: buffers(&["context"]), to: buffers(&["context", "output"]) },
     }
 }

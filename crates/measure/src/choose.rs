@@ -12,10 +12,11 @@ use crate::context;
 use crate::error::MeasureError;
 use crate::fastest::{self, CodeVariant};
 use crate::hints;
-use crate::interface::{Interface, Kind};
+use crate::interface::Interface;
 use crate::pipeline::{self, How, Lean, SearchEffort, UnrolledDriver};
-use crate::plan::{self, Work};
+use crate::plan::Work;
 use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
+use crate::shape::Count;
 use crate::shared::{self, Compiled, Described};
 use crate::smallest;
 use crate::steady::{Trial, Wanted};
@@ -53,7 +54,7 @@ pub fn choose(
     unit: u32,
 ) -> Result<Chosen, MeasureError> {
     let machine = &*described.tables.machine;
-    check(request, interface)?;
+    check(request, work)?;
     if request.fixed && machine.issue.explicit {
         return Err(MeasureError::input(format!(
             "--static: on {} the code generator chooses where the context stands; leave --static out",
@@ -67,7 +68,8 @@ pub fn choose(
     let origin = if request.fixed { shared::key(&[wasm, b"static"]) } else { shared::key(&[wasm]) };
     let origin = mended.as_ref().map_or(origin, |m| shared::key(&[&origin, m.key.as_bytes()]));
     let misaligned = mended.as_ref().map(|m| &m.wrong);
-    let driver = plan::driver(work.direction, work.blocks);
+    let shape = interface.shape(work.direction, work.blocks)?;
+    let driver = &*shape.measured.export;
     let how = How { measured: Some(driver), ..How::of(request) };
     let plainly = |lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
         let how = How { lean, effort, ..how };
@@ -102,7 +104,7 @@ pub fn choose(
     let ctx_bytes = interface.ctx_bytes;
     let unrolled =
         |(jam, throughput): (u32, bool), lean: Option<Lean>, effort: SearchEffort| -> Result<Chosen, MeasureError> {
-            let unrolled = UnrolledDriver { driver, jam, ctx_bytes, throughput, profile: &profile };
+            let unrolled = UnrolledDriver { shape: &shape, jam, ctx_bytes, throughput, profile: &profile };
             let how = How { unrolled: Some(&unrolled), lean, effort, ..how };
             let Compiled { program, context_at } = &*pipeline::compile(module, &origin, described, &how)?;
             let unrolling = Unrolling { unrolled: true, jam, throughput };
@@ -122,7 +124,7 @@ pub fn choose(
             CodeVariant::Unrolled(jam) => unrolled((jam, false), None, SearchEffort::Full),
         };
         let rounds = request.unroll.is_none() && work.direction != Direction::Keysetup;
-        let several = work.blocks == Blocks::Multi && interface.kind == Kind::Block && request.jam.is_none();
+        let several = work.blocks == Blocks::Multi && work.count == Count::Blocks && request.jam.is_none();
         return fastest::choose(machine, first, driver, (rounds, several), make, cycles);
     }
     if small {
@@ -218,7 +220,7 @@ fn expected(cycles: f64, chosen: &Chosen, driver: &str) -> f64 {
     longest.map_or(cycles, |l| cycles * (1.0 - left(l) / f64::from(2 * chosen.jam * l.ii)))
 }
 
-fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
+fn check(request: &Request, work: Work) -> Result<(), MeasureError> {
     if request.optimise == Goal::Size && request.exact.is_some() {
         return Err(MeasureError::input(
             "--optimal: an exact schedule is for speed, and --optimise size asks for few bytes; leave one of them out",
@@ -235,9 +237,7 @@ fn check(request: &Request, interface: &Interface) -> Result<(), MeasureError> {
             "--jam {jam}: blocks are carried together with their rounds unrolled; leave --no-unroll out"
         )));
     }
-    let stream = interface.kind == Kind::Stream;
-    let serial = !stream && request.blocks == Blocks::Single;
-    if jam > 1 && (serial || request.direction == Direction::Keysetup) {
+    if jam > 1 && (work.blocks == Blocks::Single || work.count == Count::Calls) {
         return Err(MeasureError::input(format!(
             "--jam {jam}: only blocks that do not wait for each other can be carried together; leave --jam out"
         )));

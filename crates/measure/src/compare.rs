@@ -8,7 +8,8 @@ use crate::backends::{Simulated, reference};
 use crate::crash::{self, Run};
 use crate::error::MeasureError;
 use crate::margins::Margins;
-use crate::plan::{Call, RunPlan, backstop};
+use crate::plan::{RunPlan, backstop};
+use crate::shape::Call;
 use crate::shared::{self, Judged};
 use crate::sparse::Sparse;
 use crate::target::{Stopped, Target, prepare, run};
@@ -112,12 +113,12 @@ pub(crate) fn judge(wasm: &[u8], plan: &RunPlan, calls: usize) -> Result<Arc<Jud
         };
         prepare(&mut judge, plan).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
         if let Some(call) = plan.setup.last() {
-            margins.check(judge.memory(), call.export)?;
+            margins.check(judge.memory(), &call.export)?;
         }
         let mut made = |calls: &[Call]| -> Result<(Vec<Vec<u64>>, Sparse, u64), MeasureError> {
             let results = run(&mut judge, calls).map_err(|stop| crash::found(wasm, &stop, &run_of))?;
             if let Some(call) = calls.last() {
-                margins.check(judge.memory(), call.export)?;
+                margins.check(judge.memory(), &call.export)?;
             }
             let steps = judge.steps();
             // The limit is for a key set-up and a message; passes over it have as much again.

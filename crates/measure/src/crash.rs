@@ -8,7 +8,7 @@
 
 use crate::error::{MeasureError, Place, Placed};
 use crate::pipeline;
-use crate::plan::Call;
+use crate::shape::Call;
 use crate::target::Stopped;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::Module;
@@ -64,7 +64,7 @@ fn again(module: &Module, trap: TrapCode, run: &Run<'_>) -> Vec<Place> {
         if ended.is_err() {
             break;
         }
-        let Some(func) = module.export(call.export) else { return Vec::new() };
+        let Some(func) = module.export(&call.export) else { return Vec::new() };
         ended = interp.call(func, &call.args).map(drop);
     }
     // The two name their traps alike, and share nothing else.

@@ -33,7 +33,7 @@ pub struct Discovery {
 /// # Errors
 /// As [`crate::measure`].
 pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discovery, MeasureError> {
-    let (module, interface, _) = open(wasm)?;
+    let (module, interface, _) = open(wasm, request.kernel.as_ref())?;
     let described = pipeline::described(&request.machine)?;
     let tables = &described.tables;
     let machine = &*tables.machine;

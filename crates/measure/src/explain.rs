@@ -164,7 +164,7 @@ pub fn explain(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureErr
 }
 
 fn explained(wasm: &[u8], request: &Request) -> Result<Explanation, MeasureError> {
-    let (module, interface, _) = open(wasm)?;
+    let (module, interface, _) = open(wasm, request.kernel.as_ref())?;
     let described = pipeline::described(&request.machine)?;
     let interface = interface.on(&described.tables.machine);
     let machine = &*described.tables.machine;

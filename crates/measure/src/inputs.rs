@@ -22,6 +22,14 @@ pub fn bytes(name: &str, len: usize) -> Vec<u8> {
     out
 }
 
+/// Take every little-endian word of `word` bytes modulo `limit`.
+pub fn reduce(bytes: &mut [u8], word: usize, limit: u64) {
+    for bytes in bytes.chunks_mut(word) {
+        let value = bytes.iter().rev().fold(0u64, |value, &byte| value << 8 | u64::from(byte)) % limit;
+        bytes.iter_mut().zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
+    }
+}
+
 fn fnv1a(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
@@ -41,6 +49,14 @@ mod tests {
         let b = bytes("message", 4096);
         let distinct: std::collections::BTreeSet<u8> = b.iter().copied().collect();
         assert_eq!(distinct.len(), 256);
+    }
+
+    #[test]
+    fn words_stay_below_a_limit() {
+        let mut bytes = [0x02, 0x0d, 0xff, 0xff, 0x00, 0x0d];
+        reduce(&mut bytes, 2, 3329);
+        // 0x0d02 is 3330, 0xffff is 19 times 3329 and 2284, 0x0d00 is 3328.
+        assert_eq!(bytes, [1, 0, 0xec, 0x08, 0x00, 0x0d]);
     }
 
     #[test]

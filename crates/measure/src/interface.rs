@@ -1,18 +1,15 @@
 //! What a module offers: its exports, and the sizes it states about itself.
 
 use crate::error::MeasureError;
+use crate::kinds::{self, Kind};
+use crate::request::{Blocks, Direction};
+use crate::shape::{Kernel, Shape};
 use ciphermill_machine::Machine;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// One part in so many of a small memory is for the machine's stacks.
 pub(crate) const STACKS: u32 = 8;
-
-/// Block or stream cipher, by what the module exports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Block,
-    Stream,
-}
 
 /// The C interface of one module (`ciphers/ciphermill.h`).
 #[derive(Clone, Debug)]
@@ -20,8 +17,14 @@ pub struct Interface {
     pub kind: Kind,
     /// Size of the context.
     pub ctx_bytes: u32,
-    /// Size of a block, or of what a stream cipher makes at once.
+    /// Size of a block: of a cipher, of what a stream cipher makes or a hash function absorbs at once.
     pub block_bytes: u32,
+    /// Size of a digest or of a tag; 0 for a kind without.
+    pub tag_bytes: u32,
+    /// Size of an authenticated cipher's nonce; 0 for other kinds.
+    pub nonce_bytes: u32,
+    /// What the manifest says of a kernel.
+    pub kernel: Option<Arc<Kernel>>,
     /// First address that the module does not use itself.
     pub heap_base: u32,
     /// Where a context stands, as a residue modulo a power of two; anywhere
@@ -51,11 +54,43 @@ impl Interface {
     }
 
     /// An error naming the first of `names` that is not exported.
-    pub fn require(&self, names: &[&str]) -> Result<(), MeasureError> {
-        match names.iter().find(|name| !self.has(name)) {
+    pub fn require<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<(), MeasureError> {
+        match names.into_iter().find(|name| !self.has(name)) {
             Some(name) => Err(missing(name, &self.exports)),
             None => Ok(()),
         }
+    }
+
+    /// What a direction calls.
+    ///
+    /// # Errors
+    /// Where its kind has no such direction; [`crate::work::work`] has said so in better words before.
+    pub fn shape(&self, direction: Direction, blocks: Blocks) -> Result<Shape, MeasureError> {
+        kinds::shape((self.kind, self.kernel.as_deref()), &self.exports, direction, blocks)
+            .ok_or_else(|| MeasureError::internal(format!("{} has no {}", self.kind.words(), direction.name())))
+    }
+
+    /// The direction that is meant where none is said.
+    pub fn usual(&self) -> Direction {
+        let usual = self.modes().first().map(|mode| mode.0).filter(|&d| d != Direction::Keysetup);
+        usual.unwrap_or(self.kind.directions()[0])
+    }
+
+    /// The directions whose function is there, with the ways in which blocks may depend on
+    /// each other, the usual one first in both; key set-up last.
+    pub fn modes(&self) -> Vec<(Direction, Vec<Blocks>)> {
+        let usual = self.kind.directions().iter().chain([&Direction::Keysetup]);
+        let mode = |&direction: &Direction| {
+            let kernel = self.kernel.as_deref();
+            let allowed = self.kind.blocks(direction, kernel).0;
+            let there = |&&blocks: &&Blocks| {
+                kinds::shape((self.kind, kernel), &self.exports, direction, blocks)
+                    .is_some_and(|s| self.has(&s.measured.export))
+            };
+            let found: Vec<Blocks> = allowed.iter().filter(there).copied().collect();
+            (!found.is_empty()).then_some((direction, found))
+        };
+        usual.filter_map(mode).collect()
     }
 }
 
@@ -86,6 +121,6 @@ pub(crate) fn missing(name: &str, exports: &BTreeSet<String>) -> MeasureError {
     let found = if found.is_empty() { "nothing".to_owned() } else { found.join(", ") };
     MeasureError::input(format!(
         "the module does not export {name} (it exports {found}); include ciphermill.h and end the C file with \
-         CM_BLOCK_CIPHER(bytes) or CM_STREAM_CIPHER(bytes)"
+         the macro of its kind, such as CM_BLOCK_CIPHER(bytes) or CM_STREAM_CIPHER(bytes)"
     ))
 }

@@ -1,10 +1,10 @@
 //! The calls of this crate with JSON text for requests and answers.
 
 use crate::error::MeasureError;
-use crate::interface::Kind;
 use crate::pipeline;
 use crate::probe::open;
 use crate::request::{Direction, MachineRequest, TextFile};
+use crate::shape::Kernel;
 use crate::vectors::{self, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -102,6 +102,8 @@ struct VectorRequest {
     key_bits: u32,
     #[serde(default)]
     limit: Option<u64>,
+    #[serde(default)]
+    kernel: Option<Kernel>,
     files: Vec<TextFile>,
 }
 
@@ -112,24 +114,37 @@ struct VectorRequest {
 /// When a vector file is malformed or the module lacks an export.
 pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     let request: VectorRequest = parse(request)?;
-    let (_, module, mut target) = open(wasm)?;
-    let VectorRequest { variant, direction, key_bits, limit, files } = &request;
+    let (_, module, mut target) = open(wasm, request.kernel.as_ref())?;
+    let VectorRequest { variant, direction, key_bits, limit, files, .. } = &request;
     let select = Selection { variant, direction: *direction, key_bits: *key_bits, limit: *limit };
     text(&vectors::check(&module, files, &select, &mut target)?)
 }
 
-/// Kind, sizes and exports of a module.
+/// Kind, sizes, exports and modes of a module: its directions, each with the ways in which blocks may
+/// depend on each other, the usual one first. `kernel` is JSON, what a manifest says of one.
 ///
 /// # Errors
 /// When it is not a module with the interface of a cipher.
-pub fn inspect(wasm: &[u8]) -> Result<String, MeasureError> {
-    let (_, module, _) = open(wasm)?;
+pub fn inspect(wasm: &[u8], kernel: Option<&str>) -> Result<String, MeasureError> {
+    let kernel: Option<Kernel> = kernel.map(parse).transpose()?;
+    let (_, module, _) = open(wasm, kernel.as_ref())?;
     text(&json!({
-        "kind": if module.kind == Kind::Stream { "stream" } else { "block" },
+        "kind": module.kind,
+        "modes": module.modes(),
         "ctx_bytes": module.ctx_bytes,
         "block_bytes": module.block_bytes,
+        "tag_bytes": module.tag_bytes,
+        "nonce_bytes": module.nonce_bytes,
         "exports": module.exports,
     }))
+}
+
+/// Run a direction once on the reference interpreter; see [`crate::process`].
+///
+/// # Errors
+/// As [`crate::process`]; and for a request that is not one.
+pub fn process(wasm: &[u8], request: &str, given: &[(&str, &[u8])]) -> Result<crate::crypt::Answer, MeasureError> {
+    crate::process(wasm, &parse(request)?, given)
 }
 
 /// The program that a [`crate::Request`] would measure, as assembly for the
@@ -140,6 +155,21 @@ pub fn inspect(wasm: &[u8]) -> Result<String, MeasureError> {
 pub fn assemble(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
     let program = crate::measure::program(wasm, &parse(request)?)?;
     Ok(ciphermill_program::asm::print(&program))
+}
+
+/// Follow secrets through a module; a [`ciphermill_audit::Report`]. `kernel` is as for [`inspect`], the
+/// sizes are those of keys and IVs.
+///
+/// # Errors
+/// As [`crate::audit_module`].
+pub fn audit_module(
+    wasm: &[u8],
+    kernel: Option<&str>,
+    (key_bits, iv_bits): (&[u32], &[u32]),
+    limit: Option<u64>,
+) -> Result<String, MeasureError> {
+    let kernel: Option<Kernel> = kernel.map(parse).transpose()?;
+    text(&crate::audit_module(wasm, kernel.as_ref(), key_bits, iv_bits, limit)?)
 }
 
 /// Follow secrets through the program that a [`crate::Request`] would measure; an

@@ -15,11 +15,11 @@ use crate::backends::Simulated;
 use crate::chosen::Chosen;
 use crate::compare;
 use crate::error::MeasureError;
-use crate::inputs;
-use crate::interface::{Interface, Kind as Cipher};
+use crate::interface::Interface;
 use crate::measurement::Leaks;
-use crate::plan::{Call, RunPlan, Work};
-use crate::request::{Direction, Request};
+use crate::plan::{RunPlan, Work};
+use crate::request::Request;
+use crate::shape::Count;
 use crate::target::Target;
 use crate::work;
 use ciphermill_audit::Finding;
@@ -66,11 +66,11 @@ pub struct Audit {
 /// # Errors
 /// As [`crate::measure`]; and for a cipher whose calls take too long to follow.
 pub fn audit(wasm: &[u8], debug: &[u8], request: &Request) -> Result<Audit, MeasureError> {
-    let (module, interface, _) = crate::probe::open(wasm)?;
+    let (module, interface, _) = crate::probe::open(wasm, request.kernel.as_ref())?;
     let work = work::work(&interface, request)?;
     let (unit, bytes) = work::message(&interface, request, work)?;
     let chosen = work::chosen(wasm, request)?;
-    let lengths = lengths(&interface, work, unit, chosen.jam, bytes);
+    let lengths = lengths(work, unit, chosen.jam, bytes);
     let follow = Follow { wasm, chosen: &chosen, interface: &interface, work, limit: LONGEST, judged: true };
     let mut followed = Followed::default();
     for secrets in 0..SECRETS {
@@ -86,7 +86,7 @@ pub fn audit(wasm: &[u8], debug: &[u8], request: &Request) -> Result<Audit, Meas
     Ok(Audit {
         machine: program.machine.name.clone(),
         direction: work.direction.name(),
-        blocks: if work.blocks == crate::request::Blocks::Single { "single" } else { "multi" },
+        blocks: work.blocks.name(),
         key_bits: request.key_bits,
         bytes: lengths,
         clean: findings.is_empty(),
@@ -120,7 +120,7 @@ pub(crate) fn brief(
         }
         let seen = ran.iter().enumerate().all(|(n, &ran)| !ran || followed.ran(n));
         let longer = (4 * length).min(bytes).min(MESSAGE / unit.max(1) * unit);
-        if seen || longer <= length || work.direction == Direction::Keysetup {
+        if seen || longer <= length || work.count == Count::Calls {
             let counts = followed.counts();
             let unknown =
                 (!seen && followed.clean()).then(|| "some of the code ran only in longer messages".to_owned());
@@ -132,11 +132,11 @@ pub(crate) fn brief(
 
 /// Messages that begin, end and go on inside and at the edges of blocks and of
 /// iterations of the loop over blocks, and the one that is measured; in bytes.
-fn lengths(interface: &Interface, work: Work, unit: u32, jam: u32, bytes: u32) -> Vec<u32> {
-    let mut lengths = match (work.direction, interface.kind) {
-        (Direction::Keysetup, _) => return vec![2 * unit],
-        (_, Cipher::Stream) => vec![unit, 1, unit - 1, 2 * unit, unit + 1, 3 * unit + 5, 0],
-        (_, Cipher::Block) => [1, 2, 3, jam, 2 * jam + 1].map(|n| n * unit).to_vec(),
+fn lengths(work: Work, unit: u32, jam: u32, bytes: u32) -> Vec<u32> {
+    let mut lengths = match work.count {
+        Count::Calls => return vec![2 * unit],
+        Count::Bytes => vec![unit, 1, unit - 1, 2 * unit, unit + 1, 3 * unit + 5, 0],
+        Count::Blocks => [1, 2, 3, jam, 2 * jam + 1].map(|n| n * unit).to_vec(),
     };
     lengths.push(bytes.min(MESSAGE.next_multiple_of(unit)));
     lengths
@@ -186,21 +186,10 @@ impl Follow<'_> {
     /// A measurement's plan with other secrets, and calls for several messages.
     fn plan(&self, lengths: &[u32], secrets: u32) -> Result<RunPlan, MeasureError> {
         let longest = lengths.iter().copied().max().unwrap_or(0);
-        let mut plan = RunPlan::new(&self.interface.at(self.chosen.context_at), self.work, longest)?;
-        if secrets > 0 {
-            for (at, bytes) in &mut plan.writes {
-                let name = plan.buffers.iter().find(|b| b.1.start == *at).map_or("", |b| b.0);
-                *bytes = inputs::bytes(&format!("{name} {secrets}"), bytes.len());
-            }
-        }
-        if let (false, [call]) = (self.work.direction == Direction::Keysetup, &plan.measured[..]) {
-            let unit = if self.interface.kind == Cipher::Stream { 1 } else { self.interface.block_bytes };
-            let of = |&length: &u32| {
-                let mut args = call.args.clone();
-                args[3] = u64::from(length / unit);
-                Call { export: call.export, args }
-            };
-            plan.measured = lengths.iter().map(of).collect();
+        let interface = self.interface.at(self.chosen.context_at);
+        let mut plan = RunPlan::of_secrets(&interface, self.work, longest, secrets)?;
+        if self.work.count != Count::Calls && plan.measured.len() == 1 {
+            plan.measured = lengths.iter().map(|&length| plan.call(length)).collect();
         }
         Ok(plan)
     }
@@ -212,26 +201,16 @@ mod tests {
 
     #[test]
     fn lengths_begin_and_end_inside_blocks() {
-        let interface = |kind| Interface {
-            kind,
-            ctx_bytes: 4,
-            block_bytes: 16,
-            heap_base: 64,
-            context_at: None,
-            memory_end: None,
-            exports: Default::default(),
-        };
-        let work = |direction| Work {
-            direction,
+        let work = |count| Work {
+            direction: crate::request::Direction::Encrypt,
             blocks: crate::request::Blocks::Multi,
+            count,
             key_bytes: 16,
             iv_bytes: 0,
             limit: None,
         };
-        let block = lengths(&interface(Cipher::Block), work(Direction::Encrypt), 16, 2, 4096);
-        assert_eq!(block, [16, 32, 48, 32, 80, 4096]);
-        let stream = lengths(&interface(Cipher::Stream), work(Direction::Keystream), 16, 1, 100);
-        assert_eq!(stream, [16, 1, 15, 32, 17, 53, 0, 100]);
-        assert_eq!(lengths(&interface(Cipher::Block), work(Direction::Keysetup), 16, 1, 16), [32]);
+        assert_eq!(lengths(work(Count::Blocks), 16, 2, 4096), [16, 32, 48, 32, 80, 4096]);
+        assert_eq!(lengths(work(Count::Bytes), 16, 1, 100), [16, 1, 15, 32, 17, 53, 0, 100]);
+        assert_eq!(lengths(work(Count::Calls), 16, 1, 16), [32]);
     }
 }

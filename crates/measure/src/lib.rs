@@ -7,7 +7,8 @@
 //! 1. [`pipeline`]: the module is loaded, the machine built from its texts, the
 //!    module optimised and compiled for it, in the unroll-and-jam variant that [`choose`] finds best
 //!    with the trip counts of [`trips`].
-//! 2. [`probe`] asks the module for its sizes ([`interface`]), [`plan`] lays out buffers and
+//! 2. [`probe`] asks the module for its sizes ([`interface`]). [`kinds`] says what a direction calls, as a
+//!    [`shape`]: functions over described buffers. [`plan`] lays out buffers and
 //!    says what to call, with the bytes of [`inputs`].
 //! 3. [`compare`] carries the plan out twice, on the simulated machine and on
 //!    the reference interpreter ([`target`], [`backends`]), and compares every
@@ -27,6 +28,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod apply;
 mod backends;
 mod bottleneck;
 mod bounds;
@@ -35,6 +37,7 @@ mod chosen;
 mod circuits;
 mod class;
 mod compare;
+mod constant;
 mod context;
 mod core;
 mod crash;
@@ -48,10 +51,12 @@ mod inputs;
 mod interface;
 pub mod json;
 mod kernel;
+mod kinds;
 mod leaks;
 mod margins;
 mod measure;
 mod measurement;
+mod messages;
 mod native;
 mod pipeline;
 mod pipelining;
@@ -61,6 +66,7 @@ mod profile;
 mod proved;
 mod request;
 mod resource;
+mod shape;
 mod shared;
 mod sheet;
 mod sizes;
@@ -76,15 +82,18 @@ mod vectors;
 mod view;
 mod work;
 
-pub use crypt::{crypt, keystream};
+pub use constant::audit_module;
+pub use crypt::{ApplyRequest, crypt, keystream, process};
 pub use error::{MeasureError, Place, Placed};
 pub use explain::{Explanation, explain};
 pub use leaks::{Audit, audit};
 pub use measure::measure;
 pub use measurement::{Bounds, Breakdown, Leaks, Loop, Measurement, Metrics, Provenance};
+pub use messages::Message;
 pub use native::{Native, NativeCall, native};
 pub use pipeline::BUFFER_ALIGN;
 pub use request::{Blocks, Direction, Goal, MachineRequest, Request, TextFile, Trace, VectorReport};
+pub use shape::Kernel;
 pub use shared::forget;
 pub use sheet::{PrintedLoop, PrintedSheet, SheetRequest, Turn, printed, sheet};
 pub use speed::{Speed, speed};

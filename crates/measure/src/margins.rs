@@ -38,7 +38,7 @@ impl<'a> Margins<'a> {
         let Some((n, range, held)) = self.behind.iter().find(changed) else { return Ok(()) };
         let far = memory[range.clone()].iter().zip(held).position(|(new, old)| new != old).unwrap_or(0);
         let (name, own) = &self.plan.buffers[*n];
-        let hint = match *name {
+        let hint = match &**name {
             "context" => {
                 "; is the key's size one that the cipher has (--key-bits), and cm_ctx_bytes() the context's size?"
             }
@@ -57,14 +57,20 @@ mod tests {
     use super::*;
 
     fn plan() -> RunPlan {
+        let measured = crate::shape::Function::new("f", &[]);
+        let shape =
+            crate::shape::Shape { buffers: vec![], setup: vec![], prepare: vec![], measured, from: vec![], to: vec![] };
+        let sizes = crate::shape::Sizes { context: 0, key: 0, nonce: 0, associated: 0, tag: 0, block: 0, message: 0 };
         RunPlan {
+            shape,
+            sizes,
             writes: vec![],
             passes: Vec::new(),
             setup: vec![],
             measured: vec![],
             first_bytes: 0,
             bytes: 0,
-            buffers: vec![("context", 64..80), ("key", 128..144)],
+            buffers: vec![("context".into(), 64..80), ("key".into(), 128..144)],
             memory_bytes: 144,
             limit: 0,
         }

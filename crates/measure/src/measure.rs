@@ -11,14 +11,16 @@ use crate::error::MeasureError;
 use crate::hints;
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
+use crate::messages;
 use crate::native::hex;
 use crate::pipeline;
 use crate::pipelining::{self, ran_most};
-use crate::plan::{self, RunPlan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::probe::open;
 use crate::proved;
-use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
+use crate::request::{Direction, Goal, Request, Unrolling};
 use crate::resource;
+use crate::shape::Count;
 use crate::sizes;
 use crate::slope::Slope;
 use crate::stated;
@@ -46,7 +48,7 @@ pub fn measure(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureErr
 }
 
 fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError> {
-    let (module, interface, mut judge) = open(wasm)?;
+    let (module, interface, mut judge) = open(wasm, request.kernel.as_ref())?;
     let described = pipeline::described(&request.machine)?;
     let interface = interface.on(&described.tables.machine);
     let machine = &*described.tables.machine;
@@ -57,7 +59,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     if request.trace.is_some() {
         view::core(machine)?;
     }
-    let root = plan::driver(work.direction, work.blocks);
+    let root = &*interface.shape(work.direction, work.blocks)?.measured.export;
 
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
@@ -90,8 +92,12 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     });
     let (steady, again) = wanted.find(first, message, each)?;
     let cycles_per_block = steady.slope(|s| s.cycles);
+    let (messages, amiss) = match interface.kind.has_tag() && work.count == Count::Bytes {
+        true => messages::short(wasm, program, &at, work)?,
+        false => (Vec::new(), None),
+    };
     let vectors_failed = request.vectors.as_ref().and_then(|v| v.failed.clone());
-    let failure = failure.or(again).or(vectors_failed);
+    let failure = failure.or(again).or(amiss).or(vectors_failed);
 
     let counts: Vec<f64> = (0..machine.instrs.len()).map(|i| steady.slope(|s| s.per_instr[i])).collect();
     let dynamic = machine.core.as_ref().zip(steady.counts());
@@ -163,7 +169,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         without: request.machine.without.clone(),
         set: request.machine.set.clone(),
         clock_mhz: machine.clock_mhz,
-        blocks: if work.blocks == Blocks::Single { "single" } else { "multi" },
+        blocks: work.blocks.name(),
         jam: chosen.jam,
         unroll: chosen.unroll,
         optimise: request.optimise,
@@ -177,6 +183,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         cycles_per_block,
         steady: steady.lengths,
         cycles_per_keysetup: (work.direction == Direction::Keysetup).then_some(cycles_per_block),
+        messages,
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
         instructions: whole.instructions,
@@ -343,11 +350,11 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<LoopPr
     if request.exact.is_none() {
         return Err(MeasureError::internal("a request for problems says nothing of an exact scheduler"));
     }
-    let (_, interface, _) = open(wasm)?;
+    let (_, interface, _) = open(wasm, request.kernel.as_ref())?;
     let work = work(&interface, request)?;
     let Chosen { mut program, unrolling, .. } = chosen(wasm, request)?;
     let mut problems = std::mem::take(&mut program.problems);
-    if let Some(measured) = program.export(plan::driver(work.direction, work.blocks)) {
+    if let Some(measured) = program.export(&interface.shape(work.direction, work.blocks)?.measured.export) {
         let reached = program.reached(measured);
         problems.iter_mut().for_each(|p| p.runs = reached.contains(&p.func));
     }

@@ -7,6 +7,7 @@
 
 use crate::circuits::LoopCircuit;
 use crate::hints::Wrong;
+use crate::messages::Message;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
@@ -66,6 +67,9 @@ pub struct Measurement {
     /// The same of a key set-up, by its own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cycles_per_keysetup: Option<f64>,
+    /// Cycles of short messages as a whole; for what ends a message with a digest or a tag.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
     pub instructions: u64,

@@ -9,10 +9,10 @@
 
 use crate::compare::judge;
 use crate::error::MeasureError;
-use crate::interface::Kind;
-use crate::plan::{Call, RunPlan};
+use crate::plan::RunPlan;
 use crate::probe::open;
-use crate::request::{Direction, Request};
+use crate::request::Request;
+use crate::shape::{Call, Count};
 use crate::work::{chosen, message, work};
 use ciphermill_ir::PAGE_BYTES;
 use ciphermill_program::asm;
@@ -31,7 +31,7 @@ pub struct Native {
     /// Written before the set-up, by address, in hexadecimal.
     pub writes: Vec<(u32, String)>,
     /// Buffers by name, with their first address and the one behind them.
-    pub buffers: Vec<(&'static str, u32, u32)>,
+    pub buffers: Vec<(String, u32, u32)>,
     pub setup: Vec<NativeCall>,
     pub shorter: Vec<NativeCall>,
     pub longer: Vec<NativeCall>,
@@ -44,7 +44,7 @@ pub struct Native {
 /// A call of a function by its symbol.
 #[derive(Clone, Debug, Serialize)]
 pub struct NativeCall {
-    pub symbol: &'static str,
+    pub symbol: String,
     pub args: Vec<u64>,
 }
 
@@ -54,38 +54,38 @@ pub struct NativeCall {
 /// # Errors
 /// As [`crate::measure`]; and for lengths that are none of this cipher.
 pub fn native(wasm: &[u8], request: &Request, lengths: (u32, u32)) -> Result<Native, MeasureError> {
-    let (_, interface, _) = open(wasm)?;
+    let (_, interface, _) = open(wasm, request.kernel.as_ref())?;
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
     let chosen = chosen(wasm, request)?;
     let at = interface.at(chosen.context_at);
-    let keysetup = work.direction == Direction::Keysetup;
-    let (shorter, longer) = match keysetup {
+    let called = work.count == Count::Calls;
+    let (shorter, longer) = match called {
         true => (unit * KEYSETUPS.0 as u32, unit * KEYSETUPS.1 as u32),
         false => lengths,
     };
-    let whole = |bytes: u32| bytes > 0 && (interface.kind == Kind::Stream || bytes.is_multiple_of(unit));
+    let whole = |bytes: u32| bytes > 0 && (work.count == Count::Bytes || bytes.is_multiple_of(unit));
     if !whole(shorter) || !whole(longer) || shorter >= longer {
         return Err(MeasureError::input(format!(
             "messages of {shorter} and {longer} bytes: two whole numbers of blocks of {unit} bytes, the second more"
         )));
     }
     let plan = RunPlan::new(&at, work, longer)?;
-    if !keysetup && plan.measured.len() > 1 {
+    if !called && plan.measured.len() > 1 {
         return Err(MeasureError::input(format!(
             "--bytes {longer}: too long a message for one call; a native run takes at most 64 MiB"
         )));
     }
-    let few = match keysetup {
+    let few = match called {
         true => plan.measured[..KEYSETUPS.0].to_vec(),
-        false => plan.measured.iter().map(|call| counted(call, interface.kind, shorter, unit)).collect(),
+        false => vec![plan.call(shorter)],
     };
     let judged = judge(wasm, &plan, plan.measured.len())?;
     Ok(Native {
         assembly: asm::print(&chosen.program),
         memory_bytes: judged.pages * PAGE_BYTES,
         writes: plan.writes.iter().map(|(at, bytes)| (*at, hex(bytes))).collect(),
-        buffers: plan.buffers.iter().map(|(name, range)| (*name, range.start, range.end)).collect(),
+        buffers: plan.buffers.iter().map(|(name, range)| (name.to_string(), range.start, range.end)).collect(),
         setup: calls(&plan.setup),
         shorter: calls(&few),
         longer: calls(&plan.measured),
@@ -94,17 +94,8 @@ pub fn native(wasm: &[u8], request: &Request, lengths: (u32, u32)) -> Result<Nat
     })
 }
 
-/// The call with another message length.
-fn counted(call: &Call, kind: Kind, bytes: u32, unit: u32) -> Call {
-    let mut call = call.clone();
-    if let Some(count) = call.args.get_mut(3) {
-        *count = u64::from(if kind == Kind::Stream { bytes } else { bytes / unit });
-    }
-    call
-}
-
 fn calls(calls: &[Call]) -> Vec<NativeCall> {
-    calls.iter().map(|c| NativeCall { symbol: c.export, args: c.args.clone() }).collect()
+    calls.iter().map(|c| NativeCall { symbol: c.export.to_string(), args: c.args.clone() }).collect()
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

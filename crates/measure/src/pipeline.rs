@@ -1,8 +1,10 @@
 //! One way through: module bytes and machine texts in, a program out.
 
 use crate::error::MeasureError;
+use crate::kinds::INTERFACE;
 use crate::profile::Profile;
 use crate::request::{MachineRequest, Request};
+use crate::shape::{Kernel, Shape};
 use crate::shared::{self, Compiled, Described};
 use ciphermill_codegen::Search;
 use ciphermill_codegen::tables::Tables;
@@ -80,8 +82,8 @@ pub fn described(request: &MachineRequest) -> Result<Arc<Described>, MeasureErro
 /// The measured function, and how its loops are unrolled and jammed.
 #[derive(Clone, Copy, Debug)]
 pub struct UnrolledDriver<'a> {
-    /// Name of the export.
-    pub driver: &'static str,
+    /// Of what it is given.
+    pub shape: &'a Shape,
     /// Blocks that one iteration processes together.
     pub jam: u32,
     /// Size of the context.
@@ -101,6 +103,13 @@ const IF_CONVERT: u32 = 24;
 /// The same with rotating registers: a loop without branches can be pipelined in as many stages as its
 /// critical path needs, which is worth more than the arm not taken costs.
 const IF_CONVERT_ROTATING: u32 = 32;
+
+impl UnrolledDriver<'_> {
+    /// Name of the export.
+    fn driver(&self) -> &str {
+        &self.shape.measured.export
+    }
+}
 
 /// How long schedules are searched for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,6 +147,8 @@ pub struct How<'a> {
     pub effort: SearchEffort,
     /// No selection becomes a branch.
     pub straight_selects: bool,
+    /// The function that a manifest describes, if it does.
+    pub kernel: Option<&'a Kernel>,
 }
 
 impl How<'_> {
@@ -157,6 +168,7 @@ impl How<'_> {
             lean: None,
             effort: SearchEffort::Full,
             straight_selects: *straight_selects,
+            kernel: request.kernel.as_ref(),
         }
     }
 }
@@ -190,10 +202,10 @@ pub fn compile(
         ciphermill_opt::optimise(&mut module, &options).map_err(MeasureError::internal)?;
         Ok(module)
     })?;
-    let context_at = unrolled.and_then(|unrolled| context_at(&module, tables, unrolled.driver));
+    let context_at = unrolled.and_then(|unrolled| context_at(&module, tables, unrolled.driver()));
     let mut options = generation(&tables.machine, how);
     options.placed_params =
-        unrolled.iter().zip(context_at).map(|(unrolled, at)| (unrolled.driver.to_owned(), 0, at.0, at.1)).collect();
+        unrolled.iter().zip(context_at).map(|(unrolled, at)| (unrolled.driver().to_owned(), 0, at.0, at.1)).collect();
     // A machine that schedules at run time has one program for both directions and all sizes of keys.
     let compiled = shared::key(&[&made, &described.key, format!("{options:?}").as_bytes()]);
     shared::COMPILED.get(compiled, || {
@@ -222,12 +234,12 @@ fn optimising(tables: &Tables, how: &How<'_>) -> ciphermill_opt::Options {
         keep_loads: true,
         promote: true,
         if_convert: if machine.abi.rotation.is_some() { IF_CONVERT_ROTATING } else { IF_CONVERT },
-        only: vec![unrolled.driver.to_owned()],
+        only: vec![unrolled.driver().to_owned()],
     });
-    // The context, what is read and what is written never overlap, and stand behind the module's
-    // own memory.
-    let apart = |unrolled: &UnrolledDriver<'_>| (unrolled.driver.to_owned(), vec![0, 1, 2]);
-    let context = |unrolled: &UnrolledDriver<'_>| (unrolled.driver.to_owned(), 0, unrolled.ctx_bytes);
+    // The buffers never overlap, and stand behind the module's own memory.
+    let apart = |unrolled: &UnrolledDriver<'_>| (unrolled.driver().to_owned(), unrolled.shape.measured.pointers());
+    let context = |unrolled: &UnrolledDriver<'_>| (unrolled.driver().to_owned(), 0, unrolled.ctx_bytes);
+    let with_context = unrolled.filter(|unrolled| takes_context(unrolled.driver()));
     ciphermill_opt::Options {
         level: how.level,
         strict_traps: false,
@@ -241,7 +253,7 @@ fn optimising(tables: &Tables, how: &How<'_>) -> ciphermill_opt::Options {
             ciphermill_opt::IndexForm::ShiftThenMask
         },
         disjoint_params: unrolled.map(apart).into_iter().collect(),
-        buffer_bytes: unrolled.map(context).into_iter().collect(),
+        buffer_bytes: with_context.map(context).into_iter().collect(),
         no_buffer_at_zero: unrolled.is_some(),
         unroll,
     }
@@ -254,7 +266,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
     // tables.
     let focus = match lean {
         Some(_) => Some(String::new()),
-        None => unrolled.map(|unrolled| unrolled.driver.to_owned()),
+        None => unrolled.map(|unrolled| unrolled.driver().to_owned()),
     };
     // On a machine that schedules at compile time, a compiler is told of the
     // alignment of buffers (by `_nassert` and the like); elsewhere code is made
@@ -262,7 +274,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
     ciphermill_codegen::Options {
         level: how.level,
         strict_traps: false,
-        aligned_params: aligned_params(),
+        aligned_params: aligned_params(how.kernel),
         word_buffers: how.aligned || machine.issue.explicit,
         throughput: unrolled.is_some_and(|unrolled| unrolled.throughput),
         straight_selects: how.straight_selects,
@@ -273,7 +285,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         quick: how.effort == SearchEffort::Quick,
         longest: unrolled.is_some_and(|unrolled| unrolled.jam > 1),
         unrefined: how.effort == SearchEffort::Unrefined,
-        buffers: buffers(),
+        buffers: buffers(how.kernel),
         exact: how.exact.map(<[Answer]>::to_vec),
         kept_schedules: how.kept_schedules.to_vec(),
         search: how.search,
@@ -297,6 +309,9 @@ pub fn refused(e: ciphermill_codegen::CompileError) -> MeasureError {
 /// the size of all blocks.
 fn context_at(module: &Module, tables: &Tables, driver: &str) -> Option<(u32, u32)> {
     let machine = &*tables.machine;
+    if !takes_context(driver) {
+        return None;
+    }
     if ciphermill_select::aligned::joins(&tables.matcher.templates) {
         return ciphermill_select::aligned::context(&module.funcs[module.export(driver)?])
             .filter(|at| at.1.is_multiple_of(BUFFER_ALIGN));
@@ -315,35 +330,23 @@ fn context_at(module: &Module, tables: &Tables, driver: &str) -> Option<(u32, u3
 /// (its buffers stand on boundaries of 64) and the simulator checks it.
 pub const BUFFER_ALIGN: u32 = 8;
 
-/// The pointer parameters of the C interface (`ciphers/ciphermill.h`) that are
-/// given buffers.
-const POINTERS: [(&str, usize); 10] = [
-    ("cm_keysetup", 2),
-    ("cm_keysetup_decrypt", 2),
-    ("cm_ivsetup", 2),
-    ("cm_encrypt", 3),
-    ("cm_decrypt", 3),
-    ("cm_encrypt_blocks", 3),
-    ("cm_decrypt_blocks", 3),
-    ("cm_encrypt_feedback", 3),
-    ("cm_decrypt_feedback", 3),
-    ("cm_keystream", 3),
-];
-
 /// Is this a function of the C interface whose first parameter is the context?
 pub fn takes_context(export: &str) -> bool {
-    POINTERS.iter().any(|p| p.0 == export)
+    INTERFACE.iter().any(|f| f.export == export && f.context)
 }
 
-fn aligned_params() -> Vec<(String, usize, u32)> {
-    let of =
-        |(name, count): &(&str, usize)| (0..*count).map(|i| (name.to_string(), i, BUFFER_ALIGN)).collect::<Vec<_>>();
-    POINTERS.iter().flat_map(of).collect()
+fn aligned_params(kernel: Option<&Kernel>) -> Vec<(String, usize, u32)> {
+    let declared = INTERFACE.iter().flat_map(|f| (0..f.pointers).map(|i| (f.export.to_owned(), i, BUFFER_ALIGN)));
+    let own =
+        kernel.into_iter().flat_map(|k| k.alignments().into_iter().map(|(i, align)| (k.function.clone(), i, align)));
+    declared.chain(own).collect()
 }
 
-/// The buffers of a plan never overlap.
-fn buffers() -> Vec<(String, usize)> {
-    POINTERS.iter().map(|(name, count)| (name.to_string(), *count)).collect()
+/// The buffers of a plan never overlap: how many pointers each function takes first.
+fn buffers(kernel: Option<&Kernel>) -> Vec<(String, usize)> {
+    let declared = INTERFACE.iter().filter(|f| f.pointers > 0).map(|f| (f.export.to_owned(), f.pointers));
+    let first = |k: &Kernel| k.alignments().iter().enumerate().take_while(|(n, (i, _))| n == i).count();
+    declared.chain(kernel.map(|k| (k.function.clone(), first(k)))).collect()
 }
 
 /// File name without folder and ending.

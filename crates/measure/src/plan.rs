@@ -6,14 +6,14 @@
 //! reference interpreter, so that whatever differs afterwards is the machine
 //! code's doing.
 //!
-//! The buffers lie behind `__heap_base`, the end of all that the C compiler
-//! placed, each on a boundary of 64 bytes: context, key, IV, input, output.
+//! The buffers of a [`Shape`] lie behind `__heap_base`, the end of all that the C
+//! compiler placed, each on a boundary of 64 bytes, in the order of the shape.
 //! No two overlap, as the interface promises.
 
 use crate::error::MeasureError;
-use crate::inputs;
-use crate::interface::{Interface, Kind};
+use crate::interface::Interface;
 use crate::request::{Blocks, Direction};
+use crate::shape::{Buffer, Call, Count, Name, Shape, Sizes};
 use std::ops::Range;
 
 /// Longest message, in bytes.
@@ -27,16 +27,12 @@ const PIECE: u32 = 1 << 24;
 
 const ALIGN: u64 = 64;
 
-/// A call of an exported function.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Call {
-    pub export: &'static str,
-    pub args: Vec<u64>,
-}
-
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct RunPlan {
+    /// What it is a plan of, and the sizes of its buffers.
+    pub shape: Shape,
+    pub sizes: Sizes,
     /// Bytes written to memory first, by address.
     pub writes: Vec<(u32, Vec<u8>)>,
     /// Calls whose cycles do not count.
@@ -49,7 +45,7 @@ pub struct RunPlan {
     /// The whole message's.
     pub bytes: u32,
     /// The buffers by name, for messages.
-    pub buffers: Vec<(&'static str, Range<u32>)>,
+    pub buffers: Vec<(Name, Range<u32>)>,
     /// Memory that has to exist, in bytes.
     pub memory_bytes: u64,
     /// Steps of the reference interpreter after which all of it together is given up.
@@ -61,6 +57,8 @@ pub struct RunPlan {
 pub struct Work {
     pub direction: Direction,
     pub blocks: Blocks,
+    /// What the measured function is told of the message.
+    pub count: Count,
     pub key_bytes: u32,
     pub iv_bytes: u32,
     /// See [`RunPlan::limit`]; None: what [`limit`] says.
@@ -68,17 +66,17 @@ pub struct Work {
 }
 
 /// Addresses handed out one after the other.
-pub(crate) struct Space {
+struct Space {
     next: u64,
     /// The next buffer begins just there.
     exact: bool,
     /// No buffer goes beyond.
     limit: u64,
-    buffers: Vec<(&'static str, Range<u32>)>,
+    buffers: Vec<(Name, Range<u32>)>,
 }
 
 impl Space {
-    pub(crate) fn new(module: &Interface) -> Space {
+    fn new(module: &Interface) -> Space {
         let limit = module.memory_end.map_or(MEMORY_LIMIT, u64::from);
         Space { next: u64::from(module.heap_base), exact: false, limit, buffers: Vec::new() }
     }
@@ -90,9 +88,9 @@ impl Space {
         self.exact = true;
     }
 
-    pub(crate) fn take(&mut self, name: &'static str, bytes: u32) -> Result<u32, MeasureError> {
+    fn take(&mut self, name: &Name, bytes: u64) -> Result<u32, MeasureError> {
         let start = if std::mem::take(&mut self.exact) { self.next } else { self.next.next_multiple_of(ALIGN) };
-        let end = start + u64::from(bytes);
+        let end = start.saturating_add(bytes);
         if self.limit < MEMORY_LIMIT && end > self.limit {
             return Err(MeasureError::input(format!(
                 "the {name} buffer of {bytes} bytes would end at address {end}, and memory for programs ends at {} on this \
@@ -112,11 +110,11 @@ impl Space {
             )));
         }
         self.next = end;
-        self.buffers.push((name, start as u32..end as u32));
+        self.buffers.push((name.clone(), start as u32..end as u32));
         Ok(start as u32)
     }
 
-    pub(crate) fn end(&self) -> u64 {
+    fn end(&self) -> u64 {
         self.next
     }
 }
@@ -126,78 +124,111 @@ pub fn context(module: &Interface) -> u32 {
     (u64::from(module.heap_base).next_multiple_of(ALIGN)).min(MEMORY_LIMIT) as u32
 }
 
+/// In a small memory a message comes in as many blocks at a time as fit, in one at least.
+fn fitting(module: &Interface, shape: &Shape, sizes: Sizes, piece: u32) -> u32 {
+    let Some(end) = module.memory_end else { return piece };
+    let skipped = module.context_at.map_or(0, |(modulus, _)| u64::from(modulus));
+    let room = u64::from(end).saturating_sub(u64::from(context(module)) + skipped);
+    let fits = |message: u32| {
+        let sizes = Sizes { message, ..sizes };
+        shape.buffers.iter().map(|b| sizes.of(b.bytes).next_multiple_of(ALIGN)).sum::<u64>() <= room
+    };
+    let block = module.block_bytes.max(1);
+    if fits(piece) {
+        return piece;
+    }
+    let (mut least, mut most) = (1, (piece / block).max(1));
+    while least < most {
+        let middle = least + (most - least).div_ceil(2);
+        if fits(middle * block) {
+            least = middle;
+        } else {
+            most = middle - 1;
+        }
+    }
+    least * block
+}
+
 /// Linear memory ends below the addresses where code and system area stand.
 const MEMORY_LIMIT: u64 = 0x8000_0000;
 
 impl RunPlan {
-    /// The plan for a message of `bytes` bytes (for [`Direction::Keysetup`]:
-    /// for that many keys' bytes, a whole number of them).
+    /// The plan for a message of `bytes` bytes (where there are only [`Count::Calls`]: for that many
+    /// blocks' or keys' bytes, a whole number of them).
     pub fn new(module: &Interface, work: Work, bytes: u32) -> Result<RunPlan, MeasureError> {
+        RunPlan::of_secrets(module, work, bytes, 0)
+    }
+
+    /// The same with other keys and messages, by a number.
+    pub fn of_secrets(module: &Interface, work: Work, bytes: u32, secrets: u32) -> Result<RunPlan, MeasureError> {
+        let shape = module.shape(work.direction, work.blocks)?;
+        let piece = match work.count {
+            Count::Calls => bytes,
+            _ if bytes > PIECES_FROM => PIECE / module.block_bytes * module.block_bytes,
+            _ => bytes,
+        };
+        let piece = if work.count == Count::Calls { piece } else { fitting(module, &shape, module.sizes(work), piece) };
+        let sizes = Sizes { message: piece, ..module.sizes(work) };
+        let limit = work.limit.unwrap_or_else(|| limit(bytes as usize));
+        let mut plan = RunPlan::laid_out(module, shape, sizes, limit, |b, len| b.content(len, secrets))?;
+        let addresses = plan.addresses();
+        let prepare: Vec<Call> = plan.shape.prepare.iter().map(|f| f.call(&addresses, &sizes)).collect();
+        plan.setup.extend(prepare);
+        plan.bytes = bytes;
+        let unit = if work.count == Count::Calls { work.unit(module) } else { piece };
+        plan.measured = (0..bytes.div_ceil(unit)).map(|n| plan.call(unit.min(bytes - n * unit))).collect();
+        Ok(plan)
+    }
+
+    /// Memory for a shape, with what `content` gives for each buffer in it, the calls of the set-up,
+    /// and one of the measured function.
+    pub fn laid_out(
+        module: &Interface,
+        shape: Shape,
+        sizes: Sizes,
+        limit: u64,
+        mut content: impl FnMut(&Buffer, usize) -> Option<Vec<u8>>,
+    ) -> Result<RunPlan, MeasureError> {
         let mut space = Space::new(module);
         if let Some((modulus, residue)) = module.context_at {
             space.skip(modulus, residue);
         }
-        let ctx = space.take("context", module.ctx_bytes)?;
-        let key = space.take("key", work.key_bytes)?;
-        let mut writes = vec![(key, inputs::bytes("key", work.key_bytes as usize))];
-        let keysetup = |export| Call { export, args: vec![ctx.into(), key.into(), work.key_bytes.into()] };
-        let piece = if bytes > PIECES_FROM { PIECE / module.block_bytes * module.block_bytes } else { bytes };
-        // In a small memory a message comes in as many blocks at a time as fit twice.
-        let piece = match module.memory_end {
-            Some(end) if work.direction != Direction::Keysetup => {
-                let iv = if work.direction == Direction::Keystream { work.iv_bytes } else { 0 };
-                let behind = space.end() + u64::from(iv) + 3 * ALIGN;
-                let room = (u64::from(end).saturating_sub(behind) / 2) as u32;
-                piece.min((room / module.block_bytes).max(1) * module.block_bytes)
-            }
-            _ => piece,
-        };
-        let message = match (work.direction, work.blocks) {
-            (Direction::Keysetup, _) => 0,
-            (_, Blocks::Single) => module.block_bytes,
-            (_, Blocks::Multi) => piece,
-        };
-        let mut setup = Vec::new();
-        let mut measured = Vec::new();
-        match work.direction {
-            Direction::Keysetup => {
-                measured = vec![keysetup("cm_keysetup"); (bytes / work.key_bytes) as usize];
-            }
-            Direction::Keystream => {
-                setup.push(keysetup("cm_keysetup"));
-                if module.has("cm_ivsetup") {
-                    let iv = space.take("IV", work.iv_bytes)?;
-                    writes.push((iv, inputs::bytes("iv", work.iv_bytes as usize)));
-                    setup.push(Call { export: "cm_ivsetup", args: vec![ctx.into(), iv.into(), work.iv_bytes.into()] });
-                }
-            }
-            Direction::Encrypt => setup.push(keysetup("cm_keysetup")),
-            Direction::Decrypt => setup.push(keysetup("cm_keysetup_decrypt")),
+        let mut writes = Vec::new();
+        for buffer in &shape.buffers {
+            let at = space.take(&buffer.name, sizes.of(buffer.bytes))?;
+            writes.extend(content(buffer, sizes.of(buffer.bytes) as usize).map(|bytes| (at, bytes)));
         }
-        if message > 0 {
-            let input = space.take("input", message)?;
-            let output = space.take("output", message)?;
-            writes.push((input, inputs::bytes("message", message as usize)));
-            let export = driver(work.direction, work.blocks);
-            let mut left = bytes;
-            while left > 0 {
-                let now = left.min(piece);
-                let count = if module.kind == Kind::Stream { now } else { now / module.block_bytes };
-                measured.push(Call { export, args: vec![ctx.into(), input.into(), output.into(), count.into()] });
-                left -= now;
-            }
-        }
-        Ok(RunPlan {
+        let mut plan = RunPlan {
+            sizes,
             writes,
-            setup,
-            measured,
-            first_bytes: piece,
+            setup: Vec::new(),
+            measured: Vec::new(),
+            first_bytes: sizes.message,
             passes: Vec::new(),
-            bytes,
+            bytes: sizes.message,
             memory_bytes: space.end(),
-            limit: work.limit.unwrap_or_else(|| limit(bytes as usize)),
+            limit,
             buffers: space.buffers,
-        })
+            shape,
+        };
+        let addresses = plan.addresses();
+        plan.setup = plan.shape.setup.iter().map(|f| f.call(&addresses, &sizes)).collect();
+        plan.measured = vec![plan.call(sizes.message)];
+        Ok(plan)
+    }
+
+    /// The measured call for a message of so many bytes, in the buffers that there are.
+    pub fn call(&self, bytes: u32) -> Call {
+        self.shape.measured.call(&self.addresses(), &Sizes { message: bytes, ..self.sizes })
+    }
+
+    fn addresses(&self) -> Vec<u32> {
+        self.buffers.iter().map(|b| b.1.start).collect()
+    }
+
+    /// Where some of the shape's buffers stand, by their numbers.
+    pub fn places(&self, buffers: &[usize]) -> Vec<Range<u32>> {
+        buffers.iter().map(|&n| self.buffers[n].1.clone()).collect()
     }
 
     /// Names a byte of memory, for messages.
@@ -238,26 +269,26 @@ pub fn grouped(n: u64) -> String {
     out
 }
 
-/// The export that processes a message (or expands a key): what is measured.
-pub fn driver(direction: Direction, blocks: Blocks) -> &'static str {
-    match (direction, blocks) {
-        (Direction::Encrypt, Blocks::Multi) => "cm_encrypt_blocks",
-        (Direction::Encrypt, Blocks::Single) => "cm_encrypt_feedback",
-        (Direction::Decrypt, Blocks::Multi) => "cm_decrypt_blocks",
-        (Direction::Decrypt, Blocks::Single) => "cm_decrypt_feedback",
-        (Direction::Keystream, _) => "cm_keystream",
-        (Direction::Keysetup, _) => "cm_keysetup",
+impl Work {
+    /// Bytes of what is counted: a block, or a key.
+    pub fn unit(&self, module: &Interface) -> u32 {
+        if self.direction == Direction::Keysetup { self.key_bytes } else { module.block_bytes }
     }
 }
 
-/// The exports a request needs, the measured one last.
-pub fn needed(direction: Direction, blocks: Blocks) -> Vec<&'static str> {
-    let setup = if direction == Direction::Decrypt { "cm_keysetup_decrypt" } else { "cm_keysetup" };
-    let mut names = vec!["cm_ctx_bytes", "cm_block_bytes", setup];
-    if direction != Direction::Keysetup {
-        names.push(driver(direction, blocks));
+impl Interface {
+    /// The sizes of buffers, for a message of a block.
+    pub fn sizes(&self, work: Work) -> Sizes {
+        Sizes {
+            context: self.ctx_bytes,
+            key: work.key_bytes,
+            nonce: work.iv_bytes,
+            associated: 0,
+            tag: self.tag_bytes,
+            block: self.block_bytes,
+            message: self.block_bytes,
+        }
     }
-    names
 }
 
 /// The message length of a request, in bytes.
@@ -283,12 +314,20 @@ pub fn length(unit: u32, bytes: Option<u32>, ragged: bool) -> Result<u32, Measur
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::Kind;
+
+    fn names<'a>(names: impl IntoIterator<Item = &'a Name>) -> Vec<&'a str> {
+        names.into_iter().map(|name| &**name).collect()
+    }
 
     fn module(kind: Kind) -> Interface {
         Interface {
             kind,
             ctx_bytes: 240,
             block_bytes: 16,
+            tag_bytes: 16,
+            nonce_bytes: 12,
+            kernel: None,
             heap_base: 0x11003,
             context_at: None,
             memory_end: None,
@@ -297,7 +336,12 @@ mod tests {
     }
 
     fn work(direction: Direction, blocks: Blocks) -> Work {
-        Work { direction, blocks, key_bytes: 16, iv_bytes: 8, limit: None }
+        let count = match direction {
+            Direction::Encrypt | Direction::Decrypt => Count::Blocks,
+            Direction::Keysetup => Count::Calls,
+            _ => Count::Bytes,
+        };
+        Work { direction, blocks, count, key_bytes: 16, iv_bytes: 8, limit: None }
     }
 
     #[test]
@@ -310,7 +354,7 @@ mod tests {
             end = range.end;
         }
         assert_eq!(plan.memory_bytes, u64::from(end));
-        assert_eq!(plan.buffers.iter().map(|b| b.0).collect::<Vec<_>>(), ["context", "key", "input", "output"]);
+        assert_eq!(names(plan.buffers.iter().map(|b| &b.0)), ["context", "key", "input", "output"]);
         assert_eq!(plan.measured[0].args[3], 256);
     }
 
@@ -325,14 +369,14 @@ mod tests {
     fn feedback_needs_one_block_of_memory() {
         let plan = RunPlan::new(&module(Kind::Block), work(Direction::Decrypt, Blocks::Single), 1 << 20).unwrap();
         assert_eq!(plan.buffers[2].1.len(), 16);
-        assert_eq!(plan.setup[0].export, "cm_keysetup_decrypt");
-        assert_eq!((plan.measured[0].export, plan.measured[0].args[3]), ("cm_decrypt_feedback", 65536));
+        assert_eq!(&*plan.setup[0].export, "cm_keysetup_decrypt");
+        assert_eq!((&*plan.measured[0].export, plan.measured[0].args[3]), ("cm_decrypt_feedback", 65536));
     }
 
     #[test]
     fn a_stream_counts_bytes_and_takes_an_iv() {
         let plan = RunPlan::new(&module(Kind::Stream), work(Direction::Keystream, Blocks::Multi), 100).unwrap();
-        assert_eq!(plan.setup.iter().map(|c| c.export).collect::<Vec<_>>(), ["cm_keysetup", "cm_ivsetup"]);
+        assert_eq!(names(plan.setup.iter().map(|c| &c.export)), ["cm_keysetup", "cm_ivsetup"]);
         assert_eq!(plan.measured[0].args[3], 100);
     }
 
@@ -346,6 +390,24 @@ mod tests {
         assert_eq!(counts.iter().sum::<u64>(), 2_400_000_001);
         assert!(counts[..counts.len() - 1].iter().all(|&n| n == 1 << 24) && long.memory_bytes < 1 << 26);
         assert_eq!(long.first_bytes, 1 << 24);
+    }
+
+    #[test]
+    fn what_is_opened_has_been_sealed() {
+        let sealed = Work { count: Count::Bytes, ..work(Direction::Decrypt, Blocks::Single) };
+        let plan = RunPlan::new(&module(Kind::Aead), sealed, 100).unwrap();
+        assert_eq!(names(plan.setup.iter().map(|c| &c.export)), ["cm_keysetup", "cm_aead_encrypt"]);
+        let size = |name: &str| plan.buffers.iter().find(|b| &*b.0 == name).map(|b| b.1.len());
+        assert_eq!([size("input"), size("output"), size("message")], [Some(116), Some(100), Some(100)]);
+        // What sealing writes is what opening reads.
+        assert_eq!(plan.setup[1].args[2], plan.measured[0].args[1]);
+        assert_eq!(plan.call(7).args[5..], [7, 0]);
+    }
+
+    #[test]
+    fn a_key_set_up_is_called_again_for_every_key() {
+        let plan = RunPlan::new(&module(Kind::Block), work(Direction::Keysetup, Blocks::Multi), 48).unwrap();
+        assert_eq!((plan.measured.len(), plan.measured[2].args[2]), (3, 16));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What can be asked for. Comes in as JSON from Python, so every field is
 //! named as the command line names it.
 
+use crate::shape::Kernel;
 use ciphermill_codegen::{PARTS, Without};
 use ciphermill_program::exact::Answer;
 use ciphermill_program::kept_schedules::KeptSchedule;
@@ -16,6 +17,15 @@ pub enum Direction {
     Keysetup,
     /// A stream cipher's output xored to a message.
     Keystream,
+    Permute,
+    /// A whole message's digest.
+    Hash,
+    /// A whole message's tag.
+    Mac,
+    /// The tag of associated data without a message.
+    Authenticate,
+    /// A kernel's function.
+    Run,
 }
 
 impl Direction {
@@ -26,6 +36,11 @@ impl Direction {
             Direction::Decrypt => "decrypt",
             Direction::Keysetup => "keysetup",
             Direction::Keystream => "keystream",
+            Direction::Permute => "permute",
+            Direction::Hash => "hash",
+            Direction::Mac => "mac",
+            Direction::Authenticate => "authenticate",
+            Direction::Run => "run",
         }
     }
 }
@@ -38,6 +53,16 @@ pub enum Blocks {
     Single,
     /// Independent blocks.
     Multi,
+}
+
+impl Blocks {
+    /// As the command line writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Blocks::Single => "single",
+            Blocks::Multi => "multi",
+        }
+    }
 }
 
 /// What the code generator strives for.
@@ -100,7 +125,10 @@ pub struct Request {
     pub variant: String,
     pub direction: Direction,
     pub key_bits: u32,
-    /// Length of the IV given to a stream cipher; 0 for none.
+    /// What the manifest says of a kernel; None for every other kind.
+    #[serde(default)]
+    pub kernel: Option<Kernel>,
+    /// Length of the IV or nonce that is given; 0 for none.
     #[serde(default)]
     pub iv_bytes: u32,
     /// Bytes of a block as the cipher's manifest says; None: it has none.

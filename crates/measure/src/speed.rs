@@ -45,7 +45,7 @@ pub fn speed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, Measure
 }
 
 fn timed(wasm: &[u8], request: &Request, runs: u32) -> Result<Speed, MeasureError> {
-    let (module, interface, _) = open(wasm)?;
+    let (module, interface, _) = open(wasm, request.kernel.as_ref())?;
     let described = pipeline::described(&request.machine)?;
     let interface = interface.on(&described.tables.machine);
     let work = work(&interface, request)?;

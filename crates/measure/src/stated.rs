@@ -9,7 +9,8 @@
 //! in every byte. That nothing is written behind the block is for [`Margins`] to say.
 
 use crate::error::MeasureError;
-use crate::interface::{Interface, Kind};
+use crate::interface::Interface;
+use crate::kinds::Kind;
 use crate::margins::Margins;
 use crate::plan::{RunPlan, Work};
 use crate::request::{Blocks, Direction, Request};
@@ -23,7 +24,7 @@ pub fn manifest(module: &Interface, request: &Request) -> Result<(), MeasureErro
     match request.block_bytes {
         Some(stated) if stated != module.block_bytes => Err(MeasureError::input(format!(
             "{}: the manifest has block_bytes = {stated}, and cm_block_bytes() returns {}; make the two the same \
-             (in C the number is the argument of CM_BLOCK_CIPHER or CM_STREAM_CIPHER)",
+             (in C the number is the first argument of the macro at the end, such as CM_BLOCK_CIPHER)",
             request.cipher, module.block_bytes
         ))),
         _ => Ok(()),
@@ -34,21 +35,21 @@ fn late(stop: &Stopped) -> Result<(), MeasureError> {
     if stop.halt.late { Err(stop.on_reference()) } else { Ok(()) }
 }
 
-/// Run a block cipher on one block and see that it writes just that.
+/// Run a block cipher or a permutation on one block and see that it writes just that.
 ///
 /// # Errors
 /// When it writes less than the block that it states, or more; and when it is still running
 /// after all of its steps, which nobody wants to wait for twice. A cipher that stops
 /// otherwise is no error here: whoever measures it will be told.
 pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result<(), MeasureError> {
-    if module.kind == Kind::Stream || work.direction == Direction::Keysetup {
+    if !matches!(module.kind, Kind::Block | Kind::Permutation) || work.direction == Direction::Keysetup {
         return Ok(());
     }
     let size = module.block_bytes;
     // The feedback driver copies the whole block itself, whatever the cipher writes.
     let plan = RunPlan::new(module, Work { blocks: Blocks::Multi, ..work }, size)?;
-    let Some((_, output)) = plan.buffers.iter().find(|(name, _)| *name == "output") else { return Ok(()) };
-    if !plan.measured.iter().all(|call| module.has(call.export)) || target.reserve(plan.memory_bytes).is_err() {
+    let Some((_, output)) = plan.buffers.iter().find(|(name, _)| &**name == "output") else { return Ok(()) };
+    if !plan.measured.iter().all(|call| module.has(&call.export)) || target.reserve(plan.memory_bytes).is_err() {
         return Ok(());
     }
     target.allow(plan.limit);
@@ -64,7 +65,7 @@ pub fn block(module: &Interface, target: &mut impl Target, work: Work) -> Result
         }
         kept.iter_mut().zip(target.read(output.start, size)).for_each(|(k, &now)| *k &= now == fill);
     }
-    let export = plan.measured.first().map_or("", |call| call.export);
+    let export = plan.measured.first().map_or("", |call| &*call.export);
     margins.check(target.memory(), export)?;
     match kept.iter().position(|&k| k) {
         None => Ok(()),

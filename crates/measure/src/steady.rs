@@ -15,14 +15,14 @@
 //! long, and again, up to a limit; what was found last counts, and the measurement
 //! says that it had not settled.
 //!
-//! A key set-up has no length. It is called again and again; its steady state is a call
+//! A key set-up has no length, nor has a kernel that is not told of one. It is called again and again; its steady state is a call
 //! that takes as long as the one before it.
 
 use crate::compare::{Outcome, side_by_side};
 use crate::error::MeasureError;
-use crate::interface::{Interface, Kind};
+use crate::interface::Interface;
 use crate::plan::{RunPlan, Work};
-use crate::request::Direction;
+use crate::shape::Count;
 use crate::slope::Slope;
 use ciphermill_machine::Machine;
 use ciphermill_program::Program;
@@ -33,7 +33,7 @@ use serde::Serialize;
 const AGREE: f64 = 0.01;
 /// Turns of the loop over blocks in the longest pass, at least.
 const TURNS: u32 = 16;
-/// A stream cipher's state goes on, and its code may follow it: bytes in the longest pass, at least.
+/// The state of what is told of bytes goes on, and its code may follow it: bytes in the longest pass, at least.
 const STREAM: u32 = 4096;
 /// Messages longer than this have the steady state of one of [`STEADY`] bytes.
 pub const LONG: u32 = 4 << 20;
@@ -97,18 +97,19 @@ pub struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    fn keysetup(&self) -> bool {
-        self.work.direction == Direction::Keysetup
+    /// There is no message's length, only calls.
+    fn calls(&self) -> bool {
+        self.work.count == Count::Calls
     }
 
     /// Bytes of the longest pass of the first attempt, for a message of so many.
     pub fn first(&self, bytes: u32) -> u32 {
-        if self.keysetup() {
+        if self.calls() {
             return self.unit;
         }
-        let least = match self.interface.kind {
-            Kind::Stream => STREAM.max(TURNS * self.turn),
-            Kind::Block => TURNS * self.turn,
+        let least = match self.work.count {
+            Count::Bytes => STREAM.max(TURNS * self.turn),
+            _ => TURNS * self.turn,
         };
         let bytes = if bytes > LONG { STEADY } else { bytes };
         let bytes = bytes.max(least).next_multiple_of(self.turn);
@@ -121,30 +122,18 @@ impl Wanted<'_> {
         long.map_or(u32::MAX, |plan| plan.map_or(0, |plan| plan.first_bytes))
     }
 
-    /// A plan for a message of so many bytes and the passes behind it; key set-up is called
+    /// A plan for a message of so many bytes and the passes behind it; a key set-up or kernel is called
     /// `times` as often again as it must be.
     ///
     /// # Errors
     /// As [`RunPlan::new`].
     pub fn plan(&self, bytes: u32, times: u32) -> Result<RunPlan, MeasureError> {
         let mut plan = RunPlan::new(self.interface, self.work, bytes)?;
-        let call = plan.measured[0].clone();
-        let of = |bytes: u32| {
-            let mut call = call.clone();
-            if let Some(count) = call.args.get_mut(3) {
-                *count = u64::from(if self.interface.kind == Kind::Stream {
-                    bytes
-                } else {
-                    bytes / self.interface.block_bytes
-                });
-            }
-            call
+        plan.passes = match self.calls() {
+            true => vec![plan.measured[0].clone(); 2 * times as usize],
+            false => parts(bytes, self.turn).into_iter().map(|bytes| plan.call(bytes)).collect(),
         };
-        plan.passes = match self.keysetup() {
-            true => vec![call; 2 * times as usize],
-            false => parts(bytes, self.turn).into_iter().map(of).collect(),
-        };
-        if !self.keysetup() && !keeps(&self.program.machine) {
+        if !self.calls() && !keeps(&self.program.machine) {
             plan.passes.pop();
         }
         Ok(plan)
@@ -164,7 +153,7 @@ impl Wanted<'_> {
         let (mut length, mut times) = (bytes, 1);
         let cost = |length: u32| each.saturating_mul(u64::from(length / self.unit));
         if message.is_none() {
-            while cost(length) > BUDGET && length / 2 >= 4 * self.turn && !self.keysetup() {
+            while cost(length) > BUDGET && length / 2 >= 4 * self.turn && !self.calls() {
                 length = (length / 2).next_multiple_of(self.turn);
             }
         }
@@ -175,14 +164,14 @@ impl Wanted<'_> {
                 None => side_by_side(self.wasm, self.program, &self.plan(length, times)?)?,
             };
             let (failure, steady) = (outcome.failure.clone(), self.of(length, outcome)?);
-            let longer = if self.keysetup() { length * times * 2 } else { length * 2 };
-            let most = if self.keysetup() { u32::MAX } else { self.most() };
+            let longer = if self.calls() { length * times * 2 } else { length * 2 };
+            let most = if self.calls() { u32::MAX } else { self.most() };
             let room =
                 longer <= most && longer <= bytes.saturating_mul(LONGER) && longer <= STEADY && cost(longer) <= BUDGET;
             if steady.lengths.settled || failure.is_some() || !room {
                 return Ok((steady, failure));
             }
-            (length, times) = if self.keysetup() { (length, 2 * times) } else { (longer, 1) };
+            (length, times) = if self.calls() { (length, 2 * times) } else { (longer, 1) };
         }
     }
 
@@ -195,7 +184,7 @@ impl Wanted<'_> {
         let plan = self.plan(lengths.longer, 1)?;
         let calls = [&plan.measured[..], &plan.passes].concat();
         let until = |n: usize| RunPlan { measured: calls[..n].to_vec(), passes: Vec::new(), ..plan.clone() };
-        Ok(match (self.keysetup(), lengths.calls_before) {
+        Ok(match (self.calls(), lengths.calls_before) {
             (true, _) => (None, until(calls.len())),
             (false, 0) => (Some(until(calls.len())), until(plan.measured.len())),
             (false, _) => (Some(until(calls.len() - 1)), until(calls.len())),
@@ -206,7 +195,7 @@ impl Wanted<'_> {
     /// are those of a block; and the blocks between the two passes.
     pub fn briefer(&self, lengths: &Lengths, each: f64, most: f64) -> (Lengths, f64) {
         let Lengths { mut shorter, mut longer, .. } = *lengths;
-        while !self.keysetup() && each * f64::from(longer / self.unit) > most && longer / 2 >= 4 * self.turn {
+        while !self.calls() && each * f64::from(longer / self.unit) > most && longer / 2 >= 4 * self.turn {
             longer = (longer / 2).next_multiple_of(self.turn);
             shorter = parts(longer, self.turn)[1];
         }
@@ -219,9 +208,9 @@ impl Wanted<'_> {
         // Where blocks overlap, and guesses fail, few iterations are too few.
         let turns = if self.program.machine.core.is_some() { 8 } else { 4 };
         let (shorter, longer) = (turns * self.turn, 2 * turns * self.turn);
-        let bytes = if self.keysetup() { self.unit } else { longer };
+        let bytes = if self.calls() { self.unit } else { longer };
         let mut plan = self.plan(bytes, 1).map_err(Trial::Failed)?;
-        if !self.keysetup() {
+        if !self.calls() {
             plan.passes.remove(0);
         }
         let run = side_by_side(self.wasm, self.program, &plan).map_err(Trial::Failed)?;
@@ -229,7 +218,7 @@ impl Wanted<'_> {
             return Err(Trial::Differs(failure));
         }
         let cycles = |pass: usize| run.passes.get(pass).unwrap_or(&run.stats).cycles as f64;
-        match self.keysetup() {
+        match self.calls() {
             true => Ok(cycles(1)),
             false => Ok((cycles(1) - cycles(0)) / f64::from((longer - shorter) / self.unit)),
         }
@@ -239,13 +228,13 @@ impl Wanted<'_> {
     fn of(&self, length: u32, outcome: Outcome) -> Result<Steady, MeasureError> {
         let Outcome { stats, idle, mut passes, .. } = outcome;
         // Where nothing is kept the message itself is the last pass.
-        let calls_before = if passes.len() == 2 && !self.keysetup() { 0 } else { passes.len() as u32 };
+        let calls_before = if passes.len() == 2 && !self.calls() { 0 } else { passes.len() as u32 };
         if calls_before == 0 {
             passes.push(stats);
         }
         let missing = || MeasureError::internal("a run without the passes of a steady state");
         let (last, before) = (passes.pop().ok_or_else(missing)?, passes.pop().ok_or_else(missing)?);
-        let (from, lengths, earlier) = match self.keysetup() {
+        let (from, lengths, earlier) = match self.calls() {
             true => (idle, (0, length), before.cycles as f64),
             false => {
                 let [quarter, half, _] = parts(length, self.turn);

@@ -2,7 +2,8 @@
 //! interpreter or the simulated machine.
 
 use crate::error::MeasureError;
-use crate::plan::{Call, RunPlan};
+use crate::plan::RunPlan;
+use crate::shape::{Call, Name};
 use ciphermill_reference::TrapCode;
 
 /// Runs exported functions.
@@ -57,7 +58,7 @@ impl std::fmt::Display for Halt {
 /// A call that did not return.
 #[derive(Debug)]
 pub struct Stopped {
-    pub export: &'static str,
+    pub export: Name,
     pub halt: Halt,
 }
 
@@ -78,6 +79,8 @@ pub fn prepare(target: &mut dyn Target, plan: &RunPlan) -> Result<(), Stopped> {
 
 /// Make calls in order; the results of all of them.
 pub fn run(target: &mut dyn Target, calls: &[Call]) -> Result<Vec<Vec<u64>>, Stopped> {
-    let one = |call: &Call| target.call(call.export, &call.args).map_err(|halt| Stopped { export: call.export, halt });
+    let one = |call: &Call| {
+        target.call(&call.export, &call.args).map_err(|halt| Stopped { export: call.export.clone(), halt })
+    };
     calls.iter().map(one).collect()
 }

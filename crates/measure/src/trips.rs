@@ -7,8 +7,9 @@
 
 use crate::error::MeasureError;
 use crate::interface::Interface;
-use crate::plan::{Call, RunPlan, Work};
+use crate::plan::{RunPlan, Work};
 use crate::profile::Profile;
+use crate::shape::Call;
 use ciphermill_interp::{Edges, Interp, Misaligned};
 use ciphermill_ir::{Block, Cfg, CmpOp, Dominators, Func, FuncId, Loops, Module, Op, Terminator, Value};
 use ciphermill_opt::{LoopSite, LoopTrips, Steady, loop_sites};
@@ -128,7 +129,7 @@ fn ready<'m>(module: &'m Module, plan: &RunPlan) -> Option<Interp<'m>> {
 
 fn calls(interp: &mut Interp<'_>, module: &Module, calls: &[Call]) -> Option<()> {
     for call in calls {
-        interp.call(module.export(call.export)?, &call.args).ok()?;
+        interp.call(module.export(&call.export)?, &call.args).ok()?;
     }
     Some(())
 }
@@ -184,9 +185,15 @@ mod tests {
                     (br_if $blocks (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))))"#,
         )
         .unwrap();
-        let (module, interface, _) = open(&wasm).unwrap();
-        let work =
-            Work { direction: Direction::Encrypt, blocks: Blocks::Multi, key_bytes: 16, iv_bytes: 0, limit: None };
+        let (module, interface, _) = open(&wasm, None).unwrap();
+        let work = Work {
+            direction: Direction::Encrypt,
+            blocks: Blocks::Multi,
+            count: crate::shape::Count::Blocks,
+            key_bytes: 16,
+            iv_bytes: 0,
+            limit: None,
+        };
         let found = profiled(&module, &interface, work, 4).unwrap();
         assert_eq!(found.trips.iter().map(|l| l.trips).collect::<Vec<_>>(), [5]);
         // Their number was never zero: what is loaded was true, its comparison false.

@@ -2,20 +2,19 @@
 //!
 //! The simulated machine is compared with the reference, so the reference has
 //! to be right: the same compiled module has to give the published outputs.
-//! Sets are JSON files of three kinds. `block`: key, plaintext, ciphertext of
-//! one block each. `stream`: key, IV, a length, and chunks of the keystream, or
-//! of the ciphertext of a plaintext.
+//! Sets are JSON files, one kind of vector each (`ciphers/README.md` has their fields). A vector
+//! fills some buffers of a direction's [`Shape`](crate::shape::Shape) and says what others hold afterwards.
 //! `mct` (Monte-Carlo chains of millions of blocks) takes too long for every
 //! measurement and is left to the tests.
 
-use crate::crash::{self, Run};
+use crate::apply::{Applied, apply};
 use crate::error::MeasureError;
-use crate::interface::{Interface, Kind};
-use crate::plan::{self, Call, Space};
+use crate::interface::Interface;
+use crate::kinds::Kind;
 use crate::request::{Direction, TextFile, VectorReport};
-use crate::target::{Target, run};
 use ciphermill_reference::Reference;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 #[derive(Deserialize)]
 struct Set {
@@ -28,17 +27,18 @@ struct Set {
 #[derive(Deserialize)]
 struct Case {
     id: String,
-    key: String,
-    #[serde(default)]
-    plaintext: Option<String>,
-    #[serde(default)]
-    ciphertext: Option<String>,
-    #[serde(default)]
-    iv: String,
     #[serde(default)]
     length: u32,
     #[serde(default)]
     chunks: Vec<Chunk>,
+    /// Of a kernel: buffers by name, before and after.
+    #[serde(default, rename = "in")]
+    before: BTreeMap<String, String>,
+    #[serde(default, rename = "out")]
+    after: BTreeMap<String, String>,
+    /// Everything else: bytes in hexadecimal, and what is for readers alone.
+    #[serde(flatten)]
+    fields: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Deserialize)]
@@ -59,8 +59,8 @@ pub struct Selection<'a> {
 
 /// Run all vectors of a key size and direction; stops at the first failure.
 ///
-/// [`Direction::Keysetup`] is checked by encrypting: a key schedule has no
-/// vectors of its own.
+/// A key schedule has no vectors of its own, nor has associated data alone: the kind's usual direction is run. So
+/// it is for a direction that the kind does not have, of which the measurement will say so.
 pub fn check(
     module: &Interface,
     files: &[TextFile],
@@ -68,57 +68,30 @@ pub fn check(
     target: &mut Reference,
 ) -> Result<VectorReport, MeasureError> {
     let mut report = VectorReport { cases: 0, failed: None };
+    let direction = match select.direction {
+        Direction::Authenticate => module.usual(),
+        direction if module.kind.directions().contains(&direction) => direction,
+        _ => module.usual(),
+    };
     for file in files {
         let set: Set = serde_json::from_str(&file.text)
             .map_err(|e| MeasureError::input(format!("{}: not a vector file: {e}", file.path)))?;
-        fits(module, &set.kind).map_err(|wrong| MeasureError::input(format!("{}: {wrong}", file.path)))?;
         if set.variants.is_some_and(|names| !names.iter().any(|n| n == select.variant)) {
+            continue;
+        }
+        fits(module, &set.kind).map_err(|wrong| MeasureError::input(format!("{}: {wrong}", file.path)))?;
+        if set.kind == "mct" {
             continue;
         }
         for case in &set.vectors {
             let at = |what: &str| format!("{}: vector {}: {what}", file.path, case.id);
-            let hex = |name: &str, text: &str| {
-                unhex(text).ok_or_else(|| MeasureError::input(at(&format!("{name} is not hexadecimal"))))
-            };
-            let key = hex("key", &case.key)?;
+            let vector = Vector { module, direction, case, at: &at, limit: select.limit };
+            let key = if module.kind.has_key() { vector.needed("key")? } else { Vec::new() };
             if key.len() * 8 != select.key_bits as usize {
                 continue;
             }
-            let expected = match set.kind.as_str() {
-                "block" => {
-                    let plain = hex("plaintext", case.plaintext.as_deref().unwrap_or(""))?;
-                    let coded = hex("ciphertext", case.ciphertext.as_deref().unwrap_or(""))?;
-                    if plain.len() != module.block_bytes as usize || coded.len() != plain.len() {
-                        return Err(MeasureError::input(at(&format!("a block has {} bytes", module.block_bytes))));
-                    }
-                    let decrypt = select.direction == Direction::Decrypt;
-                    let (input, output) = if decrypt { (coded, plain) } else { (plain, coded) };
-                    apply_block(module, decrypt, &key, &input, target, select.limit).map(|out| out == output)
-                }
-                "stream" => {
-                    let iv = hex("iv", &case.iv)?;
-                    let message = match &case.plaintext {
-                        Some(text) => hex("plaintext", text)?,
-                        None => vec![0; case.length as usize],
-                    };
-                    let stream = apply_stream(module, &key, &iv, &message, target, select.limit);
-                    match stream {
-                        Err(e) => Err(e),
-                        Ok(stream) => {
-                            let mut equal = true;
-                            for chunk in &case.chunks {
-                                let bytes = hex("a chunk", &chunk.hex)?;
-                                let from = chunk.offset as usize;
-                                equal &= stream.get(from..from + bytes.len()) == Some(&bytes[..]);
-                            }
-                            Ok(equal)
-                        }
-                    }
-                }
-                _ => continue,
-            };
             report.cases += 1;
-            if !expected? {
+            if !vector.holds(target)? {
                 report.failed = Some(at("the module's output differs"));
                 return Ok(report);
             }
@@ -129,83 +102,135 @@ pub fn check(
 
 /// Vectors of a kind that is not the cipher's would never be run, and nobody would know.
 fn fits(module: &Interface, kind: &str) -> Result<(), String> {
-    let (its, other) = match kind {
-        "block" | "mct" => (Kind::Block, "a block cipher"),
-        "stream" => (Kind::Stream, "a stream cipher"),
-        _ => return Err(format!("kind `{kind}`: it is block, mct or stream")),
+    let known = [Kind::Block, Kind::Stream, Kind::Permutation, Kind::Hash, Kind::Mac, Kind::Aead, Kind::Kernel];
+    let named = if kind == "mct" { "block" } else { kind };
+    let Some(its) = known.into_iter().find(|k| k.name() == named) else {
+        return Err(format!("kind `{kind}`: it is {}", known.map(Kind::name).join(", ") + " or mct"));
     };
     if its == module.kind {
         return Ok(());
     }
-    let wanted = if its == Kind::Block { "stream" } else { "block" };
-    Err(format!("kind `{kind}` is for {other}, and this is none; its vectors are of kind `{wanted}`"))
+    Err(format!(
+        "kind `{kind}` is for {}, and this is {}; its vectors are of kind `{}`",
+        its.words(),
+        module.kind.words(),
+        module.kind.name()
+    ))
 }
 
-/// Encrypt or decrypt whole blocks, each on its own.
-pub fn apply_block(
-    module: &Interface,
-    decrypt: bool,
-    key: &[u8],
-    data: &[u8],
-    target: &mut Reference,
+/// One vector, and what is to be done with it.
+struct Vector<'a> {
+    module: &'a Interface,
+    direction: Direction,
+    case: &'a Case,
+    at: &'a dyn Fn(&str) -> String,
     limit: Option<u64>,
-) -> Result<Vec<u8>, MeasureError> {
-    let (setup, driver) = match decrypt {
-        true => ("cm_keysetup_decrypt", "cm_decrypt_blocks"),
-        false => ("cm_keysetup", "cm_encrypt_blocks"),
-    };
-    module.require(&[setup, driver])?;
-    let count = data.len() as u64 / u64::from(module.block_bytes);
-    apply(module, key, None, data, (setup, driver, count), target, limit)
 }
 
-/// Xor a fresh stream to `data`.
-pub fn apply_stream(
-    module: &Interface,
-    key: &[u8],
-    iv: &[u8],
-    data: &[u8],
-    target: &mut Reference,
-    limit: Option<u64>,
-) -> Result<Vec<u8>, MeasureError> {
-    module.require(&["cm_keysetup", "cm_keystream"])?;
-    let iv = module.has("cm_ivsetup").then_some(iv);
-    apply(module, key, iv, data, ("cm_keysetup", "cm_keystream", data.len() as u64), target, limit)
-}
-
-fn apply(
-    module: &Interface,
-    key: &[u8],
-    iv: Option<&[u8]>,
-    data: &[u8],
-    (setup, driver, count): (&'static str, &'static str, u64),
-    target: &mut Reference,
-    limit: Option<u64>,
-) -> Result<Vec<u8>, MeasureError> {
-    let too_long = || MeasureError::input("the message is longer than a module's memory");
-    let len = u32::try_from(data.len()).map_err(|_| too_long())?;
-    let mut space = Space::new(module);
-    let ctx = space.take("context", module.ctx_bytes)?;
-    let key_at = space.take("key", key.len() as u32)?;
-    let mut writes = vec![(key_at, key.to_vec())];
-    let mut calls = vec![Call { export: setup, args: vec![ctx.into(), key_at.into(), key.len() as u64] }];
-    if let Some(iv) = iv {
-        let iv_at = space.take("IV", iv.len() as u32)?;
-        writes.push((iv_at, iv.to_vec()));
-        calls.push(Call { export: "cm_ivsetup", args: vec![ctx.into(), iv_at.into(), iv.len() as u64] });
+impl Vector<'_> {
+    /// A field's bytes, if there is one of that name.
+    fn field(&self, name: &str) -> Result<Option<Vec<u8>>, MeasureError> {
+        let Some(value) = self.case.fields.get(name) else { return Ok(None) };
+        self.hex(name, value.as_str().unwrap_or("no string")).map(Some)
     }
-    let input = space.take("input", len)?;
-    let output = space.take("output", len)?;
-    writes.push((input, data.to_vec()));
-    calls.push(Call { export: driver, args: vec![ctx.into(), input.into(), output.into(), count] });
-    target.reserve(space.end()).map_err(MeasureError::input)?;
-    target.set_fuel(limit.unwrap_or_else(|| plan::limit(data.len())));
-    for (addr, bytes) in &writes {
-        target.write(*addr, bytes);
+
+    fn hex(&self, name: &str, text: &str) -> Result<Vec<u8>, MeasureError> {
+        unhex(text).ok_or_else(|| MeasureError::input((self.at)(&format!("{name} is not hexadecimal"))))
     }
-    let whole = Run { writes: &writes, calls: [&[], &calls, &[]], bytes: space.end() };
-    run(target, &calls).map_err(|stop| crash::found(target.wasm(), &stop, &whole))?;
-    Ok(target.read(output, len).to_vec())
+
+    fn needed(&self, name: &str) -> Result<Vec<u8>, MeasureError> {
+        self.field(name)?.ok_or_else(|| MeasureError::input((self.at)(&format!("there is no {name}"))))
+    }
+
+    fn block(&self, name: &str) -> Result<Vec<u8>, MeasureError> {
+        let bytes = self.field(name)?.unwrap_or_default();
+        if bytes.len() == self.module.block_bytes as usize {
+            return Ok(bytes);
+        }
+        Err(MeasureError::input((self.at)(&format!("a block has {} bytes", self.module.block_bytes))))
+    }
+
+    fn apply(
+        &self,
+        given: &[(&str, &[u8])],
+        length: usize,
+        tag: usize,
+        target: &mut Reference,
+    ) -> Result<Applied, MeasureError> {
+        let u32 = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        apply(self.module, self.direction, given, (u32(length), u32(tag)), target, self.limit)
+    }
+
+    /// Does the module give what it says?
+    fn holds(&self, target: &mut Reference) -> Result<bool, MeasureError> {
+        let key = self.field("key")?.unwrap_or_default();
+        match self.module.kind {
+            Kind::Block | Kind::Permutation => {
+                let names = match (self.module.kind, self.direction) {
+                    (Kind::Permutation, _) => ("input", "output"),
+                    (_, Direction::Decrypt) => ("ciphertext", "plaintext"),
+                    _ => ("plaintext", "ciphertext"),
+                };
+                let (input, output) = (self.block(names.0)?, self.block(names.1)?);
+                let made = self.apply(&[("key", &key), ("input", &input)], input.len(), 0, target)?;
+                Ok(made.holds("output", &output))
+            }
+            Kind::Stream => {
+                let iv = self.field("iv")?.unwrap_or_default();
+                let message = self.field("plaintext")?.unwrap_or_else(|| vec![0; self.case.length as usize]);
+                let made = self.apply(&[("key", &key), ("IV", &iv), ("input", &message)], message.len(), 0, target)?;
+                let stream = made.buffer("output");
+                let mut equal = true;
+                for chunk in &self.case.chunks {
+                    let bytes = self.hex("a chunk", &chunk.hex)?;
+                    let from = chunk.offset as usize;
+                    equal &= stream.get(from..from + bytes.len()) == Some(&bytes[..]);
+                }
+                Ok(equal)
+            }
+            Kind::Hash | Kind::Mac => {
+                let tag = self.needed(if self.module.kind == Kind::Hash { "digest" } else { "tag" })?;
+                let message = self.needed("message")?;
+                let made = self.apply(&[("key", &key), ("input", &message)], message.len(), tag.len(), target)?;
+                Ok(made.holds("output", &tag))
+            }
+            Kind::Aead => self.authenticated(&key, target),
+            Kind::Kernel => {
+                let bytes = |of: &BTreeMap<String, String>| -> Result<Vec<(String, Vec<u8>)>, MeasureError> {
+                    of.iter().map(|(name, text)| Ok((name.clone(), self.hex(name, text)?))).collect()
+                };
+                let (before, after) = (bytes(&self.case.before)?, bytes(&self.case.after)?);
+                let given: Vec<(&str, &[u8])> = before.iter().map(|(name, b)| (name.as_str(), &b[..])).collect();
+                let made = self.apply(&given, self.module.block_bytes as usize, 0, target)?;
+                if let Some(name) = after.iter().map(|a| &a.0).find(|name| !made.has(name)) {
+                    return Err(MeasureError::input((self.at)(&format!("the kernel has no buffer {name}"))));
+                }
+                Ok(after.iter().all(|(name, bytes)| made.holds(name, bytes)))
+            }
+        }
+    }
+
+    /// Sealing gives ciphertext and tag; opening the message, and a refusal where a bit of the tag is wrong.
+    fn authenticated(&self, key: &[u8], target: &mut Reference) -> Result<bool, MeasureError> {
+        let (nonce, associated) = (self.needed("nonce")?, self.field("ad")?.unwrap_or_default());
+        let plain = self.field("plaintext")?.unwrap_or_default();
+        let tag = self.needed("tag")?;
+        let mut sealed = [self.field("ciphertext")?.unwrap_or_default(), tag.clone()].concat();
+        let seal = self.direction == Direction::Encrypt;
+        let mut once = |input: &[u8]| {
+            let given = [("key", key), ("nonce", &nonce), ("associated data", &associated), ("input", input)];
+            self.apply(&given, plain.len(), tag.len(), target)
+        };
+        if seal {
+            return Ok(once(&plain)?.holds("output", &sealed));
+        }
+        let made = once(&sealed)?;
+        let opened = made.returned() == Some(0) && made.holds("output", &plain);
+        if let Some(last) = sealed.last_mut() {
+            *last ^= 1;
+        }
+        Ok(opened && once(&sealed)?.returned() != Some(0))
+    }
 }
 
 /// Bytes of a hexadecimal string; None when it is none.

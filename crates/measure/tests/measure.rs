@@ -72,6 +72,7 @@ fn request(machine_name: &str) -> Request {
         variant: "plain".into(),
         direction: Direction::Encrypt,
         key_bits: 32,
+        kernel: None,
         iv_bytes: 0,
         block_bytes: None,
         blocks: Blocks::Multi,

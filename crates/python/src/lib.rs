@@ -114,8 +114,9 @@ fn check_vectors(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String>
 
 /// Kind, sizes and exports of a module.
 #[pyfunction]
-fn inspect(py: Python<'_>, wasm: &[u8]) -> PyResult<String> {
-    guarded(py, || core::json::inspect(wasm))
+#[pyo3(signature = (wasm, kernel=None))]
+fn inspect(py: Python<'_>, wasm: &[u8], kernel: Option<&str>) -> PyResult<String> {
+    guarded(py, || core::json::inspect(wasm, kernel))
 }
 
 /// A module compiled for a machine, as assembly text.
@@ -139,15 +140,16 @@ fn printed_sheet(py: Python<'_>, request: &str) -> PyResult<String> {
 
 /// Where secrets decide branches and addresses; the report is JSON.
 #[pyfunction]
-#[pyo3(signature = (wasm, key_bits, iv_bits, limit=None))]
-fn audit(py: Python<'_>, wasm: &[u8], key_bits: Vec<u32>, iv_bits: Vec<u32>, limit: Option<u64>) -> PyResult<String> {
-    guarded(py, || {
-        let report = ciphermill_audit::audit(wasm, &key_bits, &iv_bits, limit).map_err(|error| match error {
-            ciphermill_audit::AuditError::Load(refused) => MeasureError::load(refused),
-            other => MeasureError::input(other),
-        })?;
-        serde_json::to_string(&report).map_err(MeasureError::internal)
-    })
+#[pyo3(signature = (wasm, key_bits, iv_bits, limit=None, kernel=None))]
+fn audit(
+    py: Python<'_>,
+    wasm: &[u8],
+    key_bits: Vec<u32>,
+    iv_bits: Vec<u32>,
+    limit: Option<u64>,
+    kernel: Option<&str>,
+) -> PyResult<String> {
+    guarded(py, || core::json::audit_module(wasm, kernel, (&key_bits, &iv_bits), limit))
 }
 
 /// The same of the machine code that a request would measure; `debug` has the line tables.
@@ -221,6 +223,16 @@ fn keystream(
     guarded(py, || core::keystream(wasm, key, iv, length, limit))
 }
 
+/// What a function returned, and its buffers by name.
+type Processed = (Option<u64>, Vec<(String, Vec<u8>)>);
+
+/// A direction run once on the reference interpreter, on the bytes given for buffers by their names.
+#[pyfunction]
+fn process(py: Python<'_>, wasm: &[u8], request: &str, given: Vec<(String, Vec<u8>)>) -> PyResult<Processed> {
+    let given: Vec<(&str, &[u8])> = given.iter().map(|(name, bytes)| (name.as_str(), &bytes[..])).collect();
+    guarded(py, || core::json::process(wasm, request, &given))
+}
+
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // Keep the message for the exception instead of printing it.
@@ -249,6 +261,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hardware, m)?)?;
     m.add_function(wrap_pyfunction!(machine_schema, m)?)?;
     m.add_function(wrap_pyfunction!(sheet, m)?)?;
+    m.add_function(wrap_pyfunction!(process, m)?)?;
     m.add_function(wrap_pyfunction!(crypt, m)?)?;
     m.add_function(wrap_pyfunction!(keystream, m)?)?;
     Ok(())

@@ -18,7 +18,7 @@ from .output import check, complain, emit, say
 
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The cipher's name, and its folder's.")],
-    kind: Annotated[str, typer.Option(help="block or stream.")] = "block",
+    kind: Annotated[str, typer.Option(help="block, stream, permutation, hash, mac, aead or kernel.")] = "block",
     into: Annotated[
         str, typer.Option("--into", metavar="DIR", help="The folder to write it into. Default: this one.")
     ] = ".",

@@ -83,10 +83,8 @@ def every(module: Module, options: Options) -> list[Program]:
     """A variant in the directions and modes that are left open: each direction with independent
     blocks, and encryption in a feedback mode. The others are there where they are asked for."""
     asked = (options.direction, options.blocks)
-    if (module.cipher.kind or module.interface["kind"]) == "stream":
-        ways = [("keystream", "multi")]
-    else:
-        ways = [(direction, "multi") for direction in module.directions]
+    ways = [(direction, engine.default_blocks(module, direction)) for direction in module.directions]
+    if module.kind == "block":
         ways += [("encrypt", "single")] if "encrypt" in module.directions else []
         ways += [("decrypt", "single")] if "decrypt" in module.directions and asked == ("decrypt", "single") else []
     ways += [("keysetup", "multi")] if options.direction == "keysetup" else []

@@ -107,9 +107,10 @@ def of(ciphers: Iterable[Cipher], variant: str | None, machines: Sequence[str], 
 
 def of_cipher(cipher: Cipher, variant: str | None, options: Options) -> Iterator[tuple[str, Options]]:
     """A cipher's variants, each with all that is measured of it. Raises InputError where it has not what is said."""
-    key_bits = engine.default_key_bits(cipher) if options.key_bits is None else options.key_bits
-    cipher.check_key_bits(key_bits)
     for name in [cipher.variant(variant).name] if variant is not None else cipher.variants:
+        mine = cipher.of(name)
+        key_bits = engine.default_key_bits(mine) if options.key_bits is None else options.key_bits
+        mine.check_key_bits(key_bits)
         for direction, blocks in modes(cipher, name, options):
             yield name, replace(options, direction=direction, blocks=blocks, key_bits=key_bits)
 
@@ -120,14 +121,12 @@ def modes(cipher: Cipher, variant: str, options: Options) -> list[tuple[str, str
     Raises InputError where the cipher has not what is asked for.
     """
     module = engine.module(cipher, variant, options.cc)
-    stream = (cipher.kind or module.interface["kind"]) == "stream"
-    directions = [*(["keystream"] if stream else module.directions), KEYSETUP]
+    directions = [*module.directions, *([KEYSETUP] if KEYSETUP in module.modes else [])]
     found = []
     for direction in directions if options.direction is None else [options.direction]:
         if direction not in directions:
             raise InputError(f"--direction {direction}: {cipher.name} has {', '.join(directions)}")
-        # A keystream and a key set-up have no feedback from block to block.
-        several = BLOCKS[::-1] if direction in ("encrypt", "decrypt") else ("multi",)
+        several = module.modes.get(direction, BLOCKS[::-1])
         found += [(direction, blocks) for blocks in several if options.blocks in (None, blocks)]
     if not found:
         raise InputError(f"--blocks {options.blocks}: {cipher.name} has no feedback from block to block; leave it out")

@@ -130,7 +130,8 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cipher = manifest.find(asked["cipher"])
             variant = cipher.variant(asked["variant"])
             rows[name] = {
-                "cipher": cipher.name, "title": cipher.title, "variant": variant.name, "kind": cipher.kind, "key_bits": asked["key_bits"],
+                "cipher": cipher.name, "title": cipher.title, "variant": variant.name,
+                "kind": cipher.of(variant.name).kind, "key_bits": asked["key_bits"],
                 "default": variant.name == cipher.default_variant,
                 "trades": variant.trades or "", "cells": [],
             }  # fmt: skip
@@ -146,6 +147,10 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
             cell |= {"value": m.cycles_per_byte, "ground": ground, "ink": ink, "limit": m.bottleneck, "evidence": book.add(asked, m),
                      "constant_time": m.get("constant_time") is True}  # fmt: skip
         rows[name]["cells"].append(cell)
+    for row in rows.values():
+        there = {cell["machine"]: cell for cell in row["cells"]}
+        elsewhere = f"{row['kind']}: measured on {', '.join(there)}"
+        row["cells"] = [there.get(m, {"machine": m, "value": None, "missing": elsewhere}) for m in machines]
     points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
     shown = [figures.roof("start-roof", points)]
     best = [min(there, key=lambda pair: pair[1])[0] for machine in machines if (there := [

@@ -1,4 +1,7 @@
-"""Every variant of every cipher on every machine: what the start page compares.
+"""Every variant of every block and stream cipher on every machine: what the start page compares.
+
+Hash functions, codes, authenticated ciphers, permutations and kernels are on few machines, one of
+each sort: theirs is the longer code, and a table of all of them on all machines would take hours.
 
 The settings are written out in full, in the words that studies use, so that
 what a study has measured already is found kept.
@@ -10,20 +13,34 @@ from typing import Any
 
 from .. import engine, library, manifest
 
+#: Kinds that are measured on every machine.
+EVERYWHERE = ("block", "stream")
+#: Machines of the other kinds: a static and a dynamic core of 32 bits, a microcontroller, and two of 64 bits.
+FEW = ("rv32", "cortex-m4", "core2", "zen5")
+#: What is measured of a kind.
+DIRECTIONS = {
+    "block": ("encrypt", "multi"), "stream": ("keystream", "multi"), "permutation": ("permute", "multi"),
+    "hash": ("hash", "single"), "mac": ("mac", "single"), "aead": ("encrypt", "single"),
+}  # fmt: skip
+
 
 def work() -> list[dict[str, Any]]:
-    """What is to be measured: many blocks (or a key stream), encrypting, at the usual key size."""
+    """What is to be measured: many blocks (or a key stream, or a message), encrypting, at the usual key size."""
     machines = library.machine_names()
-    return [
-        {
-            "cipher": cipher.name,
-            "variant": variant,
-            "on": machine,
-            "direction": "keystream" if cipher.kind == "stream" else "encrypt",
-            "key_bits": engine.default_key_bits(cipher),
-            "blocks": "multi",
-        }
-        for cipher in map(manifest.find, manifest.names())
-        for variant in cipher.variants
-        for machine in machines
-    ]
+    found = []
+    for cipher in map(manifest.find, manifest.names()):
+        for variant in cipher.variants:
+            mine = cipher.of(variant)
+            direction, blocks = DIRECTIONS.get(mine.kind or "block", ("run", "multi" if _counts(mine) else "single"))
+            for machine in machines:
+                if mine.kind in EVERYWHERE or machine in FEW:
+                    found.append({
+                        "cipher": cipher.name, "variant": variant, "on": machine, "direction": direction,
+                        "key_bits": engine.default_key_bits(mine), "blocks": blocks,
+                    })  # fmt: skip
+    return found
+
+
+def _counts(cipher: manifest.Cipher) -> bool:
+    """Is a kernel told how many blocks there are?"""
+    return cipher.kernel is not None and any("count" in given for given in cipher.kernel["parameters"])

@@ -182,7 +182,9 @@ impl<'a> Clock<'a> {
             }
             _ => 0,
         };
-        template.cost + binds.iter().map(leaf).sum::<u32>()
+        // A template that reads a value twice counts what is folded into it twice, so that along a chain
+        // of such values the sum doubles from one to the next.
+        binds.iter().map(leaf).fold(template.cost, u32::saturating_add)
     }
 
     fn reads(&self, func: &Func, template: &Template, binds: &Binds) -> Reads {

@@ -1,0 +1,110 @@
+/*
+ * SHA-512 (FIPS 180-4).
+ *
+ * Eight words of 64 bits of state, sixteen of message. The message is expanded in place, sixteen words a
+ * turn of the loop: round i needs no word older than i - 16.
+ */
+#include "../ciphermill.h"
+
+#define BLOCK 128
+#define DIGEST 64
+
+struct cm_ctx {
+    uint64_t h[8];
+    uint64_t absorbed; /* bytes */
+    uint8_t last[2 * BLOCK];
+};
+
+static const uint64_t k[80] = {
+    0x428a2f98d728ae22, 0x7137449123ef65cd, 0xb5c0fbcfec4d3b2f, 0xe9b5dba58189dbbc,
+    0x3956c25bf348b538, 0x59f111f1b605d019, 0x923f82a4af194f9b, 0xab1c5ed5da6d8118,
+    0xd807aa98a3030242, 0x12835b0145706fbe, 0x243185be4ee4b28c, 0x550c7dc3d5ffb4e2,
+    0x72be5d74f27b896f, 0x80deb1fe3b1696b1, 0x9bdc06a725c71235, 0xc19bf174cf692694,
+    0xe49b69c19ef14ad2, 0xefbe4786384f25e3, 0x0fc19dc68b8cd5b5, 0x240ca1cc77ac9c65,
+    0x2de92c6f592b0275, 0x4a7484aa6ea6e483, 0x5cb0a9dcbd41fbd4, 0x76f988da831153b5,
+    0x983e5152ee66dfab, 0xa831c66d2db43210, 0xb00327c898fb213f, 0xbf597fc7beef0ee4,
+    0xc6e00bf33da88fc2, 0xd5a79147930aa725, 0x06ca6351e003826f, 0x142929670a0e6e70,
+    0x27b70a8546d22ffc, 0x2e1b21385c26c926, 0x4d2c6dfc5ac42aed, 0x53380d139d95b3df,
+    0x650a73548baf63de, 0x766a0abb3c77b2a8, 0x81c2c92e47edaee6, 0x92722c851482353b,
+    0xa2bfe8a14cf10364, 0xa81a664bbc423001, 0xc24b8b70d0f89791, 0xc76c51a30654be30,
+    0xd192e819d6ef5218, 0xd69906245565a910, 0xf40e35855771202a, 0x106aa07032bbd1b8,
+    0x19a4c116b8d2d0c8, 0x1e376c085141ab53, 0x2748774cdf8eeb99, 0x34b0bcb5e19b48a8,
+    0x391c0cb3c5c95a63, 0x4ed8aa4ae3418acb, 0x5b9cca4f7763e373, 0x682e6ff3d6b2b8a3,
+    0x748f82ee5defb2fc, 0x78a5636f43172f60, 0x84c87814a1f0ab72, 0x8cc702081a6439ec,
+    0x90befffa23631e28, 0xa4506cebde82bde9, 0xbef9a3f7b2c67915, 0xc67178f2e372532b,
+    0xca273eceea26619c, 0xd186b8c721c0c207, 0xeada7dd6cde0eb1e, 0xf57d4f7fee6ed178,
+    0x06f067aa72176fba, 0x0a637dc5a2c898a6, 0x113f9804bef90dae, 0x1b710b35131c471b,
+    0x28db77f523047d84, 0x32caab7b40c72493, 0x3c9ebe0a15c9bebc, 0x431d67c49c100d4c,
+    0x4cc5d4becb3e42b6, 0x597f299cfc657e2a, 0x5fcb6fab3ad6faec, 0x6c44198c4a475817,
+};
+
+#define S0(x) (cm_rotr64(x, 28) ^ cm_rotr64(x, 34) ^ cm_rotr64(x, 39))
+#define S1(x) (cm_rotr64(x, 14) ^ cm_rotr64(x, 18) ^ cm_rotr64(x, 41))
+#define s0(x) (cm_rotr64(x, 1) ^ cm_rotr64(x, 8) ^ (x) >> 7)
+#define s1(x) (cm_rotr64(x, 19) ^ cm_rotr64(x, 61) ^ (x) >> 6)
+
+/* The working variables stay where they are; their names move on by one each round. */
+#define V(n, i) v[((n) - (i)) & 7]
+#define ROUND(i)                                                                           \
+    t = V(7, i) + S1(V(4, i)) + (V(6, i) ^ (V(4, i) & (V(5, i) ^ V(6, i)))) + k[n + (i)] +  \
+        w[i];                                                                              \
+    V(3, i) += t;                                                                          \
+    V(7, i) = t + S0(V(0, i)) +                                                            \
+              ((V(0, i) & V(1, i)) | (V(2, i) & (V(0, i) | V(1, i))));
+#define EXPAND(i) w[i] += s0(w[((i) + 1) & 15]) + w[((i) + 9) & 15] + s1(w[((i) + 14) & 15]);
+#define LOAD(i) w[i] = cm_load64_be(in + 8 * (i));
+#define NEXT(i) EXPAND(i) ROUND(i)
+
+void cm_init(struct cm_ctx *ctx)
+{
+    static const uint64_t start[8] = {
+        0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,
+        0xa54ff53a5f1d36f1, 0x510e527fade682d1, 0x9b05688c2b3e6c1f,
+        0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
+    };
+    uint32_t i;
+
+    for (i = 0; i < 8; i++)
+        ctx->h[i] = start[i];
+    ctx->absorbed = 0;
+}
+
+void cm_absorb(struct cm_ctx *ctx, const uint8_t *in, uint32_t blocks)
+{
+    uint64_t v[8], w[16], t;
+    uint32_t n;
+
+    ctx->absorbed += (uint64_t)blocks * BLOCK;
+    for (; blocks != 0; blocks--, in += BLOCK) {
+        CM_SIXTEEN(LOAD)
+#define TAKE(i) v[i] = ctx->h[i];
+        CM_EIGHT(TAKE)
+        n = 0;
+        CM_SIXTEEN(ROUND)
+        for (n = 16; n < 80; n += 16) {
+            CM_SIXTEEN(NEXT)
+        }
+#define GIVE(i) ctx->h[i] += v[i];
+        CM_EIGHT(GIVE)
+    }
+}
+
+void cm_final(struct cm_ctx *ctx, const uint8_t *in, uint8_t *out, uint32_t bytes,
+              uint32_t out_bytes)
+{
+    uint64_t bits = 8 * (ctx->absorbed + bytes);
+    uint32_t blocks = bytes < BLOCK - 16 ? 1 : 2, end = blocks * BLOCK - 8, i;
+
+    (void)out_bytes;
+    for (i = 0; i < bytes; i++)
+        ctx->last[i] = in[i];
+    ctx->last[i++] = 0x80;
+    for (; i < end; i++)
+        ctx->last[i] = 0;
+    cm_store64_be(ctx->last + end, bits);
+    cm_absorb(ctx, ctx->last, blocks);
+    for (i = 0; i < DIGEST / 8; i++)
+        cm_store64_be(out + 8 * i, ctx->h[i]);
+}
+
+CM_HASH(BLOCK, DIGEST)
