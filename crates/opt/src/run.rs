@@ -3,8 +3,8 @@
 use crate::error::OptError;
 use crate::options::Options;
 use crate::{
-    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, present, promote,
-    quotients, rom, simplify_cfg, unroll,
+    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, meld, present,
+    promote, quotients, recursion, rom, simplify_cfg, unroll,
 };
 use ciphermill_ir::Module;
 
@@ -21,6 +21,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "fold", run: fold::run },
     Pass { name: "gvn", run: gvn::run },
     Pass { name: "dce", run: dce::run },
+    Pass { name: "recursion", run: recursion::run },
     Pass { name: "inline", run: inline::run },
     Pass { name: "present", run: present::run },
     Pass { name: "globals", run: globals::run },
@@ -29,6 +30,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "licm", run: licm::run },
     Pass { name: "rom", run: rom::run },
     Pass { name: "if_convert", run: if_convert::run },
+    Pass { name: "meld", run: meld::run },
     Pass { name: "distances", run: unroll::distances::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
@@ -63,8 +65,12 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.level >= 1 {
         rounds(module, options, SCALAR);
     }
-    if options.level >= 2 && run_pass(module, options, "inline") {
-        rounds(module, options, SCALAR);
+    if options.level >= 2 {
+        let mut changed = run_pass(module, options, "recursion");
+        changed |= run_pass(module, options, "inline");
+        if changed {
+            rounds(module, options, SCALAR);
+        }
     }
     if options.word_bits == 32 {
         lower64::run(module)?;
@@ -116,7 +122,7 @@ fn unrolled(module: &mut Module, options: &Options) {
     }
     for _ in 0..MAX_NESTING {
         let mut changed = false;
-        for name in ["if_convert", "full_unroll", "rom"] {
+        for name in ["if_convert", "meld", "full_unroll", "rom"] {
             changed |= run_pass(module, options, name);
         }
         if !changed {

@@ -33,6 +33,9 @@ pub struct Unroll {
     /// Branches around instructions without effect become selections when
     /// those and the selections are at most so many. 0: none.
     pub if_convert: u32,
+    /// Two sides of a branch that do nearly the same become one that has at most so many
+    /// instructions more than the longer side, see `meld`. Not under strict traps. 0: never.
+    pub meld: u32,
     /// Exported functions to do this in; empty for all functions.
     pub only: Vec<String>,
 }
@@ -40,7 +43,7 @@ pub struct Unroll {
 impl Unroll {
     /// Is anything asked for?
     pub fn is_active(&self) -> bool {
-        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;
+        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, meld, .. } = self;
         *full_budget > 0
             || *jam > 1
             || *inline_budget > 0
@@ -49,6 +52,7 @@ impl Unroll {
             || *keep_loads
             || *promote
             || *if_convert > 0
+            || *meld > 0
     }
 }
 
