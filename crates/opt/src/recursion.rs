@@ -31,6 +31,8 @@ pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
 
 /// Operations between a parameter that stays the same and a value computed from it.
 const DEPTH: u32 = 8;
+/// Instructions of a block that returns and is copied: an extension of the result, mostly.
+const COPIED: usize = 8;
 
 fn run_func(func: &mut Func, id: FuncId) -> bool {
     let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);
@@ -38,37 +40,44 @@ fn run_func(func: &mut Func, id: FuncId) -> bool {
     rewrite(func, id) || changed
 }
 
-/// Return in each block that does no more than go to one that returns.
+/// Give each way to a short block that returns a copy of its own.
 fn part_returns(func: &mut Func) -> bool {
     let mut changed = false;
     for at in 0..func.layout.len() {
         let block = func.layout[at];
         let mut term = edit::take_term(func, block);
-        let jumps = matches!(term, Terminator::Jump(_));
-        let mut returned = None;
         for target in term.targets_mut() {
             let to = &func.blocks[target.block];
-            let Terminator::Return(values) = &to.term else { continue };
-            if !to.insts.is_empty() || to.params.is_empty() {
+            let Terminator::Return(values) = to.term.clone() else { continue };
+            if to.params.is_empty() || to.insts.len() > COPIED || !to.insts.iter().all(|&i| func.insts[i].op.is_pure()) {
                 continue;
             }
-            let given = |v: &Value| to.params.iter().position(|p| p == v).map_or(*v, |i| target.args[i]);
-            let term = Terminator::Return(values.iter().map(given).collect());
-            if jumps {
-                returned = Some(term);
-            } else {
-                let own = func.add_block();
-                func.blocks[own].term = term;
-                *target = Target::new(own, Vec::new());
+            let mut made: BTreeMap<Value, Value> =
+                to.params.iter().copied().zip(target.args.iter().copied()).collect();
+            let insts = to.insts.clone();
+            let own = func.add_block();
+            for &inst in &insts {
+                let data = func.insts[inst].clone();
+                let args: Vec<Value> = data.args.iter().map(|&v| here(func, &made, v)).collect();
+                let copy = func.append1(own, data.op, &args, func.ty(func.result(inst)), data.loc);
+                made.insert(func.result(inst), copy);
             }
+            let values = values.into_iter().map(|v| here(func, &made, v)).collect();
+            func.blocks[own].term = Terminator::Return(values);
+            *target = Target::new(own, Vec::new());
             changed = true;
         }
-        func.blocks[block].term = returned.unwrap_or(term);
+        func.blocks[block].term = term;
     }
     changed && {
         edit::remove_unreachable(func);
         true
     }
+}
+
+fn here(func: &Func, made: &BTreeMap<Value, Value>, v: Value) -> Value {
+    let v = func.resolve(v);
+    *made.get(&v).unwrap_or(&v)
 }
 
 fn rewrite(func: &mut Func, id: FuncId) -> bool {

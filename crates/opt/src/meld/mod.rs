@@ -32,7 +32,7 @@ use crate::options::Options;
 use crate::speculate::{Speculation, select};
 use crate::unroll::for_each_chosen;
 use ciphermill_ir::{BinOp, Block, Cfg, Func, Inst, MemAccess, Module, Op, Target, Terminator, Type, Value};
-use pairs::{Pairs, Side};
+use pairs::{Pairs, Side, distances};
 use std::collections::BTreeMap;
 
 /// Longer sides, in instructions without constants, are left: each has enough to do for a loop of its
@@ -171,6 +171,9 @@ impl Writer<'_> {
         }
         let x = self.made(func, speculation, x);
         let y = self.made(func, speculation, y);
+        if let Some((base, c, d)) = distances(func, x, y) {
+            return self.moved(func, base, c, d);
+        }
         if let Some(&choice) = self.choices.get(&(x, y)) {
             return choice;
         }
@@ -188,11 +191,15 @@ impl Writer<'_> {
         let access = MemAccess { offset, align: a.align.min(b.align), ..a };
         let mut addr = self.chosen(func, speculation, func.insts[i].args[0], func.insts[j].args[0]);
         if a.offset != b.offset {
-            let mut more = |c: u32| func.append1(self.block, Op::Const(u64::from(c - offset)), &[], Type::I32, 0);
-            let (x, y) = (more(a.offset), more(b.offset));
-            let more = select(func, self.block, self.cond, x, y);
-            addr = func.append1(self.block, Op::Bin(BinOp::Add), &[addr, more], Type::I32, 0);
+            addr = self.moved(func, addr, a.offset - offset, b.offset - offset);
         }
         (addr, access)
+    }
+
+    /// A base moved on by what either side adds to it.
+    fn moved(&mut self, func: &mut Func, base: Value, c: u32, d: u32) -> Value {
+        let [x, y] = [c, d].map(|c| func.append1(self.block, Op::Const(u64::from(c)), &[], Type::I32, 0));
+        let more = select(func, self.block, self.cond, x, y);
+        func.append1(self.block, Op::Bin(BinOp::Add), &[base, more], Type::I32, 0)
     }
 }

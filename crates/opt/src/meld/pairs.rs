@@ -1,5 +1,6 @@
 //! Which instructions of two sides do the same.
 
+use crate::alias::split;
 use ciphermill_ir::{Block, Func, Inst, MemAccess, Op, Type, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -197,7 +198,7 @@ impl Pairs {
 
     /// How much comes out; none where pairs would wait for each other in a circle.
     pub fn size(&self, func: &Func) -> Option<Size> {
-        let mut count = Count { pairs: self, func, state: BTreeMap::new(), choices: BTreeSet::new(), size: 0, shared: 0 };
+        let mut count = Count { pairs: self, func, state: BTreeMap::new(), choices: BTreeSet::new(), sums: BTreeSet::new(), size: 0, shared: 0 };
         for &(i, j) in &self.stores {
             count.access(i, j)?;
             count.choice((func.insts[i].args[1], func.insts[j].args[1]))?;
@@ -217,6 +218,7 @@ struct Count<'a> {
     /// Instructions being counted, or counted.
     state: BTreeMap<Inst, bool>,
     choices: BTreeSet<(Made, Made)>,
+    sums: BTreeSet<(Made, u32, u32)>,
     size: usize,
     shared: usize,
 }
@@ -226,7 +228,9 @@ impl Count<'_> {
         let (a, b) = (self.pairs.made(self.func, x), self.pairs.made(self.func, y));
         self.value(x)?;
         self.value(y)?;
-        if a != b {
+        if let Some((base, c, d)) = distances(self.func, x, y).filter(|_| a != b) {
+            self.moved(self.pairs.made(self.func, base), c, d);
+        } else if a != b {
             self.choices.insert((a, b));
         }
         Some(())
@@ -238,10 +242,15 @@ impl Count<'_> {
         let offset = |op: Op| if let Op::Load(a) | Op::Store(a) = op { a.offset } else { 0 };
         let (c, d) = (offset(a.op), offset(b.op));
         if c != d {
-            self.choices.insert((Made::Constant(Type::I32, c.into()), Made::Constant(Type::I32, d.into())));
             self.size += 1;
+            self.choices.insert((constant(c), constant(d)));
         }
         Some(())
+    }
+
+    fn moved(&mut self, base: Made, c: u32, d: u32) {
+        self.choices.insert((constant(c), constant(d)));
+        self.size += usize::from(self.sums.insert((base, c, d)));
     }
 
     fn value(&mut self, v: Value) -> Option<()> {
@@ -270,6 +279,17 @@ impl Count<'_> {
         self.state.insert(inst, true);
         Some(())
     }
+}
+
+fn constant(c: u32) -> Made {
+    Made::Constant(Type::I32, u64::from(c))
+}
+
+/// Two values that are one base and different constants: the choice is that of a constant then, and what is known of
+/// the base, as of a pointer, is known of the sum.
+pub(super) fn distances(func: &Func, x: Value, y: Value) -> Option<(Value, u32, u32)> {
+    let ((a, c), (b, d)) = (split(func, x), split(func, y));
+    (func.ty(x) == Type::I32 && a == b && c != d).then_some((a?, c, d))
 }
 
 /// Operands of two instructions, the second's exchanged or not.
