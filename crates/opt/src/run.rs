@@ -79,10 +79,6 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.level >= 1 {
         run_pass(module, options, "quotients");
     }
-    if options.software_division {
-        divide::run(module)?;
-        check(module, "divide");
-    }
     match options.level {
         0 => {}
         1 => rounds(module, options, SCALAR),
@@ -90,8 +86,15 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
             rounds(module, options, MEMORY);
             if options.unroll.is_active() {
                 unrolled(module, options);
+            } else {
+                melded(module, options);
             }
         }
+    }
+    if options.software_division {
+        // Not before: a call could do anything, and of a divisor that unrolling has made a constant it hides that.
+        divide::run(module)?;
+        check(module, "divide");
     }
     if options.level >= 1 {
         // `licm` leaves empty blocks in front of loops.
@@ -107,6 +110,17 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
 
 /// Levels of loops that unrolling takes one after the other.
 const MAX_NESTING: usize = 8;
+
+/// Loops as they are, but their branches melded.
+fn melded(module: &mut Module, options: &Options) {
+    for _ in 0..MAX_NESTING {
+        if !run_pass(module, options, "meld") {
+            break;
+        }
+        rounds(module, options, MEMORY);
+        run_pass(module, options, "simplify_cfg");
+    }
+}
 
 /// Everything that [`Options::unroll`] asks for.
 fn unrolled(module: &mut Module, options: &Options) {

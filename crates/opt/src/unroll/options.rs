@@ -41,9 +41,9 @@ pub struct Unroll {
 }
 
 impl Unroll {
-    /// Is anything asked for?
+    /// Is anything asked for that changes loops? Melding changes branches alone.
     pub fn is_active(&self) -> bool {
-        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, meld, .. } = self;
+        let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;
         *full_budget > 0
             || *jam > 1
             || *inline_budget > 0
@@ -52,7 +52,6 @@ impl Unroll {
             || *keep_loads
             || *promote
             || *if_convert > 0
-            || *meld > 0
     }
 }
 
