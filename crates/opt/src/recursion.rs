@@ -49,11 +49,11 @@ fn part_returns(func: &mut Func) -> bool {
         for target in term.targets_mut() {
             let to = &func.blocks[target.block];
             let Terminator::Return(values) = to.term.clone() else { continue };
-            if to.params.is_empty() || to.insts.len() > COPIED || !to.insts.iter().all(|&i| func.insts[i].op.is_pure()) {
+            if to.params.is_empty() || to.insts.len() > COPIED || !to.insts.iter().all(|&i| func.insts[i].op.is_pure())
+            {
                 continue;
             }
-            let mut made: BTreeMap<Value, Value> =
-                to.params.iter().copied().zip(target.args.iter().copied()).collect();
+            let mut made: BTreeMap<Value, Value> = to.params.iter().copied().zip(target.args.iter().copied()).collect();
             let insts = to.insts.clone();
             let own = func.add_block();
             for &inst in &insts {

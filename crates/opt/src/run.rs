@@ -3,8 +3,8 @@
 use crate::error::OptError;
 use crate::options::Options;
 use crate::{
-    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, meld, present,
-    promote, quotients, recursion, rom, simplify_cfg, unroll,
+    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, meld, present, promote,
+    quotients, recursion, rom, simplify_cfg, unroll,
 };
 use ciphermill_ir::Module;
 

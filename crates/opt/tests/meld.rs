@@ -69,7 +69,9 @@ fn accesses_stay_on_their_side_of_a_store() {
     // What is loaded after the store on one side is loaded before it on the other.
     let store = "(i32.store offset=64 (local.get $i) (i32.mul (local.get $x) (local.get $x)))";
     let load = |at: u32| {
-        format!("(local.set $x (i32.add (i32.mul (local.get $x) (local.get $x)) (i32.load offset={at} (local.get $i))))")
+        format!(
+            "(local.set $x (i32.add (i32.mul (local.get $x) (local.get $x)) (i32.load offset={at} (local.get $i))))"
+        )
     };
     for (a, b) in [(64, 64), (64, 68), (68, 64)] {
         let wat = sides(&format!("{store} {}", load(a)), &format!("{} {store}", load(b)));
@@ -81,7 +83,9 @@ fn accesses_stay_on_their_side_of_a_store() {
 fn what_may_trap_is_done_by_its_side_only() {
     // Both sides load, at addresses of which one is out of bounds when it is not taken.
     let load = |more: &str| {
-        format!("(local.set $x (i32.xor (i32.mul (i32.load {more}) (i32.const 5)) (i32.mul (local.get $i) (local.get $x))))")
+        format!(
+            "(local.set $x (i32.xor (i32.mul (i32.load {more}) (i32.const 5)) (i32.mul (local.get $i) (local.get $x))))"
+        )
     };
     let one = after(&sides(&load("(local.get $i)"), &load("(local.get $x)")), &melding(20), &arguments());
     assert_eq!(one.layout.len(), 1, "{one}");
@@ -129,9 +133,19 @@ fn linear_recursion_becomes_a_loop() {
     assert_eq!(calls(&cut, false), 0);
     assert_eq!(calls(&power("(local.get $v)", times), true), 1);
     // What is done on the way up hangs on the depth; the base does; memory is written.
-    assert_eq!(calls(&power("(local.get $v)", "(i32.xor (i32.mul (local.get $r) (i32.const 5)) (local.get $n))"), false), 1);
+    assert_eq!(
+        calls(&power("(local.get $v)", "(i32.xor (i32.mul (local.get $r) (i32.const 5)) (local.get $n))"), false),
+        1
+    );
     let deeper = "(i32.sub (local.get $v) (local.get $n))";
-    assert_eq!(calls(&power(deeper, times).replace("(call $power (local.get $v)", "(call $power (i32.add (local.get $v) (i32.const 1))"), false), 1);
+    assert_eq!(
+        calls(
+            &power(deeper, times)
+                .replace("(call $power (local.get $v)", "(call $power (i32.add (local.get $v) (i32.const 1))"),
+            false
+        ),
+        1
+    );
     let stores = format!("(i32.store (i32.const 16) (local.get $r)) {times}");
     assert_eq!(calls(&power("(local.get $v)", &stores), false), 1);
 }

@@ -125,7 +125,8 @@ impl Nest<'_> {
     /// An instruction as it is, or with another constant, place or word.
     fn otherwise(&mut self, instruction: &I<'static>, rotates: bool) -> I<'static> {
         // The array beside, where the offset says which one it is.
-        let beside = |at: &MemArg| MemArg { offset: if at.offset < 0x1000 { at.offset } else { at.offset ^ 0x100 }, ..*at };
+        let beside =
+            |at: &MemArg| MemArg { offset: if at.offset < 0x1000 { at.offset } else { at.offset ^ 0x100 }, ..*at };
         if self.rng.one_in(3) {
             return instruction.clone();
         }

@@ -74,7 +74,9 @@ fn meld(func: &mut Func, speculation: &Speculation<'_>, block: Block, most: usiz
     if then == els || onto.block != onto_els.block {
         return false;
     }
-    let (Some(a), Some(b)) = (Side::of(func, then, onto.args), Side::of(func, els, onto_els.args)) else { return false };
+    let (Some(a), Some(b)) = (Side::of(func, then, onto.args), Side::of(func, els, onto_els.args)) else {
+        return false;
+    };
     let longer = a.len.max(b.len);
     if longer > LONGEST_SIDE {
         return false;

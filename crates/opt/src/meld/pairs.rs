@@ -90,8 +90,9 @@ pub(super) struct Pairs {
 impl Pairs {
     /// None where the sides do not store alike.
     pub fn of(func: &Func, a: &Side, b: &Side) -> Option<Pairs> {
-        let alike = |(&i, &j): (&Inst, &Inst)| same(func.insts[i].op, func.insts[j].op)
-            && func.ty(func.insts[i].args[1]) == func.ty(func.insts[j].args[1]);
+        let alike = |(&i, &j): (&Inst, &Inst)| {
+            same(func.insts[i].op, func.insts[j].op) && func.ty(func.insts[i].args[1]) == func.ty(func.insts[j].args[1])
+        };
         if a.stores.len() != b.stores.len() || !a.stores.iter().zip(&b.stores).all(alike) {
             return None;
         }
@@ -198,7 +199,15 @@ impl Pairs {
 
     /// How much comes out; none where pairs would wait for each other in a circle.
     pub fn size(&self, func: &Func) -> Option<Size> {
-        let mut count = Count { pairs: self, func, state: BTreeMap::new(), choices: BTreeSet::new(), sums: BTreeSet::new(), size: 0, shared: 0 };
+        let mut count = Count {
+            pairs: self,
+            func,
+            state: BTreeMap::new(),
+            choices: BTreeSet::new(),
+            sums: BTreeSet::new(),
+            size: 0,
+            shared: 0,
+        };
         for &(i, j) in &self.stores {
             count.access(i, j)?;
             count.choice((func.insts[i].args[1], func.insts[j].args[1]))?;

@@ -23,6 +23,10 @@ use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{Func, Module, Terminator, TrapCode};
 
+/// Loops of more iterations stay: they do the same so often that a pipeline does as well, and straight code of
+/// hundreds of equal steps takes the stages behind a minute (SNOW 3G's powers by recursion, of 245 steps).
+const MOST_TRIPS: u32 = 128;
+
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
     let budget = options.unroll.full_budget;
     budget > 0 && super::for_each_chosen(module, options, |_, _, func| run_func(func, budget))
@@ -36,7 +40,7 @@ fn run_func(func: &mut Func, budget: u32) -> bool {
     loop {
         let graph = Graph::new(func);
         let found = graph.loops.loops.keys().rev().find_map(|id| {
-            let limit = budget / size(func, &graph.data(id).blocks).max(1);
+            let limit = (budget / size(func, &graph.data(id).blocks).max(1)).min(MOST_TRIPS);
             Some((id, trips::constant(func, &graph, id, limit, &[])?))
         });
         let Some((id, trips)) = found else { return changed };
