@@ -281,7 +281,7 @@ impl Count<'_> {
                 }
             }
         } else {
-            for arg in self.func.insts[inst].args.to_vec() {
+            for &arg in &self.func.insts[inst].args {
                 self.value(arg)?;
             }
         }
