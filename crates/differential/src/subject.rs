@@ -213,6 +213,7 @@ fn unroll(module: &Module) -> ciphermill_opt::Unroll {
         keep_loads: true,
         promote: true,
         if_convert: 12,
+        meld: 24,
         only: Vec::new(),
     }
 }
@@ -225,6 +226,7 @@ fn shaping() -> ciphermill_opt::Unroll {
         keep_loads: true,
         promote: true,
         if_convert: 12,
+        meld: 24,
         ..Default::default()
     }
 }

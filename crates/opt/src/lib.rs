@@ -21,10 +21,10 @@
 //! level 0   unreachable blocks, lower64
 //! level 1   simplify_cfg fold gvn dce (until nothing changes)
 //!           lower64, and the same again; dead functions
-//! level 2   level 1's passes, inline, the same again, lower64, then rounds of
+//! level 2   level 1's passes, recursion, inline, the same again, lower64, then rounds of
 //!           present simplify_cfg fold gvn globals address loads licm dce;
 //!           then, with [`Options::unroll`], distances specialise; rounds of
-//!           if_convert full_unroll rom and all of the above; rotate, promote, jam,
+//!           if_convert meld full_unroll rom and all of the above; rotate, promote, jam,
 //!           and the above again; dead functions
 //! ```
 //!
@@ -52,14 +52,17 @@ mod licm;
 pub mod limbs;
 mod loads;
 mod lower64;
+mod meld;
 mod options;
 mod present;
 mod promote;
 mod quotients;
 mod reachable;
+mod recursion;
 mod rom;
 mod run;
 mod simplify_cfg;
+mod speculate;
 mod unroll;
 pub mod words;
 

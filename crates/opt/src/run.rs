@@ -3,8 +3,8 @@
 use crate::error::OptError;
 use crate::options::Options;
 use crate::{
-    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, present, promote,
-    quotients, rom, simplify_cfg, unroll,
+    address, dce, divide, edit, fold, globals, gvn, if_convert, inline, licm, loads, lower64, meld, present, promote,
+    quotients, recursion, rom, simplify_cfg, unroll,
 };
 use ciphermill_ir::Module;
 
@@ -21,6 +21,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "fold", run: fold::run },
     Pass { name: "gvn", run: gvn::run },
     Pass { name: "dce", run: dce::run },
+    Pass { name: "recursion", run: recursion::run },
     Pass { name: "inline", run: inline::run },
     Pass { name: "present", run: present::run },
     Pass { name: "globals", run: globals::run },
@@ -29,6 +30,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "licm", run: licm::run },
     Pass { name: "rom", run: rom::run },
     Pass { name: "if_convert", run: if_convert::run },
+    Pass { name: "meld", run: meld::run },
     Pass { name: "distances", run: unroll::distances::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
@@ -63,8 +65,12 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.level >= 1 {
         rounds(module, options, SCALAR);
     }
-    if options.level >= 2 && run_pass(module, options, "inline") {
-        rounds(module, options, SCALAR);
+    if options.level >= 2 {
+        let mut changed = run_pass(module, options, "recursion");
+        changed |= run_pass(module, options, "inline");
+        if changed {
+            rounds(module, options, SCALAR);
+        }
     }
     if options.word_bits == 32 {
         lower64::run(module)?;
@@ -73,10 +79,6 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
     if options.level >= 1 {
         run_pass(module, options, "quotients");
     }
-    if options.software_division {
-        divide::run(module)?;
-        check(module, "divide");
-    }
     match options.level {
         0 => {}
         1 => rounds(module, options, SCALAR),
@@ -84,8 +86,15 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
             rounds(module, options, MEMORY);
             if options.unroll.is_active() {
                 unrolled(module, options);
+            } else {
+                melded(module, options);
             }
         }
+    }
+    if options.software_division {
+        // Not before: a call could do anything, and of a divisor that unrolling has made a constant it hides that.
+        divide::run(module)?;
+        check(module, "divide");
     }
     if options.level >= 1 {
         // `licm` leaves empty blocks in front of loops.
@@ -102,6 +111,17 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
 /// Levels of loops that unrolling takes one after the other.
 const MAX_NESTING: usize = 8;
 
+/// Loops as they are, but their branches melded.
+fn melded(module: &mut Module, options: &Options) {
+    for _ in 0..MAX_NESTING {
+        if !run_pass(module, options, "meld") {
+            break;
+        }
+        rounds(module, options, MEMORY);
+        run_pass(module, options, "simplify_cfg");
+    }
+}
+
 /// Everything that [`Options::unroll`] asks for.
 fn unrolled(module: &mut Module, options: &Options) {
     // `licm` leaves blocks in front of loops that hide what a loop starts from.
@@ -116,7 +136,7 @@ fn unrolled(module: &mut Module, options: &Options) {
     }
     for _ in 0..MAX_NESTING {
         let mut changed = false;
-        for name in ["if_convert", "full_unroll", "rom"] {
+        for name in ["if_convert", "meld", "full_unroll", "rom"] {
             changed |= run_pass(module, options, name);
         }
         if !changed {

@@ -51,6 +51,7 @@ fn unrollings() -> Vec<Unroll> {
         profile: vec![all(2), all(4), all(5)],
         promote: true,
         if_convert: 8,
+        meld: 30,
         steady: vec![Steady { loc: 0, value: 1 }],
         ..Unroll::default()
     };
@@ -86,7 +87,7 @@ fn every_unrolling_pass_alone_keeps_the_meaning() {
         let inputs = inputs(seed);
         for unroll in unrollings() {
             let options = Options { unroll, ..Options::default() };
-            for pass in ["rom", "if_convert", "distances", "specialise", "full_unroll", "promote", "jam"] {
+            for pass in ["rom", "if_convert", "meld", "distances", "specialise", "full_unroll", "promote", "jam"] {
                 let mut after = before.clone();
                 run_pass(&mut after, &options, pass);
                 let what = format!("seed {seed}, {pass}, {options:?}");

@@ -597,7 +597,7 @@ fn only_the_functions_asked_for_change() {
 #[test]
 fn nothing_happens_without_being_asked() {
     let before = module(&cipher(LOADED, ""));
-    for pass in ["rom", "if_convert", "distances", "specialise", "full_unroll", "promote", "jam"] {
+    for pass in ["rom", "if_convert", "meld", "distances", "specialise", "full_unroll", "promote", "jam"] {
         assert!(!run_pass(&mut before.clone(), &Options::default(), pass), "{pass}");
     }
 }

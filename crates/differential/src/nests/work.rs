@@ -1,7 +1,7 @@
 //! Statements in the loops, and expressions.
 
 use super::{MOST_ITERATIONS, Nest};
-use wasm_encoder::{BlockType, Instruction as I, ValType};
+use wasm_encoder::{BlockType, Instruction as I, MemArg, ValType};
 
 impl Nest<'_> {
     /// Statements of a loop, of which one may be a loop, so many deep.
@@ -21,7 +21,7 @@ impl Nest<'_> {
     fn statement(&mut self) {
         let Some(left) = self.statements_left.checked_sub(1) else { return };
         self.statements_left = left;
-        match self.rng.below(24) {
+        match self.rng.below(26) {
             0..=4 => self.update(),
             5..=8 => self.store(),
             9 | 10 => self.remembered(),
@@ -34,6 +34,7 @@ impl Nest<'_> {
             19 | 20 => self.round(),
             21 => self.selected(),
             22 => self.long_round(),
+            23 | 24 => self.twins(),
             _ => self.walked(),
         }
     }
@@ -103,6 +104,41 @@ impl Nest<'_> {
         self.emit(I::Else);
         self.branch();
         self.emit(I::End);
+    }
+
+    /// Two sides that do the same with other arrays, amounts or words.
+    fn twins(&mut self) {
+        self.condition();
+        self.emit(I::If(BlockType::Empty));
+        let start = self.code.len();
+        self.branch();
+        let side = self.code[start..].to_vec();
+        self.emit(I::Else);
+        for (at, instruction) in side.iter().enumerate() {
+            let rotates = matches!(side.get(at + 1), Some(I::I32Rotl | I::I32Rotr));
+            let other = self.otherwise(instruction, rotates);
+            self.emit(other);
+        }
+        self.emit(I::End);
+    }
+
+    /// An instruction as it is, or with another constant, place or word.
+    fn otherwise(&mut self, instruction: &I<'static>, rotates: bool) -> I<'static> {
+        // The array beside, where the offset says which one it is.
+        let beside =
+            |at: &MemArg| MemArg { offset: if at.offset < 0x1000 { at.offset } else { at.offset ^ 0x100 }, ..*at };
+        if self.rng.one_in(3) {
+            return instruction.clone();
+        }
+        match instruction {
+            I::I32Const(_) if rotates => I::I32Const(self.rng.below(32) as i32),
+            I::LocalGet(v) if self.narrow.contains(v) && self.rng.one_in(3) => I::LocalGet(self.some(ValType::I32)),
+            I::I32Load(at) => I::I32Load(beside(at)),
+            I::I32Load8U(at) => I::I32Load8U(beside(at)),
+            I::I32Store(at) => I::I32Store(beside(at)),
+            I::I32Store8(at) => I::I32Store8(beside(at)),
+            same => same.clone(),
+        }
     }
 
     fn branch(&mut self) {

@@ -33,12 +33,15 @@ pub struct Unroll {
     /// Branches around instructions without effect become selections when
     /// those and the selections are at most so many. 0: none.
     pub if_convert: u32,
+    /// Two sides of a branch that do nearly the same become one that has at most so many
+    /// instructions more than the longer side, see `meld`. Not under strict traps. 0: never.
+    pub meld: u32,
     /// Exported functions to do this in; empty for all functions.
     pub only: Vec<String>,
 }
 
 impl Unroll {
-    /// Is anything asked for?
+    /// Is anything asked for that changes loops? Melding changes branches alone.
     pub fn is_active(&self) -> bool {
         let Unroll { full_budget, jam, inline_budget, profile, steady, keep_loads, promote, if_convert, .. } = self;
         *full_budget > 0
