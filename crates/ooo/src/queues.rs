@@ -231,7 +231,8 @@ mod tests {
     fn a_place_is_given_back_later() {
         let queues = [Queue { ports: 0b01, entries: 1, kept: 2 }, Queue { ports: 0b10, entries: 1, kept: 0 }];
         let mut c = Calendar::new(&queues, Choice::Fewest, &[0b11]);
-        (c.take(0b01, 1, 0, 4), c.take(0b10, 1, 0, 4));
+        c.take(0b01, 1, 0, 4);
+        c.take(0b10, 1, 0, 4);
         c.advance(5);
         assert_eq!((c.has_room(0b01), c.has_room(0b10)), (false, true));
         c.advance(6);

@@ -148,9 +148,9 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
                      "constant_time": m.get("constant_time") is True}  # fmt: skip
         rows[name]["cells"].append(cell)
     for row in rows.values():
-        there = {cell["machine"]: cell for cell in row["cells"]}
-        elsewhere = f"{row['kind']}: measured on {', '.join(there)}"
-        row["cells"] = [there.get(m, {"machine": m, "value": None, "missing": elsewhere}) for m in machines]
+        cells = {cell["machine"]: cell for cell in row["cells"]}
+        elsewhere = f"measured on {', '.join(cells)} for this page; ciphermill run measures it here, too"
+        row["cells"] = [cells.get(m, {"machine": m, "value": None, "missing": elsewhere}) for m in machines]
     points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
     shown = [figures.roof("start-roof", points)]
     best = [min(there, key=lambda pair: pair[1])[0] for machine in machines if (there := [

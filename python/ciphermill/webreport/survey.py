@@ -1,7 +1,7 @@
-"""Every variant of every block and stream cipher on every machine: what the start page compares.
+"""Every block and stream cipher on every machine: what the start page compares.
 
-Hash functions, codes, authenticated ciphers, permutations and kernels are on few machines, one of
-each sort: theirs is the longer code, and a table of all of them on all machines would take hours.
+Other variants than a cipher's default one, and hash functions, codes, authenticated ciphers, permutations and kernels are
+on few machines, one of each sort: a table of all of them on all machines would take an hour.
 
 The settings are written out in full, in the words that studies use, so that
 what a study has measured already is found kept.
@@ -13,9 +13,9 @@ from typing import Any
 
 from .. import engine, library, manifest
 
-#: Kinds that are measured on every machine.
+#: Kinds of which the default variant is measured on every machine.
 EVERYWHERE = ("block", "stream")
-#: Machines of the other kinds: a static and a dynamic core of 32 bits, a microcontroller, and two of 64 bits.
+#: Machines of all the rest: a static and a dynamic core of 32 bits, a microcontroller, and two of 64 bits.
 FEW = ("rv32", "cortex-m4", "core2", "zen5")
 #: What is measured of a kind.
 DIRECTIONS = {
@@ -33,7 +33,7 @@ def work() -> list[dict[str, Any]]:
             mine = cipher.of(variant)
             direction, blocks = DIRECTIONS.get(mine.kind or "block", ("run", "multi" if _counts(mine) else "single"))
             for machine in machines:
-                if mine.kind in EVERYWHERE or machine in FEW:
+                if machine in FEW or (mine.kind in EVERYWHERE and variant == cipher.default_variant):
                     found.append({
                         "cipher": cipher.name, "variant": variant, "on": machine, "direction": direction,
                         "key_bits": engine.default_key_bits(mine), "blocks": blocks,
