@@ -2,14 +2,14 @@
 
 use ciphermill_audit::{AuditError, Kind, Report, Run, audit};
 
-/// A context, a key of 16 bytes, and messages of one, two and three blocks of 16.
-fn run(driver: &str, counts: [u64; 3]) -> Run {
+/// A context, a key of 16 bytes, and messages of one, two and three blocks of 16; other ones for each number.
+fn run(driver: &str, counts: [u64; 3], secrets: u8) -> Run {
     let [ctx, key, input, output] = [65536u32, 65600, 65664, 65728];
     let at = |n: u32| u64::from(n);
     let mut calls = vec![("cm_keysetup".into(), vec![at(ctx), at(key), 16])];
     calls.extend(counts.map(|n| (driver.into(), vec![at(ctx), at(input), at(output), n])));
     let bytes = |seed: u8, n: u8| (0..n).map(|i| seed.wrapping_mul(77).wrapping_add(i.wrapping_mul(41))).collect();
-    Run { memory: output + 64, secrets: vec![(key, bytes(1, 16)), (input, bytes(2, 48))], calls }
+    Run { memory: output + 64, secrets: vec![(key, bytes(1 + secrets, 16)), (input, bytes(2 + secrets, 48))], calls }
 }
 
 /// A block cipher whose `cm_encrypt_blocks` has this body. The key is copied
@@ -34,7 +34,8 @@ fn cipher(body: &str, more: &str) -> Report {
             (param $ctx i32) (param $in i32) (param $out i32) (param $n i32) (local $x i32)
             {body}))"#
     );
-    audit(&wat::parse_str(text).unwrap(), &[run("cm_encrypt_blocks", [1, 2, 3])], None).unwrap()
+    let runs: Vec<Run> = (0..4).map(|secrets| run("cm_encrypt_blocks", [1, 2, 3], secrets)).collect();
+    audit(&wat::parse_str(text).unwrap(), &runs, None).unwrap()
 }
 
 fn kinds(body: &str, more: &str) -> Vec<Kind> {
@@ -198,7 +199,7 @@ fn an_audit_repeats() {
 
 #[test]
 fn what_cannot_be_audited_is_refused() {
-    let runs = [run("cm_keystream", [16, 1, 15])];
+    let runs = [run("cm_keystream", [16, 1, 15], 0)];
     let refused = |text: &str| audit(&wat::parse_str(text).unwrap(), &runs, None).unwrap_err();
     assert!(matches!(refused("(module (memory 2))"), AuditError::Missing(name) if name == "cm_keysetup"));
     let endless = r#"(module (memory 2) (func (export "cm_keysetup") (param i32 i32 i32) (loop $l (br $l)))
