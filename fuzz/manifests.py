@@ -306,7 +306,8 @@ def use(path: Path, data: bytes) -> None:
         raise Wrong("the default variant is another one")
     for bits in cipher.key_bits:
         cipher.check_key_bits(bits)
-    if engine.default_key_bits(cipher) <= 0 or engine.iv_bytes(cipher) < 0:
+    takes_key = cipher.kind in (None, *engine.KEYED)
+    if engine.default_key_bits(cipher) < int(takes_key) or min(cipher.iv_bits or (0,)) < 0:
         raise Wrong("sizes below zero")
     for variant in cipher.variants.values():
         for text in (*map(str, variant.sources), *variant.flags):

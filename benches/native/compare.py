@@ -66,7 +66,7 @@ class Work:
         self.module = module
         cipher = module.cipher
         self.key_bits = engine.default_key_bits(cipher)
-        self.iv_bytes = engine.iv_bytes(cipher)
+        self.iv_bytes = engine.iv_bytes(module)
         self.block_bytes = cipher.block_bytes
         shorter = math.ceil(SHORTER / self.block_bytes)
         self.blocks = (shorter, 2 * shorter)

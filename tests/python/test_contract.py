@@ -32,11 +32,17 @@ SHARE = 1 if os.environ.get("CIPHERMILL_EVERYTHING") else 8
 
 
 def everything():
-    """For every variant of every cipher, its directions, key sizes and block modes."""
+    """For every variant of every primitive, its directions, key sizes and block modes."""
     for name in manifest.names():
-        cipher = manifest.find(name)
-        directions = ["keystream"] if cipher.kind == "stream" else ["encrypt", "decrypt"]
-        for variant in cipher.variants:
+        for variant in manifest.find(name).variants:
+            cipher = manifest.find(name).of(variant)
+            if cipher.kind not in ("block", "stream"):
+                # Its key sizes, and what else it does, share nearly all of the code.
+                module = engine.module(cipher, variant)
+                direction = engine.default_direction(module)
+                yield [(cipher, variant, engine.usual_key_bits(module), direction, engine.default_blocks(module, direction))]
+                continue
+            directions = ["keystream"] if cipher.kind == "stream" else ["encrypt", "decrypt"]
             measured = []
             for key_bits in cipher.key_bits:
                 measured.append((cipher, variant, key_bits, "keysetup", "multi"))
@@ -67,7 +73,8 @@ def test_everything_is_verified_and_within_its_bounds(machine):
         cipher, variant, key_bits, direction, blocks = work
         # Rounds as loops: the search for the best form has a test of its own.
         options = engine.Options(
-            direction=direction, key_bits=key_bits, blocks=blocks, bytes=1024 if direction != "keysetup" else None,
+            direction=direction, key_bits=key_bits or None, blocks=blocks,
+            bytes=1024 if cipher.kind in ("block", "stream") and direction != "keysetup" else None,
             jam=1, unroll=False,
         )  # fmt: skip
         try:

@@ -197,7 +197,7 @@ static TIMING: &[Key] = &[
     ),
     may(
         "early",
-        Kind::Map("operand", &Kind::Int(1, 100)),
+        Kind::Map("operand", &Kind::Int(0, 100)),
         "register operands that have to be ready so many cycles before it issues",
     ),
     may("unit_cycles", Kind::Int(1, 10_000), "cycles its unit takes no other instruction (1)"),

@@ -512,7 +512,7 @@ fn early(w: &Work<'_>, sources: &[u16]) -> Res<Option<(Vec<u16>, u16)>> {
         .early
         .iter()
         .filter_map(|&(operand, cycles)| match w.inst.operands.get(operand) {
-            Some(Operand::Reg(r)) if sources.contains(&r.0) => Some((r.0, cycles)),
+            Some(Operand::Reg(r)) if cycles > 0 && sources.contains(&r.0) => Some((r.0, cycles)),
             _ => None,
         })
         .collect();
