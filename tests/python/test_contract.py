@@ -40,7 +40,15 @@ def everything():
                 # Its key sizes, and what else it does, share nearly all of the code.
                 module = engine.module(cipher, variant)
                 direction = engine.default_direction(module)
-                yield [(cipher, variant, engine.usual_key_bits(module), direction, engine.default_blocks(module, direction))]
+                yield [
+                    (
+                        cipher,
+                        variant,
+                        engine.usual_key_bits(module),
+                        direction,
+                        engine.default_blocks(module, direction),
+                    )
+                ]
                 continue
             directions = ["keystream"] if cipher.kind == "stream" else ["encrypt", "decrypt"]
             measured = []

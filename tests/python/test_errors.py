@@ -530,7 +530,9 @@ def test_a_vector_file_with_a_fault(refused, folder, write):
     write("mine/v.json", VECTORS.replace("01" * 16, "0x" * 16, 1))
     assert "v.json: vector 1: key is not hexadecimal" in refused("run", path, "--on", "rv32")
     write("mine/v.json", VECTORS.replace('"block"', '"Block"', 1))
-    assert "v.json: kind `Block`: it is block, stream, permutation, hash, mac, aead, kernel or mct" in refused("run", path, "--on", "rv32")
+    assert "v.json: kind `Block`: it is block, stream, permutation, hash, mac, aead, kernel or mct" in refused(
+        "run", path, "--on", "rv32"
+    )
     write("mine/v.json", VECTORS.replace('"block"', '"stream"', 1))
     assert "v.json: kind `stream` is for a stream cipher, and this is none" in refused("run", path, "--on", "rv32")
 
