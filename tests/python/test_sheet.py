@@ -135,7 +135,7 @@ def test_a_users_own_machine_has_the_sheet_of_what_it_inherits_from(cli, write):
     assert answer.code == 1
     first = answer.out.splitlines()[0]
     assert first.endswith("Loops and expected values are those of zen5.") and sheet.CRITERION in first
-    assert "Not so: latency of lea r, [r + r + d]: 3.00, not 1" in answer.out.replace("\n  ", " ")
+    assert "Not so: latency of lea r, [r + r + d], by its index: 3.00, not 1" in answer.out.replace("\n  ", " ")
 
 
 def test_own_files_that_are_wrong(refused, write):
