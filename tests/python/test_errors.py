@@ -534,7 +534,9 @@ def test_a_vector_file_with_a_fault(refused, folder, write):
         "run", path, "--on", "rv32"
     )
     write("mine/v.json", VECTORS.replace('"block"', '"stream"', 1))
-    assert "v.json: kind `stream` is for a stream cipher, and this is none" in refused("run", path, "--on", "rv32")
+    assert "v.json: kind `stream` is for a stream cipher, and this is a block cipher" in refused(
+        "run", path, "--on", "rv32"
+    )
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
