@@ -210,7 +210,7 @@ impl Front {
     fn enter_from_entry(&mut self, free: u64) -> u64 {
         let places = match self.found / self.entry {
             0 | 1 => 1,
-            odd if odd % 2 == 0 => 2,
+            first_of_pair if first_of_pair % 2 == 0 => 2,
             _ => 0,
         };
         self.found += 1;

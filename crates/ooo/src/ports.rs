@@ -82,18 +82,18 @@ impl Calendar {
     fn grow(&mut self, cycle: u64) {
         let old = self.taken.len();
         let len = ((cycle - self.now) as usize + 1).next_power_of_two();
-        let (mut taken, mut leaving, mut starting) = (vec![0; len], vec![0; len], vec![0; len]);
+        let (mut taken, mut leaving, mut given) = (vec![0; len], vec![0; len], vec![0; len]);
         let mut ending = vec![0; len];
         for t in self.now..self.now + old as u64 {
             let (from, to) = (t as usize & (old - 1), t as usize & (len - 1));
             (taken[to], leaving[to], ending[to]) = (self.taken[from], self.leaving[from], self.ending[from]);
             if let Some(p) = &self.pending {
-                starting[to] = p.starting[from];
+                given[to] = p.leaving[from];
             }
         }
         (self.taken, self.leaving, self.ending, self.mask) = (taken, leaving, ending, len - 1);
         if let Some(p) = &mut self.pending {
-            p.starting = starting;
+            p.leaving = given;
         }
     }
 
@@ -114,7 +114,7 @@ impl Calendar {
         self.taken[at] = 0;
         self.ending[at] = 0;
         if let Some(p) = &mut self.pending {
-            let ports = std::mem::take(&mut p.starting[at]);
+            let ports = std::mem::take(&mut p.leaving[at]);
             p.leave(ports);
         }
         self.now += 1;
@@ -134,7 +134,7 @@ impl Calendar {
         (self.now, self.last) = (at, at);
         if let Some(p) = &mut self.pending {
             p.clear();
-            p.starting.fill(0);
+            p.leaving.fill(0);
             p.turn = 0;
         }
     }
@@ -152,12 +152,12 @@ impl Calendar {
         let mut count = 0;
         for t in self.now..=self.last {
             let i = t as usize & self.mask;
-            let starting = self.pending.as_ref().map_or(0, |p| p.starting[i]);
-            if self.taken[i] | self.ending[i] | starting != 0 || self.leaving[i] != 0 {
+            let given = self.pending.as_ref().map_or(0, |p| p.leaving[i]);
+            if self.taken[i] | self.ending[i] | given != 0 || self.leaving[i] != 0 {
                 w.after(t, self.now);
                 w.number(u64::from(self.taken[i]));
                 w.number(u64::from(self.leaving[i]));
-                w.number(u64::from(starting));
+                w.number(u64::from(given));
                 if self.result_bus {
                     w.number(u64::from(self.ending[i]));
                 }
@@ -176,7 +176,7 @@ impl Calendar {
             let i = t as usize & self.mask;
             (self.taken[i], self.leaving[i], self.ending[i]) = (0, 0, 0);
             if let Some(p) = &mut self.pending {
-                p.starting[i] = 0;
+                p.leaving[i] = 0;
             }
         }
         if let Some(p) = &mut self.pending {
@@ -190,13 +190,13 @@ impl Calendar {
             self.taken[i] = r.number() as u32;
             self.leaving[i] = r.number() as u16;
             self.waiting += u32::from(self.leaving[i]);
-            let starting = r.number() as u32;
+            let given = r.number() as u32;
             if self.result_bus {
                 self.ending[i] = r.number() as u32;
             }
             if let Some(p) = &mut self.pending {
-                p.starting[i] = starting;
-                let mut set = starting;
+                p.leaving[i] = given;
+                let mut set = given;
                 while set != 0 {
                     p.enters(set & set.wrapping_neg());
                     set &= set - 1;
@@ -280,16 +280,12 @@ impl Calendar {
         self.starts[port.trailing_zeros() as usize & 31] += 1;
         self.leaving[at as usize & self.mask] += 1;
         self.waiting += 1;
+        let back = self.pending.as_ref().map_or(at, |p| p.gives_back(port, at));
+        self.reach(back);
+        self.last = self.last.max(back);
         if let Some(p) = &mut self.pending {
             p.enters(port);
-            let back = p.gives_back(port, at);
-            self.last = self.last.max(back);
-            if back.saturating_sub(self.now) >= self.taken.len() as u64 {
-                self.grow(back);
-            }
-            if let Some(p) = &mut self.pending {
-                p.starting[back as usize & self.mask] |= port;
-            }
+            p.leaving[back as usize & self.mask] |= port;
         }
     }
 

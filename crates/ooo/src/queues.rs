@@ -35,7 +35,7 @@ pub struct Pending {
     /// Ports of queues that have no room.
     full: u32,
     /// Ports on which something started that gives its place back, by cycle.
-    pub starting: Vec<u32>,
+    pub leaving: Vec<u32>,
     /// The queue that is looked at first.
     pub turn: usize,
     choice: Choice,
@@ -48,8 +48,8 @@ impl Pending {
         for (q, queue) in queues.iter().enumerate() {
             (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
         }
-        let (count, starting) = ([0; 32], vec![0; cycles]);
-        Pending { queues: queues.to_vec(), of, count, full: 0, starting, turn: 0, choice }
+        let (count, leaving) = ([0; 32], vec![0; cycles]);
+        Pending { queues: queues.to_vec(), of, count, full: 0, leaving, turn: 0, choice }
     }
 
     fn queue(&self, port: u32) -> usize {
