@@ -68,7 +68,7 @@ LENGTHS = {
 KINDS = (
     ("ia32", "pentiumpro", "core2"), ("x86_64", "zen4", "zen5"), ("c6201", "c64x"), ("epic", "itanium2"),
     ("rv32", "scarv", "e31", "ibex", "cv32e40p"), ("rv64", "boom"), ("leon2",), ("clapp",), ("cortex-m3", "cortex-m4"),
-    ("cortex-m0", "cortex-m0plus"), ("avr", "atmega1284p"),
+    ("cortex-m0", "cortex-m0plus"), ("avr", "atmega1284p"), ("msp430",),
 )  # fmt: skip
 
 

@@ -136,7 +136,10 @@ fn transfer(func: &Func, data: &InstData, ty: Type, mask: &dyn Fn(Value) -> u64)
             let (whole, half) = (ops::mask(bits.into()), u32::from(bits) / 2);
             (arg(0) << half | (arg(0) & whole) >> half) & whole
         }
-        Op::Chain(Chain::ShrU, bits) if data.args.len() == 1 => (arg(0) & ops::mask(bits.into())) >> 1,
+        Op::Chain(chain @ (Chain::ShrU | Chain::ShrS), bits) if data.args.len() == 1 => {
+            let word = arg(0) & ops::mask(bits.into());
+            word >> 1 | if chain == Chain::ShrS { word & 1 << (bits - 1) } else { 0 }
+        }
         Op::Chain(_, bits) => ops::mask(bits.into()),
         Op::Select => arg(1) | arg(2),
         Op::Wrap => arg(0) & full,

@@ -103,7 +103,12 @@ impl Emit {
         let shifted = match self.func.values[self.func.resolve(v)].def {
             ValueDef::Inst(inst, index) => {
                 let data = &self.func.insts[inst];
-                matches!(data.op, Op::Chain(Chain::ShrU, _)) && usize::from(index) + 1 == data.results.len()
+                let shifts = match data.op {
+                    Op::Chain(Chain::ShrU, _) => true,
+                    Op::Chain(Chain::ShrS, _) => data.args.last().is_some_and(|&top| self.is_positive(top)),
+                    _ => false,
+                };
+                shifts && usize::from(index) + 1 == data.results.len()
             }
             _ => false,
         };

@@ -1,12 +1,16 @@
 //! What a cover costs, and which operations may be folded into one instruction.
 
 use super::{CONSTANT_COST, COPY_COST, Selector};
+use crate::constants;
 use ciphermill_ir::{BinOp, Block, Inst, Op, Value, ValueDef};
 use ciphermill_machine::OperandKind;
 use ciphermill_patterns::matcher::{Bind, Binds, half};
 use ciphermill_patterns::pattern::Template;
 use ciphermill_vcode::MemRef;
 use std::collections::{HashMap, HashSet};
+
+/// Cost of a constant that no register holds: more than that of any instruction.
+const UNFIT: u32 = 1 << 16;
 
 impl Selector<'_> {
     pub(super) fn mark_used_elsewhere(&mut self) {
@@ -135,12 +139,28 @@ impl Selector<'_> {
 
     pub(super) fn total(&self, t: &Template, binds: &Binds, block: Block) -> u32 {
         let leaf = |b: &Option<Bind>| match b {
-            Some(Bind::Val(v)) if self.func.as_const(*v).is_some() => CONSTANT_COST,
+            Some(Bind::Val(v)) if self.func.as_const(*v).is_some() => {
+                self.func.as_const(*v).map_or(0, |c| self.constant_cost(c))
+            }
             Some(Bind::Val(v)) if self.foldable(*v, block) => self.best.get(v).map_or(0, |b| b.2),
             Some(Bind::Val(v)) if self.loaded_for_this(*v, block) => self.best.get(v).map_or(0, |b| b.2),
             _ => 0,
         };
         t.cost + binds.iter().map(leaf).sum::<u32>() + self.copies(t, binds)
+    }
+
+    /// What it costs that an instruction wants a constant in a register.
+    ///
+    /// Registers of narrow words are few, so a constant there counts as made for this one use. What is wider than they
+    /// are, as addresses of the program's own memory, they cannot hold.
+    fn constant_cost(&self, c: u64) -> u32 {
+        if self.machine.chains.is_none() {
+            return CONSTANT_COST;
+        }
+        if c >> self.machine.value_bits() != 0 {
+            return UNFIT;
+        }
+        constants::recipe(self.machine, self.matcher, c).map_or(UNFIT, |r| r.0.cost)
     }
 
     /// A load that only one operation here uses, which might take it in.

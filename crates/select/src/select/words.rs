@@ -37,13 +37,9 @@ impl Selector<'_> {
         match chain {
             Chain::Add | Chain::Sub => {
                 let constants: Option<Vec<u64>> = b.iter().map(|&v| self.func.as_const(v)).collect();
-                let sum = if chain == Chain::Add { chains.add_imm } else { None };
-                let (plain, other): ([InstrId; 2], Vec<VOp>) = match (constants, sum.or(chains.sub_imm)) {
-                    (Some(words), Some(instrs)) => {
-                        let negative = chain == Chain::Add && sum.is_none();
-                        let words = if negative { negated(&words, bits) } else { words };
-                        (instrs, words.into_iter().map(|w| VOp::Imm(w as i64)).collect())
-                    }
+                let with_immediates = constants.and_then(|words| immediates(&chains, chain == Chain::Add, words, bits));
+                let (plain, other): ([InstrId; 2], Vec<VOp>) = match with_immediates {
+                    Some((instrs, words)) => (instrs, words.into_iter().map(|w| VOp::Imm(w as i64)).collect()),
                     _ => {
                         let plain = if chain == Chain::Add { chains.add } else { chains.sub };
                         (plain, b.iter().map(|&v| self.word(v)).collect())
@@ -249,6 +245,20 @@ impl Selector<'_> {
             })
             .collect();
         self.out.push(VInst::new(VKind::Normal, instr, &ops, 0));
+    }
+}
+
+/// Instructions that add or take away a number, and its words, or those of its negative: whichever has the smaller ones,
+/// which may be shorter to write.
+fn immediates(chains: &Chains, add: bool, words: Vec<u64>, bits: u8) -> Option<([InstrId; 2], Vec<u64>)> {
+    let (same, opposite) = if add { (chains.add_imm, chains.sub_imm) } else { (chains.sub_imm, chains.add_imm) };
+    let other = negated(&words, bits);
+    let smaller = other.iter().sum::<u64>() < words.iter().sum::<u64>();
+    match (same, opposite) {
+        (Some(instrs), None) => Some((instrs, words)),
+        (Some(instrs), Some(_)) if !smaller => Some((instrs, words)),
+        (_, Some(instrs)) => Some((instrs, other)),
+        (None, None) => None,
     }
 }
 
