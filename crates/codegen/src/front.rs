@@ -11,9 +11,12 @@ use ciphermill_opt::limbs;
 use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
-use ciphermill_select::{addressing, aligned, banks, branches, chains, expand, halves, legalise, masks, shape, turned};
+use ciphermill_select::{
+    addressing, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+};
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A module on its way to a machine.
 pub struct Front<'a> {
@@ -30,6 +33,8 @@ pub struct Front<'a> {
     recogniser: &'a Recogniser,
     configured: configure::Configured,
     byte_copies: Vec<(u32, u32, u32)>,
+    /// The addresses of flash, if the module's tables are there.
+    pub flash: Option<Range<u32>>,
     /// What the caller promised of parameters.
     pub promised: HashMap<FuncId, Vec<Low>>,
     proved: HashMap<FuncId, Vec<Low>>,
@@ -42,6 +47,10 @@ impl<'a> Front<'a> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
         let narrow = tables.narrow();
+        let flash = machine.memory.flash().filter(|at| narrow.is_some() && flash::holds_tables(&module, at));
+        if let Some(at) = flash.as_ref().filter(|_| machine.reads_flash()) {
+            flash::mark(&mut module, at);
+        }
         if let Some(narrow) = narrow {
             limbs::lower(&mut module, narrow).map_err(|e| CompileError::Unsupported(e.to_string()))?;
         }
@@ -88,6 +97,7 @@ impl<'a> Front<'a> {
             recogniser,
             configured,
             byte_copies,
+            flash,
             promised,
             proved,
         })

@@ -347,10 +347,10 @@ fn complement(func: &Func, v: Value) -> Option<u64> {
     (data.op == Op::Bin(BinOp::Xor)).then(|| Some(constant(0)? ^ constant(1)?))?
 }
 
-/// Does the template's access work at such an address? Those that the code
+/// Does the template's access work at such an address, and in that memory? Those that the code
 /// generator makes itself are aligned.
 fn reaches(t: &Template, m: MemAccess) -> bool {
-    t.unaligned || m.align >= m.bytes || m.space != Space::Linear
+    t.flash == (m.space == Space::Flash) && (t.unaligned || m.align >= m.bytes || m.space != Space::Linear)
 }
 
 fn no_binds(t: &Template) -> Binds {

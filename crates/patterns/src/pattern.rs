@@ -43,6 +43,8 @@ pub struct Template {
     pub scratch: usize,
     /// A load or store that works at any address.
     pub unaligned: bool,
+    /// A load from flash, and from nowhere else.
+    pub flash: bool,
     /// Cycles of issue, in sixteenths, plus a little for latency and size.
     pub cost: u32,
     /// Immediates that the template means, by operand.
@@ -94,6 +96,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
                 parts: parts.clone(),
                 scratch: 0,
                 unaligned,
+                flash: instr.flash,
                 fixed: vec![],
                 any_old: false,
                 deep,
@@ -110,6 +113,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
                 parts: compound.parts.clone(),
                 scratch: compound.scratch,
                 unaligned: machine.memory.unaligned,
+                flash: false,
                 fixed: vec![],
                 any_old: false,
                 deep: false,
@@ -149,6 +153,7 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
             parts: parts.clone(),
             scratch: 0,
             unaligned: false,
+            flash: false,
             fixed: vec![],
             any_old: false,
             deep: true,

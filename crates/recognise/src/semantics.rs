@@ -87,6 +87,7 @@ impl Fixed<'_> {
             parts,
             scratch: 0,
             unaligned: false,
+            flash: false,
             fixed: self.immediates.clone(),
             any_old,
             deep: false,
