@@ -26,7 +26,7 @@ impl Encodings {
     pub fn new(machine: &Arc<Machine>) -> Encodings {
         let mut alike: HashMap<String, Vec<usize>> = HashMap::new();
         // Most machines have one size of instructions, or one for each meaning.
-        let compact = machine.instrs.iter().any(|i| !i.sizes.is_empty());
+        let compact = machine.instrs.iter().any(|i| !i.sizes.is_empty()) || machine.chains.is_some();
         let with_immediate = |i: &Instr| i.operands.iter().any(|o| matches!(o.kind, OperandKind::Imm { .. }));
         for (i, instr) in machine.instrs.iter().enumerate().filter(|(_, i)| compact && with_immediate(i)) {
             let names: Vec<&str> = instr.operands.iter().map(|o| o.name.as_str()).collect();

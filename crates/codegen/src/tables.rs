@@ -66,7 +66,8 @@ impl Tables {
             _ => None,
         };
         let reach = self.matcher.templates.iter().filter_map(displacement).filter_map(most).max().unwrap_or(0);
-        (bits < 32).then_some(Narrow { bits, reach })
+        let compares_all = self.machine.chains.as_ref().is_none_or(|c| c.compares_all);
+        (bits < 32).then_some(Narrow { bits, reach, compares_all })
     }
 
     /// Does some load or addition of the machine scale an index register? Where none

@@ -132,6 +132,11 @@ fn transfer(func: &Func, data: &InstData, ty: Type, mask: &dyn Fn(Value) -> u64)
             UnOp::SExt32 => extended(arg(0), 32, full),
         },
         Op::Cmp(_) | Op::Chain(Chain::Compare(_), _) => 1,
+        Op::Chain(Chain::Swap, bits) => {
+            let (whole, half) = (ops::mask(bits.into()), u32::from(bits) / 2);
+            (arg(0) << half | (arg(0) & whole) >> half) & whole
+        }
+        Op::Chain(Chain::ShrU, bits) if data.args.len() == 1 => (arg(0) & ops::mask(bits.into())) >> 1,
         Op::Chain(_, bits) => ops::mask(bits.into()),
         Op::Select => arg(1) | arg(2),
         Op::Wrap => arg(0) & full,

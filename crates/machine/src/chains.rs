@@ -5,7 +5,7 @@
 
 use crate::builder::{Builder, nodes, text};
 use crate::error::{FileError, near_instruction};
-use crate::model::{Chains, InstrId, InstrKind, Reg};
+use crate::model::{Chains, InstrId, InstrKind, Operand, OperandKind, Reg};
 use crate::tree::{Node, Table as Tree};
 
 /// The section, if the file has it.
@@ -35,24 +35,52 @@ pub(crate) fn chains(b: &Builder) -> Result<Option<Chains>, FileError> {
         b.reg_names.get(name).copied().ok_or_else(|| n.place.error(format!("unknown register `{name}`")))
     };
     let product: Vec<Reg> = nodes(t, "product").iter().map(reg).collect::<Result<_, _>>()?;
-    let mul = match (t.get("mul"), <[Reg; 2]>::try_from(product)) {
+    let product = match (t.get("product"), <[Reg; 2]>::try_from(product)) {
         (None, _) => None,
-        (Some(_), Ok(product)) => Some((one("mul")?, product)),
-        (Some(n), Err(_)) => return Err(n.place.error("a product needs `product`, two registers")),
+        (Some(_), Ok(product)) => Some(product),
+        (Some(n), Err(_)) => return Err(n.place.error("the words of a product are two registers")),
     };
+    let mul = match t.get("mul") {
+        None => None,
+        Some(n) => {
+            let id = one("mul")?;
+            let made = if product.is_some() { 0 } else { 2 };
+            if results(b, id) != made {
+                let error = n.place.error(format!("`mul` must write {made} of its operands"));
+                return Err(
+                    error.mend("the lower word and the upper one; or name in `product` the registers they are in")
+                );
+            }
+            Some((id, product))
+        }
+    };
+    let mul_low = t.get("mul_low").map(|_| one("mul_low")).transpose()?;
+    if mul_low.is_some_and(|id| results(b, id) != 1) {
+        return Err(place("mul_low").error("`mul_low` must write one of its operands"));
+    }
     Ok(Some(Chains {
         add: pair("add")?,
+        add_imm: t.get("add_imm").map(|_| pair("add_imm")).transpose()?,
         sub: pair("sub")?,
         sub_imm: t.get("sub_imm").map(|_| pair("sub_imm")).transpose()?,
         compare: pair("compare")?,
         compare_imm: t.get("compare_imm").map(|_| one("compare_imm")).transpose()?,
+        compares_all: text(t, "compare_equal") != Some("last"),
         shift_right: pair("shift_right")?,
         shift_sign: one("shift_sign")?,
         borrow: one("borrow")?,
+        borrow_is_carry: text(t, "borrow_is") != Some("no carry"),
         mul,
+        mul_low,
         swap: one("swap")?,
         branches,
     }))
+}
+
+/// Register operands that an instruction writes.
+fn results(b: &Builder, id: InstrId) -> usize {
+    let written = |o: &&Operand| matches!(o.kind, OperandKind::Reg { def: true, .. });
+    b.instrs[usize::from(id.0)].operands.iter().filter(written).count()
 }
 
 fn instr(b: &Builder, node: &Node, name: &str) -> Result<InstrId, FileError> {

@@ -37,15 +37,31 @@ pub static MACHINE: &[Key] = &[
 
 static CHAINS: &[Key] = &[
     need("add", Kind::Texts, "the first instruction of a sum, and the one that takes a carry in"),
+    may("add_imm", Kind::Texts, "the same with an immediate; without them, its negative is taken away"),
     need("sub", Kind::Texts, "the same of a difference"),
     may("sub_imm", Kind::Texts, "the same with an immediate"),
-    need("compare", Kind::Texts, "the same of a comparison"),
+    need("compare", Kind::Texts, "the same of a comparison; the second may overwrite its first operand"),
     may("compare_imm", Kind::Text, "the first of a comparison with an immediate"),
+    may(
+        "compare_equal",
+        Kind::OneOf(&["all", "last"]),
+        "words whose equality a chain of comparisons leaves in the flags: all (the default), or the last alone",
+    ),
     need("shift_right", Kind::Texts, "right by one bit: a zero coming in, and the carry coming in"),
     need("shift_sign", Kind::Text, "right by one bit, the sign coming in"),
     need("borrow", Kind::Text, "a word of ones where the last comparison or difference borrowed, or of zeros"),
+    may(
+        "borrow_is",
+        Kind::OneOf(&["carry", "no carry"]),
+        "what a difference that borrows leaves where a sum leaves its carry (a carry)",
+    ),
     may("mul", Kind::Text, "product of two words"),
-    may("product", Kind::Texts, "where the lower and the upper word of a product are found"),
+    may("mul_low", Kind::Text, "its lower word alone"),
+    may(
+        "product",
+        Kind::Texts,
+        "where the lower and the upper word of a product are found; without it they are the first two operands of `mul`",
+    ),
     need("swap", Kind::Text, "exchanges the halves of a word"),
     need(
         "branches",

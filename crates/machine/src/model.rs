@@ -394,16 +394,24 @@ pub struct Learned {
 #[derive(Clone, Debug)]
 pub struct Chains {
     pub add: [InstrId; 2],
+    pub add_imm: Option<[InstrId; 2]>,
     pub sub: [InstrId; 2],
     pub sub_imm: Option<[InstrId; 2]>,
+    /// The second one may overwrite its first operand.
     pub compare: [InstrId; 2],
     pub compare_imm: Option<InstrId>,
+    /// Does a chain of comparisons say whether all words are equal, or only the last ones?
+    pub compares_all: bool,
     pub shift_right: [InstrId; 2],
     pub shift_sign: InstrId,
     /// Ones where there was a borrow.
     pub borrow: InstrId,
-    /// A product, and where its two words are found.
-    pub mul: Option<(InstrId, [Reg; 2])>,
+    /// Does a difference that borrows leave what a sum with a carry leaves, or the opposite?
+    pub borrow_is_carry: bool,
+    /// A product, and where its two words are found: in registers of their own, or in its operands.
+    pub mul: Option<(InstrId, Option<[Reg; 2]>)>,
+    /// The lower word of a product alone.
+    pub mul_low: Option<InstrId>,
     pub swap: InstrId,
     /// On equal, not equal, less, not less (unsigned), less, not less (signed).
     pub branches: [InstrId; 6],

@@ -58,7 +58,7 @@ impl FoldTable {
                 let here = |e: &Expr| (*e == Expr::Operand(k)).then_some(HERE);
                 let text = semantics_text(machine, instr, &here);
                 let whole =
-                    |b: &usize| loaded_bits(&machine.instrs[*b]) == Some(machine.word_bits) || reads_low(instr, k);
+                    |b: &usize| loaded_bits(&machine.instrs[*b]) == Some(machine.value_bits()) || reads_low(instr, k);
                 let found = loads.get(&text).filter(|b| whole(b));
                 let found = found.and_then(|&b| Some((b, folded_operands(instr, k, &machine.instrs[b])?)));
                 if let Some((b, operands)) = found {
@@ -82,7 +82,7 @@ fn based(machine: &Machine, instr: &Instr) -> Option<(usize, usize)> {
             let place = match &**addr {
                 Expr::Bin { op: ciphermill_ir::BinOp::Add, a, b, .. } => match (&**a, &**b) {
                     (Expr::Operand(a), Expr::Imm(b))
-                        if bytes * 8 == machine.word_bits || *bytes == NARROW && machine.computes_narrow() =>
+                        if bytes * 8 == machine.value_bits() || *bytes == NARROW && machine.computes_narrow() =>
                     {
                         Some((*a, *b))
                     }
@@ -94,9 +94,14 @@ fn based(machine: &Machine, instr: &Instr) -> Option<(usize, usize)> {
         }
     });
     let place = found.pop_first().flatten().filter(|_| found.is_empty())?;
-    let wide =
-        matches!(instr.operands[place.1].kind, OperandKind::Imm { min, max, .. } if max - min >= u32::MAX.into());
-    (wide && instr.kind == InstrKind::Load).then_some(place)
+    // Every displacement of a frame: on machines of narrow words half of what they can address.
+    let whole = if machine.chains.is_some() { i16::MAX.into() } else { u32::MAX.into() };
+    let wide = matches!(instr.operands[place.1].kind, OperandKind::Imm { min, max, .. } if max - min >= whole);
+    let stack = machine.abi.stack_pointer;
+    let file = machine.regs[usize::from(stack.0)].file;
+    let holds = matches!(instr.operands[place.0].kind, OperandKind::Reg { file: f, .. } if f == file)
+        && instr.only.iter().all(|(at, regs)| *at != place.0 || regs.contains(&stack));
+    (wide && holds && instr.kind == InstrKind::Load).then_some(place)
 }
 
 fn loaded_bits(instr: &Instr) -> Option<u8> {

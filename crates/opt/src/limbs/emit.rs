@@ -1,8 +1,9 @@
 //! Appending operations on limbs to the function being built.
 
-use super::width::Limbs;
+use super::width::{Limbs, Narrow};
 use ciphermill_ir::{
-    BinOp, Block, Chain, CmpOp, Func, MemAccess, Op, SYSTEM_BASE, Space, Target, Terminator, Type, Value,
+    BinOp, Block, Chain, CmpOp, Func, MemAccess, Op, SYSTEM_BASE, Space, Target, Terminator, Type, Value, ValueDef,
+    bits,
 };
 use std::collections::HashMap;
 
@@ -13,14 +14,16 @@ pub(super) struct Emit {
     pub loc: u32,
     /// Bits of a limb.
     pub bits: u32,
+    /// Do comparisons of several limbs say whether all of them are equal?
+    compares_all: bool,
     /// What the block has computed already.
     known: HashMap<(Op, Vec<Value>), Vec<Value>>,
 }
 
 impl Emit {
-    pub fn new(func: Func, bits: u32) -> Emit {
-        let block = func.entry;
-        Emit { func, block, loc: 0, bits, known: HashMap::new() }
+    pub fn new(func: Func, narrow: Narrow) -> Emit {
+        let (block, Narrow { bits, compares_all, .. }) = (func.entry, narrow);
+        Emit { func, block, loc: 0, bits, compares_all, known: HashMap::new() }
     }
 
     /// Go on at the end of a block.
@@ -84,12 +87,27 @@ impl Emit {
     }
 
     pub fn chain(&mut self, chain: Chain, args: &[Value]) -> Vec<Value> {
-        let bits = self.bits;
+        let width = self.bits;
         let constants: Option<Vec<u64>> = args.iter().map(|&v| self.constant_of(v)).collect();
         if let Some(constants) = constants {
-            return chain.eval(&constants, bits).into_iter().map(|c| self.constant(c)).collect();
+            return chain.eval(&constants, width).into_iter().map(|c| self.constant(c)).collect();
         }
-        self.results(Op::Chain(chain, bits as u8), args, chain.results(args.len()))
+        // A word without a sign needs no zero brought in: some machines have to make it first.
+        let positive = chain == Chain::ShrU && args.last().is_some_and(|&top| self.is_positive(top));
+        let chain = if positive { Chain::ShrS } else { chain };
+        self.results(Op::Chain(chain, width as u8), args, chain.results(args.len()))
+    }
+
+    /// Is the highest bit of a limb known to be zero?
+    fn is_positive(&self, v: Value) -> bool {
+        let shifted = match self.func.values[self.func.resolve(v)].def {
+            ValueDef::Inst(inst, index) => {
+                let data = &self.func.insts[inst];
+                matches!(data.op, Op::Chain(Chain::ShrU, _)) && usize::from(index) + 1 == data.results.len()
+            }
+            _ => false,
+        };
+        shifted || bits::possible(&self.func, v) >> (self.bits - 1) == 0
     }
 
     /// And, or, xor of two limbs.
@@ -100,7 +118,7 @@ impl Emit {
             (_, Some(x), Some(y)) => self.constant(op.eval(x, y, 32).unwrap_or(0)),
             (BinOp::And, _, Some(0)) => b,
             (BinOp::Or, _, Some(y)) if y == ones => b,
-            (BinOp::And, _, Some(y)) if y == ones => a,
+            (BinOp::And, _, Some(y)) if bits::possible(&self.func, a) & ones & !y == 0 => a,
             (BinOp::Or | BinOp::Xor, _, Some(0)) => a,
             _ if a == b => match op {
                 BinOp::Xor => self.constant(0),
@@ -179,6 +197,14 @@ impl Emit {
         if op == CmpOp::LtS && self.is_zero(tops.0) && self.is_zero(tops.1) {
             op = CmpOp::LtU;
         }
+        if matches!(op, CmpOp::Eq | CmpOp::Ne) && !self.compares_all {
+            let mut differ = a.iter().zip(b).filter(|(a, b)| a != b).map(|(&a, &b)| (a, b));
+            let (first, rest): (Option<(Value, Value)>, Vec<_>) = (differ.next(), differ.collect());
+            if let (Some((a, b)), false) = (first, rest.is_empty()) {
+                let (x, y): (Vec<Value>, Vec<Value>) = rest.into_iter().unzip();
+                return self.branch_apart(op, (a, b), (&x, &y), then, els);
+            }
+        }
         let args = match op {
             CmpOp::LtS => [a, b].concat(),
             CmpOp::Eq | CmpOp::Ne => {
@@ -210,6 +236,23 @@ impl Emit {
         let (loc, bits) = (self.loc, self.bits as u8);
         let cond = self.func.append1(self.block, Op::Chain(Chain::Compare(op), bits), &args, Type::I32, loc);
         Terminator::Branch { cond, then, els }
+    }
+
+    /// A branch on equality, one limb after the other.
+    fn branch_apart(
+        &mut self,
+        op: CmpOp,
+        first: (Value, Value),
+        rest: (&[Value], &[Value]),
+        then: Target,
+        els: Target,
+    ) -> Terminator {
+        let unequal = if op == CmpOp::Ne { then.clone() } else { els.clone() };
+        let next = self.new_block();
+        let apart = self.branch(CmpOp::Ne, &[first.0], &[first.1], unequal, Target::new(next, vec![]));
+        self.end(apart);
+        self.at(next);
+        self.branch(op, rest.0, rest.1, then, els)
     }
 
     /// A word of the system area.

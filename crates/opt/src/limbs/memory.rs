@@ -3,7 +3,7 @@
 use super::Lower;
 use super::width::{ADDRESS_BITS, Limbs};
 use crate::error::OptError;
-use ciphermill_ir::{BinOp, InstData, MemAccess, Op, Space, Value, mask};
+use ciphermill_ir::{BinOp, Chain, InstData, MemAccess, Op, Space, Value, mask};
 
 /// One access of a word or a part of one: its bytes, and where it lies behind the first.
 struct Piece {
@@ -123,6 +123,8 @@ impl Lower<'_> {
             let (limb, shift) = self.place(piece);
             let part = match shift {
                 0 => value[limb],
+                // A store of half a word looks at no more than that half.
+                _ if 2 * shift == self.narrow.bits => self.emit.chain(Chain::Swap, &[value[limb]])[0],
                 _ => self.emit.shift(BinOp::ShrU, &[value[limb]], shift, 0..1)[0],
             };
             let (at, new) = self.address(data.args[0], access, piece)?;

@@ -21,6 +21,8 @@ mod calls;
 mod demand;
 mod emit;
 mod ends;
+mod fields;
+mod halves;
 mod memory;
 mod pointers;
 mod shifts;
@@ -100,7 +102,7 @@ impl<'a> Lower<'a> {
             params: vec![Type::I32; old.sig.params.len() * count],
             results: vec![Type::I32; old.sig.results.len() * count],
         };
-        let emit = Emit::new(Func::new(old.name.clone(), sig), narrow.bits);
+        let emit = Emit::new(Func::new(old.name.clone(), sig), narrow);
         let (masks, demand) = (Masks::new(&old), Demand::new(&old, narrow.bits));
         Lower {
             old,
@@ -245,6 +247,11 @@ impl<'a> Lower<'a> {
     /// The limbs of an operation's result; those above the last one are zero.
     fn value(&mut self, data: &InstData, result: Value) -> Result<Limbs, OptError> {
         let (low, end) = self.span(result);
+        if data.op == Op::Bin(BinOp::And)
+            && let Some(field) = self.field(data)
+        {
+            return Ok(field);
+        }
         let arg = |n: usize| self.limbs(data.args[n]);
         Ok(match data.op {
             Op::Const(c) => self.emit.number(c as u32),

@@ -37,6 +37,16 @@ impl Emit {
                 let right = self.shift(BinOp::ShrU, a, width - n, wanted);
                 left.iter().zip(&right).map(|(&l, &r)| self.bitwise(BinOp::Or, l, r)).collect()
             }
+            _ if self.halves_pay(count, count as u32 + 1, rest.abs_diff(self.bits / 2), rest.min(self.bits - rest)) => {
+                let half = self.bits / 2;
+                let moved: Limbs = (0..count).map(|k| a[(k + count - limbs % count) % count]).collect();
+                let mut turned = self.rotate_half(&moved);
+                let chain = if rest < half { Chain::RotR } else { Chain::RotL };
+                for _ in 0..rest.abs_diff(half) {
+                    turned = self.chain(chain, &turned).into_iter().collect();
+                }
+                turned
+            }
             _ => {
                 let back = rest > self.bits / 2;
                 let limbs = limbs + usize::from(back);
@@ -66,6 +76,12 @@ impl Emit {
         if length == 1 {
             out[first] = self.left_limb(a[first], n);
             return out;
+        }
+        let half = self.bits / 2;
+        if n >= half && self.halves_pay(end - first, length, n - half, n) {
+            let moved = self.left_half(&a[first..end]);
+            out[first..end].copy_from_slice(&moved);
+            return self.left(&out, n - half, wanted);
         }
         if n * length <= (self.bits - n) * (length + 1) {
             for _ in 0..n {
@@ -106,6 +122,12 @@ impl Emit {
             out[first] = self.right_limb(a[first], n);
             return out;
         }
+        let half = self.bits / 2;
+        if !(signed && top) && n >= half && self.halves_pay(end - first, length, n - half, n) {
+            let moved = self.right_half(&a[first..end]);
+            out[first..end].copy_from_slice(&moved);
+            return self.right(&out, n - half, wanted, false);
+        }
         if n * length <= (self.bits - n) * (length + 1) + if signed && top { 2 } else { 0 } {
             let chain = if signed && top { Chain::ShrS } else { Chain::ShrU };
             for _ in 0..n {
@@ -124,7 +146,7 @@ impl Emit {
         out
     }
 
-    fn left_limb(&mut self, a: Value, n: u32) -> Value {
+    pub(super) fn left_limb(&mut self, a: Value, n: u32) -> Value {
         let half = self.bits / 2;
         let (mut v, rest) = if n >= half {
             let mask = self.constant(self.ones() & self.ones() << half);
@@ -139,7 +161,7 @@ impl Emit {
         v
     }
 
-    fn right_limb(&mut self, a: Value, n: u32) -> Value {
+    pub(super) fn right_limb(&mut self, a: Value, n: u32) -> Value {
         let half = self.bits / 2;
         let (mut v, rest) = if n >= half {
             let mask = self.constant(self.ones() >> half);

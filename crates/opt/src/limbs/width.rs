@@ -10,6 +10,8 @@ pub struct Narrow {
     pub bits: u32,
     /// The largest displacement of its loads and stores.
     pub reach: u32,
+    /// Does a chain of comparisons say whether all words are equal, or only the last ones?
+    pub compares_all: bool,
 }
 
 /// Bits of an address.

@@ -37,9 +37,11 @@ impl Selector<'_> {
         match chain {
             Chain::Add | Chain::Sub => {
                 let constants: Option<Vec<u64>> = b.iter().map(|&v| self.func.as_const(v)).collect();
-                let (plain, other): ([InstrId; 2], Vec<VOp>) = match (constants, chains.sub_imm) {
+                let sum = if chain == Chain::Add { chains.add_imm } else { None };
+                let (plain, other): ([InstrId; 2], Vec<VOp>) = match (constants, sum.or(chains.sub_imm)) {
                     (Some(words), Some(instrs)) => {
-                        let words = if chain == Chain::Add { negated(&words, bits) } else { words };
+                        let negative = chain == Chain::Add && sum.is_none();
+                        let words = if negative { negated(&words, bits) } else { words };
                         (instrs, words.into_iter().map(|w| VOp::Imm(w as i64)).collect())
                     }
                     _ => {
@@ -86,17 +88,15 @@ impl Selector<'_> {
                     return Err(self.no_instruction(inst));
                 };
                 let (a, b) = (self.word(a[0]), self.word(b[0]));
-                self.part(mul, None, None, Some(a));
-                if let Some(last) = self.out.last_mut() {
-                    let spec = &self.machine.instrs[usize::from(mul.0)].operands;
-                    let of = |n: usize| spec.iter().enumerate().filter(|(_, o)| is_reg(&o.kind)).nth(n).map(|o| o.0);
-                    for (n, op) in [a, b].into_iter().enumerate() {
-                        if let Some(at) = of(n) {
-                            last.ops[at] = op;
-                        }
-                    }
-                }
-                for (&result, reg) in results.iter().zip(product) {
+                let low = chains.mul_low.filter(|_| !self.needed.contains(&results[1]));
+                let made: Vec<VReg> = match (product, low) {
+                    (_, Some(_)) => vec![self.vreg(results[0])],
+                    (None, None) => results.iter().map(|&v| self.vreg(v)).collect(),
+                    (Some(_), None) => vec![],
+                };
+                self.multiply(low.unwrap_or(mul), &made, [a, b]);
+                let fixed = product.filter(|_| low.is_none());
+                for (&result, reg) in results.iter().zip(fixed.into_iter().flatten()) {
                     if self.needed.contains(&result) {
                         let to = self.vreg(result);
                         let mov = self.mov(VOp::Def(to), VOp::Phys(reg), 0);
@@ -109,7 +109,7 @@ impl Selector<'_> {
                 self.part(chains.swap, Some(from), Some(to), None);
             }
             Chain::Below => {
-                if !self.doubled(&chains, bits, a, b) {
+                if !chains.borrow_is_carry || !self.doubled(&chains, bits, a, b) {
                     self.compare(&chains, a, b);
                 }
                 let to = self.vreg(results[0]);
@@ -176,6 +176,11 @@ impl Selector<'_> {
                 (Some(c), Some(instr)) if matches!(left, VOp::Use(_)) => (instr, VOp::Imm(c as i64)),
                 _ => (chains.compare[k.min(1)], self.word(b)),
             };
+            if self.overwrites(instr) {
+                let gone = self.vfunc.new_vreg();
+                self.part(instr, Some(left), Some(gone), Some(right));
+                continue;
+            }
             self.part(instr, None, None, Some(left));
             if let Some(last) = self.out.last_mut()
                 && let Some(op) = last.ops.last_mut()
@@ -183,6 +188,27 @@ impl Selector<'_> {
                 *op = right;
             }
         }
+    }
+
+    /// A product of two operands, into the registers that it writes.
+    fn multiply(&mut self, instr: InstrId, made: &[VReg], factors: [VOp; 2]) {
+        let (mut made, mut factors) = (made.iter(), factors.into_iter());
+        let ops: SmallVec<[VOp; 4]> = self.machine.instrs[usize::from(instr.0)]
+            .operands
+            .iter()
+            .map(|o| match o.kind {
+                OperandKind::Reg { def: true, .. } => made.next().map(|&v| VOp::Def(v)),
+                _ => factors.next(),
+            })
+            .map(|op| op.unwrap_or(VOp::Imm(0)))
+            .collect();
+        self.out.push(VInst::new(VKind::Normal, instr, &ops, 0));
+    }
+
+    /// Does an instruction write over one of its sources?
+    fn overwrites(&self, instr: InstrId) -> bool {
+        let tied = |k: &OperandKind| matches!(k, OperandKind::Reg { def: true, used: true, .. });
+        self.machine.instrs[usize::from(instr.0)].operands.iter().any(|o| tied(&o.kind))
     }
 
     /// A value as an operand: a zero is the register that reads as zero, if there is one.
@@ -224,10 +250,6 @@ impl Selector<'_> {
             .collect();
         self.out.push(VInst::new(VKind::Normal, instr, &ops, 0));
     }
-}
-
-fn is_reg(kind: &OperandKind) -> bool {
-    matches!(kind, OperandKind::Reg { .. })
 }
 
 /// The words of the negative of a number.
