@@ -7,7 +7,7 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by recognition.
 
-use crate::graph::{any, mapped, operations};
+use crate::graph::{any, mapped, nodes, operations};
 use crate::pat::Pat;
 use crate::spellings::{spellings, turned};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
@@ -63,6 +63,10 @@ const DEEP: usize = 3;
 /// too many, and a program that happens to have it whole is none we know.
 const SPELT: usize = 12;
 
+/// Nodes of a value's pattern, at most. No program has a larger one the very way it is written; what
+/// such an instruction computes may be recognised.
+const MOST_NODES: usize = 256;
+
 /// All templates of a machine, in the order of its file.
 pub fn templates(machine: &Machine) -> Vec<Template> {
     let mut out = Vec::new();
@@ -81,6 +85,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         if added && machine.computes_narrow() {
             found.extend(bitwise(&found).map(|a| (32, a)));
         }
+        found.retain(|(_, action)| !matches!(action, Action::Value(_, p) if nodes(p) > MOST_NODES));
         for (bits, action) in found {
             let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
             let actions = match action {
