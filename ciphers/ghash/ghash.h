@@ -4,12 +4,16 @@
  * The standard numbers bits from the left, so bytes are read most significant first and x to the
  * power of 0 is the highest bit; a product by x shifts right, and what falls out comes back as
  * 0xe1 at the top. GHASH_TABLE takes four bits a step from a table of the sixteen multiples of H
- * (V. Shoup, 1996); without it a bit a step, by masks, in constant time.
+ * (V. Shoup, 1996). GHASH_PRODUCTS is 32 or 64: carry-less products of words of so many bits, in
+ * constant time (carryless.h). Without either a bit a step, by masks, in constant time.
  */
 #ifndef GHASH_H
 #define GHASH_H
 
 #include "../ciphermill.h"
+#ifdef GHASH_PRODUCTS
+#include "carryless.h"
+#endif
 
 #define GHASH_BLOCK 16
 
@@ -69,6 +73,36 @@ static const uint16_t ghash_reduced[16] = {
     high = high >> 4 ^ (uint64_t)ghash_reduced[rest] << 48 ^ g->high[n];
 #endif
 
+#ifdef GHASH_PRODUCTS
+/*
+ * (high, low) = (a, b) times (h, l). The product of the words as they stand has x to the power of
+ * 254 - k in bit k: moved up by one, its upper half is what there is below x^128, and each word of
+ * its lower half comes back as 1 + x + x^2 + x^7 times itself, 128 bits further up.
+ */
+CM_INLINE void ghash_times(uint64_t a, uint64_t b, uint64_t h, uint64_t l, uint64_t *high, uint64_t *low)
+{
+    uint64_t v0, v1, v2, v3, m0, m1;
+
+    carryless128(b, l, &v0, &v1);
+    carryless128(a, h, &v2, &v3);
+    carryless128(a ^ b, h ^ l, &m0, &m1);
+    m0 ^= v0 ^ v2;
+    m1 ^= v1 ^ v3;
+    v1 ^= m0;
+    v2 ^= m1;
+    v3 = v3 << 1 | v2 >> 63;
+    v2 = v2 << 1 | v1 >> 63;
+    v1 = v1 << 1 | v0 >> 63;
+    v0 <<= 1;
+    v2 ^= v0 ^ v0 >> 1 ^ v0 >> 2 ^ v0 >> 7;
+    v1 ^= v0 << 63 ^ v0 << 62 ^ v0 << 57;
+    v3 ^= v1 ^ v1 >> 1 ^ v1 >> 2 ^ v1 >> 7;
+    v2 ^= v1 << 63 ^ v1 << 62 ^ v1 << 57;
+    *high = v3;
+    *low = v2;
+}
+#endif
+
 /* sum = (sum + block) H, for each of the blocks. */
 CM_INLINE void ghash_blocks(struct ghash *g, const uint8_t *in, uint32_t blocks)
 {
@@ -76,16 +110,18 @@ CM_INLINE void ghash_blocks(struct ghash *g, const uint8_t *in, uint32_t blocks)
 
     for (; blocks != 0; blocks--, in += GHASH_BLOCK) {
         uint64_t high = 0, low = 0;
+#if defined(GHASH_TABLE)
+        uint32_t i, rest, n;
+#elif !defined(GHASH_PRODUCTS)
         uint32_t i;
-#ifdef GHASH_TABLE
-        uint32_t rest, n;
-#else
         uint64_t h = g->high, l = g->low, mask;
 #endif
 
         a ^= cm_load64_be(in);
         b ^= cm_load64_be(in + 8);
-#ifdef GHASH_TABLE
+#if defined(GHASH_PRODUCTS)
+        ghash_times(a, b, g->high, g->low, &high, &low);
+#elif defined(GHASH_TABLE)
         for (i = 0; i < 16; i++, b >>= 4) {
             GHASH_STEP(b)
         }

@@ -54,10 +54,15 @@ BASE_FLAGS = (
 )
 
 
-def fitted(start: int, end: int) -> tuple[str, ...]:
-    """Flags for a memory from ``start`` to ``end``: the C stack in its first eighth, the data behind it."""
+def fitted(start: int, end: int, constants: int | None = None) -> tuple[str, ...]:
+    """Flags for a memory from ``start`` to ``end``: the C stack in its first eighth, the data behind it.
+
+    With an address for ``constants`` these are there, and the module says where its stack begins.
+    """
     base = start + (end - start) // 8
-    return (f"-Wl,-z,stack-size={base}", f"-Wl,--global-base={base}")
+    if constants is None:
+        return (f"-Wl,-z,stack-size={base}", f"-Wl,--global-base={base}")
+    return (f"-Wl,-z,stack-size={base}", f"-Wl,--global-base={constants}", "-Wl,--export=__stack_high")
 
 
 #: Seconds after which a compiler is stopped. The largest source here takes ten.

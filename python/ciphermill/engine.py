@@ -37,8 +37,8 @@ class Module:
     #: By which compiler, and whether for small code.
     cc: str = field(default="zig", compare=False)
     small: bool = field(default=False, compare=False)
-    #: Linked for a memory from here to there.
-    ram: tuple[int, int] | None = field(default=None, compare=False)
+    #: Linked for a memory from here to there, and for constants at a third address.
+    ram: tuple[int, ...] | None = field(default=None, compare=False)
     #: What the vectors said, by direction and key size.
     verdicts: dict[tuple[str, int], dict[str, Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
@@ -87,7 +87,7 @@ def module(
     *,
     small: bool = False,
     debug: bool = False,
-    ram: tuple[int, int] | None = None,
+    ram: tuple[int, ...] | None = None,
 ) -> Module:
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, and
     for a memory from the one to the other address."""
@@ -126,6 +126,7 @@ def suited(module: Module, machine: str, options: Options) -> Module:
     usual length or a shorter one. All are linked for the memory that the machine has."""
     if (ram := library.ram(machine)) is not None and module.variant.sources[0].suffix != ".wasm":
         module = compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=ram)
+        module = with_tables(module, machine, options)
     modules = candidates(module, options)
     if len(modules) == 1:
         return module
@@ -141,6 +142,35 @@ def suited(module: Module, machine: str, options: Options) -> Module:
         return answer["code_bytes"] + answer["cipher_table_bytes"], answer["cycles_per_block"]
 
     return min(modules, key=cost)
+
+
+#: Addresses of tables in flash are below this, and the first is a multiple of that: an index of a byte is then the
+#: lower half of an address.
+REACH, PAGE = 1 << 16, 1 << 8
+#: Bytes to which a linker rounds the end of a module's data.
+ROUNDED = 16
+
+
+def with_tables(module: Module, machine: str, options: Options) -> Module:
+    """A module that is linked for a small memory, with its constant tables in flash if the setting ``memory.tables``
+    says so, or says nothing and RAM has no room for them."""
+    said = library.memory(machine)
+    stated = [change.partition("=")[2].strip(" \"'") for change in options.set if change.startswith("memory.tables=")]
+    where = stated[-1] if stated else said.get("tables")
+    if "flash_bytes" not in said or module.ram is None or where == "ram" or module.interface["constants"] is None:
+        return module
+    if where is None and _core.fits(module.wasm, request(module, machine, options, judged=False)):
+        return module
+    first, end = module.interface["constants"]
+    at = (min(REACH, said["flash_bytes"]) - (end - first)) // PAGE * PAGE
+    if module.interface["heap_base"] - end < ROUNDED and at >= module.ram[1]:
+        return compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=(*module.ram[:2], at))
+    if where is None:
+        return module
+    raise _core.InputError(
+        f"memory.tables: {module.cipher.name}/{module.variant.name} has variables of its own behind its constants, or more "
+        f"of these than {machine} has addresses for; leave memory.tables out, for tables in RAM"
+    )
 
 
 def measure(module: Module, machine: str, options: Options) -> Measurement:

@@ -73,24 +73,31 @@ def machine_path(machine: str) -> Path:
     return _named("machine", machine, paths.MACHINES, machine_names())
 
 
-def ram(machine: str) -> tuple[int, int] | None:
-    """First address of a machine's memory and the one behind its last, where a program cannot have as much as it wants.
+def memory(machine: str) -> dict[str, Any]:
+    """What a machine's file and its ancestors say of its memory, the nearest first.
 
-    By its file alone: whether a program fits is the core's to say, which knows of settings too.
+    By the files alone, and nothing of files that are none: whether a program fits is the core's to say.
     """
-    path = machine_path(machine)
+    path, found = machine_path(machine), dict[str, Any]()
     for _ in range(MOST_ANCESTORS):
         try:
             said = tomllib.loads(read(path)["text"])
-            memory = said.get("memory", {})
-            if "ram_to" in memory:
-                return int(memory.get("ram_from", 0)), int(memory["ram_to"])
+            found = {**said.get("memory", {}), **found}
             parent = str(said["machine"]["inherits"])
         except (tomllib.TOMLDecodeError, InputError, KeyError, TypeError, ValueError, AttributeError):
-            return None
+            break
         beside = path.parent / (parent if parent.endswith(".toml") else f"{parent}.toml")
         path = beside if parent not in machine_names() else paths.MACHINES / f"{parent}.toml"
-    return None
+    return found
+
+
+def ram(machine: str) -> tuple[int, int] | None:
+    """First address of a machine's memory and the one behind its last, where a program cannot have as much as it wants."""
+    said = memory(machine)
+    try:
+        return (int(said.get("ram_from", 0)), int(said["ram_to"])) if "ram_to" in said else None
+    except (TypeError, ValueError):
+        return None
 
 
 def extension_path(extension: str) -> Path:

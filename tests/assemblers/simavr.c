@@ -1,12 +1,14 @@
 /* A program under libsimavr, call by call, by commands on standard input:
  *
  *   write ADDRESS HEX              bytes of data memory
+ *   flash ADDRESS HEX              bytes of program memory
  *   call SYMBOL ARGUMENT ...       prints the cycles of a call
  *   read ADDRESS LENGTH            prints bytes of data memory
  *
  * What it prints begins with "= "; other lines are simavr's own.
  *
- * Arguments are values of 32 bits, in the registers that machines/avr.toml names. The program is an ELF file linked from
+ * The first four arguments are values of 32 bits, in the registers that machines/avr.toml names; others have been written
+ * to memory. The program is an ELF file linked from
  * address 0 on. Memory begins behind the I/O registers and ends at the part's end; frames (Y) are below the hardware's
  * stack there. Exit codes: 0 done, 2 a call did not come back, 3 a command is none. */
 #include <simavr/sim_avr.h>
@@ -41,15 +43,16 @@ int main(int argc, char **argv) {
     while (fgets(line, sizeof line, stdin) != NULL) {
         char *word = strtok(line, " \n");
         if (word == NULL) continue;
-        if (strcmp(word, "write") == 0) {
+        int flash = strcmp(word, "flash") == 0;
+        if (flash || strcmp(word, "write") == 0) {
             unsigned at = strtoul(strtok(NULL, " \n"), NULL, 0);
             char *hex = strtok(NULL, " \n");
             for (unsigned byte; hex != NULL && sscanf(hex, "%2x", &byte) == 1; hex += 2) {
-                if (at > avr->ramend) {
+                if (at > (flash ? avr->flashend : avr->ramend)) {
                     fprintf(stderr, "no memory at %u\n", at);
                     return 3;
                 }
-                avr->data[at++] = byte;
+                (flash ? avr->flash : avr->data)[at++] = byte;
             }
         } else if (strcmp(word, "read") == 0) {
             unsigned at = strtoul(strtok(NULL, " \n"), NULL, 0);

@@ -1,11 +1,12 @@
 """Printed programs for AVR under simavr, whose cycle counter is exact: the same memory, and the same cycles.
 
 clang assembles and links the program, `simavr.c` makes the calls. The cycles of a message, without its calls, are those
-that the simulator says of the same message.
+that the simulator says of the same message. Arguments beyond four stand in the system area.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 import subprocess
@@ -26,15 +27,19 @@ PARTS = {"avr": "atmega328p", "atmega1284p": "atmega1284p"}
 FLASH = {"atmega328p": 32768, "atmega1284p": 131072}
 #: Where data memory begins in an AVR's ELF file.
 DATA = 0x80_0000
+#: Arguments of 32 bits that travel in registers.
+ARGUMENTS = 4
 
 
-def programs() -> Iterator[tuple[str, str, str]]:
-    """Every variant of block and stream ciphers on the larger machine, and on the smaller one those of which some fit."""
+def programs() -> Iterator[tuple[str, str, str | None, str]]:
+    """Every variant on the larger machine, some with tables in flash, and on the smaller one those of which some fit."""
     for name in names():
-        for variant in find(name).variants:
-            if find(name).of(variant).kind in ("block", "stream"):
-                yield "atmega1284p", name, variant
-    yield from (("avr", name, None) for name in ("rijndael", "present", "chacha20"))
+        yield from (("atmega1284p", name, variant, "ram") for variant in find(name).variants)
+    yield from (("avr", name, None, "ram") for name in ("rijndael", "present", "chacha20"))
+    for name in ("rijndael", "present", "sm4", "des", "sha256", "aes-gcm"):
+        yield from (("atmega1284p", name, variant, "flash") for variant in find(name).variants)
+    # RAM has no room for its tables.
+    yield "avr", "rijndael", "ttable", ""
 
 
 @pytest.fixture(scope="session")
@@ -61,8 +66,8 @@ def sections(elf: bytes) -> dict[str, tuple[int, bytes]]:
 class Program:
     """One printed program, linked for a part."""
 
-    def __init__(self, text: str, machine: str, folder: Path, judge: Path) -> None:
-        part = PARTS[machine]
+    def __init__(self, native: dict, machine: str, folder: Path, judge: Path) -> None:
+        part, text = PARTS[machine], native["assembly"]
         ram = library.ram(machine)
         assert ram is not None
         own = ram[1] - (ram[1] - ram[0]) // 8
@@ -71,16 +76,21 @@ class Program:
         cpu = ["-target", "avr-freestanding-eabi", f"-mcpu={part}", f"-mmcu={part}"]
         tool([*ZIG, "cc", *cpu, "-c", "program.s", "-o", "program.o"], cwd=folder)
         places = [".text=0", f".cm_system={DATA + own:#x}"]
+        if said := re.search(r"Link .cm_flash, tables in flash, at (0x[0-9a-f]+)", text):
+            places.append(f".cm_flash={said[1]}")
         starts = [f"--section-start={place}" for place in places]
         tool(
             [*ZIG, "ld.lld", "--image-base=0", "--no-check-sections", "-e", "0", *starts, "program.o", "-o", "program"],
             cwd=folder,
         )
+        self.overflow = own + native["arg_overflow"]
         self.command = [str(judge), part, str(folder / "program")]
         self.lines: list[str] = []
         found = sections((folder / "program").read_bytes())
         if len(found[".text"][1]) > FLASH[part]:
             pytest.skip(f"{len(found['.text'][1])} bytes of code, and the part has {FLASH[part]} of flash")
+        if ".cm_flash" in found:
+            self.write(*found[".cm_flash"], "flash")
         for section in (".cm_linear", ".cm_system"):
             address, content = found[section]
             at = address - DATA if section == ".cm_system" else 0
@@ -88,12 +98,13 @@ class Program:
             low = max(0, ram[0] - at)
             self.write(at + low, content[low:])
 
-    def write(self, address: int, content: bytes) -> None:
+    def write(self, address: int, content: bytes, command: str = "write") -> None:
         # A line has room for so many.
         for k in range(0, len(content), 1024):
-            self.lines.append(f"write {address + k} {content[k : k + 1024].hex()}")
+            self.lines.append(f"{command} {address + k} {content[k : k + 1024].hex()}")
 
     def call(self, symbol: str, args: list[int]) -> None:
+        self.write(self.overflow, struct.pack(f"<{len(args[ARGUMENTS:])}I", *args[ARGUMENTS:]))
         self.lines.append(f"call {symbol} {' '.join(map(str, args))}")
 
     def run(self) -> list[str]:
@@ -104,13 +115,13 @@ class Program:
         return [line[2:] for line in done.stdout.splitlines() if line.startswith("= ")]
 
 
-@pytest.mark.parametrize(("machine", "cipher", "variant"), list(programs()))
-def test_same_memory_and_cycles(machine, cipher, variant, tmp_path, judge):
+@pytest.mark.parametrize(("machine", "cipher", "variant", "tables"), list(programs()))
+def test_same_memory_and_cycles(machine, cipher, variant, tables, tmp_path, judge):
     module = engine.module(find(cipher), variant)
-    unit = 64 if module.interface["kind"] == "stream" else module.interface["block_bytes"]
-    ways = ("keystream",) if module.interface["kind"] == "stream" else module.directions
-    for way in ways:
-        options = engine.Options(direction=way, bytes=2 * unit)
+    unit = 64 if module.kind == "stream" else module.interface["block_bytes"]
+    for way in module.directions:
+        settings = (f"memory.tables={tables}",) if tables else ()
+        options = engine.Options(direction=way, bytes=2 * unit, set=settings)
         try:
             native = engine.native(module, machine, options, (unit, 2 * unit))
             measured = engine.measure(module, machine, options)
@@ -118,7 +129,7 @@ def test_same_memory_and_cycles(machine, cipher, variant, tmp_path, judge):
             pytest.skip(str(error))
         folder = tmp_path / way
         folder.mkdir()
-        program = Program(native["assembly"], machine, folder, judge)
+        program = Program(native, machine, folder, judge)
         for address, content in native["writes"]:
             program.write(address, bytes.fromhex(content))
         for call in native["setup"] + native["longer"]:

@@ -17,8 +17,6 @@ WRONG: dict[str, set[tuple[str, str]]] = {
     "zen4": {
         # A counter in memory takes 2 by load, addition and store, and 1 by one instruction; here 2 in either case.
         ("latency", "add [r], r"),
-        # Three a cycle; here address and integer units share queues, and take turns.
-        ("throughput", "add r, [m]"),
         ("throughput", "movq x, r"),
         ("chains side by side", "4 chains of add, xor, rol"),
     },

@@ -312,7 +312,7 @@ impl<'a> Machine<'a> {
                 Some((&mut self.linear, at))
             }
             Space::System => Some((&mut self.system, at.checked_sub(SYSTEM_BASE as usize)?)),
-            Space::Stack => None,
+            Space::Stack | Space::Flash => None,
         }
     }
 }

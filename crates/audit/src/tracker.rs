@@ -20,7 +20,7 @@ use crate::masks::Masks;
 use crate::report::Kind;
 use crate::semantics::{Evaluator, Seen, Source, truth};
 use crate::taint::Word;
-use ciphermill_ir::SYSTEM_BASE;
+use ciphermill_ir::{SYSTEM_BASE, Space};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Endian, Instr, Machine, Reg};
 use ciphermill_program::layout::STACK_TOP;
@@ -44,6 +44,8 @@ pub type Spot = (u32, u16);
 /// A store of the bundle under way.
 struct Stored {
     addr: u32,
+    /// The same as an address of all memories.
+    place: u32,
     bytes: u8,
     value: Word,
     /// As the run has it; one that is not keeps what is there.
@@ -127,6 +129,8 @@ struct Here<'a> {
     memory: &'a Masks,
     state: &'a State,
     big: bool,
+    /// The memory that the instruction means.
+    space: Space,
 }
 
 impl Source for Here<'_> {
@@ -139,6 +143,7 @@ impl Source for Here<'_> {
     }
 
     fn load(&self, addr: u32, bytes: u8) -> Option<Word> {
+        let addr = self.state.memory.whole(addr, self.space);
         let bits = self.state.memory.peek(addr, bytes, self.big)?;
         Some(Word { bits, secret: self.memory.read(addr, bytes) })
     }
@@ -265,7 +270,8 @@ impl<'p> Tracker<'p> {
             };
             at.copied().unwrap_or(0).into()
         };
-        let here = Here { machine, registers: &self.registers, memory: &self.memory, state, big: self.big };
+        let here =
+            Here { machine, registers: &self.registers, memory: &self.memory, state, big: self.big, space: inst.space };
         let predicate = inst.predicate.map(|p| truth(here.register(p)));
         let open = predicate.is_some_and(|g| g.is_secret());
         let done = predicate.is_none_or(|g| g.bits != 0);
@@ -325,6 +331,7 @@ impl<'p> Tracker<'p> {
                     let (addr, bytes) = (addr.bits as u32, *bytes);
                     self.stores.push(Stored {
                         addr,
+                        place: state.memory.whole(addr, inst.space),
                         bytes,
                         value: value.low(8 * u32::from(bytes)),
                         done,
@@ -428,8 +435,8 @@ impl Watch for Tracker<'_> {
         }
         self.known[n as usize] = known;
         for s in self.stores.iter_mut().filter(|s| s.perhaps) {
-            let old = state.memory.peek(s.addr, s.bytes, self.big);
-            let old = old.map(|bits| Word { bits, secret: self.memory.read(s.addr, s.bytes) });
+            let old = state.memory.peek(s.place, s.bytes, self.big);
+            let old = old.map(|bits| Word { bits, secret: self.memory.read(s.place, s.bytes) });
             s.value = if s.done { s.value.or(old) } else { old.unwrap_or(UNKNOWN).or(Some(s.value)) };
         }
     }
@@ -437,7 +444,7 @@ impl Watch for Tracker<'_> {
     fn issued(&mut self, n: u32, timing: &BundleTiming, flow: &Flow, accesses: &[Access], state: &State) {
         self.compare(n, flow, accesses, state);
         for s in &self.stores {
-            self.memory.write(s.addr, s.bytes, s.value.secret);
+            self.memory.write(s.place, s.bytes, s.value.secret);
         }
         self.turn(timing.window);
         self.landing.push_back(self.writes.iter().map(|w| w.secret).collect());

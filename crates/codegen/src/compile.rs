@@ -54,7 +54,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let mut plain_loops = Vec::new();
     let all_plain = plain::of_program(m.issue.explicit, options.level, options.plain_loops);
     for id in module.funcs.keys() {
-        let func = front.func(id)?;
+        let (func, matcher) = front.func(id)?;
         let memory = MemoryFacts {
             buffers: if called.contains(&id) || m.value_bits() < m.word_bits {
                 0
@@ -65,14 +65,14 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             banks: banks::described(m)
                 .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
         };
-        let mut vfunc = select(&func, m, front.matcher, pinned, &memory)?;
-        ciphermill_patterns::several::join(&mut vfunc, front.matcher);
+        let mut vfunc = select(&func, m, matcher, pinned, &memory)?;
+        ciphermill_patterns::several::join(&mut vfunc, matcher);
         let windowed = registers::wants_window(&vfunc, m, pinned);
         let registers = registers::registers(m, windowed, pinned);
         if vfunc.has_calls && !windowed && !m.issue.explicit && options.level > 0 {
             ciphermill_schedule::carried::free_parameters(&mut vfunc, &registers);
         }
-        constants::place(&mut vfunc, m, front.matcher, registers.allocatable.len())?;
+        constants::place(&mut vfunc, m, matcher, registers.allocatable.len())?;
         if !windowed {
             registers::without_window(&mut vfunc, m);
         }
@@ -114,7 +114,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let loop_words: usize = kernels.iter().map(|k| k.words).sum();
         let returns_by = |r: &Reg| kernels.iter().any(|k| k.uses(*r));
         let saves_return = vfunc.has_calls || m.abi.return_address.as_ref().is_some_and(returns_by);
-        let framed = |a: &_, saves| Frame::new(m, front.matcher, windowed, saves, loop_words as u32, a);
+        let framed = |a: &_, saves| Frame::new(m, matcher, windowed, saves, loop_words as u32, a);
         let mut frame = framed(&allocated, saves_return);
         if let (true, Some(spare)) = (frame.outgrows(), registers::spare(m)) {
             let mut fewer = registers::registers(m, windowed, pinned);
@@ -193,8 +193,10 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         max_pages: module.memory.max_pages,
         data,
         readonly,
+        flash: front.flash.clone(),
         system: own,
         system_func_refs: module.system.func_refs.clone(),
+        system_own_address: module.system.own_address,
         arg_overflow: front.overflow,
         global_regs,
         loops,

@@ -11,9 +11,12 @@ use ciphermill_opt::limbs;
 use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
-use ciphermill_select::{addressing, aligned, banks, branches, chains, expand, halves, legalise, masks, shape, turned};
+use ciphermill_select::{
+    addressing, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+};
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A module on its way to a machine.
 pub struct Front<'a> {
@@ -26,10 +29,13 @@ pub struct Front<'a> {
     pub in_registers: Vec<(GlobalId, Reg)>,
     /// Room in the system area for arguments beyond the registers.
     pub overflow: u32,
-    pub matcher: &'a Matcher,
+    /// What selection may use, the first that will do.
+    matchers: Vec<&'a Matcher>,
     recogniser: &'a Recogniser,
     configured: configure::Configured,
     byte_copies: Vec<(u32, u32, u32)>,
+    /// The addresses of flash, if the module's tables are there.
+    pub flash: Option<Range<u32>>,
     /// What the caller promised of parameters.
     pub promised: HashMap<FuncId, Vec<Low>>,
     proved: HashMap<FuncId, Vec<Low>>,
@@ -42,6 +48,10 @@ impl<'a> Front<'a> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
         let narrow = tables.narrow();
+        let flash = machine.memory.flash().filter(|at| narrow.is_some() && flash::holds_tables(&module, at));
+        if let Some(at) = flash.as_ref().filter(|_| machine.reads_flash()) {
+            flash::mark(&mut module, at);
+        }
         if let Some(narrow) = narrow {
             limbs::lower(&mut module, narrow).map_err(|e| CompileError::Unsupported(e.to_string()))?;
         }
@@ -84,21 +94,29 @@ impl<'a> Front<'a> {
             pinned,
             in_registers,
             overflow,
-            matcher: &tables.matcher,
+            matchers: tables.steady.iter().filter(|_| options.constant_time).chain([&tables.matcher]).collect(),
             recogniser,
             configured,
             byte_copies,
+            flash,
             promised,
             proved,
         })
     }
 
-    /// A function as selection takes it. Its blocks keep their numbers; new ones
-    /// come behind them.
+    /// A function as selection takes it, and the instructions to select from. Its blocks keep their numbers; new
+    /// ones come behind them.
     ///
     /// # Errors
     /// When machine and rules lack an operation.
-    pub fn func(&self, id: FuncId) -> Result<Func, CompileError> {
+    pub fn func(&self, id: FuncId) -> Result<(Func, &'a Matcher), CompileError> {
+        let mut tried = self.matchers.iter().map(|&matcher| Ok((self.func_with(id, matcher)?, matcher)));
+        let lacks = |made: &Result<_, _>| matches!(made, Err(CompileError::NoInstruction { .. }));
+        let done = tried.by_ref().take(self.matchers.len() - 1).find(|made| !lacks(made));
+        done.or_else(|| tried.next()).unwrap_or_else(|| Err(CompileError::Internal("nothing to select from".into())))
+    }
+
+    fn func_with(&self, id: FuncId, matcher: &Matcher) -> Result<Func, CompileError> {
         let (m, options) = (self.machine, self.options);
         let mut func = self.module.funcs[id].clone();
         if m.value_bits() < m.word_bits {
@@ -113,7 +131,7 @@ impl<'a> Front<'a> {
         let cx = expand::Context {
             module: &self.module,
             machine: m,
-            matcher: self.matcher,
+            matcher,
             strict_traps: options.strict_traps,
             word_buffers: options.word_buffers,
             pinned: &only,
@@ -126,18 +144,18 @@ impl<'a> Front<'a> {
         };
         expand::expand(&mut func, &cx, &address_facts);
         shape::pass_in_memory(&mut func, self.convention());
-        if m.codegen.select == Selection::Branch && !options.straight_selects {
+        if m.codegen.select == Selection::Branch && !options.constant_time {
             branches::lower(&mut func);
         }
-        func = self.legal(func)?;
+        func = self.legal(func, matcher)?;
         // Masks are paired in one width only.
         if !m.computes_narrow() {
-            masks::pair(&mut func, self.matcher, u32::from(m.word_bits));
+            masks::pair(&mut func, matcher, u32::from(m.word_bits));
         }
-        if turned::of_use(m, self.matcher) {
+        if turned::of_use(m, matcher) {
             turned::turn(&mut func);
         }
-        if !options.strict_traps && addressing::three_terms(self.matcher) {
+        if !options.strict_traps && addressing::three_terms(matcher) {
             addressing::spread(&mut func);
         }
         shape::split_critical_edges(&mut func);
@@ -158,13 +176,13 @@ impl<'a> Front<'a> {
 
     /// A function of operations that the machine has. Of loops that circuits hold there are several
     /// forms, and the one with the shortest circuits is taken.
-    fn legal(&self, func: Func) -> Result<Func, CompileError> {
+    fn legal(&self, func: Func, matcher: &Matcher) -> Result<Func, CompileError> {
         let (m, options) = (self.machine, self.options);
         let made = |mut func: Func| {
-            legalise::legalise(&mut func, m, self.matcher, options.throughput)?;
-            if m.issue.explicit && halves::shifts_are_few(m, self.matcher) {
-                halves::spread(&mut func, m, self.matcher);
-                halves::scale(&mut func, self.matcher);
+            legalise::legalise(&mut func, m, matcher, options.throughput)?;
+            if m.issue.explicit && halves::shifts_are_few(m, matcher) {
+                halves::spread(&mut func, m, matcher);
+                halves::scale(&mut func, matcher);
             }
             Ok(func)
         };
@@ -174,16 +192,16 @@ impl<'a> Front<'a> {
         }
         let mut turned = func.clone();
         let mut plain = made(func)?;
-        if !chains::price(&plain, m, self.matcher).1 {
+        if !chains::price(&plain, m, matcher).1 {
             return Ok(plain);
         }
-        chains::shorten(&mut plain, m, self.matcher);
+        chains::shorten(&mut plain, m, matcher);
         if !chains::turns::turn(&mut turned) {
             return Ok(plain);
         }
         let mut turned = made(turned)?;
-        chains::shorten(&mut turned, m, self.matcher);
-        let price = |func: &Func| chains::price(func, m, self.matcher).0;
+        chains::shorten(&mut turned, m, matcher);
+        let price = |func: &Func| chains::price(func, m, matcher).0;
         Ok(if chains::is_worth(price(&turned), price(&plain)) { turned } else { plain })
     }
 }

@@ -22,9 +22,9 @@ pub struct Options {
     /// Instructions are selected for throughput (few issue slots) and not for latency, which
     /// independent work hides. Which is better depends on the machine.
     pub throughput: bool,
-    /// Selections are never made branches, whatever the machine file says: a cipher that is
-    /// to take the same time for all secrets is compiled so.
-    pub straight_selects: bool,
+    /// For a cipher that is to take the same time for all secrets: selections are never made branches, whatever
+    /// the machine file says, and no function gets an instruction whose time varies with values unless it needs one.
+    pub constant_time: bool,
     /// Loops are left as they stand: neither prologue nor epilogue.
     pub plain_loops: bool,
     /// Most instructions in a bundle of straight code; 0: as many as fit. Small bundles leave smaller

@@ -22,6 +22,8 @@ use std::sync::Arc;
 pub struct Tables {
     pub machine: Arc<Machine>,
     pub matcher: Matcher,
+    /// The same without the instructions whose time varies with values. None where there are none.
+    pub(crate) steady: Option<Matcher>,
     pub(crate) recogniser: Recogniser,
     pub(crate) facts: Facts,
     pub(crate) encodings: Encodings,
@@ -37,8 +39,10 @@ impl Tables {
     pub fn new(machine: Arc<Machine>) -> Result<Tables, CompileError> {
         supported(&machine)?;
         let (recogniser, recognised) = Recogniser::new(&machine);
+        let matcher = Matcher::with(&machine, recognised);
         Ok(Tables {
-            matcher: Matcher::with(&machine, recognised),
+            steady: matcher.steady(&machine),
+            matcher,
             recogniser,
             facts: Facts::new(&machine),
             encodings: Encodings::new(&machine),

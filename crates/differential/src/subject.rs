@@ -2,6 +2,7 @@
 
 use crate::kind::KINDS;
 use crate::transcript::{Call, Ending, Outcome, Transcript};
+use ciphermill_codegen::CompileError;
 use ciphermill_codegen::tables::Tables;
 use ciphermill_interp::{Halt, Interp};
 use ciphermill_ir::{Module, TrapCode, Type};
@@ -77,7 +78,7 @@ pub fn interpreted() -> Vec<Subject> {
 
 /// The machines of the given names, with extensions behind plus signs
 /// (`rv32+zba+zbb`), at every level, and at level 2 without keeping traps too; one that
-/// schedules when compiling with loops shaped for it as well. `ia32/4` is given one module of four.
+/// schedules when compiling with loops shaped for it as well; one of narrow words without keeping traps alone. `ia32/4` is given one module of four.
 ///
 /// # Errors
 ///
@@ -96,7 +97,10 @@ pub fn simulated(root: &Path, names: &[&str]) -> Result<Vec<Subject>, String> {
         let machine = ciphermill_machine::load_from_dir(root, base, &with, &[], &[]).map_err(|e| e.to_string())?;
         let tables = Arc::new(Tables::new(Arc::new(machine)).map_err(|e| e.to_string())?);
         let ways = [(0, true, false), (1, true, false), (2, true, false), (2, false, false), (2, false, true)];
-        for (level, strict, shaped) in ways.into_iter().filter(|w| !w.2 || tables.machine.issue.explicit) {
+        // Words of less than 32 bits have no room for the checks that keep traps.
+        let narrow = [(0, false, false), (1, false, false), (2, false, false)];
+        let ways = if tables.narrow().is_some() { &narrow[..] } else { &ways[..] };
+        for &(level, strict, shaped) in ways.iter().filter(|w| !w.2 || tables.machine.issue.explicit) {
             let how = How { level, strict, shaped, quick: false };
             subjects.push(Subject::Machine { name: name.to_string(), tables: tables.clone(), how, every });
         }
@@ -128,6 +132,14 @@ impl Subject {
             // As many numbers one after another as there are kinds have a module of each.
             Subject::Machine { every, .. } => (number / KINDS).is_multiple_of(*every),
             Subject::Interp { .. } | Subject::Unrolled { .. } => true,
+        }
+    }
+
+    /// Bytes of memory whose addresses the subject has: those of two bytes where words are narrow.
+    pub(crate) fn most_memory(&self) -> usize {
+        match self {
+            Subject::Machine { tables, .. } if tables.narrow().is_some() => 1 << 16,
+            _ => usize::MAX,
         }
     }
 
@@ -306,8 +318,11 @@ fn on_machine(source: &Source, tables: &Tables, how: How, script: &[Call]) -> Re
     }
     let module = source.optimised(options)?;
     let options = ciphermill_codegen::Options { level, strict_traps: strict, quick, ..Default::default() };
-    let program =
-        ciphermill_codegen::compile_with(&module, tables, &options).map_err(|e| format!("does not compile: {e}"))?;
+    let program = match ciphermill_codegen::compile_with(&module, tables, &options) {
+        // What such machines cannot have says nothing of what they have.
+        Err(CompileError::Unsupported(_)) if tables.narrow().is_some() => return Ok(Transcript::exhausted()),
+        made => made.map_err(|e| format!("does not compile: {e}"))?,
+    };
     let options = SimOptions {
         strict_addresses: strict,
         caches: level == 2,

@@ -35,3 +35,10 @@ pub struct Transcript {
     /// Empty where the subject cannot show them.
     pub globals: Vec<(String, u64)>,
 }
+
+impl Transcript {
+    /// That of a run which says nothing.
+    pub fn exhausted() -> Transcript {
+        Transcript { instantiation: Some(Ending::Exhausted), ..Transcript::default() }
+    }
+}

@@ -21,7 +21,7 @@ pub struct Limits {
 /// An instruction that could be added.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// `cone`, `matrix` or `tables`.
+    /// `cone`, `matrix`, `tables` or `product`.
     pub kind: &'static str,
     /// Names of its register operands, results first.
     pub registers: Vec<String>,

@@ -15,7 +15,7 @@ const MOST_VALUES: usize = 64;
 const MOST_BITS: u32 = 8;
 /// Cycles of a multiplication, of which an instruction of one cycle saves all
 /// but one: an estimate for ranking.
-const PRODUCT: usize = 3;
+pub(crate) const PRODUCT: usize = 3;
 
 /// A place where a subgraph stands.
 struct Place {
@@ -54,24 +54,50 @@ pub fn candidates(funcs: &[(FuncId, Func)], machine: &Machine, counts: &Counts, 
 
 /// Candidates of places that are the same but for their constants: one with
 /// immediates for those that differ, if these are few; else one for each set of
-/// constants.
+/// constants. A constant that is the same as another at every place, or what another leaves of
+/// the word's bits, as in the two halves of a rotate, is no immediate of its own.
 fn merged(funcs: &[(FuncId, Func)], places: Vec<Place>) -> Vec<Candidate> {
     let slots = places[0].written.constants.len();
     let values = |n: usize| places.iter().map(|p| p.written.constants[n]).collect::<BTreeSet<u64>>();
-    let differing: Vec<(usize, BTreeSet<u64>)> =
-        (0..slots).map(|n| (n, values(n))).filter(|(_, values)| values.len() > 1).collect();
+    let bits = word_bits(funcs, &places[0]);
+    let mut differing: Vec<(usize, BTreeSet<u64>)> = Vec::new();
+    let mut derived: Vec<Derived> = Vec::new();
+    for (slot, values) in (0..slots).map(|n| (n, values(n))).filter(|(_, values)| values.len() > 1) {
+        let always = |of: usize, holds: &dyn Fn(u64, u64) -> bool| {
+            places.iter().all(|p| holds(p.written.constants[slot], p.written.constants[of]))
+        };
+        let same = differing.iter().position(|d| always(d.0, &|a, b| a == b));
+        let rest = || differing.iter().position(|d| always(d.0, &|a, b| a.checked_add(b) == Some(bits.into())));
+        match (same, rest()) {
+            (Some(of), _) => derived.push(Derived { slot, of, rest_of: None }),
+            (None, Some(of)) => derived.push(Derived { slot, of, rest_of: Some(bits) }),
+            (None, None) => differing.push((slot, values)),
+        }
+    }
     let bits: u32 = differing.iter().map(|(_, v)| v.len().next_power_of_two().ilog2()).sum();
     if bits <= MOST_BITS && differing.iter().all(|(_, v)| v.len() <= MOST_VALUES) {
-        return candidate(funcs, &places.iter().collect::<Vec<_>>(), &differing).into_iter().collect();
+        return candidate(funcs, &places.iter().collect::<Vec<_>>(), &differing, &derived).into_iter().collect();
     }
     let mut same: BTreeMap<&[u64], Vec<&Place>> = BTreeMap::new();
     for place in &places {
         same.entry(&place.written.constants).or_default().push(place);
     }
-    same.into_values().filter_map(|places| candidate(funcs, &places, &[])).collect()
+    same.into_values().filter_map(|places| candidate(funcs, &places, &[], &[])).collect()
 }
 
-fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, BTreeSet<u64>)]) -> Option<Candidate> {
+/// A constant that another, the immediate of number `of`, says: it, or what it leaves of a word.
+struct Derived {
+    slot: usize,
+    of: usize,
+    rest_of: Option<u32>,
+}
+
+fn candidate(
+    funcs: &[(FuncId, Func)],
+    places: &[&Place],
+    differing: &[(usize, BTreeSet<u64>)],
+    derived: &[Derived],
+) -> Option<Candidate> {
     // An operation is done once: places that share one do not both count.
     let mut taken: HashSet<(FuncId, Value)> = HashSet::new();
     let (mut count, mut saves) = (0, 0);
@@ -86,7 +112,12 @@ fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, B
     }
     let first = places.first()?;
     let name = |i: usize| if i == 0 { "imm".to_owned() } else { format!("imm{}", i + 1) };
-    let named: HashMap<usize, String> = differing.iter().enumerate().map(|(i, (slot, _))| (*slot, name(i))).collect();
+    let own = differing.iter().enumerate().map(|(i, (slot, _))| (*slot, name(i)));
+    let of_others = derived.iter().map(|d| match d.rest_of {
+        None => (d.slot, name(d.of)),
+        Some(bits) => (d.slot, format!("({bits} - {})", name(d.of))),
+    });
+    let named: HashMap<usize, String> = own.chain(of_others).collect();
     let semantics = first.written.semantics(&named);
     let inputs = (1..=first.written.inputs).map(|n| format!("rs{n}"));
     Some(Candidate {
@@ -108,14 +139,18 @@ fn candidate(funcs: &[(FuncId, Func)], places: &[&Place], differing: &[(usize, B
 
 /// A constant of the place's words, as a signed number.
 fn signed(funcs: &[(FuncId, Func)], place: &Place, constant: u64) -> i64 {
+    ciphermill_ir::ops::sext(constant, word_bits(funcs, place))
+}
+
+/// The bits that a place computes in.
+fn word_bits(funcs: &[(FuncId, Func)], place: &Place) -> u32 {
     let func = funcs.iter().find(|f| f.0 == place.func).map(|f| &f.1);
-    let bits = func.zip(place.nodes.first()).map_or(64, |(f, &v)| f.ty(v).bits());
-    ciphermill_ir::ops::sext(constant, bits)
+    func.zip(place.nodes.first()).map_or(64, |(f, &v)| f.ty(v).bits())
 }
 
 fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {
     let of = |v: &Value| match func.def_op(*v) {
-        Some(Op::Bin(BinOp::Mul)) => PRODUCT,
+        Some(Op::Bin(BinOp::Mul | BinOp::MulHiU | BinOp::MulHiS)) => PRODUCT,
         _ => 1,
     };
     nodes.iter().map(of).sum()

@@ -1,6 +1,6 @@
 //! Instructions that a program would like to have.
 //!
-//! Three kinds of candidates are looked for in code that runs often, each with
+//! Four kinds of candidates are looked for in code that runs often, each with
 //! the text of the semantics that an extension file needs:
 //!
 //! * [`cones`]: convex subgraphs of a block with few inputs and outputs (Atasu,
@@ -9,7 +9,8 @@
 //! * [`maps`], matrices: values that are a matrix over GF(2) times another value,
 //!   however the program computes them;
 //! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
-//!   they are added to; [`wide`], the same where words have 64 bits.
+//!   they are added to; [`wide`], the same where words have 64 bits;
+//! * [`products`]: carry-less products of two words, of shifts and masks or of products of integers.
 //!
 //! Candidates that are the same but for constants become one, with immediates. How much a
 //! candidate saves is an estimate here, of operations and of how often they ran; what it really saves is for whoever compiles the
@@ -21,6 +22,7 @@ mod candidate;
 pub mod cones;
 mod maps;
 mod order;
+mod products;
 mod search;
 mod text;
 mod wide;
@@ -44,6 +46,7 @@ pub fn discover(
     let (one, several): (Vec<_>, Vec<_>) =
         cones::candidates(funcs, machine, counts, limits).into_iter().partition(|c| c.outputs == 1);
     let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
+    kinds.push(products::candidates(module, machine, counts, limits));
     if machine.word_bits == 64 {
         kinds.push(wide::tables(module, machine, counts, limits));
     } else if limits.inputs > 1 {

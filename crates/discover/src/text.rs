@@ -31,6 +31,8 @@ fn written(op: Op, args: &[&str], half: bool) -> Option<String> {
             BinOp::Add => infix("+", "add"),
             BinOp::Sub => infix("-", "sub"),
             BinOp::Mul => infix("*", "mul"),
+            BinOp::MulHiU => call("mulhu"),
+            BinOp::MulHiS => call("mulhs"),
             BinOp::And => infix("&", "and"),
             BinOp::Or => infix("|", "or"),
             BinOp::Xor => infix("^", "xor"),

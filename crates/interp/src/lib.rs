@@ -293,7 +293,7 @@ impl<'m> Interp<'m> {
                 .filter(|offset| offset + bytes <= self.system.len() as u64)
                 .map(|offset| offset as usize)
                 .ok_or_else(|| broken(func, format!("system access at {effective:#x}"))),
-            Space::Stack => Err(broken(func, "the intermediate representation knows no stack".into())),
+            Space::Stack | Space::Flash => Err(broken(func, "only the code generator knows that memory".into())),
         }
     }
 

@@ -71,6 +71,8 @@ pub struct FuncRef {
 pub struct SystemImage {
     pub bytes: Vec<u8>,
     pub func_refs: Vec<FuncRef>,
+    /// Byte offset of a 4-byte word that holds the area's own address, where code computes addresses from it.
+    pub own_address: Option<u32>,
 }
 
 /// A whole program. An out-of-bounds *active* segment or a trapping start

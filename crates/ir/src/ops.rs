@@ -270,6 +270,9 @@ pub enum Space {
     System,
     /// The machine's stack: spills, saved registers, return addresses.
     Stack,
+    /// Constants of linear memory that lie in the memory that code is in, at the same addresses, and that instructions
+    /// of their own read.
+    Flash,
 }
 
 /// The shape of a load or store: how many bytes at `address + offset`.

@@ -77,6 +77,7 @@ impl Display for Space {
             Space::Linear => "linear",
             Space::System => "system",
             Space::Stack => "stack",
+            Space::Flash => "flash",
         })
     }
 }

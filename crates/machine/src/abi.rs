@@ -32,6 +32,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         stack_pointer: register(b, t, "stack_pointer", whole)?,
         return_address,
         return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
+        code_unit: int(t, "code_unit").unwrap_or(1),
         scratch: regs("scratch")?,
         globals: regs("globals")?,
         spill: regs("spill")?,

@@ -286,6 +286,7 @@ impl Builder<'_> {
         let instr = Instr {
             name: name.to_owned(),
             unaligned: t.get("unaligned").and_then(Node::as_bool).unwrap_or(false),
+            flash: t.get("flash").and_then(Node::as_bool).unwrap_or(false),
             ports: ports(&asm, &operands, &only),
             asm,
             units: families.iter().filter_map(one).collect(),

@@ -14,7 +14,7 @@ use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use std::ops::Range;
 
 /// Names without width suffix, for messages.
-const NAMES: [&str; 36] = [
+const NAMES: [&str; 39] = [
     "rotl",
     "rotr",
     "mulhu",
@@ -32,6 +32,9 @@ const NAMES: [&str; 36] = [
     "cat",
     "linear",
     "gfmul",
+    "clmul",
+    "clmulh",
+    "clmulr",
     "matvec",
     "flags_sub",
     "flags_add",
@@ -67,6 +70,10 @@ pub fn build(name: &str, args: Vec<Expr>, scope: &Scope, span: Range<usize>) -> 
     if name == "gfmul" {
         let args = <[Expr; 3]>::try_from(args).map_err(|_| wrong(3))?;
         return crate::linear::gfmul(args, word, span);
+    }
+    if let Some(low) = carryless(name, word) {
+        let args = <[Expr; 2]>::try_from(args).map_err(|_| wrong(2))?;
+        return crate::linear::clmul(args, low, word, span);
     }
     if let Some((op, bits)) = extension(name) {
         let [a] = <[Expr; 1]>::try_from(args).map_err(|_| wrong(1))?;
@@ -137,6 +144,17 @@ fn flags_test(op: CmpOp, greater: bool, flags: Expr, word: u8) -> Expr {
         CmpOp::Eq | CmpOp::Ne => op,
     };
     Expr::Cmp { op: CmpOp::Eq, bits: word, a: Box::new(test(opposite, flags)), b: Box::new(Expr::Const(0)) }
+}
+
+/// The lowest bit that a carry-less product gives: `clmul` the lower half, `clmulh` the upper, `clmulr` the
+/// bits that are the lower half of the product of reversed words, reversed.
+fn carryless(name: &str, word: u8) -> Option<u8> {
+    match name {
+        "clmul" => Some(0),
+        "clmulh" => Some(word),
+        "clmulr" => Some(word - 1),
+        _ => None,
+    }
 }
 
 /// `sext8` ...: the operator (none for a zero extension) and the width.

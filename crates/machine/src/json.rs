@@ -52,6 +52,11 @@ impl Machine {
         maps
     }
 
+    /// Are there loads that read flash, and nothing else?
+    pub fn reads_flash(&self) -> bool {
+        self.instrs.iter().any(|i| i.flash)
+    }
+
     /// A register by name.
     pub fn reg_named(&self, name: &str) -> Option<Reg> {
         self.regs.iter().position(|r| r.name == name).map(|i| Reg(i as u16))
@@ -158,6 +163,7 @@ impl Machine {
             "branch": self.branch_json(),
             "memory": {
                 "unaligned": self.memory.unaligned,
+                "flash_bytes": self.memory.flash_bytes,
                 "banks": self.memory.banks.as_ref().map(|b| json!({
                     "blocks": b.blocks, "block_bytes": b.block_bytes, "banks": b.banks, "bank_bytes": b.bank_bytes,
                     "source": self.source("memory.banks"),
@@ -205,6 +211,7 @@ impl Machine {
             "stack_pointer": name(&abi.stack_pointer),
             "return_address": abi.return_address.as_ref().map(name),
             "return_bytes": abi.return_bytes,
+            "code_unit": abi.code_unit,
             "scratch": names(&abi.scratch),
             "spill": names(&abi.spill),
             "globals": names(&abi.globals),

@@ -266,6 +266,7 @@ static INSTRUCTION: &[Key] = &[
     may("delay_slots", Kind::Int(0, 15), "instead of the format's"),
     may("annul", Kind::Bool, "instead of the format's"),
     may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
+    may("flash", Kind::Bool, "a load from the memory that code is in, where constant tables may be (false)"),
     may(
         "selectable",
         Kind::Bool,
@@ -368,6 +369,12 @@ static MEMORY: &[Key] = &[
         "first address of memory, where a program cannot have as much as it wants (0)",
     ),
     may("ram_to", Kind::Int(1, 1 << 31), "the address behind its last byte (as much as a program wants)"),
+    may("flash_bytes", Kind::Int(1, 1 << 31), "size of the memory for code and constants (as much as a program wants)"),
+    may(
+        "tables",
+        Kind::OneOf(&["ram", "flash"]),
+        "where constant tables are, if instructions read them from flash (in RAM, and in flash where they do not fit)",
+    ),
     may("banks", Kind::Table(BANKS), "single-ported banks; two accesses to one in the same cycle cost a cycle"),
     may("icache", Kind::Table(CACHE), "instruction cache; without it every fetch hits"),
     may("dcache", Kind::Table(CACHE), "data cache; without it every access hits"),
@@ -415,6 +422,7 @@ static ABI: &[Key] = &[
         "pointer of a stack that holds return addresses alone, which calls and returns move",
     ),
     may("return_bytes", Kind::Int(4, 64), "bytes that a call puts on the stack (a word)"),
+    may("code_unit", Kind::Int(1, 16), "bytes that an address in a pointer to code counts as one (1)"),
     need("scratch", Kind::Texts, "never allocated: for moves between spill slots and large offsets"),
     may("registers", Kind::Int(1, 4096), "use no more of `allocatable` and, beyond its first, `scratch` together"),
     may("spill", Kind::Texts, "hold spilled values before the stack does"),
@@ -485,6 +493,7 @@ static ASM: &[Key] = &[
         Kind::Text,
         "what `.type` says of functions: of all of them when stated, of exported ones otherwise (`@function`)",
     ),
+    may("code_pointer", Kind::Text, "the two bytes of a pointer to the function `{f}`, where it has so many"),
 ];
 
 static RULE: &[Key] = &[

@@ -1,4 +1,4 @@
-//! The functions of the semantics language that multiply by matrices.
+//! The functions of the semantics language that multiply over GF(2): by matrices, and words by words.
 //!
 //! `linear(M, x)` and `matvec(r, x)` take a name that is no value as their
 //! first argument, so they are parsed here and not with the other functions.
@@ -9,6 +9,7 @@ use crate::gf2::{BitMatrix, degree, is_field};
 use crate::lex::{SemError, Token};
 use crate::parser::Parser;
 use crate::sem::Expr;
+use ciphermill_ir::BinOp;
 use std::ops::Range;
 
 /// `gfmul(c, x, p)`: the low bits of x, an element of GF(2)[x]/p, times c.
@@ -30,6 +31,38 @@ pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Exp
         return Err(error.mend("give an irreducible polynomial with its highest bit, such as 0x11b"));
     }
     Ok(fold::linear(matrix, x))
+}
+
+/// A word's bits from `low` on of a carry-less product: for each bit of the second factor that is set the first
+/// one, moved there, is added. Both are values that have a name, since they are named for each bit.
+pub(crate) fn clmul([a, b]: [Expr; 2], low: u8, word: u8, span: Range<usize>) -> Result<Expr, SemError> {
+    let named = |e: &Expr| matches!(e, Expr::Operand(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Imm(_) | Expr::Const(_));
+    if !named(&a) || !named(&b) {
+        let error = SemError::new(span, "a carry-less product takes operands or what `let` has named");
+        return Err(error.mend("name the factor before: `let x = ...; rd = clmul(x, rs2)`"));
+    }
+    let term = |n: u8| {
+        let moved = match n.checked_sub(low) {
+            Some(0) => a.clone(),
+            Some(up) => fold::bin(BinOp::Shl, word, a.clone(), Expr::Const(up.into())),
+            None => fold::bin(BinOp::ShrU, word, a.clone(), Expr::Const((low - n).into())),
+        };
+        fold::select(fold::slice(b.clone(), n, 1, word), moved, Expr::Const(0))
+    };
+    // What is moved by a whole word is gone.
+    let mut terms: Vec<Expr> = (0..word).filter(|&n| low < word || n > 0).map(term).collect();
+    // In pairs, so that the tree is as low as can be.
+    while terms.len() > 1 {
+        let mut pairs = terms.into_iter();
+        terms = Vec::new();
+        while let Some(first) = pairs.next() {
+            terms.push(match pairs.next() {
+                Some(second) => fold::bin(BinOp::Xor, word, first, second),
+                None => first,
+            });
+        }
+    }
+    Ok(terms.pop().unwrap_or(Expr::Const(0)))
 }
 
 impl Parser<'_> {

@@ -1,6 +1,7 @@
 //! Memory as a machine has it: caches, and banks of on-chip memory.
 
 use crate::cache::Cache;
+use std::ops::Range;
 
 #[derive(Clone, Debug)]
 pub struct MemorySystem {
@@ -13,6 +14,10 @@ pub struct MemorySystem {
     pub unaligned: bool,
     /// The addresses that there is memory at; None: as many as a program wants.
     pub ram: Option<(u32, u32)>,
+    /// Bytes of the memory that code and constants are in; None: as many as a program wants.
+    pub flash_bytes: Option<u32>,
+    /// Where constant tables are to be: in that memory or in RAM; None: in RAM where they fit.
+    pub tables_in_flash: Option<bool>,
     /// None: accesses of one cycle never conflict.
     pub banks: Option<Banks>,
 }
@@ -27,6 +32,14 @@ pub struct Banks {
     /// Banks of a block, interleaved.
     pub banks: u32,
     pub bank_bytes: u32,
+}
+
+impl MemorySystem {
+    /// The addresses of constants in flash: of those of two bytes the ones behind RAM.
+    pub fn flash(&self) -> Option<Range<u32>> {
+        let (from, to) = (self.ram?.1, self.flash_bytes?.min(1 << 16));
+        (from < to).then_some(from..to)
+    }
 }
 
 impl Banks {

@@ -193,6 +193,8 @@ pub struct Instr {
     pub extension: Option<String>,
     /// Loads and stores: at any address, whatever `memory.unaligned` says.
     pub unaligned: bool,
+    /// A load from the memory that code is in ([`ciphermill_ir::Space::Flash`]).
+    pub flash: bool,
     /// Source operands that are read through a port of their register file, and
     /// how many times. Predicates are not.
     pub ports: Vec<(usize, u16)>,
@@ -452,6 +454,8 @@ pub struct Abi {
     /// pointer lowered by `return_bytes`.
     pub return_address: Option<Reg>,
     pub return_bytes: u32,
+    /// Bytes that an address in a pointer to code counts as one.
+    pub code_unit: u32,
     /// The pointer of a stack of return addresses alone.
     pub return_stack: Option<Reg>,
     /// Never allocated: for spill-to-spill moves and large frame offsets.
@@ -557,4 +561,6 @@ pub struct AsmSyntax {
     pub prologue: Vec<String>,
     /// What `.type` says of every function; without it, `@function` of exported ones.
     pub function_type: Option<String>,
+    /// The two bytes of a pointer to the function `{f}`; without it, four bytes of its symbol.
+    pub code_pointer: Option<String>,
 }

@@ -65,6 +65,8 @@ pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
         dcache: cache("dcache")?,
         unaligned: flag(t, "unaligned"),
         ram: t.and_then(|t| int(t, "ram_to").map(|to| (int(t, "ram_from").unwrap_or(0), to))),
+        flash_bytes: t.and_then(|t| int(t, "flash_bytes")),
+        tables_in_flash: t.and_then(|t| text(t, "tables")).map(|place| place == "flash"),
         banks: t.and_then(|t| t.get("banks")).map_or(Ok(None), banks)?,
     })
 }
@@ -123,7 +125,7 @@ pub(crate) fn geometry(node: &Node, t: &Tree) -> Result<Cache, FileError> {
 pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
     let empty = Tree::default();
     let t = top.table("asm").unwrap_or(&empty);
-    let lines = ["comment", "reg_prefix", "function_type"];
+    let lines = ["comment", "reg_prefix", "function_type", "code_pointer"];
     for node in nodes(t, "prologue").iter().chain(lines.iter().filter_map(|key| t.get(key))) {
         if node.as_str().is_some_and(|s| s.contains('\n')) {
             return Err(node.place.error("one line each, please"));
@@ -133,6 +135,7 @@ pub(crate) fn asm(top: &Tree) -> Result<AsmSyntax, FileError> {
         reg_prefix: text(t, "reg_prefix").unwrap_or_default().to_owned(),
         guard: text(t, "guard").unwrap_or("({p}) ").to_owned(),
         function_type: text(t, "function_type").map(str::to_owned),
+        code_pointer: text(t, "code_pointer").map(str::to_owned),
         comment: text(t, "comment").unwrap_or("#").to_owned(),
         prologue: nodes(t, "prologue").iter().filter_map(|n| n.as_str().map(str::to_owned)).collect(),
     })

@@ -50,7 +50,7 @@ pub fn discover(wasm: &[u8], request: &Request, limits: Limits) -> Result<Discov
     }
     let options = pipeline::generation(machine, &How::of(request));
     let front = ciphermill_codegen::front::Front::new(&module, tables, &options).map_err(MeasureError::internal)?;
-    let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?))).collect::<Result<Vec<_>, _>>();
+    let funcs = module.funcs.keys().map(|id| Ok((id, front.func(id)?.0))).collect::<Result<Vec<_>, _>>();
     let funcs = funcs.map_err(pipeline::refused)?;
     let word = machine.abi.args.first().map(|r| machine.regs[usize::from(r.0)].file);
     let add = &machine.instrs[usize::from(machine.abi.ops.add.0)];

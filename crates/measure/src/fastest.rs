@@ -4,7 +4,7 @@
 //! arithmetic, and costs fetches and register pressure. Hoisting and inlining save instructions, and
 //! may cost spills. All variants that small code is chosen from ([`crate::smallest`]) are tried, and
 //! the rounds unrolled, each on two short messages. The plain variant is taken unless another one is
-//! faster. So code for speed is not slower than code for size, as far as short messages show it.
+//! faster, and fits into the memory for code. So code for speed is not slower than code for size, as far as short messages show it.
 //!
 //! A core that schedules at run time may gain from two blocks jammed together, too. That is tried
 //! where the code of a block is short: a long block fills the reorder buffer by itself, and takes long
@@ -18,6 +18,7 @@ use crate::backends::Simulated;
 use crate::chosen::{Chosen, Tried, least, together};
 use crate::compare::{judge, stopped};
 use crate::error::MeasureError;
+use crate::fits;
 use crate::interface::Interface;
 use crate::pipeline::{Lean, SearchEffort};
 use crate::plan::{RunPlan, Work, backstop};
@@ -70,7 +71,12 @@ pub fn choose(
     let short = others.iter().any(|t| t.1.unrolling.unrolled && bytes(&t.1, driver) <= SHORT);
     let two = several && short && machine.core.is_some();
     let two = if two { Some(attempt(CodeVariant::Unrolled(2), SearchEffort::Full)?) } else { None };
-    least([plain].into_iter().chain(others).chain(two))
+    let mut tried: Vec<Tried> = [plain].into_iter().chain(others).chain(two).collect();
+    let fits = |t: &Tried| fits::flash(machine, &t.1.program).is_ok();
+    if tried.iter().any(fits) {
+        tried.retain(fits);
+    }
+    least(tried)
         .map(|t| t.1)
         .ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
 }

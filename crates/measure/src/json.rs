@@ -5,6 +5,7 @@ use crate::pipeline;
 use crate::probe::open;
 use crate::request::{Direction, MachineRequest, TextFile};
 use crate::shape::Kernel;
+use crate::sizes;
 use crate::vectors::{self, Selection};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -127,7 +128,7 @@ pub fn check_vectors(wasm: &[u8], request: &str) -> Result<String, MeasureError>
 /// When it is not a module with the interface of a cipher.
 pub fn inspect(wasm: &[u8], kernel: Option<&str>) -> Result<String, MeasureError> {
     let kernel: Option<Kernel> = kernel.map(parse).transpose()?;
-    let (_, module, _) = open(wasm, kernel.as_ref())?;
+    let (loaded, module, _) = open(wasm, kernel.as_ref())?;
     text(&json!({
         "kind": module.kind,
         "modes": module.modes(),
@@ -136,7 +137,17 @@ pub fn inspect(wasm: &[u8], kernel: Option<&str>) -> Result<String, MeasureError
         "tag_bytes": module.tag_bytes,
         "nonce_bytes": module.nonce_bytes,
         "exports": module.exports,
+        "constants": sizes::constants(&loaded),
+        "heap_base": module.heap_base,
     }))
+}
+
+/// Whether a [`crate::Request`]'s buffers fit into the machine's RAM: `true` or `false`.
+///
+/// # Errors
+/// As [`crate::measure`].
+pub fn fits(wasm: &[u8], request: &str) -> Result<bool, MeasureError> {
+    crate::fits::ram(wasm, &parse(request)?)
 }
 
 /// Run a direction once on the reference interpreter; see [`crate::process`].

@@ -46,6 +46,7 @@ mod discover;
 mod error;
 mod explain;
 mod fastest;
+mod fits;
 mod hints;
 mod inputs;
 mod interface;

@@ -8,6 +8,7 @@ use crate::circuits;
 use crate::compare::{Outcome, sampled};
 use crate::core;
 use crate::error::MeasureError;
+use crate::fits;
 use crate::hints;
 use crate::leaks;
 use crate::measurement::{Bounds, Breakdown, Loop, Measurement, Metrics, NotPipelined, Provenance, Searched};
@@ -63,6 +64,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
 
     let (unit, bytes) = message(&interface, request, work)?;
     let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
+    fits::flash(machine, &chosen.program)?;
     let sampling = sampling(machine, request, bytes);
     let cipher_tables = sizes::cipher_table_bytes(&module);
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
@@ -77,7 +79,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let Outcome { stats: whole, setup_cycles, failure, passes, idle, compared, ran } =
         sampled(wasm, program, &plan, sampling)?;
     let whole = &whole;
-    stacks_fit(machine, program, whole)?;
+    fits::stacks(machine, program, whole)?;
     // The ragged end of a message costs a whole block of keystream.
     let blocks_run = f64::from(bytes.div_ceil(unit));
     let each = (whole.instructions as f64 / blocks_run) as u64;
@@ -367,22 +369,4 @@ pub fn problems(wasm: &[u8], request: &Request) -> Result<(Unrolling, Vec<LoopPr
 /// As [`measure`].
 pub fn records(wasm: &[u8], request: &Request) -> Result<Vec<KeptSchedule>, MeasureError> {
     Ok(chosen(wasm, request)?.program.kept_schedules)
-}
-
-/// Bytes for return addresses: calls as deep as ciphers make them.
-const RETURNS: u64 = 32;
-
-/// Do frames, return addresses and the program's own words fit into what a small memory keeps for them?
-fn stacks_fit(machine: &Machine, program: &Program, ran: &Stats) -> Result<(), MeasureError> {
-    let Some((from, to)) = machine.memory.ram else { return Ok(()) };
-    let kept = u64::from(to - from) / u64::from(crate::interface::STACKS);
-    let used = ran.stack_bytes + program.system.len() as u64 + RETURNS;
-    if used > kept {
-        return Err(MeasureError::input(format!(
-            "stacks and globals take {used} bytes, and of the memory of {} {kept} are for them; take a machine with more memory, \
-             or a variant that keeps less at once",
-            machine.name
-        )));
-    }
-    Ok(())
 }

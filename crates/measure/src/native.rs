@@ -37,6 +37,8 @@ pub struct Native {
     pub longer: Vec<NativeCall>,
     /// Blocks, or key set-ups, that the longer run has more.
     pub blocks: f64,
+    /// Where arguments stand that are beyond those in registers, one after the other: an offset into the system area.
+    pub arg_overflow: u32,
     /// Linear memory after the set-up and one longer run: pages that hold something, by address.
     pub expected: Vec<(u64, String)>,
 }
@@ -90,6 +92,7 @@ pub fn native(wasm: &[u8], request: &Request, lengths: (u32, u32)) -> Result<Nat
         shorter: calls(&few),
         longer: calls(&plan.measured),
         blocks: f64::from((longer - shorter) / unit),
+        arg_overflow: chosen.program.arg_overflow,
         expected: judged.memory.held().map(|(at, bytes)| (at as u64, hex(bytes))).collect(),
     })
 }

@@ -151,7 +151,7 @@ pub struct How<'a> {
     pub lean: Option<Lean>,
     pub effort: SearchEffort,
     /// No selection becomes a branch.
-    pub straight_selects: bool,
+    pub constant_time: bool,
     /// The function that a manifest describes, if it does.
     pub kernel: Option<&'a Kernel>,
 }
@@ -159,7 +159,7 @@ pub struct How<'a> {
 impl How<'_> {
     /// As a request has it, with no loop unrolled.
     pub fn of(request: &Request) -> How<'_> {
-        let Request { level, aligned, search, patience, schedules, constant_time: straight_selects, .. } = request;
+        let Request { level, aligned, search, patience, schedules, constant_time, .. } = request;
         let exact = request.exact.as_ref().map(|e| e.answers.as_slice());
         How {
             level: *level,
@@ -172,7 +172,7 @@ impl How<'_> {
             patience: *patience,
             lean: None,
             effort: SearchEffort::Full,
-            straight_selects: *straight_selects,
+            constant_time: *constant_time,
             kernel: request.kernel.as_ref(),
         }
     }
@@ -285,7 +285,7 @@ pub fn generation(machine: &Machine, how: &How<'_>) -> ciphermill_codegen::Optio
         aligned_params: aligned_params(how.kernel),
         word_buffers: how.aligned || machine.issue.explicit,
         throughput: unrolled.is_some_and(|unrolled| unrolled.throughput),
-        straight_selects: how.straight_selects,
+        constant_time: how.constant_time,
         plain_loops: lean.is_some_and(|lean| !lean.pipelined),
         at_once: lean.map_or(0, |lean| lean.at_once),
         focus,

@@ -7,6 +7,7 @@ use crate::kinds::{INTERFACE, Kind};
 use crate::pipeline;
 use crate::plan;
 use crate::shape::Kernel;
+use crate::sizes;
 use ciphermill_ir::{Module, Type};
 use ciphermill_reference::Reference;
 use std::collections::BTreeSet;
@@ -39,17 +40,13 @@ impl Interface {
                 "the module exports no memory, so its buffers cannot be filled; export it, under any name",
             ));
         }
-        let heap_base = module
-            .exported_globals
-            .iter()
-            .find(|(name, _)| name == "__heap_base")
-            .map(|&(_, id)| module.globals[id].init as u32)
-            .ok_or_else(|| {
-                MeasureError::input(
-                    "the module exports no global __heap_base, so there is no place for its buffers; \
-                     link it with -Wl,--export=__heap_base",
-                )
-            })?;
+        let heap_base = exported(module, "__heap_base").ok_or_else(|| {
+            MeasureError::input(
+                "the module exports no global __heap_base, so there is no place for its buffers; \
+                 link it with -Wl,--export=__heap_base",
+            )
+        })?;
+        let heap_base = behind_stack(module, heap_base).unwrap_or(heap_base);
         let mut stated = |name: &str| -> Result<u32, MeasureError> {
             if !exports.contains(name) {
                 return Err(missing(name, &exports));
@@ -86,6 +83,24 @@ impl Interface {
             exports,
         })
     }
+}
+
+/// Alignment of the heap behind a module's data.
+const HEAP_ALIGN: u32 = 16;
+
+/// Where the C stack begins, if the linker was to say that and left a gap between it and constants that are all of the
+/// module's data: these are in another memory then, and buffers lie in the gap.
+fn behind_stack(module: &Module, heap_base: u32) -> Option<u32> {
+    let (first, end) = sizes::constants(module)?;
+    let stack = exported(module, "__stack_high")?;
+    let nothing_else = heap_base <= end.next_multiple_of(HEAP_ALIGN) && module.data.iter().all(|d| d.readonly);
+    (nothing_else && stack < first).then_some(stack)
+}
+
+/// What an exported global begins with.
+fn exported(module: &Module, name: &str) -> Option<u32> {
+    let found = module.exported_globals.iter().find(|(n, _)| n == name);
+    found.map(|&(_, id)| module.globals[id].init as u32)
 }
 
 /// An export of the interface's name that cannot be called as the interface says.

@@ -71,6 +71,13 @@ pub fn cipher_table_bytes(module: &Module) -> u64 {
     module.data.iter().filter(|d| d.readonly).map(|d| d.bytes.len() as u64).sum()
 }
 
+/// The range of a module's constant data; None where it has none.
+pub fn constants(module: &Module) -> Option<(u32, u32)> {
+    let constant = || module.data.iter().filter(|d| d.readonly && !d.bytes.is_empty());
+    let end = constant().map(|d| d.addr + d.bytes.len() as u32).max()?;
+    Some((constant().map(|d| d.addr).min()?, end))
+}
+
 /// Constants that may be addresses.
 #[derive(Default)]
 struct References {

@@ -3,6 +3,7 @@
 use crate::choose::choose;
 use crate::chosen::Chosen;
 use crate::error::MeasureError;
+use crate::fits;
 use crate::interface::Interface;
 use crate::pipeline;
 use crate::plan::{self, Work};
@@ -67,5 +68,7 @@ pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureEr
     let described = pipeline::described(&request.machine)?;
     let work = work(&interface, request)?;
     let (unit, _) = message(&interface, request, work)?;
-    choose(wasm, &module, &interface, &described, request, work, unit)
+    let chosen = choose(wasm, &module, &interface, &described, request, work, unit)?;
+    fits::flash(&described.tables.machine, &chosen.program)?;
+    Ok(chosen)
 }

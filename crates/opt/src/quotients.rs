@@ -115,6 +115,9 @@ impl Writer<'_> {
     }
 
     fn unsigned(&mut self, n: Value, d: u64, most: u64) -> Value {
+        if most < d {
+            return self.constant(0);
+        }
         let of = Reciprocal::new(d, most);
         if of.short(most) {
             let product = self.bin_const(BinOp::Mul, n, of.m);
@@ -186,6 +189,8 @@ mod tests {
         for d in (3..=300).chain(large).filter(|d: &u64| !d.is_power_of_two()) {
             for most in [1, 100, 255, 65_535, 0xFF_FFFF, SIGN, MOST] {
                 let of = Reciprocal::new(d, most);
+                // No shift of a word is by all of its bits or more.
+                assert!(most < d || !of.short(most) || of.s < WORD, "{d}, up to {most}: {of:?}");
                 let near = (0..40).flat_map(|k| [k * d, most.saturating_sub(k * d) / d * d]);
                 for n in near.flat_map(|x| [x.saturating_sub(1), x, x + 1]).chain([most]).filter(|&n| n <= most) {
                     let quotient = (u128::from(n) * u128::from(of.m)) >> of.s;

@@ -4,7 +4,7 @@ mod support;
 
 use ciphermill_ir::{Module, Op};
 use ciphermill_opt::limbs::{self, Narrow};
-use ciphermill_opt::{OptError, Options, optimise};
+use ciphermill_opt::{Options, optimise};
 use support::interp::{Interp, Outcome};
 use support::random::Rng;
 use support::text::{count, func, module};
@@ -164,14 +164,29 @@ fn only_what_is_looked_at_is_made() {
     assert_eq!(count(f, |op| matches!(op, Op::Store(_))), 1, "{f}");
 }
 
+/// A table's entries, and the code addresses in them, are found by their lower halves.
 #[test]
-fn pointers_to_functions_are_refused_in_words() {
-    let mut before = module(
-        "(module (type $t (func (result i32))) (table 1 funcref) (elem (i32.const 0) $g)
-        (func $g (result i32) (i32.const 1))
-        (func (export \"f\") (param i32) (result i32) (call_indirect (type $t) (local.get 0))))",
+fn calls_through_tables_of_functions_agree() {
+    let before = module(
+        "(module (memory 1) (type $t (func (param i32 i32) (result i32))) (table 3 funcref)
+        (elem (i32.const 0) $add $sub $rotl)
+        (func $add (type $t) (i32.add (local.get 0) (local.get 1)))
+        (func $sub (type $t) (i32.sub (local.get 0) (local.get 1)))
+        (func $rotl (type $t) (i32.rotl (local.get 0) (local.get 1)))
+        (func (export \"f\") (param i32 i32) (result i32)
+          (call_indirect (type $t) (local.get 0) (local.get 1)
+            (i32.rem_u (i32.and (local.get 0) (i32.const 0xff)) (i32.const 3)))))",
     );
-    optimise(&mut before, &Options::default()).expect("no division");
-    let refused = limbs::lower(&mut before, NARROW[0]);
-    assert!(matches!(refused, Err(OptError::Narrow { .. })), "{refused:?}");
+    let id = before.export("f").expect("exported");
+    for narrow in NARROW {
+        let after = lowered(&before, narrow);
+        assert_eq!(count(func(&after, "f"), |op| matches!(op, Op::CallPtr(_))), 1);
+        let mut rng = Rng::new(4);
+        for _ in 0..100 {
+            let (a, b) = (rng.interesting() as u32, rng.interesting() as u32);
+            let want = Interp::new(&before, 1_000_000).call(id, &[a.into(), b.into()]);
+            let got = call(&after, "f", &[a, b], narrow.bits);
+            assert_eq!(Outcome::Values(vec![got.into()]), want, "{a:#x} {b:#x} {narrow:?}");
+        }
+    }
 }

@@ -62,6 +62,14 @@ pub fn operations(p: &Pat) -> usize {
     go(p, &mut HashMap::new())
 }
 
+/// Its nodes, each counted once.
+pub fn nodes(p: &Pat) -> usize {
+    fn go(p: &Pat, seen: &mut HashSet<Key>) -> usize {
+        1 + below(p).into_iter().filter(|b| seen.insert(Arc::as_ptr(b))).collect::<Vec<_>>().iter().map(|b| go(b, seen)).sum::<usize>()
+    }
+    go(p, &mut HashSet::new())
+}
+
 /// A pattern with each node made anew by `make`, which is given the node and what has become of
 /// those right below it. None: it, or one above it, cannot be.
 pub fn mapped<T: Clone>(p: &Pat, make: &dyn Fn(&Pat, &[T]) -> Option<T>) -> Option<T> {

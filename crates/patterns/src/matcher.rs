@@ -114,6 +114,20 @@ impl Matcher {
     pub fn with(machine: &Machine, recognised: Vec<Template>) -> Matcher {
         let mut templates = templates(machine);
         templates.extend(recognised);
+        Matcher::of(machine, templates, crate::pattern::several(machine))
+    }
+
+    /// The same without the instructions whose time varies with values. None where it has none.
+    pub fn steady(&self, machine: &Machine) -> Option<Matcher> {
+        let varies = |t: &Template| t.parts.iter().any(|p| !machine.instrs[usize::from(p.instr.0)].varies_with.is_empty());
+        let steady = |t: &&Template| !varies(t);
+        let templates: Vec<Template> = self.templates.iter().filter(steady).cloned().collect();
+        let several: Vec<Vec<Vec<Template>>> = crate::pattern::several(machine);
+        let several = several.into_iter().filter(|group| !group.iter().flatten().any(varies)).collect();
+        (templates.len() < self.templates.len()).then(|| Matcher::of(machine, templates, several))
+    }
+
+    fn of(machine: &Machine, templates: Vec<Template>, groups: Vec<Vec<Vec<Template>>>) -> Matcher {
         let (mut by_root, mut branches, mut stores) = (HashMap::<_, Vec<usize>>::new(), vec![], vec![]);
         for (i, t) in templates.iter().enumerate() {
             match &t.action {
@@ -125,7 +139,7 @@ impl Matcher {
         let zero =
             machine.regs.iter().enumerate().filter(|(_, r)| r.zero).map(|(i, r)| (r.file, Reg(i as u16))).collect();
         let (mut several, mut joint) = (Vec::new(), Vec::new());
-        for group in crate::pattern::several(machine) {
+        for group in groups {
             let results = group.into_iter().map(|spellings| {
                 let first = templates.len() + joint.len();
                 joint.extend(spellings);
@@ -347,10 +361,10 @@ fn complement(func: &Func, v: Value) -> Option<u64> {
     (data.op == Op::Bin(BinOp::Xor)).then(|| Some(constant(0)? ^ constant(1)?))?
 }
 
-/// Does the template's access work at such an address? Those that the code
+/// Does the template's access work at such an address, and in that memory? Those that the code
 /// generator makes itself are aligned.
 fn reaches(t: &Template, m: MemAccess) -> bool {
-    t.unaligned || m.align >= m.bytes || m.space != Space::Linear
+    t.flash == (m.space == Space::Flash) && (t.unaligned || m.align >= m.bytes || m.space != Space::Linear)
 }
 
 fn no_binds(t: &Template) -> Binds {

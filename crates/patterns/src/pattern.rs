@@ -7,7 +7,7 @@
 //! (they only write flags) are simply not made; those with tables and matrices
 //! are made by recognition.
 
-use crate::graph::{any, mapped, operations};
+use crate::graph::{any, mapped, nodes, operations};
 use crate::pat::Pat;
 use crate::spellings::{spellings, turned};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
@@ -43,6 +43,8 @@ pub struct Template {
     pub scratch: usize,
     /// A load or store that works at any address.
     pub unaligned: bool,
+    /// A load from flash, and from nowhere else.
+    pub flash: bool,
     /// Cycles of issue, in sixteenths, plus a little for latency and size.
     pub cost: u32,
     /// Immediates that the template means, by operand.
@@ -60,6 +62,10 @@ const DEEP: usize = 3;
 /// Operations up to which an instruction is tried in all its spellings. A longer one has
 /// too many, and a program that happens to have it whole is none we know.
 const SPELT: usize = 12;
+
+/// Nodes of a value's pattern, at most. No program has a larger one the very way it is written; what
+/// such an instruction computes may be recognised.
+const MOST_NODES: usize = 256;
 
 /// All templates of a machine, in the order of its file.
 pub fn templates(machine: &Machine) -> Vec<Template> {
@@ -79,6 +85,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
         if added && machine.computes_narrow() {
             found.extend(bitwise(&found).map(|a| (32, a)));
         }
+        found.retain(|(_, action)| !matches!(action, Action::Value(_, p) if nodes(p) > MOST_NODES));
         for (bits, action) in found {
             let deep = instr.extension.is_some() && matches!(&action, Action::Value(_, p) if operations(p) >= DEEP);
             let actions = match action {
@@ -94,6 +101,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
                 parts: parts.clone(),
                 scratch: 0,
                 unaligned,
+                flash: instr.flash,
                 fixed: vec![],
                 any_old: false,
                 deep,
@@ -110,6 +118,7 @@ pub fn templates(machine: &Machine) -> Vec<Template> {
                 parts: compound.parts.clone(),
                 scratch: compound.scratch,
                 unaligned: machine.memory.unaligned,
+                flash: false,
                 fixed: vec![],
                 any_old: false,
                 deep: false,
@@ -149,6 +158,7 @@ pub fn several(machine: &Machine) -> Vec<Vec<Vec<Template>>> {
             parts: parts.clone(),
             scratch: 0,
             unaligned: false,
+            flash: false,
             fixed: vec![],
             any_old: false,
             deep: true,

@@ -12,6 +12,7 @@
 //! |---|---|---|
 //! | `.text` | the code | anywhere, [`CODE_BASE`] by convention |
 //! | `.cm_linear` | linear memory in its first size | 0 |
+//! | `.cm_flash` | tables in flash, where there are any | as the head says |
 //! | `.cm_system` | globals, table, passive segments | [`SYSTEM_BASE`] |
 //!
 //! Memory of a big-endian machine is word-invariant (see the code generator's
@@ -23,15 +24,23 @@
 //! `cm_start` if there is one, as the calling convention has it.
 
 use crate::layout::{CODE_BASE, LITERAL_BYTES, Layout, is_far};
-use crate::{Inst, Operand, Program};
+use crate::{Inst, Operand, Program, Segment};
 use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
 use ciphermill_machine::{Endian, Reg};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Symbols of our own, which no function gets.
-const RESERVED: [&str; 6] =
-    ["_start", "cm_start", "cm_linear_start", "cm_linear_end", "cm_system_start", "cm_system_end"];
+const RESERVED: [&str; 8] = [
+    "_start",
+    "cm_start",
+    "cm_linear_start",
+    "cm_linear_end",
+    "cm_flash_start",
+    "cm_flash_end",
+    "cm_system_start",
+    "cm_system_end",
+];
 
 /// The whole program as assembly text.
 pub fn print(program: &Program) -> String {
@@ -151,6 +160,10 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
     writeln!(out, "{c} {} ({} bytes of code)", machine.title, program.code_bytes())?;
     writeln!(out, "{c} Link .text at {CODE_BASE:#x}, .cm_linear at 0 and .cm_system at {SYSTEM_BASE:#x}:")?;
     writeln!(out, "{c} addresses in the code are absolute numbers.")?;
+    let flash = program.flash_tables();
+    if let Some((at, _)) = &flash {
+        writeln!(out, "{c} Link .cm_flash, tables in flash, at {at:#x} of the program memory.")?;
+    }
     for line in &machine.asm.prologue {
         writeln!(out, "\t{line}")?;
     }
@@ -187,6 +200,11 @@ fn write_program(out: &mut String, program: &Program) -> std::fmt::Result {
         write_func(out, program, &symbols, &layout, i)?;
     }
     write_linear(out, program)?;
+    if let Some((_, tables)) = &flash {
+        writeln!(out, "\n\t.section .cm_flash,\"a\"\n\t.globl cm_flash_start\ncm_flash_start:")?;
+        write_bytes(out, tables)?;
+        writeln!(out, "\t.globl cm_flash_end\ncm_flash_end:")?;
+    }
     write_system(out, program, &symbols)
 }
 
@@ -227,7 +245,8 @@ fn write_linear(out: &mut String, program: &Program) -> std::fmt::Result {
     let size = u64::from(program.min_pages) * PAGE_BYTES;
     // Segments may overlap (the later wins) and come in any order.
     let mut image = Vec::new();
-    for s in &program.data {
+    let in_ram = |s: &&Segment| program.flash.as_ref().is_none_or(|flash| !flash.contains(&s.addr));
+    for s in program.data.iter().filter(in_ram) {
         let (from, to) = (s.addr as usize, s.addr as usize + s.bytes.len());
         if image.len() < to {
             image.resize(to, 0);
@@ -245,20 +264,26 @@ fn write_linear(out: &mut String, program: &Program) -> std::fmt::Result {
 fn write_system(out: &mut String, program: &Program, symbols: &[String]) -> std::fmt::Result {
     writeln!(out, "\n\t.section .cm_system,\"aw\"\n\t.globl cm_system_start\ncm_system_start:")?;
     writeln!(out, "\t.4byte {}, {}", program.min_pages, program.max_pages)?;
-    let mut refs: Vec<(usize, u32)> =
-        program.system_func_refs.iter().map(|r| (r.offset as usize, r.func.as_u32())).collect();
+    let pointer = |func: usize| {
+        let symbol = symbols.get(func).map_or("0", |s| s);
+        let narrow = program.machine.asm.code_pointer.as_ref();
+        narrow.map_or_else(|| format!(".4byte {symbol}"), |p| format!(".2byte {}, 0", p.replace("{f}", symbol)))
+    };
+    let mut refs: Vec<(usize, String)> =
+        program.system_func_refs.iter().map(|r| (r.offset as usize, pointer(r.func.as_u32() as usize))).collect();
+    refs.extend(program.system_own_address.map(|at| (at as usize, ".4byte cm_system_start".to_owned())));
     refs.sort_unstable();
     let mut system = program.system.clone();
     system.resize(system.len().max(8).next_multiple_of(8), 0);
     let system = machine_order(program, &system);
     let mut at = 8;
-    for (offset, func) in refs {
+    for (offset, word) in refs {
         // References are words: in either order they are four bytes in place.
         if offset < at || offset + 4 > system.len() {
             continue;
         }
         write_bytes(out, &system[at..offset])?;
-        writeln!(out, "\t.4byte {}", symbols.get(func as usize).map_or("0", |s| s))?;
+        writeln!(out, "\t{word}")?;
         at = offset + 4;
     }
     write_bytes(out, &system[at..])?;
@@ -352,8 +377,10 @@ mod tests {
             max_pages: 2,
             data: vec![crate::Segment { addr: 16, bytes: vec![1, 2, 3, 4, 5] }],
             readonly: vec![],
+            flash: None,
             system: vec![0; 16],
             system_func_refs: vec![ciphermill_ir::FuncRef { offset: 12, func: ciphermill_ir::FuncId::from_u32(1) }],
+            system_own_address: None,
             arg_overflow: 16,
             global_regs: vec![],
             loops: vec![],

@@ -29,10 +29,14 @@ pub struct Program {
     pub data: Vec<Segment>,
     /// Ranges of linear memory that the module promised never to write.
     pub readonly: Vec<Range<u32>>,
+    /// The addresses of linear memory that are those of flash, where loads of their own read what is promised so.
+    pub flash: Option<Range<u32>>,
     /// Initial bytes of the system area at [`ciphermill_ir::SYSTEM_BASE`];
     /// `func_refs` are filled in by [`crate::layout::Layout`].
     pub system: Vec<u8>,
     pub system_func_refs: Vec<FuncRef>,
+    /// Offset of a word of the system area that holds the lower half of the area's own address.
+    pub system_own_address: Option<u32>,
     /// Where arguments and results beyond the registers are passed: word `i`
     /// of the overflow area, an offset into the system area.
     pub arg_overflow: u32,
@@ -52,6 +56,20 @@ pub struct Program {
 }
 
 impl Program {
+    /// The tables in flash: the address of the first, and what stands from there on.
+    pub fn flash_tables(&self) -> Option<(u32, Vec<u8>)> {
+        let flash = self.flash.as_ref()?;
+        let tables = || self.data.iter().filter(|d| flash.contains(&d.addr));
+        let first = tables().map(|d| d.addr).min()?;
+        let mut image = Vec::new();
+        for d in tables() {
+            let at = (d.addr - first) as usize;
+            image.resize(image.len().max(at + d.bytes.len()), 0);
+            image[at..at + d.bytes.len()].copy_from_slice(&d.bytes);
+        }
+        Some((first, image))
+    }
+
     pub fn export(&self, name: &str) -> Option<u32> {
         self.exports.iter().find(|(n, _)| n == name).map(|&(_, f)| f)
     }

@@ -132,6 +132,12 @@ fn native(py: Python<'_>, wasm: &[u8], request: &str, shorter: u32, longer: u32)
     guarded(py, || core::json::native(wasm, request, shorter, longer))
 }
 
+/// Do a request's buffers fit into the machine's RAM?
+#[pyfunction]
+fn fits(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<bool> {
+    guarded(py, || core::json::fits(wasm, request))
+}
+
 /// Tiny loops for a real processor, as assembly; request and answer are JSON.
 #[pyfunction]
 fn printed_sheet(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -252,6 +258,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(inspect, m)?)?;
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(native, m)?)?;
+    m.add_function(wrap_pyfunction!(fits, m)?)?;
     m.add_function(wrap_pyfunction!(printed_sheet, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(audit_code, m)?)?;

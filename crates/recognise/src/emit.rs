@@ -5,6 +5,7 @@
 
 use super::cover::Step;
 use super::linear::Match;
+use super::products::{self, Cut};
 use super::units::{Low, Unit};
 use ciphermill_ir::{BinOp, Func, Inst, Op, Type, UnOp, Value};
 use std::collections::HashMap;
@@ -129,6 +130,21 @@ impl Emitter<'_> {
             terms.push(self.rotated(product, turned.behind));
         }
         self.sum(&terms).unwrap_or(m.source)
+    }
+
+    /// A product of two words, of whose bits only some may count.
+    pub fn multiplied(&mut self, m: &products::Match, function: u16) -> Value {
+        let cut = |out: &mut Self, n: usize| match m.cut_off[n] {
+            false => m.factors[n],
+            true => out.with_constant(BinOp::And, m.factors[n], m.masks[n]),
+        };
+        let factors = [cut(self, 0), cut(self, 1)];
+        let product = self.function(function, &factors, self.ty);
+        match m.cut {
+            Cut::Whole => product,
+            Cut::Low { signed: false } => self.with_constant(BinOp::And, product, u64::from(u32::MAX)),
+            Cut::Low { signed: true } => self.op(Op::Un(UnOp::SExt32), &[product]),
+        }
     }
 
     /// Tables that keep only part of the accumulator are gathered in words of

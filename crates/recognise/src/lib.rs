@@ -20,6 +20,8 @@
 //! * [`cover`]: instructions that together make a sum, and [`nibbles`]: tables of bytes that
 //!   are sums of tables of nibbles;
 //! * [`pairs`]: matrices of two words behind tables;
+//! * [`products`]: products over GF(2) of two words, such as carry-less ones, and [`quadratic`]: the form
+//!   in which they are compared;
 //! * [`rewrite`]: which of the matches are taken, and [`replacement`]: what for;
 //! * [`agree`]: instructions of which only parts are wanted made the same;
 //! * [`emit`]: the new code;
@@ -49,6 +51,8 @@ pub mod matrices;
 pub mod nibbles;
 mod operations;
 mod pairs;
+pub mod products;
+pub mod quadratic;
 mod recogniser;
 mod replacement;
 pub mod report;
@@ -59,7 +63,7 @@ pub mod sums;
 mod targets;
 mod units;
 pub mod values;
-mod walk;
+pub mod walk;
 pub mod words;
 
 pub use recogniser::Recogniser;

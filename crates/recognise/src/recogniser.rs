@@ -5,6 +5,7 @@ use crate::sum::Rows;
 use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
+use crate::products::{self, Multiplier, Product};
 use crate::{fields, linear, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type};
 use ciphermill_machine::{Machine, Reg};
@@ -25,6 +26,8 @@ pub struct Recogniser {
     /// Where nothing is configurable.
     pub(super) multiplier: Option<fields::Multiplier>,
     pub(super) rotate_cost: usize,
+    /// Instructions that multiply two words over GF(2).
+    multipliers: Vec<Multiplier>,
 }
 
 impl Recogniser {
@@ -42,11 +45,13 @@ impl Recogniser {
                 unit
             }),
         };
+        let (multipliers, more) = products::multipliers(machine, found.len());
+        found.extend(more);
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
         let (word, targets) = (Type::of_word(machine.word_bits.into()), Targets::new(units));
-        (Recogniser { word, targets, configurable, multiplier, rotate_cost }, found)
+        (Recogniser { word, targets, configurable, multiplier, rotate_cost, multipliers }, found)
     }
 
     /// The first of the registers that say what a multiplier does, and how many there are.
@@ -74,7 +79,7 @@ impl Recogniser {
     }
 
     fn rewrite(&self, func: &mut Func, data: &[DataSegment], targets: &Targets, accept: Option<linear::Accept<'_>>) {
-        if targets.units.is_empty() && accept.is_none() {
+        if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() {
             return;
         }
         let facts = Facts::new(func, data, self.word);
@@ -84,7 +89,10 @@ impl Recogniser {
         let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
         let words = maps.as_ref().map(|maps| words::matches(maps, &targets.units)).unwrap_or_default();
         drop(maps);
+        let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
+        let products = products::find(&facts, &units);
         let Facts { sums, values, .. } = facts;
-        rewrite::rewrite(func, &rewrite::Matches { targets, sums, linear, words, values });
+        let multipliers = &self.multipliers;
+        rewrite::rewrite(func, &rewrite::Matches { targets, sums, linear, words, products, multipliers, values });
     }
 }

@@ -2,11 +2,14 @@
 
 use super::cover::Step;
 use super::linear::Match;
+use super::products;
 use ciphermill_ir::Value;
 
 /// How a value is computed anew.
 pub enum Replacement {
     Linear(Match),
+    /// A product of two words.
+    Product(products::Match),
     /// A matrix of two sources times these, and the sum of `rest`.
     Words {
         matrix: u16,

@@ -10,6 +10,7 @@ use super::cover::{Step, cover, halves};
 use super::emit::{Emitter, Made};
 use super::linear::Match;
 use super::matrices::{Inverse, Turned};
+use super::products::{self, Multiplier};
 use super::replacement::Replacement;
 use super::sum::Sum;
 use super::sums::Sums;
@@ -26,6 +27,8 @@ pub struct Matches<'a> {
     pub sums: Sums,
     pub linear: HashMap<Value, Match>,
     pub words: HashMap<Value, words::Match>,
+    pub products: HashMap<Value, products::Match>,
+    pub multipliers: &'a [Multiplier],
     pub values: Values,
 }
 
@@ -50,6 +53,7 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
                     Emitter { func, units: &matches.targets.units, insts: Vec::new(), loc, ty, made: &mut made_here };
                 let value = match replacement {
                     Replacement::Linear(m) => out.linear(m),
+                    Replacement::Product(m) => out.multiplied(m, matches.multipliers[m.product].function),
                     Replacement::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
                     Replacement::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
                     Replacement::Tables { steps, turn, matrix: None, rest } => {
@@ -127,6 +131,7 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
                     Replacement::Linear(m) => {
                         todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1)))
                     }
+                    Replacement::Product(m) => todo.extend(m.factors),
                     Replacement::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
                     Replacement::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
@@ -144,6 +149,9 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
 }
 
 fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
+    if let Some(m) = matches.products.get(&v) {
+        return Some(Replacement::Product(m.clone()));
+    }
     let (units, values) = (&matches.targets.units, &matches.values);
     // All tables of a sum together: a compiler mixes the terms of a matrix with
     // those of a key.

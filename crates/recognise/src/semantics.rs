@@ -87,6 +87,7 @@ impl Fixed<'_> {
             parts,
             scratch: 0,
             unaligned: false,
+            flash: false,
             fixed: self.immediates.clone(),
             any_old,
             deep: false,
@@ -101,7 +102,7 @@ fn has_table_or_matrix(stmt: &Stmt) -> bool {
     found
 }
 
-/// Does it add up three terms of one register, its shifts and rotates for instance? As a
+/// Does it add up three terms of one or two registers, shifts and rotates for instance? As a
 /// pattern that would be found only where a program adds just these.
 fn is_layer(instr: &Instr) -> bool {
     let mut sums = 0;
@@ -112,7 +113,7 @@ fn is_layer(instr: &Instr) -> bool {
             sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b)))
         });
     }
-    sums >= 2 && register_sources(instr).len() == 1
+    sums >= 2 && (1..=2).contains(&register_sources(instr).len())
 }
 
 /// Every choice of the immediates; none when there are too many.
@@ -136,7 +137,7 @@ fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
 }
 
 /// The operands that are registers to read.
-fn register_sources(instr: &Instr) -> Vec<usize> {
+pub fn register_sources(instr: &Instr) -> Vec<usize> {
     let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
     (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
 }

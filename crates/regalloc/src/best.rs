@@ -3,7 +3,7 @@
 
 use crate::fold::FoldTable;
 use crate::scan::Question;
-use crate::{allocate, order};
+use crate::{again, allocate, order};
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_schedule::list;
 use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc};
@@ -49,7 +49,16 @@ impl<'a> AllocationRequest<'a> {
         let tried = std::iter::once(func).chain(others).map(with_cost).collect::<Result<Vec<_>, _>>()?;
         let first = tried.first().map_or(0, |t| t.0.added);
         let best = tried.into_iter().filter(|t| t.0.added <= first).min_by_key(|t| t.0.of_order);
-        best.map(|b| b.1).ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))
+        let (cost, best) = best.ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))?;
+        let Some(again) = again::remade(&best, self.machine, self.facts, most) else { return Ok(best) };
+        let other = self.cost(&again.func)?;
+        // In cycles in order what was made again is counted already.
+        let more = if self.in_order() { 0 } else { again.added };
+        Ok(if other.of_order + more < cost.of_order { again.func } else { best })
+    }
+
+    fn in_order(&self) -> bool {
+        self.machine.core.as_ref().is_none_or(|c| c.in_order)
     }
 
     /// What an order costs.
@@ -61,8 +70,7 @@ impl<'a> AllocationRequest<'a> {
                 (allocated.cost(func, self.registers.mov.0), allocated)
             }
         };
-        let in_order = self.machine.core.as_ref().is_none_or(|c| c.in_order);
-        Ok(Cost { added, of_order: if in_order { self.cycles(func, &allocated) } else { added } })
+        Ok(Cost { added, of_order: if self.in_order() { self.cycles(func, &allocated) } else { added } })
     }
 
     /// Cycles of the blocks in the order they are in, with those of spills, reloads and copies, times block frequency.

@@ -8,7 +8,8 @@
 //! # Phases
 //!
 //! 1. On cores that schedule at run time, a few instruction orders of lower register pressure
-//!    ([`order`]), of which each block takes the one that is cheapest to allocate ([`best`]).
+//!    ([`order`]), of which each block takes the one that is cheapest to allocate ([`best`]), and values made
+//!    again where that costs less than to spill them ([`again`]).
 //! 2. On two-address machines, allocation in passes over the function, with memory operands
 //!    ([`scan`], [`fold`]). On others `regalloc2` allocates ([`allocate`]).
 //!
@@ -27,6 +28,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod again;
 mod allocate;
 pub mod best;
 pub mod fold;

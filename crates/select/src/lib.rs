@@ -28,6 +28,7 @@ pub mod branches;
 pub mod chains;
 pub mod constants;
 pub mod expand;
+pub mod flash;
 pub mod halves;
 pub mod legalise;
 mod lookups;

@@ -249,7 +249,11 @@ impl Selector<'_> {
                     self.need(&found.1);
                     stores.insert(inst, found);
                 }
-                Op::Call(_) | Op::CallPtr(_) | Op::GlobalSet(_) => {
+                Op::CallPtr(_) => {
+                    self.needed.extend(self.pointer_words(args[0]));
+                    self.needed.extend(&args[1..]);
+                }
+                Op::Call(_) | Op::GlobalSet(_) => {
                     self.needed.extend(args);
                 }
                 Op::Const(_) | Op::GlobalGet(_) => {}

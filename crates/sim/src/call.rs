@@ -186,6 +186,11 @@ impl Simulator {
             },
             Fault::StackLimit => Stop::StackOverflow,
             Fault::ReadOnly(a) => Stop::PromiseBroken(format!("a store to constant data at {a:#x} ({})", whence())),
+            Fault::OtherMemory(a) => Stop::PromiseBroken(format!(
+                "a load at {a:#x} that finds a table in flash where it expects RAM, or the other way round ({}); keep tables in \
+                 RAM: --set 'memory.tables=\"ram\"'",
+                whence()
+            )),
             Fault::Misaligned(a) => Stop::Misaligned(format!("{a:#x} ({})", whence())),
             Fault::BadSystem(a) => Stop::Internal(format!("{a:#x} is not in the system area ({})", whence())),
             Fault::BadStack(a) => Stop::Internal(format!("{a:#x} is not in the stack ({})", whence())),

@@ -16,7 +16,7 @@
 //! The size of the linear memory stands in the first word of the system area;
 //! a store there changes it at once.
 
-use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE};
+use ciphermill_ir::{PAGE_BYTES, SYSTEM_BASE, Space};
 use ciphermill_machine::{Endian, Machine};
 use ciphermill_program::Program;
 use ciphermill_program::layout::{Layout, STACK_BYTES, STACK_TOP};
@@ -41,6 +41,8 @@ pub enum Fault {
     /// A store into a range that the module promised never to write.
     ReadOnly(u64),
     Misaligned(u64),
+    /// A load of RAM where flash is, or of flash where it is not.
+    OtherMemory(u64),
     /// Not in the space that the access named.
     BadSystem(u64),
     BadStack(u64),
@@ -59,8 +61,12 @@ pub struct Memory {
     /// Ranges never to be written, in order, and what they span.
     readonly: Vec<Range<u32>>,
     span: Range<u64>,
+    /// Addresses that loads of flash read, and no others.
+    flash: Range<u64>,
     /// All ones, or the low half when addresses wrap at 32 bits.
     pub address_mask: u64,
+    /// Those bits of a place in the system area that addresses have.
+    system_mask: u64,
     /// Address bits that must be zero (of those below an access's size).
     pub align_mask: u64,
     /// Lowest stack address touched.
@@ -95,7 +101,7 @@ impl Memory {
             if r.offset as usize + 4 > system.len() || f as usize >= program.funcs.len() {
                 return Err(format!("function reference at system offset {} is out of range", r.offset));
             }
-            put(&mut system, r.offset as usize, 4, u64::from(layout.func(f)));
+            put(&mut system, r.offset as usize, 4, u64::from(layout.func(f) / program.machine.abi.code_unit.max(1)));
         }
         let mut readonly = program.readonly.clone();
         readonly.sort_by_key(|r| r.start);
@@ -110,12 +116,18 @@ impl Memory {
             max_pages: program.max_pages,
             readonly,
             span,
+            flash: program
+                .flash
+                .as_ref()
+                .filter(|_| program.machine.reads_flash())
+                .map_or(0..0, |at| u64::from(at.start)..u64::from(at.end)),
             address_mask: match program.machine.value_bits() {
                 _ if strict_addresses => u64::MAX,
                 // Words of fewer bits make addresses of two bytes.
                 bits if bits < 32 => 0xffff,
                 _ => 0xffff_ffff,
             },
+            system_mask: if program.machine.value_bits() < 32 { 0xffff } else { 0xffff_ffff },
             align_mask: if big || (check_alignment && !program.machine.memory.unaligned) { 7 } else { 0 },
             lowest_stack: u64::from(STACK_TOP),
         })
@@ -138,6 +150,24 @@ impl Memory {
         match slice::<N, BE>(&self.linear, addr) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
             None => Err(Fault::OutOfBounds),
+        }
+    }
+
+    /// Load `N` bytes from RAM, on a machine whose flash has addresses of its own.
+    #[inline(never)]
+    pub(crate) fn load_ram<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+        match self.flash.contains(&(addr & self.address_mask)) {
+            true => Err(Fault::OtherMemory(addr & self.address_mask)),
+            false => self.load_linear::<N, BE>(addr),
+        }
+    }
+
+    /// Load `N` bytes from flash.
+    #[inline(never)]
+    pub(crate) fn load_flash<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
+        match self.flash.contains(&(addr & self.address_mask)) {
+            true => self.load_linear::<N, BE>(addr),
+            false => Err(Fault::OtherMemory(addr & self.address_mask)),
         }
     }
 
@@ -209,9 +239,15 @@ impl Memory {
         Ok(addr - u64::from(STACK_BASE))
     }
 
+    /// Where in the system area an address is; what is none of it gets a place beyond it.
+    #[inline(always)]
+    fn in_system(&self, addr: u64) -> u64 {
+        (addr & 0xffff_ffff).wrapping_sub(u64::from(SYSTEM_BASE)) & self.system_mask
+    }
+
     #[inline(always)]
     pub(crate) fn load_system<const N: usize, const BE: bool>(&self, addr: u64) -> Result<u64, Fault> {
-        let at = (addr & 0xffff_ffff).wrapping_sub(u64::from(SYSTEM_BASE));
+        let at = self.in_system(addr);
         match slice::<N, BE>(&self.system, at) {
             Some(bytes) => Ok(get::<N, BE>(bytes)),
             None => Err(Fault::BadSystem(addr)),
@@ -220,7 +256,7 @@ impl Memory {
 
     #[inline(never)]
     pub(crate) fn store_system<const N: usize, const BE: bool>(&mut self, addr: u64, value: u64) -> Result<(), Fault> {
-        let at = (addr & 0xffff_ffff).wrapping_sub(u64::from(SYSTEM_BASE));
+        let at = self.in_system(addr);
         match slice_mut::<N, BE>(&mut self.system, at) {
             Some(bytes) => set::<N, BE>(bytes, value),
             None => return Err(Fault::BadSystem(addr)),
@@ -240,6 +276,15 @@ impl Memory {
     #[cold]
     fn promised(&self, addr: u64, bytes: u64) -> bool {
         self.readonly.iter().any(|r| addr < u64::from(r.end) && addr + bytes > u64::from(r.start))
+    }
+
+    /// The address by which [`Memory::peek`] finds what an access of that memory means: words of less than 32 bits make
+    /// the lower half of an address in the system area.
+    pub fn whole(&self, addr: u32, space: Space) -> u32 {
+        match space {
+            Space::System => SYSTEM_BASE.wrapping_add(self.in_system(addr.into()) as u32),
+            _ => addr,
+        }
     }
 
     /// The bytes that a load of `bytes` (1, 2, 4 or 8) at `addr` would find, wherever the

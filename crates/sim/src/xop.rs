@@ -104,6 +104,11 @@ pub enum Op {
     LdY16,
     LdY32,
     LdY64,
+    /// Of flash, and of RAM where there is flash.
+    LdF8,
+    LdF16,
+    LdR8,
+    LdR16,
     /// Linear, at any address.
     LdU32,
     /// Signed loads into 32 bits.
@@ -274,8 +279,19 @@ pub fn load_op(bytes: u8, space: Space, anywhere: bool) -> Option<Op> {
         (2, System) => Op::LdY16,
         (4, System) => Op::LdY32,
         (8, System) => Op::LdY64,
+        (1, Flash) => Op::LdF8,
+        (2, Flash) => Op::LdF16,
         _ => return None,
     })
+}
+
+/// The load of so many bytes from RAM where there may be flash beside it.
+pub fn load_ram_op(bytes: u8) -> Option<Op> {
+    match bytes {
+        1 => Some(Op::LdR8),
+        2 => Some(Op::LdR16),
+        _ => None,
+    }
 }
 
 /// The store of so many bytes to a space; `anywhere`: at any address.

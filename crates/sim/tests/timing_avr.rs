@@ -8,19 +8,28 @@ use ciphermill_sim::{SimOptions, Simulator};
 use common::{assemble, real};
 use std::sync::Arc;
 
-fn run(text: &str, args: &[u64]) -> (u64, Vec<u64>) {
+/// A program that has tables in flash.
+fn simulator(text: &str) -> Simulator {
     let mut program = assemble(real("avr", &[]), text);
+    program.flash = program.machine.memory.flash();
     // Return addresses and frames are on the stacks.
     let machine = program.machine.clone();
     let insts =
         program.funcs.iter_mut().flat_map(|f| &mut f.blocks).flat_map(|b| &mut b.bundles).flat_map(|b| &mut b.insts);
     for inst in insts {
         let name = &machine.instrs[usize::from(inst.instr.0)].name;
-        if ["call", "ret", "frame_load", "frame_store", "far_load", "far_store"].contains(&name.as_str()) {
+        if name == "lpm" {
+            inst.space = ciphermill_ir::Space::Flash;
+        }
+        if ["call", "icall", "ret", "frame_load", "frame_store", "far_load", "far_store"].contains(&name.as_str()) {
             inst.space = ciphermill_ir::Space::Stack;
         }
     }
-    let mut s = Simulator::new(Arc::new(program), SimOptions::default()).unwrap();
+    Simulator::new(Arc::new(program), SimOptions::default()).unwrap()
+}
+
+fn run(text: &str, args: &[u64]) -> (u64, Vec<u64>) {
+    let mut s = simulator(text);
     let results = s.call(0, args).unwrap();
     let stats = s.stats();
     assert_eq!(stats.cycles, stats.issue_cycles + stats.stalls.total());
@@ -92,4 +101,25 @@ fn long_frames_are_reached_by_moving_the_pointer() {
     let text =
         "func f 0 0\n frame_add Y, Y, -100\n frame_store r18, Y, 5\n far_load r18, Y, 90\n frame_add Y, Y, 100\n ret";
     assert_eq!(cycles(text), 18);
+}
+
+#[test]
+fn a_call_by_pointer_takes_three_cycles_and_the_pointer_counts_words() {
+    // f has 8 bytes, so g begins 16 behind it. 0 ldi, 1 ldi, 2 icall, 5 ldi, 6 ret, 10 ret: 14.
+    let text = "func f 0 4\n ldi r30, 8\n ldi r31, 0\n icall r30, r31\n ret\nfunc g 0 4\n ldi r22, 7\n ret";
+    let (taken, results) = run(text, &[]);
+    assert_eq!((taken, results[0] & 0xff), (14, 7));
+}
+
+#[test]
+fn loads_from_flash_take_three_cycles_and_find_nothing_else() {
+    // 0 ldi, 1 ldi, 2 lpm, 5 ret: 9.
+    let load = |name: &str, high: u32| format!("func f 0 0\n ldi r30, 0\n ldi r31, {high}\n {name}\n ret");
+    assert_eq!(cycles(&load("lpm r18, r30, r31", 0x40)), 9);
+    // RAM ends at 2304.
+    for wrong in [load("lpm r18, r30, r31", 8), load("ldd r18, r30, r31, 0", 9)] {
+        let stop = simulator(&wrong).call(0, &[]).unwrap_err();
+        assert!(stop.to_string().contains("a table in flash"), "{stop}");
+    }
+    assert_eq!(cycles(&load("ldd r18, r30, r31, 0", 8)), 8);
 }

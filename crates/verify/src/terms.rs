@@ -51,13 +51,14 @@ pub enum Kind {
 }
 
 /// A multiplication and a rotation for each word: keys are short, and nobody chooses them
-/// to collide.
+/// to collide. Two numbers of a key are one word, and what differs in its upper half alone differs in the upper half of
+/// every product: tables go by the lower half, so the upper one is folded into it.
 #[derive(Default)]
 pub struct Words(u64);
 
 impl Hasher for Words {
     fn finish(&self) -> u64 {
-        self.0
+        self.0 ^ self.0 >> 32
     }
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {

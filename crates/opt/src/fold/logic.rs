@@ -33,6 +33,11 @@ impl Folder<'_> {
                 };
                 Some(self.bin(BinOp::And, kept, y, ty))
             }
+            (Op::Bin(BinOp::RotL), _) => self.field_of_rotate(x, 0, c, ty),
+            (Op::Bin(BinOp::ShrU), [a, b]) => {
+                let n = self.constant(b)?;
+                self.field_of_rotate(a, n, c, ty)
+            }
             // Low bits of a sign extension are those of its operand.
             (Op::Un(op), [a, _]) => {
                 let from = super::compare::extends_from(op)?;

@@ -60,6 +60,9 @@ impl Folder<'_> {
             let field = self.bin_const(BinOp::ShrU, a, n, ty);
             return Some(self.bin_const(BinOp::And, field, c >> n, ty));
         }
+        if let Some(field) = self.field_of_rotate(x, n, ty.mask() >> n, ty) {
+            return Some(field);
+        }
         let (a, n1) = self.as_bin_const(BinOp::Shl, x)?;
         let (n1, mask) = (n1 % width, ty.mask() >> n);
         let lossless = self.possible(a) << n1 & ty.mask() == self.possible(a) << n1
@@ -76,6 +79,18 @@ impl Folder<'_> {
             return Some(self.bin_const(BinOp::And, field, mask, ty));
         }
         None
+    }
+
+    /// `x >> n & mask` of a rotate `x`, cut out of the word before it is turned: bits that lie side by side there, too.
+    pub(super) fn field_of_rotate(&mut self, x: Value, n: u64, mask: u64, ty: Type) -> Option<Value> {
+        let width = u64::from(ty.bits());
+        let (word, left) = self.as_bin_const(BinOp::RotL, x)?;
+        let from = (n + width - left % width) % width;
+        if mask > SMALL_MASK || mask > ty.mask() >> from {
+            return None;
+        }
+        let field = self.bin_const(BinOp::ShrU, word, from, ty);
+        Some(self.bin_const(BinOp::And, field, mask, ty))
     }
 
     fn shr_s(&mut self, x: Value, n: u64, ty: Type) -> Option<Value> {

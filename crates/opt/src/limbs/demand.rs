@@ -92,7 +92,11 @@ impl Finder<'_> {
                     self.want(data.args[0], address);
                     self.want(data.args[1], self.limbs(mask(8 * u32::from(access.bytes).min(4))));
                 }
-                Op::Call(_) | Op::CallPtr(_) | Op::GlobalSet(_) => data.args.iter().for_each(|&v| self.want(v, all)),
+                Op::CallPtr(_) => {
+                    self.want(data.args[0], address);
+                    data.args[1..].iter().for_each(|&v| self.want(v, all));
+                }
+                Op::Call(_) | Op::GlobalSet(_) => data.args.iter().for_each(|&v| self.want(v, all)),
                 _ => {}
             }
         }

@@ -22,20 +22,29 @@ impl Lower<'_> {
     /// The address of a piece: an operand and the access.
     fn address(&mut self, addr: Value, access: MemAccess, piece: &Piece) -> Result<(Value, MemAccess), OptError> {
         let new = MemAccess { bytes: piece.bytes, signed: false, align: piece.bytes, offset: 0, ..access };
+        let count = (ADDRESS_BITS / self.narrow.bits) as usize;
         if let Some(c) = self.old.as_const(addr) {
             let whole = (c as u32).wrapping_add(access.offset).wrapping_add(piece.at);
-            if access.space == Space::Linear && whole >> ADDRESS_BITS != 0 {
+            if access.space != Space::System && whole >> ADDRESS_BITS != 0 {
                 return Err(self.refused(
                     "has something beyond the first 64 KB of memory, or a stack that grows below its beginning",
                 ));
             }
+            if access.space == Space::Flash {
+                let limbs = self.emit.number(whole);
+                return Ok((self.pointer(&limbs[..count]), new));
+            }
             return Ok((self.emit.constant(u64::from(whole)), new));
         }
-        if access.space == Space::System {
-            return Err(self.refused("computes addresses of its own globals or tables of functions"));
-        }
-        let count = (ADDRESS_BITS / self.narrow.bits) as usize;
         let mut limbs: Limbs = self.limbs(addr)[..count].iter().copied().collect();
+        if access.space == Space::System {
+            // The lower half of an address there is a place in the area; where that begins, the area itself says.
+            let start = self.system_start();
+            limbs = self.emit.add(&limbs, &start);
+        }
+        if access.space == Space::Flash {
+            return Ok((self.in_flash(addr, access, piece, limbs), new));
+        }
         // What displacements do not reach is added, the same for neighbours.
         let last = access.offset.saturating_add(u32::from(access.bytes) - 1);
         let mut offset = access.offset;
@@ -51,8 +60,29 @@ impl Lower<'_> {
         Ok((self.pointer(&limbs), new))
     }
 
+    /// The address of a piece in flash, whose loads have no displacement. Inside an aligned entry the lowest limb alone
+    /// differs, and in bits that are zero.
+    fn in_flash(&mut self, addr: Value, access: MemAccess, piece: &Piece, mut limbs: Limbs) -> Value {
+        let mut add = |limbs: &mut Limbs, offset: u32| {
+            if offset != 0 {
+                let far = self.emit.number(offset);
+                *limbs = self.emit.add(limbs, &far[..limbs.len()]);
+            }
+        };
+        let low = u64::from(access.bytes.next_power_of_two() - 1);
+        let aligned = (self.masks.possible(&self.old, addr) | u64::from(access.offset)) & low == 0;
+        if aligned {
+            add(&mut limbs, access.offset);
+            let at = self.emit.constant(piece.at.into());
+            limbs[0] = self.emit.bitwise(BinOp::Or, limbs[0], at);
+        } else {
+            add(&mut limbs, access.offset + piece.at);
+        }
+        self.pointer(&limbs)
+    }
+
     /// An address of several limbs as one operand, for one access: a pattern of that access takes it in.
-    fn pointer(&mut self, limbs: &[Value]) -> Value {
+    pub(super) fn pointer(&mut self, limbs: &[Value]) -> Value {
         let (func, block, loc) = (&mut self.emit.func, self.emit.block, self.emit.loc);
         let ty = ciphermill_ir::Type::I32;
         let mut whole = limbs[0];

@@ -17,8 +17,10 @@
 //! A comparison that a branch in its own block asks for stands right before that branch.
 
 mod arith;
+mod calls;
 mod demand;
 mod emit;
+mod ends;
 mod fields;
 mod halves;
 mod memory;
@@ -33,10 +35,7 @@ use crate::error::OptError;
 use crate::options::Options;
 use crate::simplify_cfg;
 use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{
-    BinOp, Block, Cfg, CmpOp, Func, GlobalId, InstData, Module, Op, SYSTEM_BASE, Signature, Target, Terminator, Type,
-    Value,
-};
+use ciphermill_ir::{BinOp, Block, Cfg, Func, GlobalId, InstData, Module, Op, SYSTEM_BASE, Signature, Type, Value};
 use cranelift_entity::SecondaryMap;
 use demand::Demand;
 use emit::Emit;
@@ -58,10 +57,11 @@ pub fn lower(module: &mut Module, narrow: Narrow) -> Result<(), OptError> {
         module.globals.iter().for_each(|(id, g)| slots[id] = SYSTEM_BASE + g.system_offset);
         slots
     };
+    let own_address = calls::own_address(module);
     let ids: Vec<_> = module.funcs.keys().collect();
     for id in ids {
         let old = std::mem::replace(&mut module.funcs[id], Func::new("", Signature::default()));
-        module.funcs[id] = Lower::new(old, narrow, &slots).run()?;
+        module.funcs[id] = Lower::new(old, narrow, &slots, own_address).run()?;
     }
     for sig in module.sigs.values_mut() {
         *sig = Signature { params: widen(&sig.params), results: widen(&sig.results) };
@@ -89,10 +89,14 @@ struct Lower<'a> {
     /// Words of ones or zeros for values that are 1 or 0.
     flags: HashMap<Value, Value>,
     slots: &'a SecondaryMap<GlobalId, u32>,
+    /// Where the system area's own address stands.
+    own_address: Option<u32>,
+    /// What a block has loaded from there.
+    system_start: Option<(Block, Limbs)>,
 }
 
 impl<'a> Lower<'a> {
-    fn new(old: Func, narrow: Narrow, slots: &'a SecondaryMap<GlobalId, u32>) -> Lower<'a> {
+    fn new(old: Func, narrow: Narrow, slots: &'a SecondaryMap<GlobalId, u32>, own_address: Option<u32>) -> Lower<'a> {
         let count = (32 / narrow.bits) as usize;
         let sig = Signature {
             params: vec![Type::I32; old.sig.params.len() * count],
@@ -110,6 +114,8 @@ impl<'a> Lower<'a> {
             map: SecondaryMap::new(),
             flags: HashMap::new(),
             slots,
+            own_address,
+            system_start: None,
         }
     }
 
@@ -207,15 +213,10 @@ impl<'a> Lower<'a> {
     fn inst(&mut self, data: &InstData) -> Result<(), OptError> {
         let count = self.count();
         match data.op {
-            Op::Call(_) => {
-                let args = self.all(&data.args);
-                let results = self.emit.results(data.op, &args, data.results.len() * count);
-                for (n, &result) in data.results.iter().enumerate() {
-                    self.map[result] = Some(results[n * count..][..count].iter().copied().collect());
-                }
+            Op::Call(_) | Op::CallPtr(_) => {
+                self.call(data);
                 return Ok(());
             }
-            Op::CallPtr(_) => return Err(self.refused("calls a function through a pointer")),
             Op::Store(access) => return self.store(data, access),
             Op::GlobalSet(global) => {
                 let value = self.limbs(data.args[0]);
@@ -352,54 +353,5 @@ impl<'a> Lower<'a> {
         let limb = (by / self.narrow.bits) as usize;
         let whole = shift.op == Op::Bin(BinOp::ShrU) && by < 32 && by % self.narrow.bits == self.narrow.bits - 1;
         (whole && self.wanted(from, limb)).then(|| self.limbs(from)[limb])
-    }
-
-    fn term(&mut self, block: Block) {
-        let old = self.old.blocks[block].term.clone();
-        let new = match &old {
-            Terminator::Jump(t) => Terminator::Jump(self.target(t)),
-            Terminator::Branch { cond, then, els } => {
-                let (then, els) = (self.target(then), self.target(els));
-                let cond = self.old.resolve(*cond);
-                // The comparison again, right here, if its operands are those of this block.
-                let compared = self.demand.asks(&self.old, block, cond);
-                match compared {
-                    Some((op, a, b)) => {
-                        let (a, b) = (self.limbs(a), self.limbs(b));
-                        self.emit.branch(op, &a, &b, then, els)
-                    }
-                    None => {
-                        let a = self.limbs(cond);
-                        let zero = self.emit.constant(0);
-                        let zeros: Limbs = std::iter::repeat_n(zero, a.len()).collect();
-                        self.emit.branch(CmpOp::Ne, &a, &zeros, then, els)
-                    }
-                }
-            }
-            Terminator::Switch { index, targets, default } => {
-                let index = self.limbs(*index);
-                for (n, t) in targets.iter().enumerate() {
-                    let then = self.target(t);
-                    let number = self.emit.number(n as u32);
-                    let next = self.emit.new_block();
-                    let branch = self.emit.branch(CmpOp::Eq, &index, &number, then, Target::new(next, vec![]));
-                    self.emit.end(branch);
-                    self.emit.at(next);
-                }
-                Terminator::Jump(self.target(default))
-            }
-            Terminator::Return(values) => Terminator::Return(self.all(values)),
-            Terminator::Trap(code) => Terminator::Trap(*code),
-        };
-        self.emit.end(new);
-    }
-
-    fn target(&self, t: &Target) -> Target {
-        let mut args = Vec::new();
-        for (&param, &arg) in self.old.blocks[t.block].params.iter().zip(&t.args) {
-            let limbs = self.limbs(arg);
-            args.extend((0..self.count()).filter(|&k| self.wanted(param, k)).map(|k| limbs[k]));
-        }
-        Target::new(self.block(t.block), args)
     }
 }

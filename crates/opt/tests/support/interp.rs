@@ -155,7 +155,7 @@ impl<'m> Interp<'m> {
             Op::Chain(chain, width) => return Ok(chain.eval(args, width.into())),
             Op::Apply(n) => unreachable!("the optimiser knows no machine's function {n}"),
             Op::CallPtr(_) => {
-                let callee = FuncId::new(((args[0] as u32).wrapping_sub(CODE) / CODE_STEP) as usize);
+                let callee = FuncId::new(((args[0] as u32 & !CODE) / CODE_STEP) as usize);
                 return self.run(&self.module.funcs[callee], &args[1..]);
             }
         }])
@@ -166,7 +166,10 @@ impl<'m> Interp<'m> {
         let end = at + u64::from(access.bytes);
         let oob = Outcome::Trap(TrapCode::MemoryOutOfBounds);
         if access.space == Space::System {
-            let at = at.checked_sub(u64::from(SYSTEM_BASE)).ok_or(oob.clone())? as usize;
+            // A split into narrow words leaves the lower half of an address; that of the area's beginning is zero.
+            let half = self.module.system.own_address.is_some() && at >> 16 == 0;
+            let base = if half { 0 } else { u64::from(SYSTEM_BASE) };
+            let at = at.checked_sub(base).ok_or(oob.clone())? as usize;
             return self.system.get_mut(at..at + usize::from(access.bytes)).ok_or(oob);
         }
         let pages = u32::from_le_bytes([self.system[0], self.system[1], self.system[2], self.system[3]]);

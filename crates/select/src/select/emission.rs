@@ -2,7 +2,7 @@
 
 use super::Selector;
 use crate::provenance::{self, Root};
-use ciphermill_ir::{Block, FuncId, GlobalId, Inst, MemAccess, Op, Space, Terminator, Value};
+use ciphermill_ir::{BinOp, Block, FuncId, GlobalId, Inst, MemAccess, Op, Space, Terminator, Value};
 use ciphermill_machine::{InstrId, OperandKind, Reg};
 use ciphermill_patterns::matcher::{Bind, Binds};
 use ciphermill_patterns::pattern::Template;
@@ -130,19 +130,36 @@ impl Selector<'_> {
                 VInst::new(VKind::Call, abi.ops.call, &self.fill(abi.ops.call, Some(op), &[]), data.loc)
             }
             None => {
-                let target = VOp::Use(self.in_register(data.args[0]));
-                VInst::new(
-                    VKind::Call,
-                    abi.ops.call_indirect,
-                    &self.fill(abi.ops.call_indirect, None, &[target]),
-                    data.loc,
-                )
+                let words = self.pointer_words(data.args[0]);
+                let target: Vec<VOp> = words.into_iter().map(|w| VOp::Use(self.in_register(w))).collect();
+                let op = abi.ops.call_indirect;
+                VInst::new(VKind::Call, op, &self.fill(op, None, &target), data.loc)
             }
         };
         call.mem = self.return_slot(true);
         call.fixed_uses = fixed_uses;
         call.fixed_defs = data.results.iter().zip(&abi.results).map(|(&v, &r)| (self.vreg(v), r)).collect();
         self.out.push(call);
+    }
+
+    /// The values that a pointer to code consists of, lowest first: itself, or words put together by shifts and `or`, where
+    /// machines have narrower ones.
+    pub(super) fn pointer_words(&self, v: Value) -> SmallVec<[Value; 4]> {
+        let func = self.func;
+        let part = |v: Value, op: BinOp| {
+            let inst = func.def_inst(v).filter(|&i| func.insts[i].op == Op::Bin(op))?;
+            Some(&func.insts[inst].args)
+        };
+        let v = func.resolve(v);
+        if self.machine.value_bits() < self.machine.word_bits
+            && let Some(or) = part(v, BinOp::Or)
+            && let Some(above) = part(or[1], BinOp::Shl)
+        {
+            let mut words = self.pointer_words(or[0]);
+            words.push(func.resolve(above[0]));
+            return words;
+        }
+        SmallVec::from_slice(&[v])
     }
 
     /// Where a call puts the return address and a return finds it, if that is

@@ -2,7 +2,7 @@
 
 use super::{Ctx, Flattener, Res, Val};
 use crate::uses::may_stop;
-use crate::xop::{self, Op, load_op};
+use crate::xop::{self, Op, load_op, load_ram_op};
 use ciphermill_ir::ops::mask;
 use ciphermill_ir::{BinOp, Space};
 use ciphermill_machine::Reg;
@@ -216,7 +216,11 @@ impl<'a> Flattener<'a> {
             return self.make(if bytes == 1 { Op::LdL8S } else { Op::LdL16S }, a, b, 32);
         }
         let anywhere = self.machine.instrs[usize::from(cx.inst.instr.0)].unaligned;
-        let op = load_op(bytes, cx.inst.space, anywhere).ok_or_else(|| format!("a load of {bytes} bytes"))?;
+        let beside = cx.inst.space == Space::Linear && self.machine.reads_flash();
+        let ram = if beside { load_ram_op(bytes) } else { None };
+        let op = ram
+            .or_else(|| load_op(bytes, cx.inst.space, anywhere))
+            .ok_or_else(|| format!("a load of {bytes} bytes"))?;
         let v = self.make(op, a, b, bytes * 8)?;
         if !signed {
             return Ok(v);

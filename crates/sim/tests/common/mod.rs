@@ -78,6 +78,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         extension: None,
         selectable: true,
         unaligned: false,
+        flash: false,
         ports: vec![],
     }
 }
@@ -176,7 +177,15 @@ pub fn toy() -> Machine {
         issue: Issue { width: 1, interlock: true, packet_bytes: 0, cross_stall: 0, register_reads: 0, explicit: false },
         core: None,
         branch: BranchModel { predictor: Predictor::None, fetch_bytes: 4, split_target_cycles: 0 },
-        memory: MemorySystem { icache: None, dcache: None, unaligned: true, ram: None, banks: None },
+        memory: MemorySystem {
+            icache: None,
+            dcache: None,
+            unaligned: true,
+            ram: None,
+            flash_bytes: None,
+            tables_in_flash: None,
+            banks: None,
+        },
         abi: Abi {
             args: reg(1..5),
             results: reg(1..3),
@@ -188,6 +197,7 @@ pub fn toy() -> Machine {
             stack_pointer: Reg(14),
             return_address: Some(Reg(15)),
             return_bytes: 4,
+            code_unit: 1,
             return_stack: None,
             scratch: vec![],
             globals: vec![],
@@ -207,6 +217,7 @@ pub fn toy() -> Machine {
             comment: "#".into(),
             prologue: vec![],
             function_type: None,
+            code_pointer: None,
         },
         extensions: vec![],
         sources: Default::default(),
