@@ -162,7 +162,8 @@ def with_tables(module: Module, machine: str, options: Options) -> Module:
     if where is None and _core.fits(module.wasm, request(module, machine, options, judged=False)):
         return module
     first, end = module.interface["constants"]
-    at = (min(REACH, said["flash_bytes"]) - (end - first)) // PAGE * PAGE
+    behind = said.get("flash_from", 0) + said["flash_bytes"]
+    at = (min(REACH, behind) - (end - first)) // PAGE * PAGE
     if module.interface["heap_base"] - end < ROUNDED and at >= module.ram[1]:
         return compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=(*module.ram[:2], at))
     if where is None:

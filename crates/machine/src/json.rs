@@ -163,6 +163,7 @@ impl Machine {
             "branch": self.branch_json(),
             "memory": {
                 "unaligned": self.memory.unaligned,
+                "flash_from": self.memory.flash_from,
                 "flash_bytes": self.memory.flash_bytes,
                 "banks": self.memory.banks.as_ref().map(|b| json!({
                     "blocks": b.blocks, "block_bytes": b.block_bytes, "banks": b.banks, "bank_bytes": b.bank_bytes,

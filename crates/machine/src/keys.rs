@@ -369,6 +369,7 @@ static MEMORY: &[Key] = &[
         "first address of memory, where a program cannot have as much as it wants (0)",
     ),
     may("ram_to", Kind::Int(1, 1 << 31), "the address behind its last byte (as much as a program wants)"),
+    may("flash_from", Kind::Int(0, 1 << 31), "first address of the memory for code and constants (0)"),
     may("flash_bytes", Kind::Int(1, 1 << 31), "size of the memory for code and constants (as much as a program wants)"),
     may(
         "tables",

@@ -14,6 +14,8 @@ pub struct MemorySystem {
     pub unaligned: bool,
     /// The addresses that there is memory at; None: as many as a program wants.
     pub ram: Option<(u32, u32)>,
+    /// The first address of the memory that code and constants are in.
+    pub flash_from: u32,
     /// Bytes of the memory that code and constants are in; None: as many as a program wants.
     pub flash_bytes: Option<u32>,
     /// Where constant tables are to be: in that memory or in RAM; None: in RAM where they fit.
@@ -37,7 +39,8 @@ pub struct Banks {
 impl MemorySystem {
     /// The addresses of constants in flash: of those of two bytes the ones behind RAM.
     pub fn flash(&self) -> Option<Range<u32>> {
-        let (from, to) = (self.ram?.1, self.flash_bytes?.min(1 << 16));
+        let end = self.flash_from.saturating_add(self.flash_bytes?);
+        let (from, to) = (self.ram?.1.max(self.flash_from), end.min(1 << 16));
         (from < to).then_some(from..to)
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn memory(top: &Tree) -> Result<MemorySystem, FileError> {
         dcache: cache("dcache")?,
         unaligned: flag(t, "unaligned"),
         ram: t.and_then(|t| int(t, "ram_to").map(|to| (int(t, "ram_from").unwrap_or(0), to))),
+        flash_from: t.and_then(|t| int(t, "flash_from")).unwrap_or(0),
         flash_bytes: t.and_then(|t| int(t, "flash_bytes")),
         tables_in_flash: t.and_then(|t| text(t, "tables")).map(|place| place == "flash"),
         banks: t.and_then(|t| t.get("banks")).map_or(Ok(None), banks)?,

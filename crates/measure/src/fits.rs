@@ -34,7 +34,8 @@ pub(crate) fn flash(machine: &Machine, program: &Program) -> Result<(), MeasureE
     let Some(bytes) = machine.memory.flash_bytes else { return Ok(()) };
     let code = u64::from(program.code_bytes());
     let constants: u64 = program.data.iter().map(|d| d.bytes.len() as u64).sum();
-    let end = program.flash_tables().map_or(u64::from(bytes).saturating_sub(constants), |(at, _)| at.into());
+    let below = |at: u32| at.saturating_sub(machine.memory.flash_from).into();
+    let end = program.flash_tables().map_or(u64::from(bytes).saturating_sub(constants), |(at, _)| below(at));
     if code > end {
         return Err(MeasureError::input(format!(
             "code of {} bytes and constants of {} do not fit into the flash of {}, of which {} bytes are for code; take a \

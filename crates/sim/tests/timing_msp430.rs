@@ -53,7 +53,10 @@ fn sums_hand_a_carry_on() {
 #[test]
 fn six_constants_are_free() {
     // 0 mov #1, 1 xor #-1, 2 mov #3 (2), 4 and #12 (2), 6 ret: 9.
-    assert_eq!(cycles("func f 0 0\n mov_imm_c r12, 1\n xor_imm_n r12, 65535\n mov_imm_w r13, 3\n and_imm_w r13, 12\n ret"), 9);
+    assert_eq!(
+        cycles("func f 0 0\n mov_imm_c r12, 1\n xor_imm_n r12, 65535\n mov_imm_w r13, 3\n and_imm_w r13, 12\n ret"),
+        9
+    );
     // 0 frame_add #-8 (2), 2 frame_add #8, 3 ret: 6.
     assert_eq!(cycles("func f 0 0\n frame_add r1, r1, -8\n frame_add_c r1, r1, 8\n ret"), 6);
 }

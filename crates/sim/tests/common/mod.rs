@@ -182,6 +182,7 @@ pub fn toy() -> Machine {
             dcache: None,
             unaligned: true,
             ram: None,
+            flash_from: 0,
             flash_bytes: None,
             tables_in_flash: None,
             banks: None,
