@@ -76,9 +76,7 @@ pub fn choose(
     if tried.iter().any(fits) {
         tried.retain(fits);
     }
-    least(tried)
-        .map(|t| t.1)
-        .ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
+    least(tried).map(|t| t.1).ok_or_else(|| MeasureError::internal("no variant of the code was tried"))
 }
 
 /// Code of an export with all that it calls.

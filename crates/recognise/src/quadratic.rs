@@ -68,7 +68,8 @@ impl Poly {
         if other.is_one() {
             return Some(self.clone());
         }
-        let within = |p: &Poly, q: &Poly| p.second == 0 && q.first == 0 && p.products.is_empty() && q.products.is_empty();
+        let within =
+            |p: &Poly, q: &Poly| p.second == 0 && q.first == 0 && p.products.is_empty() && q.products.is_empty();
         let (a, b) = if within(self, other) { (self, other) } else { (other, self) };
         within(a, b).then(|| Poly {
             one: a.one && b.one,
