@@ -67,6 +67,7 @@ mod profile;
 mod proved;
 mod request;
 mod resource;
+mod room;
 mod shape;
 mod shared;
 mod sheet;
