@@ -6,8 +6,8 @@
 use crate::builder::{Builder, int, nodes, text};
 use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::*;
-use crate::pushes::{self, Run};
 use crate::operands::expand;
+use crate::pushes::{self, Run};
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table as Tree};
 use ciphermill_ir::BinOp;

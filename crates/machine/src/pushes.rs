@@ -55,9 +55,7 @@ impl Run {
             _ => false,
         };
         let by = if self.push { -count * word } else { count * word };
-        let moves = |s: &Stmt| {
-            matches!(s, Stmt::Assign { dest: Dest::Fixed(r), value } if *r == self.stack_pointer && self.offset(value) == Some(by))
-        };
+        let moves = |s: &Stmt| matches!(s, Stmt::Assign { dest: Dest::Fixed(r), value } if *r == self.stack_pointer && self.offset(value) == Some(by));
         let (accesses, others): (Vec<&Stmt>, Vec<&Stmt>) = instr.semantics.iter().partition(|s| access(s));
         let all = instr.operands.len() == accesses.len() && accesses.len() as i64 == count;
         all && matches!(others[..], [s] if moves(s))

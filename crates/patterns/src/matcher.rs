@@ -119,7 +119,8 @@ impl Matcher {
 
     /// The same without the instructions whose time varies with values. None where it has none.
     pub fn steady(&self, machine: &Machine) -> Option<Matcher> {
-        let varies = |t: &Template| t.parts.iter().any(|p| !machine.instrs[usize::from(p.instr.0)].varies_with.is_empty());
+        let varies =
+            |t: &Template| t.parts.iter().any(|p| !machine.instrs[usize::from(p.instr.0)].varies_with.is_empty());
         let steady = |t: &&Template| !varies(t);
         let templates: Vec<Template> = self.templates.iter().filter(steady).cloned().collect();
         let several: Vec<Vec<Vec<Template>>> = crate::pattern::several(machine);
