@@ -5,27 +5,36 @@
  * n holds the S-box value of its index times column n of the MixColumns matrix. The four
  * are byte rotations of one another; keeping all of them trades 3 KB for three rotations
  * a column. The last round has no MixColumns and takes its bytes from the plain S-box.
+ *
+ * With ONE_TABLE only table 0 of each direction is kept: where an instruction rotates an
+ * operand on the way, nothing is lost, and three registers with addresses are gained.
  */
 #include "rijndael.h"
 #include "ttables.h"
 
+#ifdef ONE_TABLE
+#define COLUMN(way, n, x) cm_rotl32(way##_0[x], 8 * (n))
+#else
+#define COLUMN(way, n, x) way##_##n[x]
+#endif
+
 /* The multiplication hidden in the decryption tables, freed of its inverse S-box. */
 static uint32_t inverse_mix_column(uint32_t x)
 {
-    return decrypt_0[sbox[cm_byte(x, 0)]] ^ decrypt_1[sbox[cm_byte(x, 1)]]
-        ^ decrypt_2[sbox[cm_byte(x, 2)]] ^ decrypt_3[sbox[cm_byte(x, 3)]];
+    return COLUMN(decrypt, 0, sbox[cm_byte(x, 0)]) ^ COLUMN(decrypt, 1, sbox[cm_byte(x, 1)])
+        ^ COLUMN(decrypt, 2, sbox[cm_byte(x, 2)]) ^ COLUMN(decrypt, 3, sbox[cm_byte(x, 3)]);
 }
 
 CM_INLINE uint32_t encrypt_column(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
-    return encrypt_0[cm_byte(a, 0)] ^ encrypt_1[cm_byte(b, 1)] ^ encrypt_2[cm_byte(c, 2)]
-        ^ encrypt_3[cm_byte(d, 3)];
+    return COLUMN(encrypt, 0, cm_byte(a, 0)) ^ COLUMN(encrypt, 1, cm_byte(b, 1)) ^ COLUMN(encrypt, 2, cm_byte(c, 2))
+        ^ COLUMN(encrypt, 3, cm_byte(d, 3));
 }
 
 CM_INLINE uint32_t decrypt_column(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
 {
-    return decrypt_0[cm_byte(a, 0)] ^ decrypt_1[cm_byte(b, 1)] ^ decrypt_2[cm_byte(c, 2)]
-        ^ decrypt_3[cm_byte(d, 3)];
+    return COLUMN(decrypt, 0, cm_byte(a, 0)) ^ COLUMN(decrypt, 1, cm_byte(b, 1)) ^ COLUMN(decrypt, 2, cm_byte(c, 2))
+        ^ COLUMN(decrypt, 3, cm_byte(d, 3));
 }
 
 /* SubBytes and ShiftRows: one new column from one byte of each of four columns. */

@@ -40,9 +40,9 @@ def test_aes_on_the_e31_takes_what_the_board_took():
 def test_assembly_on_the_cortex_m4_is_a_tenth_faster():
     """ChaCha20 by hand 14 cycles a byte; AES by hand, unrolled, 634.7 a block (Schwabe and Stoffelen, 2016)."""
     chacha = cm.run("chacha20", on="cortex-m4", variant="r20", unroll=True)
-    aes = cm.run("rijndael", on="cortex-m4", variant="ttable", blocks="single", unroll=True)
+    aes = cm.run("rijndael", on="cortex-m4", variant="one-table", blocks="single", unroll=True)
     assert chacha.verified and chacha.cycles_per_byte / 14 < 1.1
-    assert aes.verified and aes.cycles_per_block / 634.7 < 1.12
+    assert aes.verified and aes.cycles_per_block / 634.7 < 1.08
     # The addresses of four tables are made before the loop of the rounds.
     looped = cm.run("rijndael", on="cortex-m4", variant="ttable", blocks="single", unroll=False)
     assert looped.verified and looped.cycles_per_block < 1000

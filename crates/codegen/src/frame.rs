@@ -135,14 +135,41 @@ impl<'a> Frame<'a> {
         i64::from(self.machine.abi.frame_reserve + (self.loop_words + slot) * self.word())
     }
 
-    /// Registers saved by this frame, with the offsets of their places; those last that get there only
+    /// Registers saved by this frame: those that loads and stores take, and those that get there only
     /// through one of the others.
-    fn saves(&self) -> Vec<(Reg, i64)> {
+    fn kept(&self) -> (Vec<Reg>, Vec<Reg>) {
+        let ra = self.machine.abi.return_address.filter(|_| self.saves_return && !self.windowed);
+        self.saved.iter().copied().chain(ra).partition(|r| takes(self.machine, *r))
+    }
+
+    /// Those saved by one instruction at the top of the frame, lowest first, with it and the one that restores them.
+    fn pushed(&self) -> Option<(Vec<Reg>, InstrId, InstrId)> {
         let abi = &self.machine.abi;
-        let ra = abi.return_address.filter(|_| self.saves_return && !self.windowed);
-        let (near, far): (Vec<Reg>, Vec<Reg>) =
-            self.saved.iter().copied().chain(ra).partition(|r| takes(self.machine, *r));
+        let takes = |id: InstrId, list: &[Reg]| {
+            let only = &self.machine.instrs[usize::from(id.0)].only;
+            only.iter().all(|(at, regs)| list.get(*at).is_some_and(|r| regs.contains(r)))
+        };
+        let mut list = self.kept().0;
+        list.sort_unstable_by_key(|r| r.0);
+        let at = list.len().checked_sub(1)?;
+        let (push, pop) = (*abi.ops.push.get(at)?, *abi.ops.pop.get(at)?);
+        (self.fixed.is_none() && takes(push, &list) && takes(pop, &list)).then_some((list, push, pop))
+    }
+
+    /// Registers saved one by one, with the offsets of their places.
+    fn saves(&self) -> Vec<(Reg, i64)> {
+        let (near, far) = self.kept();
+        let near = if self.pushed().is_some() { Vec::new() } else { near };
         near.into_iter().chain(far).zip((self.slots..).map(|s| self.slot_offset(s))).collect()
+    }
+
+    /// An instruction of a run of registers, which are at the top of the frame.
+    fn run(&self, instr: InstrId, list: &[Reg], store: bool) -> PInst {
+        let bytes = self.word() * list.len() as u32;
+        let mut made = self.inst(instr, &[], 0);
+        made.inst.operands = list.iter().map(|&r| Operand::Reg(r)).collect();
+        made.mem = Some(MemRef::own(Space::Stack, store, i64::from(self.bytes - bytes), bytes as u8));
+        made
     }
 
     /// The register to load or store in the place of `r`.
@@ -164,7 +191,14 @@ impl<'a> Frame<'a> {
                 self.adjust(whole - first, &mut out)?;
             }
         } else if self.bytes != 0 {
-            self.adjust(-i64::from(self.bytes), &mut out)?;
+            let mut left = self.bytes;
+            if let Some((list, push, _)) = self.pushed() {
+                out.push(self.run(push, &list, true));
+                left -= self.word() * list.len() as u32;
+            }
+            if left != 0 {
+                self.adjust(-i64::from(left), &mut out)?;
+            }
             for (r, offset) in self.saves() {
                 let through = self.through(r)?;
                 if through != r {
@@ -186,7 +220,13 @@ impl<'a> Frame<'a> {
                     out.push(self.inst(self.machine.abi.ops.mov, &[r, through], 0));
                 }
             }
-            self.adjust(i64::from(self.bytes), &mut out)?;
+            let pushed = self.pushed();
+            let words = pushed.as_ref().map_or(0, |p| p.0.len() as u32);
+            let left = self.bytes - self.word() * words;
+            if left != 0 {
+                self.adjust(i64::from(left), &mut out)?;
+            }
+            out.extend(pushed.map(|(list, _, pop)| self.run(pop, &list, false)));
         }
         Ok(out)
     }

@@ -96,6 +96,29 @@ fn immediates_of_a_compounds_parts_come_from_their_expressions() {
 }
 
 #[test]
+fn constant_time_code_takes_no_instruction_whose_time_varies() {
+    let functions = r#"(module (memory 1)
+      (func (export "upper") (param i32 i32) (result i32)
+        (i32.wrap_i64 (i64.shr_u (i64.mul (i64.extend_i32_u (local.get 0)) (i64.extend_i32_u (local.get 1))) (i64.const 32))))
+      (func (export "quotient") (param i32 i32) (result i32) (i32.div_u (local.get 0) (local.get 1))))"#;
+    let module = ciphermill_load::load(&wat::parse_str(functions).expect("well formed")).expect("the module loads");
+    // By function: how many of its instructions vary. Of a quotient there is no other way.
+    let varying = |name: &str, constant_time: bool| {
+        let machine = Arc::new(machine(name, &[], &[]));
+        let options = Options { level: 2, constant_time, ..Options::default() };
+        let program = compile(&module, machine.clone(), &options).expect("there is a way");
+        let varies = |i: &&ciphermill_program::Inst| !machine.instrs[usize::from(i.instr.0)].varies_with.is_empty();
+        let insts = |f: &ciphermill_program::Func| {
+            f.blocks.iter().flat_map(|b| &b.bundles).flat_map(|b| &b.insts).filter(varies).count()
+        };
+        program.funcs.iter().map(insts).collect::<Vec<_>>()
+    };
+    assert_eq!(varying("cortex-m3", false), [1, 1]);
+    assert_eq!(varying("cortex-m3", true), [0, 1]);
+    assert_eq!(varying("cortex-m4", true), [0, 1]);
+}
+
+#[test]
 fn a_setting_that_no_code_is_generated_for_is_named() {
     let wasm = wat::parse_str(r#"(module (memory 1) (func (export "f")))"#).expect("the module is well formed");
     let module = ciphermill_load::load(&wasm).expect("the module loads");

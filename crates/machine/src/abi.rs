@@ -7,6 +7,7 @@ use crate::builder::{Builder, int, nodes, text};
 use crate::error::{FileError, did_you_mean, list, near_instruction};
 use crate::model::*;
 use crate::operands::expand;
+use crate::pushes::{self, Run};
 use crate::sem::{Dest, Expr, Stmt};
 use crate::tree::{Node, Table as Tree};
 use ciphermill_ir::BinOp;
@@ -21,6 +22,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
     let return_address = t.get("return_address").map(|_| register(b, t, "return_address", whole)).transpose()?;
     let narrow = b.top.get("chains").and(regs("allocatable")?.first().copied());
     let value_bits = narrow.map_or(b.word, |r| b.files[b.regs[usize::from(r.0)].file].bits);
+    let stack_pointer = register(b, t, "stack_pointer", whole)?;
     let abi = Abi {
         callee_args: if t.get("callee_args").is_some() { regs("callee_args")? } else { args.clone() },
         callee_results: if t.get("callee_results").is_some() { regs("callee_results")? } else { results.clone() },
@@ -29,7 +31,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         allocatable: regs("allocatable")?,
         callee_saved: regs("callee_saved")?,
         call_preserved: regs("call_preserved")?,
-        stack_pointer: register(b, t, "stack_pointer", whole)?,
+        stack_pointer,
         return_address,
         return_bytes: int(t, "return_bytes").unwrap_or(u32::from(b.word / 8)),
         code_unit: int(t, "code_unit").unwrap_or(1),
@@ -39,7 +41,7 @@ pub(crate) fn abi(b: &Builder) -> Result<Abi, FileError> {
         stack_align: int(t, "stack_align").unwrap_or(4),
         frame_reserve: int(t, "frame_reserve").unwrap_or(0),
         return_stack: t.get("return_stack").map(|_| register(b, t, "return_stack", whole)).transpose()?,
-        ops: ops(b, t.get("ops").unwrap_or(whole), return_address, value_bits)?,
+        ops: ops(b, t.get("ops").unwrap_or(whole), (stack_pointer, return_address), value_bits)?,
         link: t.get("link").map(|n| link(b, n)).transpose()?,
         windows: t.get("windows").map(|n| windows(b, n)).transpose()?,
         rotation: t.get("rotation").map(|n| rotation(b, n)).transpose()?,
@@ -275,7 +277,12 @@ fn instr(b: &Builder, t: &Tree, key: &str, whole: &Node) -> Result<InstrId, File
     })
 }
 
-fn ops(b: &Builder, node: &Node, link: Option<Reg>, value_bits: u8) -> Result<FrameOps, FileError> {
+fn ops(
+    b: &Builder,
+    node: &Node,
+    (stack_pointer, link): (Reg, Option<Reg>),
+    value_bits: u8,
+) -> Result<FrameOps, FileError> {
     let empty = Tree::default();
     let t = node.as_table().unwrap_or(&empty);
     let word = b.word;
@@ -308,6 +315,7 @@ fn ops(b: &Builder, node: &Node, link: Option<Reg>, value_bits: u8) -> Result<Fr
     let far = |key: &str, fits: &dyn Fn(&Instr) -> bool| {
         t.get(key).map(|_| get(key, "what it is without `_far`", fits)).transpose()
     };
+    let run = |push| Run { stack_pointer, word_bytes: value_bits / 8, push };
     Ok(FrameOps {
         mov: get("mov", "`rd = rs`", &|i| matches!(value(i), Some(Expr::Operand(_))))?,
         add_imm: get("add_imm", "`rd = rs + imm`", &add_imm)?,
@@ -320,6 +328,8 @@ fn ops(b: &Builder, node: &Node, link: Option<Reg>, value_bits: u8) -> Result<Fr
         store: get("store", "a word store `mem[rs + imm] = rd` whose imm can be 0", &stores)?,
         load_far: far("load_far", &loads)?,
         store_far: far("store_far", &stores)?,
+        push: pushes::list(b, t, "push", &run(true))?,
+        pop: pushes::list(b, t, "pop", &run(false))?,
         jump: get("jump", "a jump to a label", &kind(InstrKind::Jump))?,
         far_jump: t
             .get("far_jump")

@@ -446,6 +446,12 @@ static OPS: &[Key] = &[
     may("far_jump", Kind::Text, "the same where `jump` does not reach; it may write the return address's register"),
     need("call", Kind::Text, "call of a label"),
     may("call_indirect", Kind::Text, "call of a register"),
+    may(
+        "push",
+        Kind::Texts,
+        "stores one register below the stack pointer and moves it there, two, three ... registers",
+    ),
+    may("pop", Kind::Texts, "the reverse"),
     may("load_far", Kind::Text, "load, where its displacement does not reach"),
     may("store_far", Kind::Text, "store, where its displacement does not reach"),
     need("ret", Kind::Text, "return"),

@@ -46,6 +46,7 @@ pub mod parse;
 mod parser;
 pub mod print;
 pub mod prove;
+mod pushes;
 mod random;
 mod rules;
 pub mod sem;

@@ -505,6 +505,10 @@ pub struct FrameOps {
     /// The same, slower, where the displacement of those does not reach.
     pub load_far: Option<InstrId>,
     pub store_far: Option<InstrId>,
+    /// Store so many registers, one more than the place in the list, below the stack pointer, the first at the lowest
+    /// address, and move it there; and the reverse.
+    pub push: Vec<InstrId>,
+    pub pop: Vec<InstrId>,
     /// Unconditional jump, call, indirect call, return, trap, no-operation.
     pub jump: InstrId,
     /// The jump that is taken where `jump` does not reach.

@@ -156,6 +156,8 @@ pub(crate) fn check_used(operands: &[Operand], stmts: &[Stmt]) -> Result<(), Str
 /// The assembly template with the mnemonic filled in. Every operand must be in
 /// it, and every `{x}` must be an operand.
 ///
+/// `{{` and `}}` stand for braces of the assembler, here and in what is returned.
+///
 /// With `unit`, `{unit}` may stand in it, for the unit of each variant.
 ///
 /// `{x.view}` prints the part of a register that `views` of its file names, and
@@ -176,6 +178,11 @@ pub(crate) fn template(
     while let Some(open) = rest.find('{') {
         let at = text.len() - rest.len() + open;
         out.push_str(&rest[..open]);
+        if rest[open + 1..].starts_with('{') {
+            out.push_str("{{");
+            rest = &rest[open + 2..];
+            continue;
+        }
         let Some(close) = rest[open..].find('}') else {
             return Err(node.error_within(at..at + 1, "`{` without `}`"));
         };

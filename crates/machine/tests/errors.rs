@@ -159,6 +159,11 @@ fn compounds_are_proved() {
 #[test]
 fn frame_instructions_must_fit_their_role() {
     says(&broken("mov = \"mv\"", "mov = \"neg\""), "`neg` cannot be `mov`: that must be `rd = rs`", "");
+    says(
+        &broken("load = \"lw\"", "pop = [\"lw\"]\nload = \"lw\""),
+        "`lw` cannot be number 1 of `pop`: that must be",
+        "",
+    );
     says(&broken("load = \"lw\"", "load = \"lb\""), "a word load", "");
     says(&broken("store = \"sw\"", "store = \"nop\""), "a word store", "");
     says(&broken("ret = \"ret\"", "ret = \"j\""), "a jump to a register", "");

@@ -69,9 +69,15 @@ fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usi
         out.push_str(&program.machine.asm.guard.replace("{p}", &register(program, p, None)));
     }
     let mut rest = instr.far_asm.as_deref().filter(|_| far).unwrap_or(&instr.asm);
+    let braces = |text: &str| text.replace("}}", "}");
     while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(&braces(before));
+        if let Some(tail) = after.strip_prefix('{') {
+            out.push('{');
+            rest = tail;
+            continue;
+        }
         let Some((name, tail)) = after.split_once('}') else { break };
-        out.push_str(before);
         let (name, view) = name.split_once('.').map_or((name, None), |(n, v)| (n, Some(v)));
         let index = instr.operands.iter().position(|o| o.name == name);
         match index.and_then(|i| inst.operands.get(i)) {
@@ -95,7 +101,7 @@ fn instruction(program: &Program, symbols: &[String], (func, block): (usize, usi
         }
         rest = tail;
     }
-    out.push_str(rest);
+    out.push_str(&braces(rest));
     out
 }
 

@@ -224,3 +224,74 @@ fn rename(op: &mut VOp, names: &HashMap<VReg, VReg>) {
         *v = names.get(v).copied().unwrap_or(*v);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{function, named, of_name};
+    use ciphermill_ir::Space;
+    use ciphermill_vcode::MemRef;
+    use ciphermill_vcode::liveness::max_live;
+
+    const BASE: VReg = VReg(0);
+    const WORDS: u32 = 12;
+    const REGISTERS: usize = 4;
+
+    /// So many words are loaded and summed up, and then, behind a store in the place of the first, once more.
+    fn twice(machine: &Machine) -> VFunc {
+        let inst = |name: &str, ops: &[VOp]| VInst::new(VKind::Normal, named(machine, name), ops, 0);
+        let at = |word: u32| i64::from(4 * word);
+        let touching = |mut inst: VInst, store: bool, word: u32| {
+            inst.mem = Some(MemRef::own(Space::Linear, store, at(word), 4));
+            inst
+        };
+        let mut insts = vec![VInst::new(VKind::Params, named(machine, "nop"), &[], 0)];
+        insts[0].fixed_defs = vec![(BASE, machine.abi.allocatable[0])];
+        let word = |n: u32| VReg(1 + n);
+        for n in 0..WORDS {
+            let load = inst("ldr_far_i12", &[VOp::Def(word(n)), VOp::Use(BASE), VOp::Imm(at(n))]);
+            insts.push(touching(load, false, n));
+        }
+        let mut sum = word(0);
+        for n in 1..2 * WORDS {
+            if n == WORDS {
+                let store = inst("str_far_i12", &[VOp::Use(sum), VOp::Use(BASE), VOp::Imm(0)]);
+                insts.push(touching(store, true, 0));
+            }
+            let next = VReg(WORDS + n);
+            insts.push(inst("add_r", &[VOp::Def(next), VOp::Use(sum), VOp::Use(word(n % WORDS))]));
+            sum = next;
+        }
+        let mut ret = VInst::new(VKind::Return, named(machine, "ret"), &[], 0);
+        ret.fixed_uses = vec![(sum, machine.abi.allocatable[0])];
+        insts.push(ret);
+        function(vec![VBlock { insts, ..VBlock::default() }], 3 * WORDS)
+    }
+
+    fn loads(func: &VFunc, machine: &Machine, word: u32) -> usize {
+        let load = named(machine, "ldr_far_i12");
+        let reads = |i: &&VInst| i.instr == load && i.ops[2] == VOp::Imm(i64::from(4 * word));
+        func.blocks[0].insts.iter().filter(reads).count()
+    }
+
+    #[test]
+    fn words_are_loaded_again_but_for_one_that_was_written() {
+        let machine = of_name("cortex-m4");
+        let func = twice(&machine);
+        let again = remade(&func, &machine, &Facts::new(&machine), REGISTERS).expect("there is something to gain");
+        // The first word stays in its register: behind the store another one is in its place.
+        assert_eq!(loads(&again.func, &machine, 0), 1);
+        let twice_loaded = (1..WORDS).filter(|&n| loads(&again.func, &machine, n) == 2).count();
+        assert!(twice_loaded > WORDS as usize / 2, "{twice_loaded}");
+        assert_eq!(again.added, twice_loaded as u64 * Allocated::TRANSFER);
+        let pressure = |f: &VFunc| max_live(f, 0, &live_out(f)[0]);
+        assert!(pressure(&func) > 2 * REGISTERS);
+        assert!(pressure(&again.func) <= REGISTERS + 1, "{}", pressure(&again.func));
+    }
+
+    #[test]
+    fn with_registers_enough_nothing_is_made_again() {
+        let machine = of_name("cortex-m4");
+        assert!(remade(&twice(&machine), &machine, &Facts::new(&machine), 2 * WORDS as usize).is_none());
+    }
+}

@@ -4,8 +4,12 @@ use ciphermill_machine::{InstrId, Machine};
 use ciphermill_vcode::{VBlock, VFunc};
 
 pub fn machine() -> Machine {
+    of_name("ia32")
+}
+
+pub fn of_name(name: &str) -> Machine {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    ciphermill_machine::load_from_dir(&root, "ia32", &[], &[], &[]).expect("the machine file is good")
+    ciphermill_machine::load_from_dir(&root, name, &[], &[], &[]).expect("the machine file is good")
 }
 
 pub fn named(machine: &Machine, name: &str) -> InstrId {
