@@ -140,10 +140,16 @@ impl Emitter<'_> {
         };
         let factors = [cut(self, 0), cut(self, 1)];
         let product = self.function(function, &factors, self.ty);
-        match m.cut {
-            Cut::Whole => product,
-            Cut::Low { signed: false } => self.with_constant(BinOp::And, product, u64::from(u32::MAX)),
-            Cut::Low { signed: true } => self.op(Op::Un(UnOp::SExt32), &[product]),
+        let Cut { down, mask, signed } = m.cut;
+        let moved = match down {
+            0 => product,
+            n if n > 0 => self.with_constant(BinOp::ShrU, product, n.unsigned_abs().into()),
+            n => self.with_constant(BinOp::Shl, product, n.unsigned_abs().into()),
+        };
+        match signed {
+            true => self.op(Op::Un(UnOp::SExt32), &[moved]),
+            false if mask == self.ty.mask() => moved,
+            false => self.with_constant(BinOp::And, moved, mask),
         }
     }
 

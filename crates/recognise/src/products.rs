@@ -7,10 +7,10 @@
 //! nothing else, are followed upwards; a pair of them that several multiplications have in
 //! common is tried as the factors.
 
-use super::facts::Facts;
 use super::quadratic::Word;
+use super::facts::Facts;
 use super::semantics::{Fixed, register_sources};
-use ciphermill_ir::ops::mask;
+use ciphermill_ir::ops::{self, mask};
 use ciphermill_ir::{BinOp, Func, Inst, InstData, Op, Value};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
 use ciphermill_machine::{Instr, InstrKind, Machine};
@@ -44,11 +44,7 @@ pub struct Multiplier {
 impl Product for Multiplier {
     fn of(&self, masks: [u64; 2]) -> Option<Word> {
         let [first, second] = [Word::first(masks[0], self.bits), Word::second(masks[1], self.bits)];
-        let mut walk = Walk {
-            operands: [(self.sources[0], first), (self.sources[1], second)],
-            bits: self.bits,
-            temps: Vec::new(),
-        };
+        let mut walk = Walk { operands: [(self.sources[0], first), (self.sources[1], second)], bits: self.bits, temps: Vec::new() };
         let mut result = None;
         for stmt in &self.instr.semantics {
             match stmt {
@@ -124,31 +120,32 @@ impl Walk {
                 Word::cmp(*op, &self.value(a)?.within(bits), &self.value(b)?.within(bits), self.bits)?
             }
             Expr::Select { cond, then, els } => self.value(cond)?.select(&self.value(then)?, &self.value(els)?)?,
-            Expr::Slice { a, lo, width } => self.value(a)?.slice((*lo).into(), (*width).into()).within(self.bits),
+            Expr::Slice { a, lo, width } => {
+                self.value(a)?.slice((*lo).into(), (*width).into()).within(self.bits)
+            }
             _ => return None,
         })
     }
 }
 
-/// What of a product a value is.
+/// What of a product a value is: some of its bits, moved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Cut {
-    Whole,
-    /// Its lower half, with zeros or with its sign above.
-    Low {
-        signed: bool,
-    },
+pub struct Cut {
+    /// By how much they are moved down, or up where it is negative.
+    pub down: i32,
+    /// Those that there are, where they have come to; all others are 0.
+    pub mask: u64,
+    /// Above its lower half is the sign of that.
+    pub signed: bool,
 }
 
 impl Cut {
-    const ALL: [Cut; 3] = [Cut::Whole, Cut::Low { signed: false }, Cut::Low { signed: true }];
-
-    fn of(self, word: &Word, bits: u32) -> Word {
-        match self {
-            Cut::Whole => word.clone(),
-            Cut::Low { signed: false } => word.within(bits / 2).within(bits),
-            Cut::Low { signed: true } => word.extended(bits / 2, bits),
-        }
+    fn of(product: &Word, value: &Word, bits: u32) -> Option<Cut> {
+        let half = bits / 2;
+        let extends = bits == 64 && value.bit(half - 1).is_some_and(|b| !b.is_zero()) && *value == value.extended(half, bits);
+        let seen = if extends { value.within(half).within(bits) } else { value.clone() };
+        let (down, mask) = seen.part_of(product)?;
+        Some(Cut { down, mask, signed: extends })
     }
 }
 
@@ -175,18 +172,22 @@ pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Matc
     for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]]) {
         for (value, word) in words(func, pair, bits) {
             let Some((first, second)) = word.factors().filter(|_| !found.contains_key(&value)) else { continue };
-            let mut product = |n: usize, masks: [u64; 2]| -> Option<Word> {
-                known.entry((n, masks)).or_insert_with(|| products[n].of(masks)).clone()
+            // As they are, and with those bits alone that the value depends on.
+            let whole = pair.map(|v| facts.possible(v));
+            let masks = [whole, [first, second]];
+            let ways = masks.into_iter().flat_map(|masks| (0..products.len()).map(move |n| (n, masks)));
+            let all = ways.filter_map(|(n, masks)| {
+                let product = known.entry((n, masks)).or_insert_with(|| products[n].of(masks)).as_ref()?;
+                let cut = Cut::of(product, &word, bits)?;
+                Some(Match { product: n, factors: pair, masks, cut_off: [0, 1].map(|n| masks[n] != whole[n]), cut })
+            });
+            // Those that need least around them.
+            let around = |m: &Match| {
+                let Cut { down, mask, signed } = m.cut;
+                (down != 0) as usize + (mask != ops::mask(bits)) as usize + signed as usize + m.cut_off.iter().filter(|&&c| c).count()
             };
-            let ways = (0..products.len()).flat_map(|n| Cut::ALL.map(|cut| (n, cut)));
-            let is = |&(n, cut): &(usize, Cut)| {
-                (cut == Cut::Whole || bits == 64)
-                    && product(n, [first, second]).is_some_and(|p| cut.of(&p, bits) == word)
-            };
-            if let Some((product, cut)) = ways.into_iter().find(is) {
-                let masks = [first, second];
-                let more = |n: usize| facts.possible(pair[n]) & !masks[n] != 0;
-                found.insert(value, Match { product, factors: pair, masks, cut_off: [more(0), more(1)], cut });
+            if let Some(best) = all.min_by_key(around) {
+                found.insert(value, best);
             }
         }
     }
@@ -237,8 +238,7 @@ impl Above {
 
 /// The pairs that several multiplications of bits have in common, those of most first.
 fn pairs(func: &Func) -> Vec<[Value; 2]> {
-    let order: Order =
-        insts(func).enumerate().flat_map(|(n, i)| func.insts[i].results.iter().map(move |&r| (r, n + 1))).collect();
+    let order: Order = insts(func).enumerate().flat_map(|(n, i)| func.insts[i].results.iter().map(move |&r| (r, n + 1))).collect();
     let above = Above::new(func, &order);
     let mut counts: BTreeMap<[Value; 2], usize> = BTreeMap::new();
     for inst in insts(func) {
@@ -270,7 +270,8 @@ fn multiplied(func: &Func, data: &InstData) -> Vec<(Value, Value)> {
                 let inner = func.def_inst(v).map(|i| &func.insts[i]).filter(|d| d.op == Op::Bin(BinOp::Xor));
                 std::iter::once(v).chain(inner.into_iter().flat_map(|d| variable(func, d)))
             };
-            let arms: BTreeSet<Value> = args.iter().filter(|&&v| v != condition).flat_map(|&v| terms(v)).collect();
+            let arms: BTreeSet<Value> =
+                args.iter().filter(|&&v| v != condition).flat_map(|&v| terms(v)).collect();
             arms.into_iter().map(|arm| (condition, arm)).collect()
         }
         _ => Vec::new(),

@@ -139,6 +139,30 @@ impl Word {
         adds.then_some((first, second))
     }
 
+    /// A bit; None where it is not known.
+    pub fn bit(&self, n: u32) -> Option<&Poly> {
+        self.0.get(n as usize)?.as_ref()
+    }
+
+    /// By how much another word is moved down so that this one has bits of it, and else zeros; and where it has bits.
+    pub fn part_of(&self, whole: &Word) -> Option<(i32, u64)> {
+        let lowest = self.0.iter().position(|bit| !is_zero(bit))?;
+        let at = whole.0.iter().position(|bit| *bit == self.0[lowest])?;
+        let down = at as i32 - lowest as i32;
+        let mut mask = 0;
+        for (n, bit) in self.0.iter().enumerate().filter(|(_, bit)| !is_zero(bit)) {
+            let other = usize::try_from(n as i32 + down).ok().and_then(|n| whole.0.get(n))?;
+            if bit != other {
+                return None;
+            }
+            mask |= 1 << n;
+        }
+        // Where the other has zeros of its own, nothing need be cut off.
+        let zero = |n: u32| usize::try_from(n as i32 + down).ok().and_then(|n| whole.0.get(n)).is_none_or(is_zero);
+        let free = (0..self.bits()).filter(|&n| zero(n)).fold(0, |all, n| all | 1 << n);
+        Some((down, mask | free))
+    }
+
     fn bits(&self) -> u32 {
         self.0.len() as u32
     }
