@@ -175,7 +175,8 @@ def _headers(unit: Unit, command: list[str]) -> list[str]:
     found = set()
     for source in unit.sources:
         rule = _call([*command, *_arguments(unit), "-M", str(source.resolve())], source)
-        names = rule.decode().split(":", 1)[1].replace("\\\n", " ")
+        # Of a file to #embed that cannot be read clang says nothing here and writes no rule; the compilation then says it.
+        names = rule.decode().partition(":")[2].replace("\\\n", " ")
         # Spaces in names are written "\ ".
         for name in names.replace("\\ ", "\0").split():
             path = Path(name.replace("\0", " ")).resolve()
@@ -209,7 +210,9 @@ def _call(command: list[str], source: Path) -> bytes:
     except OSError as error:
         raise InputError(f"the C compiler could not be started: {error}") from None
     if answer.returncode:
-        message = _explained(answer.stderr.decode(errors="replace").strip(), source.resolve().parent)
+        said = answer.stderr.decode(errors="replace").strip()
+        said = said or f"it ended with code {answer.returncode} and no message, as it does where memory runs out"
+        message = _explained(said, source.resolve().parent)
         raise InputError(f"the C compiler refused {paths.shown(source)}:\n{message}")
     return answer.stdout
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -35,3 +36,10 @@ def run(
 def end(group: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def readable(file: int, seconds: float) -> bool:
+    """Whether there is something to be read, or nothing any more; waits for it at most so long."""
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(1000 * seconds))

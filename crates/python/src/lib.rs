@@ -12,6 +12,8 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod confined;
+
 use ciphermill_measure as core;
 use ciphermill_measure::MeasureError;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -239,6 +241,12 @@ fn process(py: Python<'_>, wasm: &[u8], request: &str, given: Vec<(String, Vec<u
     guarded(py, || core::json::process(wasm, request, &given))
 }
 
+/// From now on this process opens only files below these paths, and no socket.
+#[pyfunction]
+fn confine(py: Python<'_>, readable: Vec<String>, writable: Vec<String>) -> PyResult<()> {
+    guarded(py, || confined::confine(&readable, &writable).map_err(MeasureError::Input))
+}
+
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // Keep the message for the exception instead of printing it.
@@ -271,5 +279,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(process, m)?)?;
     m.add_function(wrap_pyfunction!(crypt, m)?)?;
     m.add_function(wrap_pyfunction!(keystream, m)?)?;
+    m.add_function(wrap_pyfunction!(confine, m)?)?;
     Ok(())
 }

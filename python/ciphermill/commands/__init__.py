@@ -6,6 +6,7 @@
     programs.py   explain, asm
     pipelines.py  trace
     sheets.py     sheet
+    serving.py    serve
     catalogue.py  list, show, schema
     papers.py     study, report
     sweeping.py   sweep
@@ -31,6 +32,7 @@ from . import (
     papers,
     pipelines,
     programs,
+    serving,
     sheets,
     silicon,
     sources,
@@ -57,5 +59,6 @@ ALL: dict[str, Callable[..., None]] = {
     "discover": hardware.discover,
     "tune": tuning.tune,
     "sheet": sheets.sheet,
+    "serve": serving.serve,
     "schema": catalogue.schema,
 }
