@@ -77,6 +77,20 @@ fn products_and_moves() {
     assert_eq!(m4("func f 2 1\n cmp_i8 r0, 3\n moveq r0, r1\n ret", &[3, 5]), 6);
 }
 
+#[test]
+fn runs_of_registers_take_a_cycle_more_than_they_have_registers() {
+    // 0 push, 3 mov, 4 pop, 7 ret: 10; on the M0+ ret takes 2: 9.
+    let two = "func f 2 1\n push2 r0, r1 !stack\n mov r0, r1\n pop2 r0, r1 !stack\n ret";
+    assert_eq!(m4(two, &[3, 5]), 10);
+    assert_eq!(cycles(real("cortex-m0plus", &[]), two, &[3, 5]), 9);
+    // What was pushed is back, the first at the lowest address: 3 and not 5.
+    let mut s = Simulator::new(Arc::new(assemble(real("cortex-m4", &[]), two)), SimOptions::default()).unwrap();
+    assert_eq!(s.call(0, &[3, 5]).unwrap(), [3]);
+    // 0 push of four, 5 pop, 10 ret: 13.
+    let four = "func f 0 0\n push4 r4, r5, r6, r7 !stack\n pop4 r4, r5, r6, r7 !stack\n ret";
+    assert_eq!(m4(four, &[]), 13);
+}
+
 fn m0(machine: &str, text: &str, args: &[u64]) -> u64 {
     cycles(real(machine, &[]), text, args)
 }

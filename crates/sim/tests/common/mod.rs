@@ -136,6 +136,8 @@ pub fn toy() -> Machine {
         store: id("stw"),
         load_far: None,
         store_far: None,
+        push: Vec::new(),
+        pop: Vec::new(),
         jump: id("j"),
         far_jump: None,
         call: id("call"),
