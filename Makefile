@@ -2,7 +2,7 @@
 #
 #   make build   .venv/bin/ciphermill and the Python package in .venv
 #   make run     builds, reproduces the studies, and writes report/index.html: they and every
-#                cipher on every machine
+#                cipher on the machines (`ciphermill run` where the page leaves one out)
 #   make test    builds, then runs every test
 #   make lint    format and lints of the Rust and the Python code, and its types
 #   make check   what to run before a commit: make lint, the unit tests of the Rust code, and
@@ -16,7 +16,8 @@
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
 #   make docs    the documentation site in build/site (installs mkdocs in .venv)
-#   make wheel   a wheel in build/wheels that can be installed elsewhere
+#   make wheel   a wheel in build/wheels that can be installed elsewhere; for another kind of computer
+#                with TARGET=aarch64-unknown-linux-gnu and the like (rustup target add it first)
 #   make clean   removes all of it again
 
 PYTHON ?= python3
@@ -146,8 +147,11 @@ docs: build $(VENV)/documenting
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is build/site/index.html"
 
+# A target of Linux is linked by zig, against a glibc that every system of ten years has.
+FOR = $(if $(TARGET),--target $(TARGET) $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux2014))
 wheel: $(VENV)/building
-	$(BIN)/maturin build --out build/wheels
+	$(if $(findstring linux,$(TARGET)),$(PIP) --constraint python/requirements.txt ziglang)
+	$(BIN)/maturin build --out build/wheels $(FOR)
 
 clean:
 	rm -rf $(VENV) target build python/ciphermill/_core*.so

@@ -11,6 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from . import scratch
 
+#: The group that a program is started in: 0 for one of its own, None for that of this process.
+_group: int | None = 0
+
+
+def together() -> None:
+    """From now on what is started stays in this process's group, for whoever ends all of it at once."""
+    global _group
+    _group = None
+
 
 def run(
     command: Sequence[str], seconds: float, env: Mapping[str, str] | None = None
@@ -22,7 +31,7 @@ def run(
     interrupt of ours ends it, too.
     """
     started = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, process_group=0
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, process_group=_group
     )
     with started, scratch.group(started.pid):
         try:

@@ -32,7 +32,7 @@ def wheel(tmp_path_factory):
 
 def test_the_wheel_carries_its_data(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    for folder in ("ciphers", "machines", "extensions"):
+    for folder in ("ciphers", "machines", "extensions", "studies", "schedules", "rtl"):
         here = {p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*") if p.is_file()}
         assert {f"ciphermill/data/{name}" for name in here} <= names
 
@@ -46,6 +46,9 @@ def test_the_wheel_is_for_every_python(wheel):
     # What type checkers read: that the package is typed, and what the compiled core has.
     assert {"ciphermill/py.typed", "ciphermill/_core.pyi"} <= names
     assert {"ciphermill/host/processors.toml", "ciphermill/host/callgrind.c"} <= names
+    # The page that `serve` sends, whole.
+    page = ROOT / "python" / "ciphermill" / "serving" / "page"
+    assert {f"ciphermill/serving/page/{path.name}" for path in page.iterdir()} <= names
     assert not [name for name in names if name.endswith((".rs", ".pyc"))]
 
 

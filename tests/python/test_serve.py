@@ -279,17 +279,16 @@ def test_where_nothing_can_be_confined(monkeypatch):
 # How long, how much, how many.
 
 
-def groups() -> set[str]:
-    """Folders in which runs are at work."""
+def at_work(program: bytes = b"ciphermill.serving.child") -> set[str]:
+    """Folders in which such processes of ours run."""
     found = set()
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-            if b"ciphermill.serving.child" in words and process.stat().st_uid == os.getuid():
-                found.add(os.readlink(process / "cwd"))
+            if program in (process / "cmdline").read_bytes() and process.stat().st_uid == os.getuid():
+                found.add(os.readlink(process / "cwd").removesuffix(" (deleted)"))
         except OSError:
             pass
-    return found
+    return {folder for folder in found if Path(folder).name.startswith("ciphermill-")}
 
 
 def test_a_run_has_so_much_time():
@@ -321,14 +320,14 @@ def test_turns():
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked for in /proc")
 def test_the_third_is_turned_away_and_who_leaves_ends_his_run():
-    before = groups()
+    before = at_work()
     with serving(at_once=1, waiting=1) as page:
         first, second = connection(page), connection(page)
         body = request(machines=("rv32", "c64x", "itanium2"))
         headers = {"Content-Type": "application/json", "X-Ciphermill-Token": page.token}
         first.request("POST", "/run", body, headers)
-        wait(lambda: groups() - before)
-        (folder,) = groups() - before
+        wait(lambda: at_work() - before)
+        (folder,) = at_work() - before
         second.request("POST", "/run", body, headers)
         answer = second.getresponse()
         assert json.loads(answer.readline()) == {"waiting": 1}
@@ -337,7 +336,25 @@ def test_the_third_is_turned_away_and_who_leaves_ends_his_run():
         answer.close()
         second.close()
         first.close()
-        wait(lambda: not groups() - before and not os.path.exists(folder))
+        wait(lambda: not at_work() - before and not os.path.exists(folder))
+
+
+#: Ten to the ninth words for the preprocessor.
+LONG = "#define A0 x\n" + "".join(f"#define A{i + 1} {f'A{i} ' * 10}\n" for i in range(9)) + "A9\n"
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked for in /proc")
+def test_the_compiler_ends_with_its_run():
+    before = at_work(b"wasm32-freestanding")
+    with serving() as page:
+        first = connection(page)
+        first.request(
+            "POST", "/run", request(LONG), {"Content-Type": "application/json", "X-Ciphermill-Token": page.token}
+        )
+        wait(lambda: at_work(b"wasm32-freestanding") - before)
+        (folder,) = at_work(b"wasm32-freestanding") - before
+        first.close()
+        wait(lambda: folder not in at_work(b"wasm32-freestanding") and not os.path.exists(folder))
 
 
 def wait(until) -> None:

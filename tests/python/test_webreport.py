@@ -18,7 +18,7 @@ import small_page
 from ciphermill import _core, kept, paths, report
 from ciphermill.measurement import Measurement
 from ciphermill.study import layout, measure
-from ciphermill.webreport import colours, commentary, evidence, kernels, numbers, page, pipelines
+from ciphermill.webreport import colours, commentary, evidence, kernels, numbers, page, pipelines, survey
 
 altair = pytest.importorskip("altair", reason="altair is not installed (pip install 'ciphermill[report]')")
 pytest.importorskip("vl_convert", reason="vl-convert-python is not installed (pip install 'ciphermill[report]')")
@@ -554,3 +554,17 @@ def test_a_kept_schedule_stands_beside_a_fresh_search(content):
     assert "with a kept schedule for its main loop. " in report.sentence(tuned) and "kept" not in report.sentence(m)
     plain = page.render(content)
     assert "kept from a longer search" not in plain
+
+
+def test_the_start_page_leaves_out_what_would_be_searched_for(content):
+    """On a machine for which schedules are kept, a cipher of which there are none; the page says how it is measured."""
+    asked = {(work["cipher"], work["on"]) for work in survey.work()}
+    assert ("rc6", "c6201") in asked and ("salsa20", "c6201") not in asked
+    # Where none are kept nothing is left out.
+    assert ("salsa20", "epic") in asked and ("salsa20", "leon2") in asked
+    (of_first, m), *rest = content.survey
+    fewer = dataclasses.replace(content, survey=[(of_first, m), *rest[1:]])
+    assert (
+        f"ciphermill run {rest[0][0]['cipher']} --variant {rest[0][0]['variant']} --on {rest[0][0]['on']}"
+        in page.render(fewer)
+    )

@@ -59,7 +59,7 @@ def report_(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Write everything measured as one HTML page: all ciphers on all machines, and every study."""
+    """Write everything measured as one HTML page: ciphers on all machines, and every study."""
     from .. import study as studies
     from .. import webreport
 

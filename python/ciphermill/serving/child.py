@@ -8,6 +8,7 @@ lines of JSON: `refused` where the C does not compile, a line a machine, `done` 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import sysconfig
@@ -18,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from .. import _core, engine, lines, manifest, paths
+from .. import _core, engine, lines, manifest, paths, processes
 from .. import explain as explaining
 from .._core import InputError, InternalError
 from . import told
@@ -40,6 +41,8 @@ def main() -> int:
             print(error)
             return 1
         return 0
+    # The compiler belongs to this run, and ends with it.
+    processes.together()
     given = json.load(sys.stdin)
     folder = Path.cwd()
     (folder / SOURCE).write_text(given["asked"].pop("source"), encoding="utf-8")
@@ -55,7 +58,8 @@ def main() -> int:
 def limit(seconds: float, memory: int, file_bytes: int) -> None:
     """The limits of this process, and of each that it starts: processor time, address space, files."""
     wanted = (
-        (resource.RLIMIT_CPU, int(seconds) + 1),
+        # Of all cores together: the desk looks at the clock, and this is for when there is no desk any more.
+        (resource.RLIMIT_CPU, int(seconds * (os.cpu_count() or 1)) + 1),
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, file_bytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),

@@ -100,15 +100,17 @@ class Desk:
 
     def _run(self, asked: Asked, gone: Gone) -> Iterator[bytes]:
         given = {"asked": msgspec.to_builtins(asked), "confined": self.confined, **self._limited()}
-        with scratch.folder() as folder, (folder / "complaints").open("wb") as complaints:
-            child = subprocess.Popen(
-                COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints,
-                cwd=folder, env=environment(folder), process_group=0,
-            )  # fmt: skip
+        with scratch.folder() as folder:
+            (folder / "asked").write_text(json.dumps(given))
+            with (folder / "asked").open("rb") as text, (folder / "complaints").open("wb") as complaints:
+                child = subprocess.Popen(
+                    COMMAND, stdin=text, stdout=subprocess.PIPE, stderr=complaints,
+                    cwd=folder, env=environment(folder), process_group=0,
+                )  # fmt: skip
             with child, scratch.group(child.pid):
                 try:
                     whole, wrong = False, None
-                    for answer in self._lines(child, json.dumps(given).encode(), gone):
+                    for answer in self._lines(child, gone):
                         if isinstance(answer, str):
                             wrong = answer
                         else:
@@ -124,12 +126,10 @@ class Desk:
     def _limited(self) -> dict[str, Any]:
         return {"seconds": self.limits.seconds, "memory": self.limits.memory, "file_bytes": self.limits.file_bytes}
 
-    def _lines(self, child: subprocess.Popen[bytes], given: bytes, gone: Gone) -> Iterator[bytes | str]:
+    def _lines(self, child: subprocess.Popen[bytes], gone: Gone) -> Iterator[bytes | str]:
         """Whole lines as the child writes them; at last a text where it had to be stopped."""
         until = time.monotonic() + self.limits.seconds
-        assert child.stdin is not None and child.stdout is not None
-        # It reads all of it before it does anything else.
-        threading.Thread(target=_give, args=(child, given), daemon=True).start()
+        assert child.stdout is not None
         os.set_blocking(child.stdout.fileno(), False)
         rest, taken = b"", 0
         while time.monotonic() < until:
@@ -181,16 +181,6 @@ def environment(folder: Path) -> dict[str, str]:
 
 def line(said: dict[str, Any]) -> bytes:
     return json.dumps(said).encode() + b"\n"
-
-
-def _give(child: subprocess.Popen[bytes], given: bytes) -> None:
-    assert child.stdin is not None
-    try:
-        child.stdin.write(given)
-        child.stdin.close()
-    except OSError:
-        # It has ended, which its reader sees.
-        pass
 
 
 def check_confined(desk: Desk) -> None:

@@ -1,6 +1,6 @@
 """The report: everything measured as one HTML file that needs no network.
 
-    survey.py      what the start page compares: every cipher on every machine
+    survey.py      what the start page compares: ciphers on machines
     commentary.py  what a study's folder says about its outcome; words.py fills its figures in
     evidence.py    what stands behind each number
     figures.py     the figures, by way of Altair; drawing.py makes them SVG

@@ -119,7 +119,7 @@ def script_json(value: Any) -> str:
 
 
 def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], book: Book) -> dict[str, Any]:
-    """The heat map of all ciphers on all machines."""
+    """The heat map of ciphers on machines."""
     machines = list(dict.fromkeys(asked["on"] for asked, _ in survey))
     good = [m.cycles_per_byte for _, m in survey if isinstance(m, Measurement) and m.verified]
     least, most = (min(good), max(good)) if good else (1.0, 1.0)
@@ -149,8 +149,7 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         rows[name]["cells"].append(cell)
     for row in rows.values():
         cells = {cell["machine"]: cell for cell in row["cells"]}
-        elsewhere = f"measured on {', '.join(cells)} for this page; ciphermill run measures it here, too"
-        row["cells"] = [cells.get(m, {"machine": m, "value": None, "missing": elsewhere}) for m in machines]
+        row["cells"] = [cells.get(m) or left_out(row, m) for m in machines]
     points = [(f"{a['cipher']}/{a['variant']}", m) for a, m in survey if isinstance(m, Measurement) and m.verified]
     shown = [figures.roof("start-roof", points)]
     best = [min(there, key=lambda pair: pair[1])[0] for machine in machines if (there := [
@@ -169,6 +168,16 @@ def overview(survey: Sequence[tuple[Mapping[str, Any], Measurement | Missing]], 
         "asked": len(survey),
         "figures": drawn(shown),
     }  # fmt: skip
+
+
+def left_out(row: Mapping[str, Any], machine: str) -> dict[str, Any]:
+    """A cell that the survey does not ask for, with the command that does."""
+    command = f"ciphermill run {row['cipher']} --variant {row['variant']} --on {machine}"
+    return {
+        "machine": machine,
+        "value": None,
+        "missing": f"not measured for this page, which it would make slow; {command}",
+    }
 
 
 # --------------------------------------------------------------------------- studies

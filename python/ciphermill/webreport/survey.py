@@ -1,5 +1,7 @@
-"""Every block and stream cipher on every machine: what the start page compares.
+"""What the start page compares: every block and stream cipher on every machine, but what takes long.
 
+On machines for which schedules are kept (`tune`), the ciphers that have some there: of any other the search
+takes up to half a minute of processor time (27 seconds for Salsa20 on the C6201).
 Other variants than a cipher's default one, and hash functions, codes, authenticated ciphers, permutations and kernels are
 on few machines, one of each sort: a table of all of them on all machines would take an hour.
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import engine, library, manifest
+from .. import engine, library, manifest, schedules
 
 #: Kinds of which the default variant is measured on every machine.
 EVERYWHERE = ("block", "stream")
@@ -33,12 +35,23 @@ def work() -> list[dict[str, Any]]:
             mine = cipher.of(variant)
             direction, blocks = DIRECTIONS.get(mine.kind or "block", ("run", "multi" if _counts(mine) else "single"))
             for machine in machines:
-                if machine in FEW or (mine.kind in EVERYWHERE and variant == cipher.default_variant):
+                if machine in FEW or (
+                    mine.kind in EVERYWHERE
+                    and variant == cipher.default_variant
+                    and not searched(machine, mine, variant)
+                ):
                     found.append({
                         "cipher": cipher.name, "variant": variant, "on": machine, "direction": direction,
                         "key_bits": engine.default_key_bits(mine), "blocks": blocks,
                     })  # fmt: skip
     return found
+
+
+def searched(machine: str, cipher: manifest.Cipher, variant: str) -> bool:
+    """Would schedules have to be searched for, on a machine on which that is long? Schedules are kept for others there."""
+    entries = schedules.present(schedules.file(machine, cipher))
+    own = f"{cipher.name}/{variant} "
+    return bool(entries) and not any(entry.get(schedules.NOTE, "").startswith(own) for entry in entries)
 
 
 def _counts(cipher: manifest.Cipher) -> bool:
