@@ -49,8 +49,7 @@ def run(
     parquet: Parquet = None,
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
-    from .. import audit as auditing
-    from .. import compare, manifest, report
+    from .. import auditing, compare, manifest, report
 
     check(json, csv, parquet)
     options.check()
@@ -152,12 +151,12 @@ def lost(work: list[Work], answers: Sequence[Measurement | InputError | Internal
 
 def with_gates(measurements: list[Measurement], extensions: Sequence[str]) -> list[Measurement]:
     """Measurements with the gates of the extensions they were made with."""
-    from .. import rtl
+    from .. import hardware
     from ..measurement import Measurement
 
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
     with waiting("synthesising"):
-        document, _ = rtl.report(list(extensions), rtl.Options(prove=False))
+        document, _ = hardware.report(list(extensions), hardware.Options(prove=False))
     total = sum(row.get("gates", 0) for row in document["instructions"])
     return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .. import engine, kept, library, manifest, paths, rtl, synthesis
+from .. import engine, hardware, kept, library, manifest, paths, synthesis
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 from ..progress import Progress
@@ -86,7 +86,7 @@ def of_machine(name: str, there: Shelf) -> str | None:
 def hardware(name: str) -> Measurement | Missing:
     """What a unit of ``rtl/units.toml`` costs, by Yosys or as Yosys had it."""
     try:
-        made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
+        made = hardware.unit(hardware.entry(name), {}, hardware.Options(prove=False))
         provenance = {
             "kind": "synthesised",
             "yosys": synthesis.version(),

@@ -10,10 +10,17 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import report, tables
+from . import engine, lines, report, tables
+from .engine import Module, Options
 from .measurement import Measurement
 
 WIDTH = 80
+
+
+def explanation(module: Module, on: str, options: Options) -> dict[str, Any]:
+    """What the core says of the program that would be measured, with source lines where they are known."""
+    found = engine.explanation(module, on, options)
+    return located(found, lines.of(engine.suited(module, on, options), offsets(found), options.cc))
 
 
 def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
