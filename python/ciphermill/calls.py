@@ -93,9 +93,7 @@ def audit(
     )
 
 
-def explain(
-    cipher: str | Path, on: str | Path, *, variant: str | None = None, **options: Unpack[Asked]
-) -> Explanation:
+def explain(cipher: str | Path, on: str | Path, *, variant: str | None = None, **options: Unpack[Asked]) -> Explanation:
     """Where the cycles of the program that `run` measures go: bounds, and the hottest code cycle by cycle.
 
     The result's measurement may not be verified: ``result.measurement.verified`` says so.
@@ -167,9 +165,7 @@ def rtl(
         raise InputError("no extension; name one or more")
     document, files = hardware.report(
         names,
-        hardware.Options(
-            on=None if on is None else str(on), plain_tables=plain_tables, verilog_only=verilog_only
-        ),
+        hardware.Options(on=None if on is None else str(on), plain_tables=plain_tables, verilog_only=verilog_only),
     )
     return Hardware(
         document=document,

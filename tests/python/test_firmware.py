@@ -132,7 +132,9 @@ def test_the_example(tmp_path, machine):
 
 
 def test_text_object_and_header(cli, tmp_path):
-    answer = cli("asm", "rijndael", "--on", "rv32", "--object", "aes.o", "--header", "aes.h", "--prefix", "aes_", "-o", "aes.s")
+    answer = cli(
+        "asm", "rijndael", "--on", "rv32", "--object", "aes.o", "--header", "aes.h", "--prefix", "aes_", "-o", "aes.s"
+    )
     assert (answer.code, answer.out) == (0, ""), answer
     text, header = (tmp_path / "aes.s").read_text(), (tmp_path / "aes.h").read_text()
     assert "\tlui" in text and "cm_" not in text.replace("cm_global", "") and "Link .text at" not in text
@@ -145,7 +147,9 @@ def test_text_object_and_header(cli, tmp_path):
     assert (tmp_path / "aes.o").read_bytes()[:6] == b"\x7fELF\x01\x01"
     assert "#define AES_BLOCK_BYTES 16\n#define AES_KEY_BYTES 32 /* or 16, 24 */" in header
     assert "void aes_encrypt(const aes_ctx *ctx, const uint8_t *in, uint8_t *out);" in header
-    assert header.startswith("/* rijndael, variant ttable") and header.endswith("#endif\n") and "#ifndef AES_H" in header
+    assert (
+        header.startswith("/* rijndael, variant ttable") and header.endswith("#endif\n") and "#ifndef AES_H" in header
+    )
     done(*ZIG, "-fsyntax-only", "-Wall", "-Werror", "-xc++", tmp_path / "aes.h")
     # Without a file for it the text is printed; the same bytes each time.
     assert cli("asm", "rijndael", "--on", "rv32", "--relocatable", "--prefix", "aes_").out == text
@@ -153,7 +157,9 @@ def test_text_object_and_header(cli, tmp_path):
 
 def test_on_arm_tables_are_named_by_halves():
     text = cm.asm("rijndael", "cortex-m4", relocatable=True).text
-    lows, highs = (re.findall(rf"\t{m} (\w+), #:{part}16:(\w+)", text) for m, part in (("movw", "lower"), ("movt", "upper")))
+    lows, highs = (
+        re.findall(rf"\t{m} (\w+), #:{part}16:(\w+)", text) for m, part in (("movw", "lower"), ("movt", "upper"))
+    )
     assert len(lows) == len(highs) > 10 and set(lows) == set(highs)
     assert "\t.type rijndael_encrypt, %function" in text and "\t.balign 64\n\t.type rijndael_tables, %object" in text
 
@@ -203,7 +209,9 @@ CM_BLOCK_CIPHER""",
 def test_what_cannot_be_linked(refused, write, tmp_path):
     assert "no object is made for it" in refused("asm", "rijndael", "--on", "leon2", "--object", "x.o")
     assert "names are as in the C interface" in refused("asm", "rijndael", "--on", "rv32", "--prefix", "x_")
-    assert "--prefix 1x: C's names begin so" in refused("asm", "rijndael", "--on", "rv32", "--header", "x.h", "--prefix", "1x")
+    assert "--prefix 1x: C's names begin so" in refused(
+        "asm", "rijndael", "--on", "rv32", "--header", "x.h", "--prefix", "1x"
+    )
     assert "there is no folder" in refused("asm", "rijndael", "--on", "rv32", "--object", "nowhere/x.o")
     assert "--static: " in refused("asm", "rijndael", "--on", "rv32", "--relocatable", "--static")
     write("stack.c", C_STACK)

@@ -12,7 +12,7 @@ from .. import paths
 from .._core import InputError
 from ..options import Options
 from ..progress import waiting
-from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
+from .options import CipherName, Csv, Json, OneMachine, Parquet, Plot, Variant, taking
 from .output import check, emit, say, unverified, writable
 
 
@@ -25,6 +25,7 @@ def explain(
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")
     ] = None,
+    plot: Plot = None,
     search: Annotated[
         bool, typer.Option("--search", help="Show how the schedule of each pipelined loop was found instead.")
     ] = False,
@@ -33,9 +34,10 @@ def explain(
     parquet: Parquet = None,
 ) -> None:
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
-    from .. import calls, searching
+    from .. import calls, plots, searching
 
     check(json, csv, parquet)
+    plots.check(plot)
     writable(html, "--html")
     with waiting("measuring"):
         explained = calls.explain(cipher, on, variant=variant, **calls.keywords(options))
@@ -45,6 +47,8 @@ def explain(
 
         asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked()}
         webreport.write_schedule(Path(html), measurement, explained.document, asked)
+    if plot is not None:
+        plots.write(plots.explain(measurement, explained.document), plot)
     if not emit(explained.to_dict(), explained.rows(), json, csv, parquet):
         say(searching.text(explained.document["loops"]) if search else str(explained))
     if not measurement.verified:
@@ -62,7 +66,9 @@ def asm(
     variant: Variant = None,
     relocatable: Annotated[
         bool,
-        typer.Option("--relocatable", help="Sections and symbols for a linker, functions as C calls them, no fixed addresses."),
+        typer.Option(
+            "--relocatable", help="Sections and symbols for a linker, functions as C calls them, no fixed addresses."
+        ),
     ] = False,
     object: Annotated[
         str | None, typer.Option("--object", metavar="FILE.o", help="Write that assembled there, as an object file.")
@@ -72,7 +78,9 @@ def asm(
     ] = None,
     prefix: Annotated[
         str | None,
-        typer.Option("--prefix", metavar="NAME", help="What its functions' names begin with. Default: the cipher's name and _."),
+        typer.Option(
+            "--prefix", metavar="NAME", help="What its functions' names begin with. Default: the cipher's name and _."
+        ),
     ] = None,
     options: Options = Options(),
 ) -> None:

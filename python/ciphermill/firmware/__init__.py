@@ -62,7 +62,9 @@ class Firmware:
 def prefix_of(cipher: Cipher, prefix: str | None) -> str:
     """What stands before the functions' names: as asked, or the cipher's name. Raises InputError for what is none in C."""
     if prefix is None:
-        return re.sub(r"\W", "_", f"_{cipher.name}_" if cipher.name[:1].isdecimal() else f"{cipher.name}_", flags=re.ASCII)
+        return re.sub(
+            r"\W", "_", f"_{cipher.name}_" if cipher.name[:1].isdecimal() else f"{cipher.name}_", flags=re.ASCII
+        )
     if not re.fullmatch(r"[A-Za-z_]\w*", prefix, re.ASCII):
         raise InputError(f"--prefix {prefix}: C's names begin so: letters, digits and _, no digit first")
     return prefix
@@ -78,7 +80,9 @@ def make(
     """
     target = targets.of(machine)
     if options.static:
-        raise InputError("--static: the context's address stands in the code, and only the caller knows it; leave --static out")
+        raise InputError(
+            "--static: the context's address stands in the code, and only the caller knows it; leave --static out"
+        )
     called = prefix_of(cipher, prefix)
     module = engine.module(cipher, variant, options.cc)
     if module.variant.sources[0].suffix == ".wasm":

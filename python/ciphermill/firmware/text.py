@@ -55,7 +55,9 @@ class Printed:
     def head(self) -> list[str]:
         """The first line says what it is; what the machine file wants at the head follows."""
         lines: list[str] = self.program["assembly"].splitlines()
-        options = [line for line in lines[: lines.index("\t.text")] if line.startswith("\t.") and "cm_global_" not in line]
+        options = [
+            line for line in lines[: lines.index("\t.text")] if line.startswith("\t.") and "cm_global_" not in line
+        ]
         comment = lines[0].split(" ", 1)[0]
         calls = f"{comment} Functions are called as C calls them; tables lie wherever they are linked."
         return [lines[0], calls, *options]
