@@ -201,8 +201,13 @@ class Assembly:
     def write(self, path: str | Path) -> None:
         """Write it: what ends in ``.o`` as an object file, in ``.h`` as a header, anything else as text."""
         path = Path(path)
-        forms = {".o": self.object, ".h": lambda: self.header().encode()}
-        content = forms.get(path.suffix, lambda: self.text.encode())()
+        match path.suffix:
+            case ".o":
+                content = self.object()
+            case ".h":
+                content = self.header().encode()
+            case _:
+                content = self.text.encode()
         try:
             paths.write_atomically(path, content)
         except OSError as error:

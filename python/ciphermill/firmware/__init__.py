@@ -22,6 +22,7 @@ from ..engine import Module, Options
 from ..manifest import Cipher
 from ..silicon.build import Refused, tool
 from . import header, relocate, targets, text
+from .relocate import Place
 
 
 @dataclass(frozen=True)
@@ -92,13 +93,19 @@ def make(
     for align, first, second in PLACES:
         if align < target.align:
             continue
-        one, other = (engine.movable(module.relinked(base=base), machine, options) for base in (first, second))
+        one, other = (
+            engine.movable(module.relinked(places=(place.stack, place.data)), machine, options)
+            for place in (first, second)
+        )
         refuse(one, machine)
-        found = relocate.relocated(one["assembly"], other["assembly"], (first, second), target)
+        try:
+            found = relocate.relocated(one["assembly"], other["assembly"], (first, second), target)
+        except relocate.OnStack:
+            raise InputError(f"--on {machine}: this program cannot be linked into another: {ON_STACK}") from None
         if found is None:
             # Its code knows more of the address than such a boundary says.
             continue
-        printed = text.Printed(found, called, first, align, one)
+        printed = text.Printed(found, called, first.data, align, one)
         size = printed.data_bytes
         return Firmware(called, printed.text(), printed.functions(), size, align if size else 1, module, target)
     raise InputError(
@@ -107,22 +114,27 @@ def make(
     )
 
 
-#: Where static data is linked to see what moves with it, with the boundary that both places share: no less than
+ON_STACK = "it keeps arrays on C's own stack, which has no place there; take a variant without, or --unroll"
+
+#: Where C's stack and static data are linked to see what moves with it, with the boundary that both places share: no less than
 #: what C's own types need, at most the pages of RISC-V's `lui`. No number here is shorter to write than its
 #: neighbours on any machine: more than 16 bits, and more than 8 from the first to the last that is set. They are
 #: small, because memory up to there is simulated.
-PLACES = ((64, 0x16D040, 0x1BA980), (4096, 0x16D000, 0x1BA000))
+PLACES = (
+    (64, Place(0x12D040, 0x16D040), Place(0x15A980, 0x1BA980)),
+    (4096, Place(0x12D000, 0x16D000), Place(0x15A000, 0x1BA000)),
+)
 
 
 def refuse(program: dict[str, object], machine: str) -> None:
     """Raises InputError for a program that has memory of its own where nobody gives it any."""
     reason = None
     if program["global_registers"]:
-        reason = "it keeps arrays on C's own stack, whose pointer nobody sets there; take a variant without"
+        reason = ON_STACK
     elif program["system"]:
         reason = (
-            "it needs memory at a fixed address: for C's own stack, for arguments beyond the registers, for copies and "
-            "fills whose size is not constant, or for calls by pointer"
+            "it needs memory at a fixed address: for the pointer to C's own stack, for arguments beyond the registers, for "
+            "copies and fills whose size is not constant, or for calls by pointer"
         )
     if reason is not None:
         raise InputError(f"--on {machine}: this program cannot be linked into another: {reason}")

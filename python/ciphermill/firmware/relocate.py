@@ -2,8 +2,8 @@
 
 A compiler leaves no mark on them: `table + 4` may be one number, split over two instructions or
 partly in the offset of a load. So the module is linked at two places and compiled for both.
-Where the two texts differ in nothing but numbers, and each of these by as much as the place,
-the numbers are addresses, and all others are not. Whatever else the code knows of an address would show as another
+Where the two texts differ in nothing but numbers, and each of these by as much as the data has
+moved, the numbers are addresses, and all others are not. C's own stack is moved by another distance, so what uses it shows. Whatever else the code knows of an address would show as another
 difference; but for the low bits that both places share, which the boundary of the section keeps.
 """
 
@@ -35,6 +35,18 @@ class Address:
 Line = str | Address
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a module is linked: C's stack below the one address, static data from the other on."""
+
+    stack: int
+    data: int
+
+
+class OnStack(Exception):
+    """A number is an address of C's own stack, which has no place in another program."""
+
+
 def code_of(assembly: str) -> list[str]:
     """The lines of the code, behind the head and before the memory."""
     lines = assembly.splitlines()
@@ -44,13 +56,12 @@ def code_of(assembly: str) -> list[str]:
         raise InternalError("the printed program has not the sections that it always had") from None
 
 
-def relocated(one: str, other: str, places: tuple[int, int], target: Target) -> list[Line] | None:
-    """The code of `one`, of which the data begins at the first of the `places`, with addresses of it as such; None where
-    they are not all found by comparing it with `other`."""
+def relocated(one: str, other: str, places: tuple[Place, Place], target: Target) -> list[Line] | None:
+    """The code of `one`, linked at the first of the `places`, with addresses of its data as such; None where
+    they are not all found by comparing it with `other`. Raises OnStack."""
     ours, theirs = code_of(one), code_of(other)
     if len(ours) != len(theirs):
         return None
-    moved = places[1] - places[0]
     done: list[Line] = list(ours)
     #: Lines of halves that have moved and have no other half yet.
     alone: set[int] = set()
@@ -63,30 +74,38 @@ def relocated(one: str, other: str, places: tuple[int, int], target: Target) -> 
             low = lower_half(ours, n, half[2])
             if low is None or low not in alone:
                 return None
-            values = [value_of(lines[low], lines[n]) for lines in (ours, theirs)]
-            if values[1] - values[0] != moved:
+            offset = distance(value_of(ours[low], mine), value_of(theirs[low], its), places)
+            if offset is None:
                 return None
             alone.remove(low)
-            offset = values[0] - places[0]
             done[low] = Address(f"\tmovw {half[2]}, #:lower16:", offset, "")
             done[n] = Address(f"\tmovt {half[2]}, #:upper16:", offset, "")
             continue
         if target.halves and HALF.fullmatch(mine):
             alone.add(n)
             continue
-        found = whole(mine, its, places[0], moved)
+        found = whole(mine, its, places)
         if found is None:
             return None
         done[n] = found
     return None if alone else done
 
 
-def whole(mine: str, its: str, start: int, moved: int) -> Address | None:
+def distance(mine: int, its: int, places: tuple[Place, Place]) -> int | None:
+    """How far an address is from the data's start, if it has moved with the data. Raises OnStack."""
+    first, second = places
+    moved = (its - mine) % 2**32
+    if moved == second.stack - first.stack:
+        raise OnStack
+    return mine - first.data if moved == second.data - first.data else None
+
+
+def whole(mine: str, its: str, places: tuple[Place, Place]) -> Address | None:
     """An address in one place, if that is what has moved."""
     for form in (UPPER, WORD):
         a, b = form.fullmatch(mine), form.fullmatch(its)
-        if a and b and (int(b[2]) - int(a[2])) % 2**32 == moved:
-            return Address(a[1], int(a[2]) - start, a[3])
+        if a and b and (offset := distance(int(a[2]), int(b[2]), places)) is not None:
+            return Address(a[1], offset, a[3])
     return None
 
 
