@@ -107,7 +107,6 @@ void begin(void) {{ (void)copy; (void)clear;{"".join(checks)}
     [
         ("rv32", "rijndael", "ttable"), ("rv32", "chacha20", None), ("rv64", "rijndael", "compact"),
         ("cortex-m4", "rijndael", "ttable"), ("cortex-m4", "chacha20", None), ("cortex-m0plus", "rijndael", "compact"),
-        ("cortex-m0plus", "rc6", None),
     ],
 )  # fmt: skip
 def test_official_vectors_in_a_c_program(tmp_path, machine, cipher, variant):

@@ -3,7 +3,8 @@
 A compiler leaves no mark on them: `table + 4` may be one number, split over two instructions or
 partly in the offset of a load. So the module is linked at two places and compiled for both.
 Where the two texts differ in nothing but numbers, and each of these by as much as the data has
-moved, the numbers are addresses, and all others are not. C's own stack is moved by another distance, so what uses it shows. Whatever else the code knows of an address would show as another
+moved, the numbers are addresses, and all others are not. C's own stack is moved by another
+distance, so what uses it shows. Whatever else the code knows of an address would show as another
 difference; but for the low bits that both places share, which the boundary of the section keeps.
 """
 
