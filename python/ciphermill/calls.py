@@ -152,11 +152,13 @@ def rtl(
     *,
     plain_tables: bool = False,
     verilog_only: bool = False,
+    prove: bool = True,
 ) -> Hardware:
     """The hardware of instructions: Verilog, gates, an FPGA's cells, and a proof against their semantics.
 
     Extensions are read on the machine ``on``, by default one that they fit. ``plain_tables`` writes tables as case
-    statements; ``verilog_only`` asks Yosys for nothing, which need not be installed then.
+    statements; ``verilog_only`` asks Yosys for nothing, which need not be installed then; without ``prove`` it is
+    asked for gates and cells alone.
     """
     from . import hardware
 
@@ -165,7 +167,9 @@ def rtl(
         raise InputError("no extension; name one or more")
     document, files = hardware.report(
         names,
-        hardware.Options(on=None if on is None else str(on), plain_tables=plain_tables, verilog_only=verilog_only),
+        hardware.Options(
+            on=None if on is None else str(on), plain_tables=plain_tables, verilog_only=verilog_only, prove=prove
+        ),
     )
     return Hardware(
         document=document,

@@ -40,7 +40,7 @@ class Module:
     #: Linked for a memory from here to there.
     ram: tuple[int, int] | None = field(default=None, compare=False)
     #: Linked with C's stack below the one address and its static data from the other on, not where they are usually.
-    places: tuple[int, int] | None = field(default=None, compare=False)
+    linked: tuple[int, int] | None = field(default=None, compare=False)
     #: What the vectors said, by direction and key size.
     verdicts: dict[tuple[str, int], dict[str, Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
@@ -83,7 +83,7 @@ class Module:
 
     def relinked(self, **differently: Any) -> Module:
         """The same compiled once more, `differently` in some of what `compiled` is told by name."""
-        told = {"small": self.small, "ram": self.ram, "places": self.places, **differently}
+        told = {"small": self.small, "ram": self.ram, "linked": self.linked, **differently}
         return compiled(self.cipher, self.variant.name, self.cc, **told)
 
 
@@ -95,10 +95,10 @@ def module(
     small: bool = False,
     debug: bool = False,
     ram: tuple[int, int] | None = None,
-    places: tuple[int, int] | None = None,
+    linked: tuple[int, int] | None = None,
 ) -> Module:
     """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, for
-    a memory from the one to the other address, or with C's stack and its static data at certain `places`."""
+    a memory from the one to the other address, or `linked` with C's stack and its static data at two addresses."""
     chosen = cipher.variant(variant)
     cipher = cipher.of(chosen.name)
     first = chosen.sources[0]
@@ -108,14 +108,14 @@ def module(
         return Module(cipher, chosen, wasm, origin, cc)
     function = () if cipher.kernel is None else (f"-Wl,--export={cipher.kernel['function']}",)
     flags = (*chosen.flags, *function, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
-    flags = (*flags, *(compile.fitted(*ram) if ram else ()), *(compile.placed(*places) if places else ()))
+    flags = (*flags, *(compile.fitted(*ram) if ram else ()), *(compile.placed(*linked) if linked else ()))
     unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
         "flags": [*compile.BASE_FLAGS, *flags],
         "sources": [paths.shown(source) for source in chosen.sources],
     }
-    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small, ram, places)
+    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small, ram, linked)
 
 
 #: The function, where a parameter has its name.

@@ -94,7 +94,7 @@ def make(
         if align < target.align:
             continue
         one, other = (
-            engine.movable(module.relinked(places=(place.stack, place.data)), machine, options)
+            engine.movable(module.relinked(linked=(place.stack, place.data)), machine, options)
             for place in (first, second)
         )
         refuse(one, machine)
