@@ -149,7 +149,18 @@ def test_text_object_and_header(cli, tmp_path):
     assert (
         header.startswith("/* rijndael, variant ttable") and header.endswith("#endif\n") and "#ifndef AES_H" in header
     )
-    done(*ZIG, "-fsyntax-only", "-Wall", "-Werror", "-xc++", tmp_path / "aes.h")
+    for language in ("c", "c++"):
+        done(
+            *ZIG,
+            "-target",
+            "riscv32-freestanding-none",
+            "-fsyntax-only",
+            "-Wall",
+            "-Werror",
+            "-x",
+            language,
+            tmp_path / "aes.h",
+        )
     # Without a file for it the text is printed; the same bytes each time.
     assert cli("asm", "rijndael", "--on", "rv32", "--relocatable", "--prefix", "aes_").out == text
 
