@@ -121,7 +121,7 @@ test-rtl: build $(VENV)/synthesising
 
 # After a change to an extension's instructions, to rtl/ or to how Yosys is asked.
 synthesis: build $(VENV)/synthesising
-	$(BIN)/python -c 'from ciphermill import rtl; rtl.record()'
+	$(BIN)/python -c 'from ciphermill import hardware; hardware.record()'
 
 # After a change to the code that pipelined loops are made of. The hour is divided among what is
 # to be searched; `ciphermill tune` goes on after it.

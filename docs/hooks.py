@@ -71,9 +71,9 @@ def notebook(content: dict[str, Any]) -> str:
 
 def microbenchmarks() -> str:
     """Tiny loops on the out-of-order machines, beside published values."""
-    from ciphermill import sheet
+    from ciphermill import sheets
 
-    return sheet.page()
+    return sheets.page()
 
 
 def commands() -> str:

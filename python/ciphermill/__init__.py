@@ -19,22 +19,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._core import InputError, InternalError
+    from .answers import Assembly, Audit, Discovery, Explanation, Hardware, Sheet
     from .api import CipherModule, cipher, ciphers, extensions, machines, run, studies, sweep, trace
+    from .calls import asm, audit, discover, explain, rtl, sheet
     from .measurement import Measurement, Measurements
     from .sweeps import Sweep
 
 __all__ = [
+    "Assembly",
+    "Audit",
     "CipherModule",
+    "Discovery",
+    "Explanation",
+    "Hardware",
     "InputError",
     "InternalError",
     "Measurement",
     "Measurements",
+    "Sheet",
     "Sweep",
+    "asm",
+    "audit",
     "cipher",
     "ciphers",
+    "discover",
+    "explain",
     "extensions",
     "machines",
+    "rtl",
     "run",
+    "sheet",
     "studies",
     "sweep",
     "trace",
@@ -46,6 +60,8 @@ _HOME = {
     "Measurement": "measurement",
     "Measurements": "measurement",
     "Sweep": "sweeps",
+    **dict.fromkeys(("Assembly", "Audit", "Discovery", "Explanation", "Hardware", "Sheet"), "answers"),
+    **dict.fromkeys(("asm", "audit", "discover", "explain", "rtl", "sheet"), "calls"),
 }
 
 

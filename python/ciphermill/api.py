@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import _core, engine, library, manifest, paths, places, study, sweeps
 from ._core import InputError
+from .asked import names, settings
 from .measurement import Listing, Measurement, Measurements
 from .options import LARGEST, Traced, check_limit
 from .suggest import did_you_mean
@@ -83,9 +84,9 @@ def run(
         aligned=aligned,
         optimise=optimise,
         static=static,
-        with_=_names(with_),
-        without=_names(without),
-        set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
+        with_=names(with_),
+        without=names(without),
+        set=settings(set),
         repeat=repeat,
         optimal=optimal,
         exact=exact,
@@ -126,8 +127,8 @@ def trace(
     Raises InputError for a machine without such a core.
     """
     options = engine.Options(
-        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=_names(with_), without=_names(without),
-        set=[f"{k}={_toml(v)}" for k, v in set.items()] if isinstance(set, Mapping) else _names(set),
+        direction=direction, key_bits=key_bits, blocks=blocks, bytes=bytes, optimise=optimise, with_=names(with_), without=names(without),
+        set=settings(set),
         trace=Traced(first=first, count=count), cc=cc,
     )  # fmt: skip
     return engine.measure(engine.module(manifest.find(str(cipher)), variant, cc), str(on), options)
@@ -148,14 +149,6 @@ def sweep(
     ``measurements``, ``to_polars()`` and ``to_parquet(path)``. ``limit`` is that of each point's run.
     """
     return sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit)
-
-
-def _names(value: str | Iterable[str]) -> list[str]:
-    return [value] if isinstance(value, str) else list(value)
-
-
-def _toml(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 #: A kind in words, and what it is called by.

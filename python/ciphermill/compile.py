@@ -65,6 +65,11 @@ def fitted(start: int, end: int, constants: int | None = None) -> tuple[str, ...
     return (f"-Wl,-z,stack-size={base}", f"-Wl,--global-base={constants}", "-Wl,--export=__stack_high")
 
 
+def placed(stack: int, data: int) -> tuple[str, ...]:
+    """Flags for C's stack below ``stack`` and static data from ``data`` on."""
+    return (f"-Wl,-z,stack-size={stack}", f"-Wl,--global-base={data}")
+
+
 #: Seconds after which a compiler is stopped. The largest source here takes ten.
 SECONDS = 300
 

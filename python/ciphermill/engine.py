@@ -39,6 +39,8 @@ class Module:
     small: bool = field(default=False, compare=False)
     #: Linked for a memory from here to there, and for constants at a third address.
     ram: tuple[int, ...] | None = field(default=None, compare=False)
+    #: Linked with C's stack below the one address and its static data from the other on, not where they are usually.
+    linked: tuple[int, int] | None = field(default=None, compare=False)
     #: What the vectors said, by direction and key size.
     verdicts: dict[tuple[str, int], dict[str, Any] | None] = field(default_factory=dict, compare=False, repr=False)
 
@@ -77,7 +79,12 @@ class Module:
         """The same code with line tables (`places.DEBUG`); None where it came as ``.wasm``."""
         if self.variant.sources[0].suffix == ".wasm":
             return None
-        return compiled(self.cipher, self.variant.name, self.cc, small=self.small, debug=True, ram=self.ram).wasm
+        return self.relinked(debug=True).wasm
+
+    def relinked(self, **differently: Any) -> Module:
+        """The same compiled once more, `differently` in some of what `compiled` is told by name."""
+        told = {"small": self.small, "ram": self.ram, "linked": self.linked, **differently}
+        return compiled(self.cipher, self.variant.name, self.cc, **told)
 
 
 def module(
@@ -88,9 +95,10 @@ def module(
     small: bool = False,
     debug: bool = False,
     ram: tuple[int, ...] | None = None,
+    linked: tuple[int, int] | None = None,
 ) -> Module:
-    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, and
-    for a memory from the one to the other address."""
+    """A variant's WebAssembly module; where it is compiled from C, optionally for `small` code, with line tables, for
+    a memory from the one to the other address, or `linked` with C's stack and its static data at two addresses."""
     chosen = cipher.variant(variant)
     cipher = cipher.of(chosen.name)
     first = chosen.sources[0]
@@ -100,14 +108,14 @@ def module(
         return Module(cipher, chosen, wasm, origin, cc)
     function = () if cipher.kernel is None else (f"-Wl,--export={cipher.kernel['function']}",)
     flags = (*chosen.flags, *function, *(SMALL if small else ()), *(places.DEBUG if debug else ()))
-    flags = (*flags, *(compile.fitted(*ram) if ram else ()))
+    flags = (*flags, *(compile.fitted(*ram) if ram else ()), *(compile.placed(*linked) if linked else ()))
     unit = compile.Unit(chosen.sources, (paths.CIPHERS, paths.LIBC), flags)
     origin = {
         "compiler": compile.compiler(cc)[1].splitlines()[0],
         "flags": [*compile.BASE_FLAGS, *flags],
         "sources": [paths.shown(source) for source in chosen.sources],
     }
-    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small, ram)
+    return Module(cipher, chosen, compile.module(unit, cc), origin, cc, small, ram, linked)
 
 
 #: The function, where a parameter has its name.
@@ -118,15 +126,14 @@ def candidates(module: Module, options: Options) -> list[Module]:
     """The modules of which code may be made: for small code, that of a C compiler that also saves bytes is another."""
     if options.optimise != "size" or module.variant.sources[0].suffix == ".wasm":
         return [module]
-    return [module, compiled(module.cipher, module.variant.name, options.cc, small=True, ram=module.ram)]
+    return [module, module.relinked(small=True)]
 
 
 def suited(module: Module, machine: str, options: Options) -> Module:
     """Of the `candidates` the one whose program is smaller, of equals the faster one, for a message of the
     usual length or a shorter one. All are linked for the memory that the machine has."""
     if (ram := library.ram(machine)) is not None and module.variant.sources[0].suffix != ".wasm":
-        module = compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=ram)
-        module = with_tables(module, machine, options)
+        module = with_tables(module.relinked(ram=ram), machine, options)
     modules = candidates(module, options)
     if len(modules) == 1:
         return module
@@ -165,7 +172,7 @@ def with_tables(module: Module, machine: str, options: Options) -> Module:
     behind = said.get("flash_from", 0) + said["flash_bytes"]
     at = (min(REACH, behind) - (end - first)) // PAGE * PAGE
     if module.interface["heap_base"] - end < ROUNDED and at >= module.ram[1]:
-        return compiled(module.cipher, module.variant.name, module.cc, small=module.small, ram=(*module.ram[:2], at))
+        return module.relinked(ram=(*module.ram[:2], at))
     if where is None:
         return module
     raise _core.InputError(
@@ -208,6 +215,16 @@ def assembly(module: Module, machine: str, options: Options) -> str:
     asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
     with places.told(module):
         return _core.assemble(module.wasm, asked)
+
+
+def movable(module: Module, machine: str, options: Options) -> dict[str, Any]:
+    """The program that `assembly` prints, with what it needs of memory."""
+    options.check()
+    module = suited(module, machine, options)
+    asked = request(module, machine, options, judged=False, exact=exactly(module, machine, options))
+    with places.told(module):
+        said: dict[str, Any] = json.loads(_core.object(module.wasm, asked))
+    return said
 
 
 def native(module: Module, machine: str, options: Options, lengths: tuple[int, int]) -> dict[str, Any]:

@@ -19,7 +19,8 @@ NOT_CLEAN = [
 
 
 def audit(cipher, variant=None):
-    from ciphermill import audit, manifest
+    from ciphermill import auditing as audit
+    from ciphermill import manifest
 
     return audit.run(manifest.find(str(cipher)), variant)
 
@@ -145,7 +146,8 @@ LOOKS_UP = XOR_CIPHER.replace("in[i] ^ ctx->key[i]", "in[in[i] & 15] ^ ctx->key[
 
 
 def on(path, *machines, **options):
-    from ciphermill import audit, engine, manifest
+    from ciphermill import auditing as audit
+    from ciphermill import engine, manifest
 
     answer = audit.on_machines(manifest.find(str(path)), None, machines, engine.Options(**options))
     return {one["machine"]: {f["kind"] for f in one["findings"]} for one in answer["audits"]}
@@ -257,7 +259,8 @@ def test_a_lookup_is_an_address_and_a_table_of_an_instruction_is_none(write):
     path = write("lookup.c", LOOKS_UP)
     kinds = on(path, "leon2", "core2", "c64x", unroll=False)
     assert all("address" in found for found in kinds.values()), kinds
-    from ciphermill import audit, engine, manifest
+    from ciphermill import auditing as audit
+    from ciphermill import engine, manifest
 
     aes = audit.on_machines(manifest.find("rijndael"), "ttable", ["rv32"], engine.Options(with_=["zkne"]))
     assert aes["audits"][0]["reached"] > 0

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import ciphermill as cm
-from ciphermill import discover, engine, manifest, synthesis
+from ciphermill import discovering as discover
+from ciphermill import engine, manifest, synthesis
 
 
 def found(cipher: str, variant: str | None, on: str = "rv32", tries: int = 2, **limits) -> dict:

@@ -7,7 +7,8 @@ import re
 
 import pytest
 
-from ciphermill import engine, explain, manifest
+from ciphermill import engine, manifest
+from ciphermill import explaining as explain
 
 
 @pytest.fixture(scope="module")

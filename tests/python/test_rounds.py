@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ciphermill import engine, explain, manifest, report
+from ciphermill import engine, manifest, report
+from ciphermill import explaining as explain
 from ciphermill.measurement import Measurement
 from ciphermill.webreport import evidence
 

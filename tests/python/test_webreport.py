@@ -482,6 +482,8 @@ def test_the_page_of_a_file_says_what_is_so_and_how_to_get_it_again(cli, write, 
     text = (tmp_path / "page.html").read_text()
     assert "passes" not in about(text) and "No official test vectors were there" in about(text)
     assert "cividis" not in about(text) and "Choose any number" not in about(text)
+    # The hottest code is shown, the rest on demand.
+    assert text.count(' class="stretch" open>') == 1
     (command,) = commands(text)
     words = shlex.split(command)
     assert words[:3] == ["ciphermill", "explain", str(source)] and sorted(words[5:]) == sorted(options)

@@ -118,6 +118,8 @@ pub struct Line {
     pub paths: Vec<String>,
     pub name: String,
     pub text: String,
+    /// Offset in the WebAssembly module of what it was made of; 0 where it is the compiler's own.
+    pub at: u32,
     /// `lookup`, `overhead` or `other`.
     pub role: &'static str,
     /// The kind of operation ([`crate::class`]).
@@ -396,6 +398,7 @@ fn line(machine: &Machine, kernel: &Kernel<'_>, n: usize, text: &str) -> Line {
         paths: node.instr.paths.iter().map(|p| unit(p.0)).collect(),
         name: node.instr.name.clone(),
         text: text.to_owned(),
+        at: node.inst.loc,
         role: match node.inst.role {
             Role::Lookup => "lookup",
             Role::Overhead => "overhead",

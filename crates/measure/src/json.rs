@@ -95,6 +95,14 @@ pub fn native(wasm: &[u8], request: &str, shorter: u32, longer: u32) -> Result<S
     text(&crate::native(wasm, &parse(request)?, (shorter, longer))?)
 }
 
+/// The program of a [`crate::Request`] for an object file; a [`crate::Object`].
+///
+/// # Errors
+/// As [`crate::object`]; and for a request that is not one.
+pub fn object(wasm: &[u8], request: &str) -> Result<String, MeasureError> {
+    text(&crate::object(wasm, &parse(request)?)?)
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct VectorRequest {

@@ -140,6 +140,12 @@ fn fits(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<bool> {
     guarded(py, || core::json::fits(wasm, request))
 }
 
+/// A request's program for an object file: its assembly and what it needs of memory, as JSON.
+#[pyfunction]
+fn object(py: Python<'_>, wasm: &[u8], request: &str) -> PyResult<String> {
+    guarded(py, || core::json::object(wasm, request))
+}
+
 /// Tiny loops for a real processor, as assembly; request and answer are JSON.
 #[pyfunction]
 fn printed_sheet(py: Python<'_>, request: &str) -> PyResult<String> {
@@ -267,6 +273,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(assemble, m)?)?;
     m.add_function(wrap_pyfunction!(native, m)?)?;
     m.add_function(wrap_pyfunction!(fits, m)?)?;
+    m.add_function(wrap_pyfunction!(object, m)?)?;
     m.add_function(wrap_pyfunction!(printed_sheet, m)?)?;
     m.add_function(wrap_pyfunction!(audit, m)?)?;
     m.add_function(wrap_pyfunction!(audit_code, m)?)?;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -37,11 +36,10 @@ def rtl(
     parquet: Parquet = None,
 ) -> None:
     """Make hardware of instructions: Verilog, gates, FPGA cells, and a proof against their semantics."""
-    from .. import compare, yosys
-    from .. import rtl as making
+    from .. import calls, compare, yosys
 
     check(json, csv, parquet)
-    options = making.Options(on=on, plain_tables=plain_tables, verilog_only=verilog_only)
+    names = split([extension])
     accepted = compare.tolerances(tolerance)
     compare.wanted(baseline, tolerance)
     if baseline is not None:
@@ -53,27 +51,27 @@ def rtl(
     missing = None
     with waiting("synthesising"):
         try:
-            document, files = making.report(split([extension]), options)
+            made = calls.rtl(names, on, plain_tables=plain_tables, verilog_only=verilog_only)
         except yosys.Missing as error:
             if baseline is not None:
                 raise
             # The Verilog needs no Yosys, and is there to be had.
             missing = error
-            document, files = making.report(split([extension]), replace(options, verilog_only=True))
+            made = calls.rtl(names, on, plain_tables=plain_tables, verilog_only=True)
     if out is not None:
-        making.write(files, Path(out))
+        made.write(out)
     compared = None
     if baseline is not None:
-        compared = compare.instructions(baseline, document["instructions"], accepted)
-        document["comparison"] = compared.to_dict()
-    if not emit(document, making.records(document), json, csv, parquet):
+        compared = compare.instructions(baseline, made.instructions, accepted)
+        made.document["comparison"] = compared.to_dict()
+    if not emit(made.to_dict(), made.rows(), json, csv, parquet):
         if compared is not None:
             say(f"{compare.text(compared)}\n")
-        say(making.text(document))
+        say(str(made))
     if missing is not None:
         complain(str(missing))
         raise typer.Exit(2)
-    if not making.right(document):
+    if not made.right:
         complain(f"{extension}: a module is not what its semantics say\n{OUR_FAULT}")
         raise typer.Exit(1)
     if compared is not None and compared.worse:
@@ -102,20 +100,21 @@ def discover(
     parquet: Parquet = None,
 ) -> None:
     """Find instructions that a cipher would like to have: what they save, what they cost."""
-    from .. import discover as discovering
-    from .. import engine, manifest
+    from .. import calls, discovering, manifest
 
     check(json, csv, parquet)
-    limits = discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries)
-    module = engine.module(manifest.find(cipher), variant, options.cc)
-    limits.check()
+    manifest.find(cipher).variant(variant)
+    discovering.Limits(inputs=inputs, outputs=outputs, gates=gates, tries=tries).check()
     writable(out, "-o")
     ready_to_synthesise()
-    document = discovering.discover(module, on, options, limits, with_progress)
-    if not emit(document, document["candidates"], json, csv, parquet):
-        say(discovering.text(document))
+    found = calls.discover(
+        cipher, on, inputs=inputs, outputs=outputs, gates=gates, tries=tries, variant=variant, progress=with_progress,
+        **calls.keywords(options),
+    )  # fmt: skip
+    if not emit(found.to_dict(), found.rows(), json, csv, parquet):
+        say(str(found))
     if out is not None:
-        discovering.write(document, Path(out))
+        found.write(out)
 
 
 def ready_to_synthesise() -> None:

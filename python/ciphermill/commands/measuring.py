@@ -12,7 +12,7 @@ from .. import completion
 from .._core import InputError, InternalError
 from ..options import Options
 from ..progress import waiting, with_progress
-from .options import Baseline, Csv, Json, Machine, Parquet, Tolerance, Variant, machines_of, taking
+from .options import Baseline, Csv, Json, Machine, Parquet, Plot, Tolerance, Variant, machines_of, taking
 from .output import check, complain, emit, exit_code, say, unverified, writable, write_json
 
 if TYPE_CHECKING:
@@ -44,15 +44,16 @@ def run(
         str | None,
         typer.Option("--benchmark-json", metavar="FILE", help="Write figures for github-action-benchmark there."),
     ] = None,
+    plot: Plot = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Measure a cipher on a machine: cycles, bounds, and what limits it there."""
-    from .. import audit as auditing
-    from .. import compare, manifest, report
+    from .. import auditing, compare, manifest, plots, report
 
     check(json, csv, parquet)
+    plots.check(plot)
     options.check()
     writable(benchmark, "--benchmark-json")
     accepted = compare.tolerances(tolerance)
@@ -80,6 +81,8 @@ def run(
         document["comparison"] = compared.to_dict()
     if benchmark is not None:
         write_json(compare.benchmark(measurements), benchmark, "--benchmark-json")
+    if plot is not None:
+        plots.write(plots.run(measurements), plot)
     if not emit(document, report.rows(document["measurements"]), json, csv, parquet):
         if compared is not None:
             say(f"{compare.text(compared)}\n")
@@ -152,12 +155,12 @@ def lost(work: list[Work], answers: Sequence[Measurement | InputError | Internal
 
 def with_gates(measurements: list[Measurement], extensions: Sequence[str]) -> list[Measurement]:
     """Measurements with the gates of the extensions they were made with."""
-    from .. import rtl
+    from .. import hardware
     from ..measurement import Measurement
 
     if not extensions:
         raise InputError("--gates: nothing was added with --with, so there is no hardware to count")
     with waiting("synthesising"):
-        document, _ = rtl.report(list(extensions), rtl.Options(prove=False))
+        document, _ = hardware.report(list(extensions), hardware.Options(prove=False))
     total = sum(row.get("gates", 0) for row in document["instructions"])
     return [Measurement({**m.to_dict(), "gates": total}) for m in measurements]

@@ -30,6 +30,7 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of text: a r
 Parquet = Annotated[
     str | None, typer.Option("--parquet", metavar="FILE", help="Write the rows there too, as Parquet (needs polars).")
 ]
+Plot = Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Draw it there, too, as .svg or .png.")]
 Baseline = Annotated[
     str | None,
     typer.Option(

@@ -12,7 +12,7 @@ from .. import paths
 from .._core import InputError
 from ..options import Options, Traced
 from ..progress import waiting
-from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
+from .options import CipherName, Csv, Json, OneMachine, Parquet, Plot, Variant, taking
 from .output import check, emit, say, unverified, writable, write_json
 
 
@@ -36,6 +36,7 @@ def trace(
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write the pipeline there, as a page to look at.")
     ] = None,
+    plot: Plot = None,
     variant: Variant = None,
     options: Options = Options(),
     json: Json = False,
@@ -43,9 +44,10 @@ def trace(
     parquet: Parquet = None,
 ) -> None:
     """Show micro-operations on their way through an out-of-order core, cycle by cycle."""
-    from .. import engine, manifest, report, tracing
+    from .. import engine, manifest, plots, report, tracing
 
     check(json, csv, parquet)
+    plots.check(plot)
     for option, file in (("--kanata", kanata), ("--perfetto", perfetto), ("--html", html)):
         writable(file, option)
     options = replace(options, trace=Traced(first=first, count=count))
@@ -70,7 +72,9 @@ def trace(
 
         asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked(), "first": first, "count": count}
         webreport.write_pipeline(Path(html), measurement, asked)
-    written = kanata is not None or perfetto is not None or html is not None
+    if plot is not None:
+        plots.write(plots.trace(measurement), plot)
+    written = kanata is not None or perfetto is not None or html is not None or plot is not None
     if not emit(report.document([measurement]), rows, json, csv, parquet) and not written:
         from ..tracing import diagram
 

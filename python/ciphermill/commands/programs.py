@@ -12,7 +12,7 @@ from .. import paths
 from .._core import InputError
 from ..options import Options
 from ..progress import waiting
-from .options import CipherName, Csv, Json, OneMachine, Parquet, Variant, taking
+from .options import CipherName, Csv, Json, OneMachine, Parquet, Plot, Variant, taking
 from .output import check, emit, say, unverified, writable
 
 
@@ -25,6 +25,7 @@ def explain(
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write the schedule there too, as a page to look at.")
     ] = None,
+    plot: Plot = None,
     search: Annotated[
         bool, typer.Option("--search", help="Show how the schedule of each pipelined loop was found instead.")
     ] = False,
@@ -33,26 +34,23 @@ def explain(
     parquet: Parquet = None,
 ) -> None:
     """Show where the cycles go: bounds, and the hottest loop cycle by cycle."""
-    from .. import engine, lines, manifest, searching
-    from .. import explain as explaining
+    from .. import calls, plots, searching
 
     check(json, csv, parquet)
+    plots.check(plot)
     writable(html, "--html")
     with waiting("measuring"):
-        module = engine.module(manifest.find(cipher), variant, options.cc)
-        measurement = engine.measure(module, on, options)
-        explanation = engine.explanation(module, on, options)
-        explaining.located(
-            explanation, lines.of(engine.suited(module, on, options), explaining.offsets(explanation), options.cc)
-        )
+        explained = calls.explain(cipher, on, variant=variant, **calls.keywords(options))
+    measurement = explained.measurement
     if html is not None:
         from .. import webreport
 
         asked = {"cipher": cipher, "on": on, "variant": variant, **options.asked()}
-        webreport.write_schedule(Path(html), measurement, explanation, asked)
-    document = {"schema": 1, "measurement": measurement.to_dict(), **explanation}
-    if not emit(document, explaining.records(explanation), json, csv, parquet):
-        say(searching.text(explanation["loops"]) if search else explaining.text(measurement, explanation))
+        webreport.write_schedule(Path(html), measurement, explained.document, asked)
+    if plot is not None:
+        plots.write(plots.explain(measurement, explained.document), plot)
+    if not emit(explained.to_dict(), explained.rows(), json, csv, parquet):
+        say(searching.text(explained.document["loops"]) if search else str(explained))
     if not measurement.verified:
         unverified(f"{measurement.cipher} on {on}", measurement.failure)
         raise typer.Exit(1)
@@ -66,22 +64,52 @@ def asm(
         str | None, typer.Option("-o", metavar="FILE", help="Write there instead of to standard output.")
     ] = None,
     variant: Variant = None,
+    relocatable: Annotated[
+        bool,
+        typer.Option(
+            "--relocatable", help="Sections and symbols for a linker, functions as C calls them, no fixed addresses."
+        ),
+    ] = False,
+    object: Annotated[
+        str | None, typer.Option("--object", metavar="FILE.o", help="Write that assembled there, as an object file.")
+    ] = None,
+    header: Annotated[
+        str | None, typer.Option("--header", metavar="FILE.h", help="Write its functions' C declarations there.")
+    ] = None,
+    prefix: Annotated[
+        str | None,
+        typer.Option(
+            "--prefix", metavar="NAME", help="What its functions' names begin with. Default: the cipher's name and _."
+        ),
+    ] = None,
     options: Options = Options(),
 ) -> None:
     """Print the whole program as assembly for the machine's own assembler.
 
     It is the program that `run` measures with the same options: on machines
     without interlock, loops are written for the direction and mode measured.
+    With --relocatable, --object or --header it is one to link with C.
     """
-    from .. import engine, manifest
+    from .. import calls
 
-    writable(out, "-o")
+    for option, file in (("-o", out), ("--object", object), ("--header", header)):
+        writable(file, option)
+    linked = object is not None or header is not None
     with waiting("compiling"):
-        text = engine.assembly(engine.module(manifest.find(cipher), variant, options.cc), on, options)
-    if out is None:
-        sys.stdout.write(text)
-        return
-    try:
-        paths.write_atomically(Path(out), text.encode())
-    except OSError as error:
-        raise InputError(f"-o {out}: {error.strerror}") from None
+        made = calls.asm(
+            cipher, on, variant=variant, relocatable=relocatable or linked, prefix=prefix, **calls.keywords(options)
+        )
+        files = [
+            ("-o", out, made.text.encode),
+            ("--object", object, made.object),
+            ("--header", header, lambda: made.header().encode()),
+        ]
+        # All that can be refused is, before any of them is written.
+        contents = [(option, file, content()) for option, file, content in files if file is not None]
+    for option, file, content in contents:
+        try:
+            paths.write_atomically(Path(file), content)
+        except OSError as error:
+            raise InputError(f"{option} {file}: {error.strerror}") from None
+    if out is None and (relocatable or not linked):
+        sys.stdout.write(made.text)

@@ -30,16 +30,11 @@ def sheet(
     parquet: Parquet = None,
 ) -> None:
     """Run tiny loops on a machine, beside what others measured on the real one."""
-    from .. import sheet as sheets
+    from .. import calls
 
     check(json, csv, parquet)
-    native = None
-    if silicon:
-        from ..silicon import loops as natively
-
-        native = natively.run
     with waiting("measuring"):
-        filled = sheets.run(machine, loops, native)
-    if not emit(filled, filled["rows"], json, csv, parquet):
-        say(sheets.text(filled))
-    raise typer.Exit(0 if all(row["within"] for row in filled["rows"]) else 1)
+        filled = calls.sheet(machine, loops=loops, silicon=silicon)
+    if not emit(filled.to_dict(), filled.rows(), json, csv, parquet):
+        say(str(filled))
+    raise typer.Exit(0 if filled.within else 1)

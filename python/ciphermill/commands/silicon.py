@@ -9,7 +9,7 @@ import typer
 from .. import completion
 from ..options import Options
 from ..progress import with_progress
-from .options import Csv, Json, Parquet, taking
+from .options import Csv, Json, Parquet, Plot, taking
 from .output import OUR_FAULT, check, complain, emit, say, writable
 
 
@@ -49,21 +49,20 @@ def silicon(
         str | None,
         typer.Option("--into", metavar="FILE", help="Write the native figures there, as a host's file of a study."),
     ] = None,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw model against silicon there, as .svg or .png.")
-    ] = None,
+    plot: Plot = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Run the simulated program itself on this computer, and compare cycles."""
+    from .. import plots
     from .. import silicon as natively
     from ..silicon import plot as drawing
     from ..silicon import record, text
 
     check(json, csv, parquet)
     writable(into, "--into")
-    drawing.check(plot)
+    plots.check(plot)
     settings = natively.Settings(samples=samples, rounds=rounds, cpu=cpu, emulator=emulator)
     machine = natively.nearest() if on is None else on
     document = natively.run(ciphers or ["all"], machine, options, settings, with_progress)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from .. import completion, paths
-from .._core import InputError
 from ..options import Options
 from ..progress import waiting
 from .options import CipherName, Csv, Json, Limit, Parquet, Variant, machines_of, taking
@@ -62,28 +61,16 @@ def audit(
     parquet: Parquet = None,
 ) -> None:
     """List what depends on key or message, by source line: branches, memory addresses, times of instructions."""
-    from .. import audit as auditing
-    from .. import manifest
+    from .. import auditing, calls, manifest
 
     check(json, csv, parquet)
-    of_code = replace(options, cc=Options.cc) != Options()
-    options = replace(options, key_bits=key_bits)
-    options.check()
-    if not on and of_code:
-        raise InputError(
-            "this option is about a machine's code; say which with --on MACHINE, or leave it out to audit the module"
-        )
-    found = manifest.find(cipher)
+    options = replace(options, key_bits=key_bits, limit=limit)
+    machines = machines_of(on) if on else None
     with waiting("following the secrets"):
-        result = (
-            auditing.on_machines(found, variant, machines_of(on), options)
-            if on
-            else auditing.run(found, variant, options.cc, key_bits, limit=limit)
-        )
-    findings = auditing.findings(result)
-    if not emit(result, findings, json, csv, parquet):
-        say(auditing.text(result))
-    if result["contradicted"]:
-        leaking = ", ".join(one["machine"] for one in result.get("audits", ()) if not one["clean"])
-        complain(auditing.contradiction(found, variant, f" on {leaking}" if leaking else ""))
-    raise typer.Exit(1 if result["contradicted"] or (strict and findings) else 0)
+        result = calls.audit(cipher, machines, variant=variant, **calls.keywords(options))
+    if not emit(result.to_dict(), result.rows(), json, csv, parquet):
+        say(str(result))
+    if result.contradicted:
+        leaking = ", ".join(one["machine"] for one in result.document.get("audits", ()) if not one["clean"])
+        complain(auditing.contradiction(manifest.find(cipher), variant, f" on {leaking}" if leaking else ""))
+    raise typer.Exit(1 if result.contradicted or (strict and result.findings) else 0)

@@ -8,7 +8,7 @@ import typer
 
 from .._core import InputError
 from ..progress import with_progress
-from .options import Csv, Json, Limit, Parquet
+from .options import Csv, Json, Limit, Parquet, Plot
 from .output import OUR_FAULT, check, complain, emit, say
 
 
@@ -32,18 +32,22 @@ def sweep(
         ),
     ] = None,
     limit: Limit = None,
+    plot: Plot = None,
     json: Json = False,
     csv: Csv = False,
     parquet: Parquet = None,
 ) -> None:
     """Measure every point of a grid; what has been measured is kept, and not measured again."""
-    from .. import report, sweeps
+    from .. import plots, report, sweeps
     from ..sweeps.text import text
 
     check(json, csv, parquet)
+    plots.check(plot)
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers}: at least 1")
     done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit, progress=with_progress)
+    if plot is not None:
+        plots.write(plots.sweep(done), plot)
     verdict = None if monotone is None else done.monotone(name.strip() for name in monotone.split(",") if name.strip())
     if not emit(report.document(done.measurements), done.rows(), json, csv, parquet):
         told = text(done)

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from .. import paths
-from .._core import InputError
+from .. import plots
 from .summary import CLOSE
-
-SUFFIXES = (".svg", ".png")
-
-
-def check(path: str | None) -> None:
-    """Refuse what cannot be drawn before the work is done and not after it."""
-    if path is None:
-        return
-    if Path(path).suffix not in SUFFIXES:
-        raise InputError(f"--plot {path}: the name of a drawing ends in {' or '.join(SUFFIXES)}")
-    if find_spec("vl_convert") is None:
-        raise InputError("--plot needs vl-convert-python: pip install 'ciphermill[report]'")
-    paths.check_writable(Path(path), "--plot")
 
 
 def spec(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,16 +45,4 @@ def spec(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write(document: Mapping[str, Any], path: str) -> None:
-    import vl_convert
-
-    drawn = spec(document)
-    out = Path(path)
-    data = (
-        vl_convert.vegalite_to_svg(drawn).encode()
-        if out.suffix == ".svg"
-        else vl_convert.vegalite_to_png(drawn, scale=2)
-    )
-    try:
-        paths.write_atomically(out, data)
-    except OSError as error:
-        raise InputError(f"--plot {path}: {error.strerror}") from None
+    plots.write(spec(document), path)

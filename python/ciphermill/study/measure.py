@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .. import engine, kept, library, manifest, paths, rtl, synthesis
+from .. import engine, kept, library, manifest, paths, synthesis
+from .. import hardware as making
 from .._core import InputError, InternalError
 from ..measurement import Measurement
 from ..progress import Progress
@@ -86,7 +87,7 @@ def of_machine(name: str, there: Shelf) -> str | None:
 def hardware(name: str) -> Measurement | Missing:
     """What a unit of ``rtl/units.toml`` costs, by Yosys or as Yosys had it."""
     try:
-        made = rtl.unit(rtl.entry(name), {}, rtl.Options(prove=False))
+        made = making.unit(making.entry(name), {}, making.Options(prove=False))
         provenance = {
             "kind": "synthesised",
             "yosys": synthesis.version(),

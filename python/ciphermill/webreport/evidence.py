@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from .. import library, paths, report, rtl
+from .. import hardware, library, paths, report
 from .._core import InputError
 from ..measurement import Measurement
 from ..study.measure import key
@@ -29,7 +29,7 @@ RESULTS = ("cycles", "cycles_per_block", "cycles_per_byte", "mbit_per_s", "clock
 def command(asked: Mapping[str, Any]) -> str:
     """The command line that measures what a cell asks for."""
     if "hardware" in asked:
-        return shlex.join(["ciphermill", "rtl", ",".join(rtl.entry(asked["hardware"])["with"])])
+        return shlex.join(["ciphermill", "rtl", ",".join(hardware.entry(asked["hardware"])["with"])])
     words = ["ciphermill", "run", str(asked["cipher"]), "--on", machine_word(str(asked["on"]))]
     for name, value in asked.items():
         option = f"--{name.replace('_', '-')}"

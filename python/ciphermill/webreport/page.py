@@ -68,6 +68,8 @@ def render(content: Content) -> str:
         stages=pipelines.STAGES,
         script_json=script_json,
         data=script_json(data),
+        # A page of one program shows it at once.
+        alone=not start and not studies,
         vega=drawing.vega() if start or studies else "",
         themes=script_json(
             {"light": drawing.config("#1b1f24", "#c4cad1"), "dark": drawing.config("#e6e9ee", "#454c57")}

@@ -106,11 +106,14 @@
   }
 
   for (const details of document.querySelectorAll("details.stretch")) {
-    details.addEventListener("toggle", async () => {
+    const show = async () => {
       const place = details.querySelector(".schedule");
       if (!details.open || place.dataset.built) return;
       place.dataset.built = "yes";
       build(JSON.parse(await unpack(details.querySelector(".packed").textContent)), place);
-    });
+    };
+    details.addEventListener("toggle", show);
+    // One that the page opens may have been opened before anybody listened.
+    show();
   }
 })();

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from . import _core, engine, library, paths, report, rtl, scratch, synthesis, tables, yosys
+from . import _core, engine, hardware, library, paths, report, scratch, synthesis, tables, yosys
 from ._core import InputError
 from .progress import Progress
 
@@ -210,13 +210,13 @@ def gates_by() -> str:
 
 def gates(path: Path, on: str) -> float:
     """Gates of the extension's only instruction."""
-    texts, _ = rtl.on_machine([str(path)], on)
-    made = rtl.hardware(texts, [NAME], rtl.Options(on=on))[0]
+    texts, _ = hardware.on_machine([str(path)], on)
+    made = hardware.hardware(texts, [NAME], hardware.Options(on=on))[0]
     if "refused" in made:
         raise InputError(made["refused"])
     if not synthesis.installed():
         return float(made["unit_gates"])
-    return yosys.area(made["module"], rtl.sources(made))
+    return yosys.area(made["module"], hardware.sources(made))
 
 
 def write(document: Mapping[str, Any], path: Path) -> None:

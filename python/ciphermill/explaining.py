@@ -7,13 +7,70 @@ The core says what stands where and why; here it only becomes text.
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import report, tables
+from . import engine, lines, report, tables
+from .engine import Module, Options
 from .measurement import Measurement
 
 WIDTH = 80
+#: Source lines that are shown.
+LINES = 12
+
+
+def explanation(module: Module, on: str, options: Options) -> dict[str, Any]:
+    """What the core says of the program that would be measured, with source lines where they are known."""
+    found = engine.explanation(module, on, options)
+    known = lines.of(engine.suited(module, on, options), offsets(found), options.cc)
+    return located(found, known) | {"lines": by_line(found, known)}
+
+
+def by_line(explanation: Mapping[str, Any], known: Mapping[int, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Cycles of a pass of each stretch by source line, most first; what has none is under ``file`` None. Empty where
+    no line is known.
+
+    The cycles since the one before in which something issued are shared by all that issue together: so they sum to
+    those of the pass, and a stall belongs to what waited.
+    """
+    if not known:
+        return []
+    rows: list[dict[str, Any]] = []
+    for number, s in enumerate(explanation["stretches"]):
+        issuing = Counter(one["cycle"] for one in s["instructions"])
+        before = (
+            dict(zip(sorted(issuing), [max(issuing) - s["cycles"], *sorted(issuing)], strict=False)) if issuing else {}
+        )
+        found: dict[tuple[str | None, int | None], dict[str, Any]] = {}
+        for one in s["instructions"]:
+            at = known.get(one["at"], {"file": None, "line": None, "text": None})
+            row = found.setdefault(
+                (at["file"], at["line"]), {"stretch": number, **at, "cycles": 0.0, "share": 0.0, "instructions": 0}
+            )
+            row["cycles"] += (one["cycle"] - before[one["cycle"]]) / issuing[one["cycle"]]
+            row["instructions"] += 1
+        for row in found.values():
+            row["share"] = row["cycles"] / s["cycles"]
+        rows += sorted(found.values(), key=lambda row: (-row["cycles"], row["file"] or "", row["line"] or 0))
+    return rows
+
+
+def source(explanation: Mapping[str, Any]) -> str:
+    """The hottest stretch by source line; the lines with least cycles are only counted. Empty where none is known."""
+    lines = [row for row in explanation["lines"] if row["stretch"] == 0]
+    if not lines:
+        return ""
+    shown, others = lines[:LINES], lines[LINES:]
+    rows = [(f"{row['cycles']:.1f}", f"{row['share']:.0%}".replace("%", " %"), str(row["instructions"]),
+             "no line of the source" if row["file"] is None else f"{row['file']}:{row['line']}", row["text"] or "")
+            for row in shown]  # fmt: skip
+    if others:
+        rows.append((f"{sum(row['cycles'] for row in others):.1f}", "", str(sum(row["instructions"] for row in others)),
+                     f"{len(others)} other lines (--json has them)", ""))  # fmt: skip
+    title = "By source line"
+    table = tables.text(("cycles", "", "instructions", "where", "source"), rows, right=(0, 1, 2))
+    return f"{title}\n{'-' * len(title)}\n{table}"
 
 
 def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
@@ -31,6 +88,7 @@ def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:
         wrapped(f"{said(hottest)} {report.sentence(measurement)}"),
         bounds(measurement),
         rounds(hottest),
+        source(explanation),
         heading(hottest),
         grid(hottest),
         listing(hottest),
@@ -123,8 +181,8 @@ def located(explanation: dict[str, Any], lines: Mapping[int, Mapping[str, Any]])
 
 
 def offsets(explanation: Mapping[str, Any]) -> set[int]:
-    """The offsets in the module that `located` wants lines of."""
-    found = {step["at"] for s in explanation["stretches"] for step in s.get("round", ())}
+    """The offsets in the module that `located` and `by_line` want lines of."""
+    found = {step["at"] for s in explanation["stretches"] for step in (*s.get("round", ()), *s["instructions"])}
     return found | {
         m[name] for s in explanation["stretches"] for m in s.get("meetings", ()) for name in ("store_at", "load_at")
     }
