@@ -36,7 +36,8 @@ pub(crate) fn gfmul(args: [Expr; 3], word: u8, span: Range<usize>) -> Result<Exp
 /// A word's bits from `low` on of a carry-less product: for each bit of the second factor that is set the first
 /// one, moved there, is added. Both are values that have a name, since they are named for each bit.
 pub(crate) fn clmul([a, b]: [Expr; 2], low: u8, word: u8, span: Range<usize>) -> Result<Expr, SemError> {
-    let named = |e: &Expr| matches!(e, Expr::Operand(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Imm(_) | Expr::Const(_));
+    let named =
+        |e: &Expr| matches!(e, Expr::Operand(_) | Expr::Fixed(_) | Expr::Temp(_) | Expr::Imm(_) | Expr::Const(_));
     if !named(&a) || !named(&b) {
         let error = SemError::new(span, "a carry-less product takes operands or what `let` has named");
         return Err(error.mend("name the factor before: `let x = ...; rd = clmul(x, rs2)`"));

@@ -7,8 +7,8 @@
 //! nothing else, are followed upwards; a pair of them that several multiplications have in
 //! common is tried as the factors.
 
-use super::quadratic::Word;
 use super::facts::Facts;
+use super::quadratic::Word;
 use super::semantics::{Fixed, register_sources};
 use ciphermill_ir::ops::{self, mask};
 use ciphermill_ir::{BinOp, Func, Inst, InstData, Op, Value};
@@ -44,7 +44,11 @@ pub struct Multiplier {
 impl Product for Multiplier {
     fn of(&self, masks: [u64; 2]) -> Option<Word> {
         let [first, second] = [Word::first(masks[0], self.bits), Word::second(masks[1], self.bits)];
-        let mut walk = Walk { operands: [(self.sources[0], first), (self.sources[1], second)], bits: self.bits, temps: Vec::new() };
+        let mut walk = Walk {
+            operands: [(self.sources[0], first), (self.sources[1], second)],
+            bits: self.bits,
+            temps: Vec::new(),
+        };
         let mut result = None;
         for stmt in &self.instr.semantics {
             match stmt {
@@ -120,9 +124,7 @@ impl Walk {
                 Word::cmp(*op, &self.value(a)?.within(bits), &self.value(b)?.within(bits), self.bits)?
             }
             Expr::Select { cond, then, els } => self.value(cond)?.select(&self.value(then)?, &self.value(els)?)?,
-            Expr::Slice { a, lo, width } => {
-                self.value(a)?.slice((*lo).into(), (*width).into()).within(self.bits)
-            }
+            Expr::Slice { a, lo, width } => self.value(a)?.slice((*lo).into(), (*width).into()).within(self.bits),
             _ => return None,
         })
     }
@@ -142,7 +144,8 @@ pub struct Cut {
 impl Cut {
     fn of(product: &Word, value: &Word, bits: u32) -> Option<Cut> {
         let half = bits / 2;
-        let extends = bits == 64 && value.bit(half - 1).is_some_and(|b| !b.is_zero()) && *value == value.extended(half, bits);
+        let extends =
+            bits == 64 && value.bit(half - 1).is_some_and(|b| !b.is_zero()) && *value == value.extended(half, bits);
         let seen = if extends { value.within(half).within(bits) } else { value.clone() };
         let (down, mask) = seen.part_of(product)?;
         Some(Cut { down, mask, signed: extends })
@@ -169,7 +172,9 @@ pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Matc
         return found;
     }
     let mut known = HashMap::new();
-    for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]]) {
+    let symmetric = |p: &&dyn Product| p.of([mask(bits); 2]).is_some_and(|word| word.is_symmetric());
+    let orders = if products.iter().all(symmetric) { 1 } else { 2 };
+    for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]].into_iter().take(orders)) {
         for (value, word) in words(func, pair, bits) {
             let Some((first, second)) = word.factors().filter(|_| !found.contains_key(&value)) else { continue };
             // As they are, and with those bits alone that the value depends on.
@@ -184,7 +189,10 @@ pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Matc
             // Those that need least around them.
             let around = |m: &Match| {
                 let Cut { down, mask, signed } = m.cut;
-                (down != 0) as usize + (mask != ops::mask(bits)) as usize + signed as usize + m.cut_off.iter().filter(|&&c| c).count()
+                (down != 0) as usize
+                    + (mask != ops::mask(bits)) as usize
+                    + signed as usize
+                    + m.cut_off.iter().filter(|&&c| c).count()
             };
             if let Some(best) = all.min_by_key(around) {
                 found.insert(value, best);
@@ -238,7 +246,8 @@ impl Above {
 
 /// The pairs that several multiplications of bits have in common, those of most first.
 fn pairs(func: &Func) -> Vec<[Value; 2]> {
-    let order: Order = insts(func).enumerate().flat_map(|(n, i)| func.insts[i].results.iter().map(move |&r| (r, n + 1))).collect();
+    let order: Order =
+        insts(func).enumerate().flat_map(|(n, i)| func.insts[i].results.iter().map(move |&r| (r, n + 1))).collect();
     let above = Above::new(func, &order);
     let mut counts: BTreeMap<[Value; 2], usize> = BTreeMap::new();
     for inst in insts(func) {
@@ -270,8 +279,7 @@ fn multiplied(func: &Func, data: &InstData) -> Vec<(Value, Value)> {
                 let inner = func.def_inst(v).map(|i| &func.insts[i]).filter(|d| d.op == Op::Bin(BinOp::Xor));
                 std::iter::once(v).chain(inner.into_iter().flat_map(|d| variable(func, d)))
             };
-            let arms: BTreeSet<Value> =
-                args.iter().filter(|&&v| v != condition).flat_map(|&v| terms(v)).collect();
+            let arms: BTreeSet<Value> = args.iter().filter(|&&v| v != condition).flat_map(|&v| terms(v)).collect();
             arms.into_iter().map(|arm| (condition, arm)).collect()
         }
         _ => Vec::new(),

@@ -1,11 +1,11 @@
 //! What is looked for on one machine, and the search in one function.
 
 use crate::facts::Facts;
+use crate::products::{self, Multiplier, Product};
 use crate::sum::Rows;
 use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
-use crate::products::{self, Multiplier, Product};
 use crate::{fields, linear, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type};
 use ciphermill_machine::{Machine, Reg};
