@@ -13,6 +13,7 @@
 #                for these: within an hour on two cores
 #   make types   writes python/ciphermill/measured_types.py after the core's structs
 #   make synthesis  synthesises and proves all hardware anew and writes rtl/synthesis.json
+#   make synthesis-of-new  the same for hardware that is not in the file yet, in minutes
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
 #   make docs    the documentation site in build/site (installs mkdocs in .venv)
@@ -29,7 +30,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/cache/bytecode
 
-.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis schedules types fuzz readme docs wheel clean
+.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis synthesis-of-new schedules types fuzz readme docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -122,6 +123,10 @@ test-rtl: build $(VENV)/synthesising
 # After a change to an extension's instructions, to rtl/ or to how Yosys is asked.
 synthesis: build $(VENV)/synthesising
 	$(BIN)/python -c 'from ciphermill import hardware; hardware.record()'
+
+# After an extension has been added: what Yosys was asked before is not asked again.
+synthesis-of-new: build $(VENV)/synthesising
+	$(BIN)/python -c 'from ciphermill import rtl; rtl.record(again=False)'
 
 # After a change to the code that pipelined loops are made of. The hour is divided among what is
 # to be searched; `ciphermill tune` goes on after it.

@@ -59,8 +59,9 @@ def report(extensions: list[str], options: Options) -> tuple[dict[str, Any], dic
     return document, files
 
 
-def record(path: Path = synthesis.FILE) -> None:
-    """Ask Yosys about all hardware of the project, and write what it says (`make synthesis`)."""
+def record(path: Path = synthesis.FILE, again: bool = True) -> None:
+    """Ask Yosys about all hardware of the project, and write what it says (`make synthesis`); unless
+    `again`, only about what it has not been asked (`make synthesis-of-new`)."""
 
     def ask(name: str) -> None:
         try:
@@ -75,7 +76,7 @@ def record(path: Path = synthesis.FILE) -> None:
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             list(pool.map(ask, library.extension_names()))
 
-    synthesis.record(ask_all, path)
+    synthesis.record(ask_all, path, again)
 
 
 def right(document: dict[str, Any]) -> bool:

@@ -87,6 +87,8 @@ def prove(top: str, verilog: Mapping[str, str], reference: str) -> dict[str, Any
 
 #: What was asked since this was set, and what the answers were: for `record`.
 recorded: dict[str, Any] | None = None
+#: Answers that are taken meanwhile without asking again.
+answered: dict[str, Any] = {}
 
 
 def answer(asked: list[Any], ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -97,9 +99,11 @@ def answer(asked: list[Any], ask: Callable[[], dict[str, Any]]) -> dict[str, Any
             return found
         # The message that says how to get it.
         yosys.version()
-    result = ask()
-    if recorded is not None:
-        recorded[key(asked)] = result
+    if recorded is None:
+        return ask()
+    known = key(asked)
+    recorded[known] = answered[known] if known in answered else ask()
+    result: dict[str, Any] = recorded[known]
     return result
 
 
@@ -108,13 +112,14 @@ def key(asked: list[Any]) -> str:
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def record(ask: Callable[[], object], path: Path = FILE) -> None:
-    """Write a file of all that Yosys answers while `ask` asks."""
-    global recorded
-    recorded = {}
-    ask()
-    results, recorded = dict(sorted(recorded.items())), None
+def record(ask: Callable[[], object], path: Path = FILE, again: bool = True) -> None:
+    """Write a file of all that Yosys answers while `ask` asks. Unless `again`, what this version of
+    Yosys answered before, in the file that comes with the project, is not asked again."""
+    global recorded, answered
     version = yosys.version()
+    recorded, answered = {}, {} if again or kept()["yosys"] != version else kept()["results"]
+    ask()
+    results, recorded, answered = dict(sorted(recorded.items())), None, {}
     check = checksum(version, results)
     lines = ",\n".join(f"    {json.dumps(key)}: {json.dumps(value, sort_keys=True)}" for key, value in results.items())
     text = f'{{\n  "yosys": {json.dumps(version)},\n  "sha256": "{check}",\n  "results": {{\n{lines}\n  }}\n}}\n'

@@ -130,10 +130,11 @@ fn sparc() {
 
 #[test]
 fn risc_v() {
-    let flags = ["-march=rv32im_zba_zbb_zbkb", "-mabi=ilp32"];
-    assembles("rv32", &["zba", "zbb", "zbkb"], "riscv64-linux-gnu-as", &flags);
-    let flags = ["-march=rv64im_zba_zbb_zbkb_zbkx_zkne_zknd", "-mabi=lp64"];
-    let extensions = ["zba_rv64", "zbb_rv64", "zbkb_rv64", "zbkx_rv64", "zkne_rv64", "zknd_rv64"];
+    let flags = ["-march=rv32im_zba_zbb_zbkb_zbc_zknh", "-mabi=ilp32"];
+    assembles("rv32", &["zba", "zbb", "zbkb", "zbc", "zknh"], "riscv64-linux-gnu-as", &flags);
+    let flags = ["-march=rv64im_zba_zbb_zbkb_zbkx_zkne_zknd_zbc_zknh", "-mabi=lp64"];
+    let extensions =
+        ["zba_rv64", "zbb_rv64", "zbkb_rv64", "zbkx_rv64", "zkne_rv64", "zknd_rv64", "zbc_rv64", "zknh_rv64"];
     assembles("rv64", &extensions, "riscv64-linux-gnu-as", &flags);
 }
 

@@ -172,7 +172,9 @@ pub fn find(facts: &Facts<'_>, products: &[&dyn Product]) -> HashMap<Value, Matc
         return found;
     }
     let mut known = HashMap::new();
-    for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]]) {
+    let symmetric = |p: &&dyn Product| p.of([mask(bits); 2]).is_some_and(|word| word.is_symmetric());
+    let orders = if products.iter().all(symmetric) { 1 } else { 2 };
+    for pair in pairs(func).into_iter().flat_map(|[a, b]| [[a, b], [b, a]].into_iter().take(orders)) {
         for (value, word) in words(func, pair, bits) {
             let Some((first, second)) = word.factors().filter(|_| !found.contains_key(&value)) else { continue };
             // As they are, and with those bits alone that the value depends on.

@@ -57,6 +57,13 @@ impl Poly {
         }
     }
 
+    /// With the factors exchanged.
+    fn exchanged(&self) -> Poly {
+        let row = |n: u8| self.products.iter().filter(|p| p.1 >> n & 1 != 0).fold(0, |all, p| all | 1 << p.0);
+        let products = (0..64).map(|n| (n, row(n))).filter(|p| p.1 != 0).collect();
+        Poly { one: self.one, first: self.second, second: self.first, products }
+    }
+
     /// None where the product is no such polynomial.
     fn times(&self, other: &Poly) -> Option<Poly> {
         if self.is_zero() || other.is_zero() {
@@ -137,6 +144,11 @@ impl Word {
             adds |= poly.products.iter().map(|p| p.1.count_ones()).sum::<u32>() > 1;
         }
         adds.then_some((first, second))
+    }
+
+    /// Is it the same with the factors exchanged?
+    pub fn is_symmetric(&self) -> bool {
+        self.0.iter().flatten().all(|poly| poly.exchanged() == *poly)
     }
 
     /// A bit; None where it is not known.
