@@ -97,7 +97,7 @@ REFUSED = {("avr", name) for name in ("wide.c", "calls.c", "sponge.c", "bitfield
 def test_it_is_right(name, machine):
     """Loops stay loops: the pipelines that run over their ends are what this is for."""
     if (machine, name) in REFUSED:
-        with pytest.raises(cm.InputError, match="take a machine with more (memory|flash)"):
+        with pytest.raises(cm.InputError, match=r"take a machine with more (memory|flash)"):
             cm.run(FOREIGN / name, on=machine, direction=(CASES | IN_TURN)[name][0], unroll=False)
         return
     for direction in (CASES | IN_TURN)[name]:

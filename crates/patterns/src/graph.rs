@@ -65,13 +65,13 @@ pub fn operations(p: &Pat) -> usize {
 /// Its nodes, each counted once.
 pub fn nodes(p: &Pat) -> usize {
     fn go(p: &Pat, seen: &mut HashSet<Key>) -> usize {
-        1 + below(p)
-            .into_iter()
-            .filter(|b| seen.insert(Arc::as_ptr(b)))
-            .collect::<Vec<_>>()
-            .iter()
-            .map(|b| go(b, seen))
-            .sum::<usize>()
+        let mut sum = 1;
+        for b in below(p) {
+            if seen.insert(Arc::as_ptr(b)) {
+                sum += go(b, seen);
+            }
+        }
+        sum
     }
     go(p, &mut HashSet::new())
 }

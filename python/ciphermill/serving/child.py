@@ -19,8 +19,7 @@ from typing import Any
 
 import msgspec
 
-from .. import _core, engine, lines, manifest, paths, processes
-from .. import explain as explaining
+from .. import _core, engine, explaining, lines, manifest, paths, processes
 from .._core import InputError, InternalError
 from . import told
 from .asked import Asked

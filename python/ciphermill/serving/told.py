@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .. import explain as explaining
-from .. import report
+from .. import explaining, report
 from .._core import InputError
 from ..measurement import Measurement
 
