@@ -147,7 +147,7 @@ pub fn inspect(wasm: &[u8], kernel: Option<&str>) -> Result<String, MeasureError
 /// # Errors
 /// As [`crate::measure`].
 pub fn fits(wasm: &[u8], request: &str) -> Result<bool, MeasureError> {
-    crate::fits::ram(wasm, &parse(request)?)
+    crate::work::fits_ram(wasm, &parse(request)?)
 }
 
 /// Run a direction once on the reference interpreter; see [`crate::process`].

@@ -6,7 +6,7 @@ use crate::error::MeasureError;
 use crate::fits;
 use crate::interface::Interface;
 use crate::pipeline;
-use crate::plan::{self, Work};
+use crate::plan::{self, RunPlan, Work};
 use crate::probe::open;
 use crate::request::{Direction, Request};
 use crate::shape::Count;
@@ -61,6 +61,19 @@ pub(crate) fn message(module: &Interface, request: &Request, work: Work) -> Resu
         _ => plan::length(unit, request.bytes, work.count == Count::Bytes)?,
     };
     Ok((unit, bytes))
+}
+
+/// Do a request's buffers fit into the machine's RAM, behind what the module has there itself?
+///
+/// # Errors
+/// For a module, machine or setting that cannot be measured at all.
+pub fn fits_ram(wasm: &[u8], request: &Request) -> Result<bool, MeasureError> {
+    let (_, interface, _) = open(wasm, request.kernel.as_ref())?;
+    let described = pipeline::described(&request.machine)?;
+    let interface = interface.on(&described.tables.machine);
+    let work = work(&interface, request)?;
+    let (_, bytes) = message(&interface, request, work)?;
+    Ok(RunPlan::new(&interface, work, bytes).is_ok())
 }
 
 pub(crate) fn chosen(wasm: &[u8], request: &Request) -> Result<Chosen, MeasureError> {

@@ -22,6 +22,7 @@ mod demand;
 mod emit;
 mod ends;
 mod memory;
+mod own;
 mod pointers;
 mod shifts;
 mod wide;
@@ -55,7 +56,7 @@ pub fn lower(module: &mut Module, narrow: Narrow) -> Result<(), OptError> {
         module.globals.iter().for_each(|(id, g)| slots[id] = SYSTEM_BASE + g.system_offset);
         slots
     };
-    let own_address = calls::own_address(module);
+    let own_address = own::own_address(module);
     let ids: Vec<_> = module.funcs.keys().collect();
     for id in ids {
         let old = std::mem::replace(&mut module.funcs[id], Func::new("", Signature::default()));
