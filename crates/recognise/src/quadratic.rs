@@ -238,7 +238,7 @@ impl Word {
             UnOp::Bswap => Word((0..bits).map(|n| self.0[(bits - 8 - n / 8 * 8 + n % 8) as usize].clone()).collect()),
             // Its lowest bit is the parity.
             UnOp::Popcnt => {
-                let parity = self.0.iter().fold(Some(Poly::default()), |all, bit| xor(&all, bit));
+                let parity = self.0.iter().try_fold(Poly::default(), |all, bit| Some(all.plus(bit.as_ref()?)));
                 let above = (1..bits).map(|n| if n > bits.ilog2() { Some(Poly::default()) } else { None });
                 Word(std::iter::once(parity).chain(above).collect())
             }

@@ -58,7 +58,7 @@ pub fn mark(module: &mut Module, flash: &Range<u32>) {
     // Each parameter only ever goes from unseen to a memory to anything, so this ends.
     loop {
         let mut changed = false;
-        for (id, func) in module.funcs.iter() {
+        for (id, func) in &module.funcs {
             let leads = solve(func, &params[&id], flash);
             for &inst in func.layout.iter().flat_map(|&b| &func.blocks[b].insts) {
                 let data = &func.insts[inst];
