@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 /// The machines that modules run on: all of them, or behind a slash one of so
 /// many, where most of what a machine has to show is shown by another, or where
 /// loops are pipelined in software, which takes many times as long.
-pub const MACHINES: [&str; 13] = [
+pub const MACHINES: [&str; 14] = [
     "rv32",
     "leon2",
     "rv32+zba+zbb+zbkb",
@@ -16,6 +16,7 @@ pub const MACHINES: [&str; 13] = [
     "cortex-m0plus/4",
     "cortex-m4/4",
     "e31/8",
+    "avr/4",
     "c6201/40",
     "c64x/40",
     "epic/20",
