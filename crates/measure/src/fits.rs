@@ -28,7 +28,7 @@ pub(crate) fn stacks(machine: &Machine, program: &Program, ran: &Stats) -> Resul
 /// Do code and constants fit into the memory that both are in? Constants that are in RAM when it runs are there, too.
 pub(crate) fn flash(machine: &Machine, program: &Program) -> Result<(), MeasureError> {
     let Some(bytes) = machine.memory.flash_bytes else { return Ok(()) };
-    let code = u64::from(program.code_bytes());
+    let code = program.code_bytes();
     let constants: u64 = program.data.iter().map(|d| d.bytes.len() as u64).sum();
     let below = |at: u32| at.saturating_sub(machine.memory.flash_from).into();
     let end = program.flash_tables().map_or(u64::from(bytes).saturating_sub(constants), |(at, _)| below(at));

@@ -10,7 +10,8 @@ use support::random::Rng;
 use support::text::{count, func, module};
 
 /// Two amounts of bits, and a displacement that some offsets are beyond.
-const NARROW: [Narrow; 2] = [Narrow { bits: 8, reach: 63 }, Narrow { bits: 16, reach: 32767 }];
+const NARROW: [Narrow; 2] =
+    [Narrow { bits: 8, reach: 63, compares_all: true }, Narrow { bits: 16, reach: 32767, compares_all: false }];
 
 fn lowered(before: &Module, narrow: Narrow) -> Module {
     let mut after = before.clone();

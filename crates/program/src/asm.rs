@@ -381,7 +381,7 @@ mod tests {
             start: Some(1),
             min_pages: 1,
             max_pages: 2,
-            data: vec![crate::Segment { addr: 16, bytes: vec![1, 2, 3, 4, 5] }],
+            data: vec![Segment { addr: 16, bytes: vec![1, 2, 3, 4, 5] }],
             readonly: vec![],
             flash: None,
             system: vec![0; 16],
