@@ -126,7 +126,7 @@ synthesis: build $(VENV)/synthesising
 
 # After an extension has been added: what Yosys was asked before is not asked again.
 synthesis-of-new: build $(VENV)/synthesising
-	$(BIN)/python -c 'from ciphermill import rtl; rtl.record(again=False)'
+	$(BIN)/python -c 'from ciphermill import hardware; hardware.record(again=False)'
 
 # After a change to the code that pipelined loops are made of. The hour is divided among what is
 # to be searched; `ciphermill tune` goes on after it.

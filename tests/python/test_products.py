@@ -8,7 +8,7 @@ import re
 import pytest
 
 import ciphermill as cm
-from ciphermill import discover, engine, manifest, synthesis
+from ciphermill import discovering, engine, manifest, synthesis
 
 #: Both halves of the product of the first two words, and those of the other two.
 PROGRAM = """\
@@ -101,7 +101,7 @@ def test_discovered(monkeypatch):
     """GHASH with products of integers asks for what Zbc has."""
     monkeypatch.setattr(synthesis, "installed", lambda: False)
     module = engine.module(manifest.find("ghash"), "products32")
-    document = discover.discover(module, "rv32", engine.Options(), discover.Limits(tries=1))
+    document = discovering.discover(module, "rv32", engine.Options(), discovering.Limits(tries=1))
     best = document["candidates"][document["best"]]
     assert best["kind"] == "product" and best["semantics"] in ("rd = clmul(rs1, rs2)", "rd = clmulh(rs1, rs2)")
     assert best["places"] >= 9 and best["gates"] > 1000

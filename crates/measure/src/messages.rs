@@ -22,7 +22,7 @@ pub struct Message {
     pub cycles: u64,
 }
 
-/// The cycles of each length; and a failure, if there was one.
+/// The cycles of each length that the machine has memory for; and a failure, if there was one.
 ///
 /// # Errors
 /// As [`side_by_side`].
@@ -33,8 +33,9 @@ pub fn short(
     work: Work,
 ) -> Result<(Vec<Message>, Option<String>), MeasureError> {
     let mut plan = RunPlan::new(interface, work, LENGTHS[LENGTHS.len() - 1])?;
-    plan.passes = LENGTHS.iter().flat_map(|&bytes| [plan.call(bytes), plan.call(bytes)]).collect();
+    let lengths = LENGTHS.into_iter().filter(|&bytes| bytes <= plan.first_bytes);
+    plan.passes = lengths.clone().flat_map(|bytes| [plan.call(bytes), plan.call(bytes)]).collect();
     let made = side_by_side(wasm, program, &plan)?;
     let message = |(bytes, pass): (u32, &ciphermill_sim::Stats)| Message { bytes, cycles: pass.cycles };
-    Ok((LENGTHS.into_iter().zip(made.passes.iter().skip(1).step_by(2)).map(message).collect(), made.failure))
+    Ok((lengths.zip(made.passes.iter().skip(1).step_by(2)).map(message).collect(), made.failure))
 }
