@@ -64,10 +64,10 @@ fn six_constants_are_free() {
 #[test]
 fn operands_in_memory_take_cycles_by_their_mode() {
     // 0 mov #0x1200 (2), 2 mov #7 to x(Rm) (5), 7 mov @Rn (2), 9 mov x(Rn) (3), 12 xor &EDE (3), 15 ret: 18.
-    let text = "func f 0 2\n mov_imm_w r4, 4608\n store_imm_w_d 7, r4, 2\n load_i r12, r4\n load_d r12, r4, 2\n xor_m_a r12, 4608\n ret";
+    let text = "func f 0 2\n mov_imm_w r13, 4608\n store_imm_w_d 7, r13, 2\n load_i r12, r13\n load_d r12, r13, 2\n xor_m_a r12, 4608\n ret";
     assert_eq!(cycles(text), 18);
     // 0 mov #0x1200 (2), 2 mov Rn to x(Rm) (4), 6 xor Rn to &EDE (4), 10 mov.b @Rn (2), 12 ret: 15.
-    let text = "func f 0 2\n mov_imm_w r4, 4608\n store_d r4, r4, 0\n xor_t_a r4, 4610\n load_b_i r12, r4\n ret";
+    let text = "func f 0 2\n mov_imm_w r13, 4608\n store_d r13, r13, 0\n xor_t_a r13, 4610\n load_b_i r12, r13\n ret";
     assert_eq!(cycles(text), 15);
     // A spilled operand: 0 frame_add (2), 2 frame_store (4), 6 frame_sum (3), 9 frame_add_c, 10 ret: 13.
     let text = "func f 2 2\n frame_add r1, r1, -4\n frame_store r12, r1, 2\n frame_sum r12, r1, 2\n frame_add_c r1, r1, 4\n ret";
@@ -89,6 +89,9 @@ fn jumps_take_two_cycles_taken_or_not() {
     assert_eq!(cycles("func f 0 0\n mov_imm_w r12, 3\n again:\n sub_imm_c r12, 1\n jne again\n ret"), 14);
     // 0 jmp (2), 2 ret: 5.
     assert_eq!(cycles("func f 0 0\n jmp on\n on:\n ret"), 5);
+    // A thousand rounds of call (5), ret (3), sub #1 (1) and jne (2), after mov (2) and before ret (3).
+    let rounds = "func f 0 0\n mov_imm_w r12, 1000\n again:\n call @g\n sub_imm_c r12, 1\n jne again\n ret\n func g 0 0\n ret";
+    assert_eq!(cycles(rounds), 2 + 1000 * 11 + 3);
     // 0 call (5), 5 ret (3), 8 ret: 11.
     assert_eq!(cycles("func f 0 0\n call @g\n ret\n func g 0 0\n ret"), 11);
 }
