@@ -18,6 +18,8 @@ from .measurement import Measurement
 WIDTH = 80
 #: Source lines that are shown.
 LINES = 12
+#: Spaces between columns of a table.
+GAP = 2
 
 
 def explanation(module: Module, on: str, options: Options) -> dict[str, Any]:
@@ -58,7 +60,7 @@ def by_line(explanation: Mapping[str, Any], known: Mapping[int, Mapping[str, Any
 
 def source(explanation: Mapping[str, Any]) -> str:
     """The hottest stretch by source line; the lines with least cycles are only counted. Empty where none is known."""
-    lines = [row for row in explanation["lines"] if row["stretch"] == 0]
+    lines = [row for row in explanation.get("lines", ()) if row["stretch"] == 0]
     if not lines:
         return ""
     shown, others = lines[:LINES], lines[LINES:]
@@ -69,8 +71,16 @@ def source(explanation: Mapping[str, Any]) -> str:
         rows.append((f"{sum(row['cycles'] for row in others):.1f}", "", str(sum(row["instructions"] for row in others)),
                      f"{len(others)} other lines (--json has them)", ""))  # fmt: skip
     title = "By source line"
-    table = tables.text(("cycles", "", "instructions", "where", "source"), rows, right=(0, 1, 2))
+    heads = ("cycles", "", "uses", "where", "source")
+    taken = sum(max(len(row[n]) for row in (heads, *rows)) + GAP for n in range(4))
+    rows = [(*row[:4], shortened(row[4], WIDTH - taken)) for row in rows]
+    table = tables.text(heads, rows, right=(0, 1, 2))
     return f"{title}\n{'-' * len(title)}\n{table}"
+
+
+def shortened(line: str, width: int) -> str:
+    """A source line, with its end left out where it has no room."""
+    return line if len(line) <= width else f"{line[: max(width - 3, 0)].rstrip()}..."
 
 
 def text(measurement: Measurement, explanation: Mapping[str, Any]) -> str:

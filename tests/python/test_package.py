@@ -100,7 +100,7 @@ def test_version(cli):
         ("run rijndael --on leo", ["leon2"]),
         ("run rijndael --on leon2,rv3", ["leon2,rv32"]),
         ("run rijndael --variant bit", ["bitsliced"]),
-        ("run aes --with zkn", ["zknd", "zknd_rv64", "zkne", "zkne_rv64"]),
+        ("run aes --with zkn", ["zknd", "zknd_rv64", "zkne", "zkne_rv64", "zknh", "zknh_rv64"]),
         ("expl", ["explain"]),
     ],
 )

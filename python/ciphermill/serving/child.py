@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from .. import _core, engine, explaining, lines, manifest, paths, processes
+from .. import _core, engine, explaining, manifest, paths, processes
 from .._core import InputError, InternalError
 from . import told
 from .asked import Asked
@@ -107,10 +107,7 @@ def measured(module: engine.Module, machine: str, asked: Asked) -> dict[str, Any
     """What `run` and `explain` say of it."""
     options = asked.options()
     measurement = engine.measure(module, machine, options)
-    explanation = engine.explanation(module, machine, options)
-    chosen = engine.suited(module, machine, options)
-    explaining.located(explanation, lines.of(chosen, explaining.offsets(explanation)))
-    return told.answer(measurement, explanation)
+    return told.answer(measurement, explaining.explanation(module, machine, options))
 
 
 if __name__ == "__main__":
