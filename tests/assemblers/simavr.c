@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes at the end of memory for return addresses, and the most cycles of a call. */
-enum { RETURNS = 64 };
+/* Bytes at the end of memory for return addresses, as many as `ciphermill run` counts, and the most cycles of a call. */
+enum { RETURNS = 32 };
 static const avr_cycle_count_t MOST = 2000000000ull;
 
 static const int first_register[4] = { 22, 18, 14, 10 };
