@@ -66,7 +66,8 @@ class Program:
             return elf[section[4] + at : elf.index(b"\0", section[4] + at)].decode()
 
         self.symbols: dict[str, int] = {}
-        for header in headers:
+        # Linear memory is all of memory: what else is there stands in its place.
+        for header in sorted(headers, key=lambda h: named(headers[strings], h[0]) == ".cm_system"):
             name = named(headers[strings], header[0])
             content = elf[header[4] : header[4] + header[5]]
             if header[1] == 2:
