@@ -90,7 +90,8 @@ fn jumps_take_two_cycles_taken_or_not() {
     // 0 jmp (2), 2 ret: 5.
     assert_eq!(cycles("func f 0 0\n jmp on\n on:\n ret"), 5);
     // A thousand rounds of call (5), ret (3), sub #1 (1) and jne (2), after mov (2) and before ret (3).
-    let rounds = "func f 0 0\n mov_imm_w r12, 1000\n again:\n call @g\n sub_imm_c r12, 1\n jne again\n ret\n func g 0 0\n ret";
+    let rounds =
+        "func f 0 0\n mov_imm_w r12, 1000\n again:\n call @g\n sub_imm_c r12, 1\n jne again\n ret\n func g 0 0\n ret";
     assert_eq!(cycles(rounds), 2 + 1000 * 11 + 3);
     // 0 call (5), 5 ret (3), 8 ret: 11.
     assert_eq!(cycles("func f 0 0\n call @g\n ret\n func g 0 0\n ret"), 11);

@@ -81,12 +81,14 @@ impl Folder<'_> {
         None
     }
 
-    /// `x >> n & mask` of a rotate `x`, cut out of the word before it is turned: bits that lie side by side there, too.
+    /// `x >> n & mask` of a rotate `x` by bytes, cut out of the word before it is turned: bits that lie side by side there,
+    /// too. By other numbers of bits it stays: bytes of what is turned are none of the word's, and machines have
+    /// instructions and addresses for bytes.
     pub(super) fn field_of_rotate(&mut self, x: Value, n: u64, mask: u64, ty: Type) -> Option<Value> {
         let width = u64::from(ty.bits());
         let (word, left) = self.as_bin_const(BinOp::RotL, x)?;
         let from = (n + width - left % width) % width;
-        if mask > SMALL_MASK || mask > ty.mask() >> from {
+        if left % 8 != 0 || mask > SMALL_MASK || mask > ty.mask() >> from {
             return None;
         }
         let field = self.bin_const(BinOp::ShrU, word, from, ty);
