@@ -160,11 +160,11 @@ fn rotates() {
             ("(i32.rotl (i32.rotl [x] [20]) [20])", "rotl(p0, 8)"),
             ("(i32.rotl (i32.rotl [x] [20]) [12])", "p0"),
             ("(i32.rotl [x] (i32.sub [32] [y]))", "rotr(p0, p1)"),
-            // Fields of a rotate are fields of the word.
+            // Fields of a rotate by bytes are fields of the word.
             ("(i32.and (i32.rotl [x] [24]) [255])", "and(shr_u(p0, 8), 255)"),
             ("(i32.and (i32.shr_u (i32.rotl [x] [24]) [16]) [255])", "shr_u(p0, 24)"),
             ("(i32.shr_u (i32.rotl [x] [24]) [24])", "and(p0, 255)"),
-            ("(i32.and (i32.rotl [x] [20]) [255])", "and(shr_u(p0, 12), 255)"),
+            ("(i32.and (i32.rotl [x] [20]) [255])", "and(rotl(p0, 20), 255)"),
             ("(i32.and (i32.rotl [x] [4]) [255])", "and(rotl(p0, 4), 255)"),
             ("(i32.and (i32.rotl [x] [8]) [0x00ff00ff])", "and(rotl(p0, 8), 16711935)"),
         ],
