@@ -111,18 +111,18 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let circuits = circuits::recurrence_circuits(&wanted, &steady)?;
     let recurrence = heights.recurrence.max(circuits.recurrence);
     let bound = resource.cycles.max(recurrence);
-    // What jumps cost is no part of the bound. Where the shorter message took dearer ones, the difference of the two has
+    // What jumps cost is no part of the bounds. Where the shorter message took dearer ones, the difference of the two has
     // fewer cycles than its instructions take, by no more than that.
     let dearer = (-steady.slope(|s| s.stalls.branch)).max(0.0);
-    let in_order = if bound > cycles_per_block { cycles_per_block.max(bound - dearer) } else { bound };
+    let in_order = |bound: f64| if bound > cycles_per_block { cycles_per_block.max(bound - dearer) } else { bound };
     let bounds = Bounds {
-        resource: resource.cycles,
+        resource: if dynamic.is_some() { resource.cycles } else { in_order(resource.cycles) },
         recurrence,
         circuits: circuits.through_memory,
         critical_path: heights.critical_path,
         lower: match &dynamic {
             Some((core, slope)) => within_window(bound, cycles_per_block, core, slope.blocks),
-            None => in_order,
+            None => in_order(bound),
         },
         classes: dynamic.as_ref().map_or_else(|| resource::classes(machine, &counts), |d| core::classes(&d.1)),
         units: dynamic.as_ref().map_or_else(|| resource::shares(machine, &counts), |d| core::shares(&d.1)),
