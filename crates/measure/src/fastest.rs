@@ -4,7 +4,8 @@
 //! arithmetic, and costs fetches and register pressure. Hoisting and inlining save instructions, and
 //! may cost spills. All variants that small code is chosen from ([`crate::smallest`]) are tried, and
 //! the rounds unrolled, each on two short messages. The plain variant is taken unless another one is
-//! faster, and fits into the memory for code. So code for speed is not slower than code for size, as far as short messages show it.
+//! faster, and fits into the memory for code. So code for speed is not slower than code for size, as far as short messages
+//! show it.
 //!
 //! A core that schedules at run time may gain from two blocks jammed together, too. That is tried
 //! where the code of a block is short: a long block fills the reorder buffer by itself, and takes long
