@@ -326,8 +326,7 @@ def test_the_third_is_turned_away_and_who_leaves_ends_his_run():
         body = request(machines=("rv32", "c64x", "itanium2"))
         headers = {"Content-Type": "application/json", "X-Ciphermill-Token": page.token}
         first.request("POST", "/run", body, headers)
-        wait(lambda: at_work() - before)
-        (folder,) = at_work() - before
+        (folder,) = wait(lambda: at_work() - before)
         second.request("POST", "/run", body, headers)
         answer = second.getresponse()
         assert json.loads(answer.readline()) == {"waiting": 1}
@@ -351,17 +350,18 @@ def test_the_compiler_ends_with_its_run():
         first.request(
             "POST", "/run", request(LONG), {"Content-Type": "application/json", "X-Ciphermill-Token": page.token}
         )
-        wait(lambda: at_work(b"wasm32-freestanding") - before)
-        (folder,) = at_work(b"wasm32-freestanding") - before
+        (folder,) = wait(lambda: at_work(b"wasm32-freestanding") - before)
         first.close()
         wait(lambda: folder not in at_work(b"wasm32-freestanding") and not os.path.exists(folder))
 
 
-def wait(until) -> None:
+def wait(until):
+    """What `until` says, once it says something."""
     end = time.monotonic() + 60
-    while not until():
+    while not (said := until()):
         assert time.monotonic() < end
         time.sleep(0.05)
+    return said
 
 
 # The command.
