@@ -29,7 +29,7 @@ const MOST: usize = 6_000;
 const ITERATIONS: usize = 4;
 /// Operations from which a way round is measured.
 const STARTS: usize = 3;
-/// Cycles before an operation from which others are looked at.
+/// Cycles before an operation from which others are looked at; fewer than 64 ([`Ways`]).
 const NEAR: i64 = 60;
 /// Orders and tasks that are looked at for one operation to begin with.
 const WORK: i64 = 40_000_000;
@@ -157,6 +157,7 @@ impl<'a> Round<'a> {
         sorted.iter().enumerate().for_each(|(k, &v)| place[v] = k);
         let mut tails: Vec<Option<i64>> = vec![None; sorted.len()];
         let mut work = WORK;
+        let (mut tasks, mut cycles) = (Vec::new(), Vec::new());
         // The reason of each cycle, and the tasks that it counts.
         let mut why: Vec<Option<(Reason, Vec<usize>)>> = vec![None; sorted.len()];
         for &v in sorted.iter().filter(|&&v| v != x) {
@@ -167,14 +168,17 @@ impl<'a> Round<'a> {
             let ways = self.preds(v).filter_map(|(k, p, cycles)| Some((heads[p]? + cycles, k, p)));
             let (mut head, edge, from) = ways.max()?;
             why[v] = Some((Reason::Edge(edge), vec![from]));
-            let near = self.near(v, &heads, &place, &mut tails);
+            let mut near = self.near(v, &heads, &place, &mut tails);
             work -= near.len() as i64 * (4 + self.crowds.len() as i64);
             if work < 0 {
                 return None;
             }
+            near.sort_unstable_by_key(|t| (t.1, t.2, t.0));
             for crowd in self.crowds {
-                let tasks = near.iter().filter(|t| crowd.cycles[t.0 % n] > 0).copied();
-                if let Some((end, from, tail)) = end(tasks.collect(), crowd.capacity as usize)
+                tasks.clear();
+                let counts = |t: &&Task| t.2 >= 0 && crowd.cycles[t.0 % n] > 0;
+                tasks.extend(near.iter().filter(counts).map(|t| (t.1, t.2)));
+                if let Some((end, from, tail)) = end(&tasks, crowd.capacity as usize, &mut cycles)
                     && end > head
                 {
                     head = end;
@@ -225,27 +229,34 @@ impl<'a> Round<'a> {
     }
 }
 
+/// A cycle in which tasks issue: which, the longest way behind one of them, the shortest, and are all
+/// units busy?
+type Issued = (i64, i64, i64, bool);
+
 /// The earliest that tasks of one cycle on so many units, each with its earliest cycle and what comes
 /// behind it, can all have come to their ends; with the cycle from which they come too thick, and the
-/// way that each of those has behind it at the least. None without tasks.
-fn end(mut tasks: Vec<Task>, units: usize) -> Option<(i64, i64, i64)> {
-    tasks.sort_unstable_by_key(|t| (t.1, t.2));
-    let mut there: BinaryHeap<i64> = BinaryHeap::new();
-    let mut rest = tasks.into_iter().peekable();
-    // Cycles in which some issue: the longest way of these, the shortest, and are all units busy?
-    let mut cycles: Vec<(i64, i64, i64, bool)> = Vec::new();
+/// way that each of those has behind it at the least. Tasks come by their earliest cycles, with ways
+/// from 0 to [`NEAR`]; `cycles` is room to work in. None without tasks.
+fn end(tasks: &[(i64, i64)], units: usize, cycles: &mut Vec<Issued>) -> Option<(i64, i64, i64)> {
+    cycles.clear();
+    let mut there = Ways::default();
+    let mut rest = tasks.iter().peekable();
     let mut now = i64::MIN;
-    while let Some(&(_, next, _)) = rest.peek() {
+    while let Some(&&(next, _)) = rest.peek() {
         now = now.max(next);
-        while let Some((_, _, tail)) = rest.next_if(|t| t.1 <= now) {
+        while let Some(&(_, tail)) = rest.next_if(|t| t.0 <= now) {
             there.push(tail);
         }
         // Until more arrive.
-        while !there.is_empty() && rest.peek().is_none_or(|t| t.1 > now) {
-            let issued: Vec<i64> = (0..units).map_while(|_| there.pop()).collect();
-            if let (Some(&longest), Some(&shortest)) = (issued.first(), issued.last()) {
-                cycles.push((now, longest, shortest, issued.len() == units));
+        while rest.peek().is_none_or(|t| t.0 > now) {
+            let Some(longest) = there.pop() else { break };
+            let (mut shortest, mut issued) = (longest, 1);
+            while issued < units
+                && let Some(tail) = there.pop()
+            {
+                (shortest, issued) = (tail, issued + 1);
             }
+            cycles.push((now, longest, shortest, issued == units));
             now += 1;
         }
     }
@@ -259,6 +270,37 @@ fn end(mut tasks: Vec<Task>, units: usize) -> Option<(i64, i64, i64)> {
     Some((cycle + tail, cycle - thick, tail))
 }
 
+/// Ways of the tasks that are there: how many of each length, and a bit for each length of which
+/// there are any.
+struct Ways {
+    count: [u32; NEAR as usize + 1],
+    lengths: u64,
+}
+
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways { count: [0; NEAR as usize + 1], lengths: 0 }
+    }
+}
+
+impl Ways {
+    fn push(&mut self, way: i64) {
+        self.count[way as usize] += 1;
+        self.lengths |= 1 << way;
+    }
+
+    /// The longest.
+    fn pop(&mut self) -> Option<i64> {
+        let way = self.lengths.checked_ilog2()?;
+        let count = &mut self.count[way as usize];
+        *count -= 1;
+        if *count == 0 {
+            self.lengths &= !(1 << way);
+        }
+        Some(i64::from(way))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{end, slowest};
@@ -269,7 +311,7 @@ mod tests {
 
     /// The end of tasks `(earliest cycle, way behind)`, and from when on they come too thick.
     fn of(tasks: &[(i64, i64)], units: usize) -> Option<(i64, i64, i64)> {
-        end(tasks.iter().enumerate().map(|(i, &(head, tail))| (i, head, tail)).collect(), units)
+        end(tasks, units, &mut Vec::new())
     }
 
     #[test]

@@ -5,12 +5,15 @@
 pub struct Circle {
     ii: i64,
     words: Vec<u64>,
+    /// A bit for each word that has any.
+    any: Vec<u64>,
 }
 
 impl Circle {
     /// The empty set on a circle of `ii` cycles.
     pub fn new(ii: i64) -> Circle {
-        Circle { ii, words: vec![0; (ii as usize).div_ceil(64)] }
+        let words = (ii as usize).div_ceil(64);
+        Circle { ii, words: vec![0; words], any: vec![0; words.div_ceil(64)] }
     }
 
     /// The cycles that are taken, in their order.
@@ -53,7 +56,12 @@ impl Circle {
 
     /// Take some cycles, by words as [`Circle::bits`] has them.
     pub fn add(&mut self, bits: &[(usize, u64)]) {
-        bits.iter().for_each(|&(w, mask)| self.words[w] |= mask);
+        bits.iter().for_each(|&(w, mask)| self.take(w, mask));
+    }
+
+    fn take(&mut self, w: usize, mask: u64) {
+        self.words[w] |= mask;
+        self.any[w / 64] |= u64::from(mask != 0) << (w % 64);
     }
 
     /// Is none of `len` cycles from `start` on taken?
@@ -64,7 +72,7 @@ impl Circle {
     /// Take `len` cycles from `start` on.
     pub fn fill(&mut self, start: i64, len: i64) {
         for (w, mask) in Circle::masks(self.ii, start, len) {
-            self.words[w] |= mask;
+            self.take(w, mask);
         }
     }
 
@@ -72,13 +80,10 @@ impl Circle {
     /// there is none.
     pub fn idle_before(&self, cycle: i64) -> i64 {
         let at = cycle.rem_euclid(self.ii) as usize;
-        let below = |limit: usize| -> Option<usize> {
-            let last = limit.checked_sub(1)?;
-            (0..=last / 64).rev().find_map(|w| {
-                let keep = limit - w * 64;
-                let bits = if keep >= 64 { self.words[w] } else { self.words[w] & ((1 << keep) - 1) };
-                (bits != 0).then(|| w * 64 + 63 - bits.leading_zeros() as usize)
-            })
+        let below = |limit: usize| {
+            let (w, part) = (limit / 64, limit % 64);
+            let here = if part == 0 { None } else { last(self.words[w] & ((1 << part) - 1)) };
+            here.map(|bit| w * 64 + bit).or_else(|| self.last_word(w).and_then(|w| Some(w * 64 + last(self.words[w])?)))
         };
         match below(at).or_else(|| below(self.ii as usize)) {
             Some(taken) if taken < at => (at - taken) as i64,
@@ -86,6 +91,19 @@ impl Circle {
             None => self.ii,
         }
     }
+
+    /// The last word before a word that has any cycle.
+    fn last_word(&self, before: usize) -> Option<usize> {
+        let (group, part) = (before / 64, before % 64);
+        let here = if part == 0 { None } else { last(self.any[group] & ((1 << part) - 1)) };
+        let earlier = || (0..group).rev().find_map(|g| Some(g * 64 + last(self.any[g])?));
+        here.map(|bit| group * 64 + bit).or_else(earlier)
+    }
+}
+
+/// The highest bit that is set.
+fn last(bits: u64) -> Option<usize> {
+    bits.checked_ilog2().map(|bit| bit as usize)
 }
 
 #[cfg(test)]
@@ -110,5 +128,16 @@ mod tests {
         assert_eq!(c.idle_before(70), 5);
         assert_eq!(c.idle_before(64), 129);
         assert_eq!(c.idle_before(3), 68);
+    }
+
+    #[test]
+    fn the_nearest_taken_cycle_in_a_large_circle() {
+        let taken = [3, 64, 70, 4_095, 4_096, 5_000, 8_191, 12_345];
+        let mut c = Circle::new(20_000);
+        taken.iter().for_each(|&t| c.fill(t, 1));
+        for at in (0..20_000).step_by(7).chain(taken) {
+            let back = (1..=20_000).find(|back| taken.contains(&(at - back).rem_euclid(20_000)));
+            assert_eq!(c.idle_before(at), back.unwrap(), "{at}");
+        }
     }
 }

@@ -272,11 +272,11 @@ pub fn pipeline(
             let searched = narrower::pipeline(asked, memo)?;
             cut += u32::from(searched.cut && effort.thorough);
             if let Some((kernel, own)) = searched.found {
-                found = Some((kernel, own, body));
+                found = Some((kernel, own, body, searched.bounds));
                 break;
             }
         }
-        let Some((mut kernel, own, body)) = found else {
+        let Some((mut kernel, own, body, bounds)) = found else {
             let why = "no schedule was found in which its iterations overlap and whose values have registers";
             refused.insert(name(func, &c), Reason::new("no_schedule", why));
             continue;
@@ -287,7 +287,7 @@ pub fn pipeline(
             kernel.round = plain::steps(&sides, &body, &plain, &circuit.edges)?;
         }
         if prove {
-            kernel.bounds = ciphermill_bounds::quick(&plain);
+            kernel.bounds = bounds.unwrap_or_else(|| ciphermill_bounds::quick(&plain));
             kernel.least = ciphermill_bounds::greatest(&kernel.bounds, false).map_or(0, |b| b.least);
             kernel.plain = Some(Arc::new(plain));
             if kernel.least > kernel.schedule.ii {
@@ -352,14 +352,31 @@ struct Asked<'a> {
 #[derive(Clone, Debug)]
 struct Searched {
     found: Option<(Kernel, Body)>,
+    /// No schedule has a shorter interval.
+    bound: i64,
+    /// Bounds with their proofs, where a thorough search was to know them.
+    bounds: Option<Vec<Bound>>,
     /// The budget was spent before all was tried.
     cut: bool,
 }
 
 /// The shortest pipeline that is found or known.
 fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
-    let Asked { body, sides, registers, effort, records, .. } = asked;
+    let Asked { body, sides, effort, .. } = asked;
     let bounds = graph::lower(sides, body)?;
+    let proved = match effort.thorough && !effort.unrefined {
+        true => Some(ciphermill_bounds::quick(&plain::plain(sides, body, None)?)),
+        false => None,
+    };
+    let least = proved.as_ref().and_then(|p| ciphermill_bounds::greatest(p, false)).map_or(0, |b| b.least);
+    let bound = least.max(bounds.0).max(bounds.1);
+    let searched = within(asked, bounds, bound)?;
+    Ok(Searched { bounds: proved, ..searched })
+}
+
+/// The same, where bounds are known.
+fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, CompileError> {
+    let Asked { body, sides, registers, effort, records, .. } = asked;
     let allocatable = &registers.allocatable[..];
     let known = forms::shortest_known(body, sides, allocatable, records);
     if !effort.search.goes_on()
@@ -367,21 +384,20 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
     {
         let kernel = Kernel::new(&form, known.ops, known.schedule, known.registers);
         let kernel = Kernel { recorded: true, res_mii: bounds.0, rec_mii: bounds.1, words: form.parked, ..kernel };
-        return Ok(Searched { found: Some((kernel, form)), cut: false });
+        return Ok(Searched { found: Some((kernel, form)), bound, bounds: None, cut: false });
     }
     let rotating = rotating::rotating(body, sides, registers)?;
-    let bound = bounds.0.max(bounds.1);
     if rotating.is_none() {
-        return searched(asked, bounds, known, None);
+        return searched(asked, bounds, bound, known, None);
     }
     // Of values that live long, rotating registers take several each: with ones that stand still, and
     // values in the frame, the loop may be as short or shorter, which a quick search tells.
-    let still = searched(Asked { effort: Effort::quick(), ..asked }, bounds, None, None)?;
+    let still = searched(Asked { effort: Effort::quick(), ..asked }, bounds, bound, None, None)?;
     let ii = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii);
     if ii(&still) <= bound {
         return Ok(still);
     }
-    let rotating = searched(asked, bounds, known, rotating)?;
+    let rotating = searched(asked, bounds, bound, known, rotating)?;
     Ok(if ii(&still) < ii(&rotating) { Searched { cut: rotating.cut, ..still } } else { rotating })
 }
 
@@ -389,16 +405,16 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
 fn searched(
     asked: Asked<'_>,
     bounds: (i64, i64),
+    least: i64,
     known: Option<(recorded::Finished, Body)>,
     rotating: Option<rotating::Rotating>,
 ) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, .. } = asked;
     let params = Params::without(effort.search.without);
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
-    let bound = bounds.0.max(bounds.1);
     let (bound, mut forms) = match &rotating {
-        Some(_) => (bound, vec![search::Form::of(body.clone())]),
-        None => (bound.max(delay + 2), forms::all(body, sides, kept, bound)?),
+        Some(_) => (least, vec![search::Form::of(body.clone())]),
+        None => (least.max(delay + 2), forms::all(body, sides, kept, least)?),
     };
     let (each, most) = if effort.thorough { params.thorough } else { params.quick };
     let part = if sides.files.len() > 1 { 1 } else { params.one_cluster };
@@ -433,7 +449,7 @@ fn searched(
         let kernel = Kernel { res_mii: bounds.0, rec_mii: bounds.1, words, kept, rotating, log: Some(log), ..kernel };
         (kernel, form.body.clone())
     });
-    Ok(Searched { found, cut })
+    Ok(Searched { found, bound: least, bounds: None, cut })
 }
 
 /// Words of the frame that the loops so far use.

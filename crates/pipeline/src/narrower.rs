@@ -98,12 +98,12 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort);
         known.or(|| shortest(asked))
     };
-    let Searched { found, cut } = remembered(asked)?;
-    let Some(mut best) = found else { return Ok(Searched { found, cut }) };
+    let Searched { found, bound, bounds, cut } = remembered(asked)?;
+    let Some(mut best) = found else { return Ok(Searched { found, bound, bounds, cut }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
-    let enough = |ii: i64| Params::default().enough(ii, res_mii.max(rec_mii));
+    let enough = |ii: i64| Params::default().enough(ii, bound);
     if !effort.thorough || sides.files.len() > 1 || enough(best.0.schedule.ii) {
-        return Ok(Searched { found: Some(best), cut });
+        return Ok(Searched { found: Some(best), bound, bounds, cut });
     }
     let ops = graph::one_side(sides, body)?;
     let mut machine = sides.machine.clone();
@@ -123,8 +123,8 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         }
     }
     (best.0.res_mii, best.0.rec_mii) = (res_mii, rec_mii);
-    let cut = cut && best.0.schedule.ii > res_mii.max(rec_mii);
-    Ok(Searched { found: Some(best), cut })
+    let cut = cut && best.0.schedule.ii > bound;
+    Ok(Searched { found: Some(best), bound, bounds, cut })
 }
 
 #[cfg(test)]

@@ -252,7 +252,7 @@ impl Default for Params {
             rows_first: &[(3, 40)],
             rows: &[(4, 20), (3, 100), (3, 400), (2, 1200)],
             races_at_most: 4,
-            enough: 200,
+            enough: 100,
             last_part: 8,
             target: 65,
             division: 20,
