@@ -5,6 +5,7 @@
 //! that the next instruction has the next number.
 
 use crate::decompose::{Decomposer, Parts, Ports};
+use crate::live::Live;
 use crate::parts::Wholes;
 use crate::uop::{Lists, Uop};
 use ciphermill_machine::core::{Core, Renaming};
@@ -75,6 +76,7 @@ pub struct Code {
     pub forms: HashMap<(u32, bool), u32>,
     /// Registers, temporary ones included.
     pub registers: usize,
+    pub live: Live,
 }
 
 impl Code {
@@ -144,7 +146,8 @@ impl Code {
         let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
         let registers = usize::from(most.max(d.wholes.end)) + 1;
         let forms = if core.load.renaming == Renaming::Form { forms(machine, places) } else { HashMap::new() };
-        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers })
+        let live = Live::new(&insts, &d.uops, &d.lists, registers);
+        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers, live })
     }
 }
 

@@ -207,7 +207,7 @@ impl Pipeline {
         }
         let (start, port) = match from < until {
             true => {
-                let ports = self.calendar.bind(uop.ports, uop.lot);
+                let ports = self.calendar.bind(uop.ports, uop.own);
                 self.calendar.find(ports, uop.busy, uop.ends(), from)
             }
             false => (until, 0),

@@ -50,7 +50,7 @@ impl Pipeline {
         if !guess && self.addresses_known > from {
             (from, cause) = (self.addresses_known, Cause::Forward);
         }
-        let ports = self.calendar.bind(uop.ports, uop.lot);
+        let ports = self.calendar.bind(uop.ports, uop.own);
         let (start, port) = self.calendar.find(ports, uop.busy, uop.ends(), from);
         self.calendar.take(port, uop.busy, uop.ends(), start);
         self.last_start = start;
