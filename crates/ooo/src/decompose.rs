@@ -46,7 +46,7 @@ impl Ports {
         Ok(ports)
     }
 
-    fn mask(&self, units: &[UnitId]) -> u32 {
+    pub(crate) fn mask(&self, units: &[UnitId]) -> u32 {
         units
             .iter()
             .map(|&u| ((1u64 << self.count[u]) - 1) as u32 * (1u64 << self.first[u]) as u32)

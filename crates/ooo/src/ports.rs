@@ -117,7 +117,7 @@ impl Calendar {
             p.leave(slot.given);
         }
         self.now += 1;
-        if self.now % 64 == 0 {
+        if self.now.is_multiple_of(64) {
             self.taken.clear(self.now - 1);
             self.ending.clear(self.now - 1);
         }
@@ -157,9 +157,7 @@ impl Calendar {
                 w.words[at] += 1;
                 w.after(t, self.now);
                 w.number(u64::from(slot.leaving));
-                // Nothing more gives its place back there: how many do is all.
-                let counted = self.pending.as_ref().filter(|_| t < first).map(|p| p.first_of_each(slot.given));
-                w.number(u64::from(counted.unwrap_or(slot.given)));
+                w.number(u64::from(self.pending.as_ref().map_or(0, |p| p.counted(slot.given, t, first))));
             }
         }
         self.save_lanes(&self.taken, w, first);
@@ -300,6 +298,27 @@ impl Calendar {
         }
     }
 
+    /// The same where one of some others has to be free in that cycle, too: that one behind the first.
+    pub fn find_with(&mut self, ports: u32, others: u32, from: u64) -> (u64, u32, u32) {
+        let mut t = from;
+        loop {
+            let (start, port) = self.find(ports, 1, 0, t);
+            let (free, other) = self.find(others, 1, 0, start);
+            if free == start {
+                return (start, port, other);
+            }
+            t = free;
+        }
+    }
+
+    /// Take the other one that was found; 0: there is none.
+    #[inline(always)]
+    pub fn pass(&mut self, other: u32, at: u64) {
+        if other != 0 {
+            self.taken.set(other.trailing_zeros() as usize & 31, at);
+        }
+    }
+
     /// Of the 64 cycles from `from` on those in which the first of the ports is free.
     #[inline(always)]
     fn free(&self, ports: u32, from: u64, busy: u16, result: u64) -> u64 {
@@ -430,6 +449,21 @@ mod tests {
         // A queue of each kind makes them so.
         let queues = [Queue { ports: 0b0011, entries: 8, kept: 0 }, Queue { ports: 0b1100, entries: 8, kept: 0 }];
         assert!(Calendar::new(&queues, Choice::Fewest, &[0b1111, 0b0011]).forgets());
+    }
+
+    #[test]
+    fn what_takes_one_of_some_others_too_waits_for_both() {
+        let mut c = Calendar::new(&[], Choice::First, &[0b001, 0b110]);
+        for (port, at) in [(0b010, 5), (0b100, 5), (0b010, 6), (0b001, 7)] {
+            c.take(port, 1, 0, at);
+        }
+        // In 5 none of the others is free.
+        assert_eq!(c.find_with(0b001, 0b110, 5), (6, 0b001, 0b100));
+        c.take(0b001, 1, 0, 6);
+        c.pass(0b100, 6);
+        // Now the second of the others is taken in 6; in 7 it is the first port that is not free.
+        assert_eq!(c.find(0b110, 1, 0, 5).0, 7);
+        assert_eq!(c.find_with(0b001, 0b110, 6), (8, 0b001, 0b010));
     }
 
     #[test]

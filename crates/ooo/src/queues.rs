@@ -74,17 +74,23 @@ impl Pending {
         }
     }
 
-    /// As many ports of each queue, the first ones: for counting, which of them it was makes no difference.
-    pub fn first_of_each(&self, mut ports: u32) -> u32 {
+    /// What gives its place back in cycle `t`, where nothing starts before cycle `first` that has no place yet: in a queue
+    /// of which nothing more can do so then, as many ports as do, the first ones.
+    pub fn counted(&self, mut ports: u32, t: u64, first: u64) -> u32 {
         let mut set = 0;
         while ports != 0 {
-            let own = self.queues[self.queue(ports)].ports;
-            let mut left = own;
-            for _ in 0..(ports & own).count_ones() {
-                set |= left & left.wrapping_neg();
-                left &= left - 1;
+            let queue = &self.queues[self.queue(ports)];
+            let own = ports & queue.ports;
+            if t < first + u64::from(queue.kept) {
+                let mut left = queue.ports;
+                for _ in 0..own.count_ones() {
+                    set |= left & left.wrapping_neg();
+                    left &= left - 1;
+                }
+            } else {
+                set |= own;
             }
-            ports &= !own & (ports - 1);
+            ports &= !queue.ports & (ports - 1);
         }
         set
     }
@@ -266,6 +272,9 @@ mod tests {
         assert_ne!(written(0b001, 5), written(0b100, 5));
         // Something can, on the other port only.
         assert_ne!(written(0b001, 4), written(0b010, 4));
+        // What starts in cycle 3 or later gives its place back in 5 or later where it is kept for two cycles.
+        let kept = Pending::new(&[Queue { kept: 2, ..queues[0] }], Choice::Fewest);
+        assert_eq!([4, 5].map(|t| kept.counted(0b010, t, 3)), [0b001, 0b010]);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Pipeline {
     pub(super) core: Core,
     pub(super) front: Front,
     pub(super) calendar: Calendar,
+    /// Units of which a store's data takes one, too.
+    pub(super) through: u32,
     pub(super) memory: Memory,
     pub(super) stores: Stores,
     /// By a load's address: how many stores were younger than the one it had its value from.
@@ -131,6 +133,7 @@ impl Pipeline {
         Pipeline {
             front: Front::new(core),
             calendar,
+            through: code.ports.mask(&core.store.data_through),
             memory: Memory::new(machine, core),
             stores: Stores::new(core.store.buffers, core.load.alias_bytes, core.load.renaming_bytes),
             distances: match core.load.renaming {
