@@ -5,6 +5,7 @@
 //! that the next instruction has the next number.
 
 use crate::decompose::{Decomposer, Parts, Ports};
+use crate::live::{ANYWHERE, Live, Step};
 use crate::parts::Wholes;
 use crate::uop::{Lists, Uop};
 use ciphermill_machine::core::{Core, Renaming};
@@ -75,6 +76,7 @@ pub struct Code {
     pub forms: HashMap<(u32, bool), u32>,
     /// Registers, temporary ones included.
     pub registers: usize,
+    pub live: Live,
 }
 
 impl Code {
@@ -144,8 +146,21 @@ impl Code {
         let most = d.lists.sources.iter().copied().chain(d.lists.results.iter().map(|r| r.reg)).max().unwrap_or(0);
         let registers = usize::from(most.max(d.wholes.end)) + 1;
         let forms = if core.load.renaming == Renaming::Form { forms(machine, places) } else { HashMap::new() };
-        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers })
+        let steps: Vec<Step> = (1..).zip(&insts).map(|(behind, inst)| step(inst, behind)).collect();
+        let live = Live::new(&steps, &d.uops, &d.lists, registers);
+        Ok(Code { insts, uops: d.uops, lists: d.lists, ports: d.ports, forms, registers, live })
     }
+}
+
+/// What can come behind an instruction: what stands behind it, its target.
+fn step(inst: &Inst1, behind: u32) -> Step {
+    let next = match inst.jump {
+        Jump::No => [behind; 2],
+        Jump::Conditional => [behind, inst.target],
+        Jump::Direct | Jump::Call => [inst.target; 2],
+        Jump::CallIndirect | Jump::Indirect | Jump::Return => [ANYWHERE; 2],
+    };
+    Step { parts: inst.parts, next }
 }
 
 /// Bits of an address below the size of every instruction: what predictors know instructions by leaves them out.

@@ -9,7 +9,7 @@
 
 use crate::parts::{Wholes, dest_of, register, writes_part};
 use crate::queues::Queue;
-use crate::uop::{Kind, Lists, Result, Uop};
+use crate::uop::{FIRST, Kind, Lists, Result, Uop};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::core::{Core, Idiom};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
@@ -46,7 +46,7 @@ impl Ports {
         Ok(ports)
     }
 
-    fn mask(&self, units: &[UnitId]) -> u32 {
+    pub(crate) fn mask(&self, units: &[UnitId]) -> u32 {
         units
             .iter()
             .map(|&u| ((1u64 << self.count[u]) - 1) as u32 * (1u64 << self.first[u]) as u32)
@@ -388,6 +388,8 @@ impl<'a> Decomposer<'a> {
         self.uops.push(Uop {
             kind,
             lot: lot(self.uops.len()),
+            own: mask,
+            first: [0; FIRST],
             fused: false,
             stations: u8::from(kind != Kind::Nothing),
             ports: mask,

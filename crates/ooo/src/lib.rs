@@ -42,6 +42,8 @@ mod code;
 pub mod decompose;
 pub mod events;
 mod front;
+mod lanes;
+mod live;
 pub mod log;
 mod mem;
 mod parts;

@@ -14,18 +14,25 @@
 //! Cycles before the one in which renaming stands are forgotten; the calendar
 //! is a ring that grows when something starts further ahead than it reaches.
 
+use crate::lanes::Lanes;
 use crate::queues::{Choice, Pending, Queue};
 use crate::words::{Reader, Writer};
 
+/// What gives its place back in a cycle: so many leave the reservation stations, and started on these ports.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    leaving: u32,
+    given: u32,
+}
+
 /// The calendar.
 pub struct Calendar {
-    /// Ports taken, by cycle.
-    taken: Vec<u32>,
-    /// Ports on which a computation ends, by cycle, where only one can.
-    ending: Vec<u32>,
+    /// Cycles in which ports are taken.
+    taken: Lanes,
+    /// Cycles in which a computation ends there, where only one can.
+    ending: Lanes,
     result_bus: bool,
-    /// Micro-operations that leave the reservation stations, by cycle.
-    leaving: Vec<u16>,
+    slots: Vec<Slot>,
     mask: usize,
     /// The cycle up to which everything has been forgotten.
     now: u64,
@@ -35,8 +42,10 @@ pub struct Calendar {
     pub waiting: u32,
     /// Starts on each port since the start.
     pub starts: [u64; 32],
-    /// With queues: those waiting in each, and when they go.
+    /// With queues: those waiting in each.
     pending: Option<Box<Pending>>,
+    /// All ports that occur.
+    ports: u32,
     /// Ports that some class has are had together by all that have one of them: which of several free ones is
     /// taken makes no difference.
     alike: bool,
@@ -47,7 +56,7 @@ impl Calendar {
     /// them all ports are open to it until it starts. `classes` are the sets of ports that occur.
     pub fn new(queues: &[Queue], choice: Choice, classes: &[u32]) -> Calendar {
         let len = 1 << 10;
-        let pending = (!queues.is_empty()).then(|| Box::new(Pending::new(queues, choice, len)));
+        let pending = (!queues.is_empty()).then(|| Box::new(Pending::new(queues, choice)));
         let whole = [Queue { ports: u32::MAX, entries: 0, kept: 0 }];
         let sets = if queues.is_empty() { &whole[..] } else { queues };
         let within = |class: u32| sets.iter().map(move |q| q.ports & class).filter(|&set| set != 0);
@@ -56,45 +65,39 @@ impl Calendar {
             .flat_map(|&c| within(c))
             .all(|set| classes.iter().all(|&other| other & set == 0 || other & set == set));
         Calendar {
-            taken: vec![0; len],
-            ending: vec![0; len],
+            taken: Lanes::new(len),
+            ending: Lanes::new(len),
             result_bus: false,
-            leaving: vec![0; len],
+            slots: vec![Slot::default(); len],
             mask: len - 1,
             now: 0,
             last: 0,
             waiting: 0,
             starts: [0; 32],
             pending,
+            ports: classes.iter().fold(0, |all, class| all | class),
             alike,
         }
     }
 
-    /// Make it reach a cycle.
+    /// Make it reach a cycle, and the 64 behind it, which are looked at together.
     #[inline(always)]
     fn reach(&mut self, cycle: u64) {
-        if cycle.saturating_sub(self.now) >= self.taken.len() as u64 {
+        if cycle.saturating_sub(self.now) + BEHIND >= self.slots.len() as u64 {
             self.grow(cycle);
         }
     }
 
     #[cold]
     fn grow(&mut self, cycle: u64) {
-        let old = self.taken.len();
-        let len = ((cycle - self.now) as usize + 1).next_power_of_two();
-        let (mut taken, mut leaving, mut given) = (vec![0; len], vec![0; len], vec![0; len]);
-        let mut ending = vec![0; len];
+        let old = self.slots.len();
+        let len = ((cycle - self.now + BEHIND) as usize + 1).next_power_of_two();
+        let mut slots = vec![Slot::default(); len];
         for t in self.now..self.now + old as u64 {
-            let (from, to) = (t as usize & (old - 1), t as usize & (len - 1));
-            (taken[to], leaving[to], ending[to]) = (self.taken[from], self.leaving[from], self.ending[from]);
-            if let Some(p) = &self.pending {
-                given[to] = p.leaving[from];
-            }
+            slots[t as usize & (len - 1)] = self.slots[t as usize & (old - 1)];
         }
-        (self.taken, self.leaving, self.ending, self.mask) = (taken, leaving, ending, len - 1);
-        if let Some(p) = &mut self.pending {
-            p.leaving = given;
-        }
+        (self.taken, self.ending) = (self.taken.grown(len, self.now), self.ending.grown(len, self.now));
+        (self.slots, self.mask) = (slots, len - 1);
     }
 
     /// Renaming has come to this cycle.
@@ -108,16 +111,16 @@ impl Calendar {
     /// To the next cycle.
     #[inline(always)]
     pub fn step(&mut self) {
-        let at = self.now as usize & self.mask;
-        self.waiting -= u32::from(self.leaving[at]);
-        self.leaving[at] = 0;
-        self.taken[at] = 0;
-        self.ending[at] = 0;
+        let slot = std::mem::take(&mut self.slots[self.now as usize & self.mask]);
+        self.waiting -= slot.leaving;
         if let Some(p) = &mut self.pending {
-            let ports = std::mem::take(&mut p.leaving[at]);
-            p.leave(ports);
+            p.leave(slot.given);
         }
         self.now += 1;
+        if self.now.is_multiple_of(64) {
+            self.taken.clear(self.now - 1);
+            self.ending.clear(self.now - 1);
+        }
     }
 
     /// The cycle it has come to.
@@ -127,14 +130,13 @@ impl Calendar {
 
     /// Forget everything and go on at a cycle.
     pub fn restart(&mut self, at: u64) {
-        self.taken.fill(0);
-        self.ending.fill(0);
-        self.leaving.fill(0);
+        self.taken.clear_all();
+        self.ending.clear_all();
+        self.slots.fill(Slot::default());
         self.waiting = 0;
         (self.now, self.last) = (at, at);
         if let Some(p) = &mut self.pending {
             p.clear();
-            p.leaving.fill(0);
             p.turn = 0;
         }
     }
@@ -145,39 +147,57 @@ impl Calendar {
         self.alike || self.pending.is_some()
     }
 
-    /// Write down all that is under way.
-    pub fn save(&self, w: &mut Writer) {
+    /// Write down all that is under way, where nothing that has no place yet starts before cycle `first`.
+    pub fn save(&self, w: &mut Writer, first: u64) {
         let at = w.words.len();
         w.number(0);
-        let mut count = 0;
         for t in self.now..=self.last {
-            let i = t as usize & self.mask;
-            let given = self.pending.as_ref().map_or(0, |p| p.leaving[i]);
-            if self.taken[i] | self.ending[i] | given != 0 || self.leaving[i] != 0 {
+            let slot = self.slots[t as usize & self.mask];
+            if slot.leaving != 0 || slot.given != 0 {
+                w.words[at] += 1;
                 w.after(t, self.now);
-                w.number(u64::from(self.taken[i]));
-                w.number(u64::from(self.leaving[i]));
-                w.number(u64::from(given));
-                if self.result_bus {
-                    w.number(u64::from(self.ending[i]));
-                }
-                count += 1;
+                w.number(u64::from(slot.leaving));
+                w.number(u64::from(self.pending.as_ref().map_or(0, |p| p.counted(slot.given, t, first))));
             }
         }
-        w.words[at] = count;
+        self.save_lanes(&self.taken, w, first);
+        if self.result_bus {
+            self.save_lanes(&self.ending, w, first);
+        }
         if let Some(p) = &self.pending {
             w.number(p.turn as u64);
+        }
+    }
+
+    /// By 64 cycles of each port, where there is something in them.
+    fn save_lanes(&self, lanes: &Lanes, w: &mut Writer, first: u64) {
+        let at = w.words.len();
+        w.number(0);
+        for from in (first..=self.last).step_by(64) {
+            let mut set = self.ports;
+            while set != 0 {
+                let port = set.trailing_zeros() as usize;
+                set &= set - 1;
+                let taken = lanes.window(port, from);
+                if taken != 0 {
+                    w.words[at] += 1;
+                    w.after(from, self.now);
+                    w.number(port as u64);
+                    w.wide(taken as u32);
+                    w.wide((taken >> 32) as u32);
+                }
+            }
         }
     }
 
     /// Set it up again, at another cycle.
     pub fn restore(&mut self, r: &mut Reader<'_>, now: u64) {
         for t in self.now..=self.last {
-            let i = t as usize & self.mask;
-            (self.taken[i], self.leaving[i], self.ending[i]) = (0, 0, 0);
-            if let Some(p) = &mut self.pending {
-                p.leaving[i] = 0;
-            }
+            self.slots[t as usize & self.mask] = Slot::default();
+        }
+        for t in (self.now..=self.last + 64).step_by(64) {
+            self.taken.clear(t);
+            self.ending.clear(t);
         }
         if let Some(p) = &mut self.pending {
             p.clear();
@@ -186,17 +206,11 @@ impl Calendar {
         for _ in 0..r.number() {
             let t = r.after(now);
             self.reach(t);
-            let i = t as usize & self.mask;
-            self.taken[i] = r.number() as u32;
-            self.leaving[i] = r.number() as u16;
-            self.waiting += u32::from(self.leaving[i]);
-            let given = r.number() as u32;
-            if self.result_bus {
-                self.ending[i] = r.number() as u32;
-            }
+            let slot = Slot { leaving: r.number() as u32, given: r.number() as u32 };
+            self.slots[t as usize & self.mask] = slot;
+            self.waiting += slot.leaving;
             if let Some(p) = &mut self.pending {
-                p.leaving[i] = given;
-                let mut set = given;
+                let mut set = slot.given;
                 while set != 0 {
                     p.enters(set & set.wrapping_neg());
                     set &= set - 1;
@@ -204,15 +218,39 @@ impl Calendar {
             }
             self.last = t;
         }
+        self.restore_lanes(r, now, false);
+        if self.result_bus {
+            self.restore_lanes(r, now, true);
+        }
         if let Some(p) = &mut self.pending {
             p.turn = r.number() as usize;
         }
     }
 
-    /// The set that is left once a queue is chosen at rename, for a micro-operation with a lot.
+    fn restore_lanes(&mut self, r: &mut Reader<'_>, now: u64, ending: bool) {
+        for _ in 0..r.number() {
+            let (from, port) = (r.after(now), r.number() as usize);
+            let mut taken = u64::from(r.wide()) | u64::from(r.wide()) << 32;
+            self.reach(from + 64);
+            while taken != 0 {
+                let t = from + u64::from(taken.trailing_zeros());
+                let lanes = if ending { &mut self.ending } else { &mut self.taken };
+                lanes.set(port, t);
+                self.last = self.last.max(t);
+                taken &= taken - 1;
+            }
+        }
+    }
+
+    /// The set that is left once a queue is chosen at rename, for a micro-operation whose lot is `own` of them.
     #[inline(always)]
-    pub fn bind(&mut self, ports: u32, lot: u8) -> u32 {
-        self.pending.as_mut().map_or(ports, |p| p.bind(ports, lot))
+    pub fn bind(&mut self, ports: u32, own: u32) -> u32 {
+        self.pending.as_mut().map_or(ports, |p| p.bind(ports, own))
+    }
+
+    /// Those of some ports that a lot falls on (`queue_choice = "scattered"`).
+    pub fn own(&self, ports: u32, lot: u8) -> u32 {
+        self.pending.as_ref().map_or(0, |p| p.own(ports, lot))
     }
 
     /// Is there a place in a queue for it?
@@ -246,46 +284,93 @@ impl Calendar {
         let result = if self.result_bus { u64::from(latency) } else { 0 };
         let mut t = from;
         loop {
-            self.reach(t + u64::from(busy).max(result));
-            let mut free = ports & !self.taken[t as usize & self.mask];
-            if result > 0 {
-                free &= !self.ending[(t + result) as usize & self.mask];
+            self.reach(t + 64 + u64::from(busy).max(result));
+            let (mut any, mut set) = (0, ports);
+            while set != 0 {
+                any |= self.free(set, t, busy, result);
+                set &= set - 1;
             }
-            for later in 1..u64::from(busy) {
-                free &= !self.taken[(t + later) as usize & self.mask];
+            if any != 0 {
+                t += u64::from(any.trailing_zeros());
+                return (t, self.one_of(ports, t, busy, result));
             }
-            if free != 0 {
-                // Of several that are free the one that was used least.
-                let one = match free & (free - 1) == 0 || self.forgets() {
-                    true => free & free.wrapping_neg(),
-                    false => self.fewest(free, |i| self.starts[i]),
-                };
-                return (t, one);
-            }
-            t += 1;
+            t += 64;
         }
+    }
+
+    /// The same where one of some others has to be free in that cycle, too: that one behind the first.
+    pub fn find_with(&mut self, ports: u32, others: u32, from: u64) -> (u64, u32, u32) {
+        let mut t = from;
+        loop {
+            let (start, port) = self.find(ports, 1, 0, t);
+            let (free, other) = self.find(others, 1, 0, start);
+            if free == start {
+                return (start, port, other);
+            }
+            t = free;
+        }
+    }
+
+    /// Take the other one that was found; 0: there is none.
+    #[inline(always)]
+    pub fn pass(&mut self, other: u32, at: u64) {
+        if other != 0 {
+            self.taken.set(other.trailing_zeros() as usize & 31, at);
+        }
+    }
+
+    /// Of the 64 cycles from `from` on those in which the first of the ports is free.
+    #[inline(always)]
+    fn free(&self, ports: u32, from: u64, busy: u16, result: u64) -> u64 {
+        let port = ports.trailing_zeros() as usize & 31;
+        let mut taken = self.taken.window(port, from);
+        for later in 1..u64::from(busy) {
+            taken |= self.taken.window(port, from + later);
+        }
+        if result > 0 {
+            taken |= self.ending.window(port, from + result);
+        }
+        !taken
+    }
+
+    /// Of those that are free in a cycle the first, or the one that was used least.
+    #[inline(always)]
+    fn one_of(&self, ports: u32, t: u64, busy: u16, result: u64) -> u32 {
+        if ports & (ports - 1) == 0 {
+            return ports;
+        }
+        let (mut set, mut free) = (ports, 0);
+        while set != 0 {
+            if self.free(set, t, busy, result) & 1 != 0 {
+                free |= set & set.wrapping_neg();
+            }
+            set &= set - 1;
+        }
+        if self.forgets() { free & free.wrapping_neg() } else { self.fewest(free, |i| self.starts[i]) }
     }
 
     /// Take what was found. It leaves its reservation station then.
     #[inline(always)]
     pub fn take(&mut self, port: u32, busy: u16, latency: u16, at: u64) {
-        if self.result_bus && latency > 0 {
-            self.ending[(at + u64::from(latency)) as usize & self.mask] |= port;
-            self.last = self.last.max(at + u64::from(latency));
-        }
-        for t in at..at + u64::from(busy) {
-            self.taken[t as usize & self.mask] |= port;
-        }
-        self.last = self.last.max(at + u64::from(busy));
-        self.starts[port.trailing_zeros() as usize & 31] += 1;
-        self.leaving[at as usize & self.mask] += 1;
-        self.waiting += 1;
+        let i = port.trailing_zeros() as usize & 31;
+        let (end, free) = (at + u64::from(latency), at + u64::from(busy));
         let back = self.pending.as_ref().map_or(at, |p| p.gives_back(port, at));
-        self.reach(back);
-        self.last = self.last.max(back);
+        let last = end.max(free).max(back);
+        self.reach(last);
+        self.last = self.last.max(last);
+        if self.result_bus && latency > 0 {
+            self.ending.set(i, end);
+        }
+        self.taken.set(i, at);
+        for t in at + 1..free {
+            self.taken.set(i, t);
+        }
+        self.starts[i] += 1;
+        self.slots[at as usize & self.mask].leaving += 1;
+        self.waiting += 1;
         if let Some(p) = &mut self.pending {
             p.enters(port);
-            p.leaving[back as usize & self.mask] |= port;
+            self.slots[back as usize & self.mask].given |= port;
         }
     }
 
@@ -293,10 +378,13 @@ impl Calendar {
     pub fn wait_until(&mut self, at: u64) {
         self.reach(at);
         self.last = self.last.max(at);
-        self.leaving[at as usize & self.mask] += 1;
+        self.slots[at as usize & self.mask].leaving += 1;
         self.waiting += 1;
     }
 }
+
+/// Cycles that are looked at behind one that is reached: the rest of its 64, and the next.
+const BEHIND: u64 = 128;
 
 #[cfg(test)]
 mod tests {
@@ -364,6 +452,21 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_one_of_some_others_too_waits_for_both() {
+        let mut c = Calendar::new(&[], Choice::First, &[0b001, 0b110]);
+        for (port, at) in [(0b010, 5), (0b100, 5), (0b010, 6), (0b001, 7)] {
+            c.take(port, 1, 0, at);
+        }
+        // In 5 none of the others is free.
+        assert_eq!(c.find_with(0b001, 0b110, 5), (6, 0b001, 0b100));
+        c.take(0b001, 1, 0, 6);
+        c.pass(0b100, 6);
+        // Now the second of the others is taken in 6; in 7 it is the first port that is not free.
+        assert_eq!(c.find(0b110, 1, 0, 5).0, 7);
+        assert_eq!(c.find_with(0b001, 0b110, 6), (8, 0b001, 0b010));
+    }
+
+    #[test]
     fn two_results_of_a_port_in_one_cycle() {
         let mut c = Calendar::new(&[], Choice::First, &[0b01, 0b11]);
         c.set_result_bus(true);
@@ -375,7 +478,7 @@ mod tests {
         assert_eq!(c.find(0b11, 1, 1, 6), (6, 0b10));
         // Written down and set up ten cycles later, it is so still.
         let mut w = Writer::default();
-        c.save(&mut w);
+        c.save(&mut w, 0);
         c.restore(&mut Reader::new(&w.words), 10);
         assert_eq!([15, 16].map(|from| c.find(0b01, 1, 1, from).0), [15, 17]);
     }

@@ -25,7 +25,7 @@ pub enum Choice {
     Scattered(u32),
 }
 
-/// What waits in each queue, and when it goes.
+/// What waits in each queue.
 pub struct Pending {
     queues: Vec<Queue>,
     /// The queue of each port.
@@ -34,22 +34,19 @@ pub struct Pending {
     count: [u32; 32],
     /// Ports of queues that have no room.
     full: u32,
-    /// Ports on which something started that gives its place back, by cycle.
-    pub leaving: Vec<u32>,
     /// The queue that is looked at first.
     pub turn: usize,
     choice: Choice,
 }
 
 impl Pending {
-    /// Nothing in them, for a calendar of so many cycles.
-    pub fn new(queues: &[Queue], choice: Choice, cycles: usize) -> Pending {
+    /// Nothing in them.
+    pub fn new(queues: &[Queue], choice: Choice) -> Pending {
         let mut of = [0; 32];
         for (q, queue) in queues.iter().enumerate() {
             (0..32).filter(|port| queue.ports >> port & 1 != 0).for_each(|port| of[port] = q as u8);
         }
-        let (count, leaving) = ([0; 32], vec![0; cycles]);
-        Pending { queues: queues.to_vec(), of, count, full: 0, leaving, turn: 0, choice }
+        Pending { queues: queues.to_vec(), of, count: [0; 32], full: 0, turn: 0, choice }
     }
 
     fn queue(&self, port: u32) -> usize {
@@ -77,6 +74,27 @@ impl Pending {
         }
     }
 
+    /// What gives its place back in cycle `t`, where nothing starts before cycle `first` that has no place yet: in a queue
+    /// of which nothing more can do so then, as many ports as do, the first ones.
+    pub fn counted(&self, mut ports: u32, t: u64, first: u64) -> u32 {
+        let mut set = 0;
+        while ports != 0 {
+            let queue = &self.queues[self.queue(ports)];
+            let own = ports & queue.ports;
+            if t < first + u64::from(queue.kept) {
+                let mut left = queue.ports;
+                for _ in 0..own.count_ones() {
+                    set |= left & left.wrapping_neg();
+                    left &= left - 1;
+                }
+            } else {
+                set |= own;
+            }
+            ports &= !queue.ports & (ports - 1);
+        }
+        set
+    }
+
     /// Nothing waits.
     pub fn clear(&mut self) {
         (self.count, self.full) = ([0; 32], 0);
@@ -89,9 +107,9 @@ impl Pending {
 
     /// The set that is left once a queue is chosen.
     #[inline(always)]
-    pub fn bind(&mut self, ports: u32, lot: u8) -> u32 {
+    pub fn bind(&mut self, ports: u32, own: u32) -> u32 {
         let chosen = match self.choice {
-            Choice::Scattered(slack) => self.scatter(ports, lot, slack),
+            Choice::Scattered(slack) => return self.scatter(ports, own, slack),
             _ => self.choose(ports),
         };
         let Some((q, several)) = chosen else { return ports };
@@ -107,16 +125,28 @@ impl Pending {
         ports == 0 || ports & !self.full != 0
     }
 
-    /// The queue of its lot, of those that can start it; another one, with fewer waiting, where more than `slack` more
-    /// wait in that one or it has no room.
+    /// Those of some ports in the queue that a lot falls on.
+    pub fn own(&self, ports: u32, lot: u8) -> u32 {
+        let able = || self.queues.iter().map(|q| q.ports & ports).filter(|&own| own != 0);
+        able().nth(usize::from(lot) % able().count().max(1)).unwrap_or(ports)
+    }
+
+    /// The queue of its lot; another one, with fewer waiting, where more than `slack` more wait in that one or it has no
+    /// room.
     #[inline(always)]
-    fn scatter(&self, ports: u32, lot: u8, slack: u32) -> Option<(usize, bool)> {
-        let able = || (0..self.queues.len()).filter(|&q| self.queues[q].ports & ports != 0);
-        let many = able().count();
-        let own = able().nth(usize::from(lot) % many.max(1))?;
+    fn scatter(&self, ports: u32, own: u32, slack: u32) -> u32 {
+        let queue = self.queue(own);
+        if own & self.full == 0 && self.count[queue] <= slack || own == ports {
+            return own;
+        }
+        self.scatter_away(ports, own, slack)
+    }
+
+    fn scatter_away(&self, ports: u32, own: u32, slack: u32) -> u32 {
         let waiting = |q: usize| self.count[q] + if self.queues[q].ports & self.full != 0 { FULL } else { 0 };
-        let least = able().min_by_key(|&q| waiting(q))?;
-        Some((if waiting(own) > waiting(least) + slack { least } else { own }, many > 1))
+        let able = (0..self.queues.len()).filter(|&q| self.queues[q].ports & ports != 0);
+        let Some(least) = able.min_by_key(|&q| waiting(q)) else { return ports };
+        if waiting(self.queue(own)) > waiting(least) + slack { self.queues[least].ports & ports } else { own }
     }
 
     /// The queue that this is sent to: one with room, where that counts with the fewest waiting for each of its
@@ -210,7 +240,7 @@ mod tests {
         assert_eq!(bound, [0b001, 0b100, 0b001, 0b010]);
         // What is written down comes back.
         let mut w = Writer::default();
-        c.save(&mut w);
+        c.save(&mut w, 0);
         let mut other = Calendar::new(&[alone(0b001), alone(0b010), alone(0b100)], Choice::InTurn, &[0b111, 0b101]);
         other.restore(&mut Reader::new(&w.words), 50);
         assert_eq!(other.bind(0b111, 0), 0b100);
@@ -228,6 +258,26 @@ mod tests {
     }
 
     #[test]
+    fn which_port_of_a_queue_gave_its_place_back_is_not_written_down() {
+        let queues = [Queue { ports: 0b011, entries: 2, kept: 0 }, Queue { ports: 0b100, entries: 1, kept: 0 }];
+        let written = |port: u32, first: u64| {
+            let mut c = Calendar::new(&queues, Choice::Fewest, &[0b111]);
+            c.take(port, 1, 0, 4);
+            let mut w = Writer::default();
+            c.save(&mut w, first);
+            w.words
+        };
+        // Nothing can start in cycle 4 any more.
+        assert_eq!(written(0b001, 5), written(0b010, 5));
+        assert_ne!(written(0b001, 5), written(0b100, 5));
+        // Something can, on the other port only.
+        assert_ne!(written(0b001, 4), written(0b010, 4));
+        // What starts in cycle 3 or later gives its place back in 5 or later where it is kept for two cycles.
+        let kept = Pending::new(&[Queue { kept: 2, ..queues[0] }], Choice::Fewest);
+        assert_eq!([4, 5].map(|t| kept.counted(0b010, t, 3)), [0b001, 0b010]);
+    }
+
+    #[test]
     fn a_place_is_given_back_later() {
         let queues = [Queue { ports: 0b01, entries: 1, kept: 2 }, Queue { ports: 0b10, entries: 1, kept: 0 }];
         let mut c = Calendar::new(&queues, Choice::Fewest, &[0b11]);
@@ -238,7 +288,7 @@ mod tests {
         c.advance(6);
         // Written down and set up again ten cycles later, it is so still.
         let mut w = Writer::default();
-        c.save(&mut w);
+        c.save(&mut w, 0);
         c.restore(&mut Reader::new(&w.words), 16);
         assert!(!c.has_room(0b01));
         c.advance(17);
@@ -249,20 +299,21 @@ mod tests {
     fn by_lot_as_long_as_not_many_more_wait_there() {
         let queues = [Queue { ports: 0b0011, entries: 3, kept: 0 }, Queue { ports: 0b1100, entries: 8, kept: 0 }];
         let mut c = Calendar::new(&queues, Choice::Scattered(1), &[0b1111, 0b1100]);
-        assert_eq!([0, 1, 2, 3].map(|lot| c.bind(0b1111, lot)), [0b0011, 0b1100, 0b0011, 0b1100]);
+        assert_eq!([0, 1, 2, 3].map(|lot| c.own(0b1111, lot)), [0b0011, 0b1100, 0b0011, 0b1100]);
+        assert_eq!([0b0011, 0b1100].map(|own| c.bind(0b1111, own)), [0b0011, 0b1100]);
         // Only one queue can start it.
-        assert_eq!(c.bind(0b1100, 0), 0b1100);
+        assert_eq!(c.bind(0b1100, c.own(0b1100, 0)), 0b1100);
         // One more may wait in its own queue, two not.
         c.take(0b01, 1, 0, 7);
-        assert_eq!(c.bind(0b1111, 0), 0b0011);
+        assert_eq!(c.bind(0b1111, 0b0011), 0b0011);
         c.take(0b10, 1, 0, 7);
-        assert_eq!(c.bind(0b1111, 0), 0b1100);
+        assert_eq!(c.bind(0b1111, 0b0011), 0b1100);
         // A full one takes none, however few wait elsewhere.
         for port in [0b0100, 0b1000] {
             c.take(port, 1, 0, 7);
         }
-        assert_eq!(c.bind(0b1111, 0), 0b0011);
+        assert_eq!(c.bind(0b1111, 0b0011), 0b0011);
         c.take(0b01, 1, 0, 8);
-        assert_eq!(c.bind(0b1111, 0), 0b1100);
+        assert_eq!(c.bind(0b1111, 0b0011), 0b1100);
     }
 }

@@ -30,6 +30,9 @@ impl Kind {
     }
 }
 
+/// Registers that most micro-operations read at most.
+pub const FIRST: usize = 3;
+
 /// A result: a register, and cycles from start to the start of a user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Result {
@@ -45,6 +48,10 @@ pub struct Uop {
     pub kind: Kind,
     /// For the choice of a queue: `queue_choice = "scattered"`.
     pub lot: u8,
+    /// Its ports in the queue that the lot falls on.
+    pub own: u32,
+    /// The first registers it reads; where there are fewer, one that is always there.
+    pub first: [u16; FIRST],
     /// It and the next one are one until they start.
     pub fused: bool,
     /// Reservation stations that it needs, with the other one of its pair.

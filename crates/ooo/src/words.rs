@@ -45,6 +45,32 @@ impl Writer {
         self.number((time + MIDDLE).wrapping_sub(base));
     }
 
+    /// Times of a ring, the oldest first and none before an older one. They are looked at one after the other, the one
+    /// in place `k` in cycle `from(k)` or later, and matter only where they are no earlier than that. One that does not
+    /// is written as the one before it.
+    pub fn places(&mut self, ring: &[u64], first: usize, base: u64, from: impl Fn(usize) -> u64) {
+        let (young, old) = ring.split_at(first);
+        let past = |times: &[u64]| times.partition_point(|&t| t < base);
+        let skipped = match past(old) {
+            n if n == old.len() => n + past(young),
+            n => n,
+        };
+        let at = self.words.len();
+        self.number(0);
+        let (mut past, mut last) = (skipped, base);
+        for (k, &t) in old.iter().chain(young).enumerate().skip(skipped) {
+            if t >= from(k) {
+                last = t;
+            } else if last == base && self.words.len() == at + 1 {
+                past += 1;
+                continue;
+            }
+            self.after(last + 1, base);
+        }
+        self.broken |= past > usize::from(u16::MAX);
+        self.words[at] = past as u16;
+    }
+
     /// Times of a ring, the oldest first; those up to `base` do not matter. Leading ones of them are only counted.
     pub fn ring(&mut self, ring: &[u64], first: usize, base: u64) {
         let (young, old) = ring.split_at(first);
@@ -88,6 +114,15 @@ impl<'w> Reader<'w> {
         (base + self.number()).wrapping_sub(MIDDLE)
     }
 
+    /// What [`Writer::places`] wrote, the oldest at its start.
+    pub fn places(&mut self, ring: &mut [u64], base: u64) {
+        let past = (self.number() as usize).min(ring.len());
+        ring[..past].fill(base.saturating_sub(1));
+        for t in &mut ring[past..] {
+            *t = self.after(base).saturating_sub(1);
+        }
+    }
+
     /// A ring, the oldest at its start.
     pub fn ring(&mut self, ring: &mut [u64], base: u64) {
         let past = (self.number() as usize).min(ring.len());
@@ -118,5 +153,24 @@ mod tests {
         assert_eq!(ring, [1000, 1000, 1001, 1000]);
         w.number(1 << 16);
         assert!(w.broken);
+    }
+
+    #[test]
+    fn of_places_looked_at_one_after_the_other_what_matters() {
+        // Two are looked at in a cycle, from 100 on: the places in 100, 100, 101, 101, 102, 102.
+        let from = |k: usize| 100 + k as u64 / 2;
+        let written = |ring: &[u64], first| {
+            let mut w = Writer::default();
+            w.places(ring, first, 100, from);
+            w.words
+        };
+        // The oldest, 97, stands in place 2: 97, 99, 100, 104, 104, 108. The third is looked at later than it lies.
+        assert_eq!(written(&[104, 108, 97, 99, 100, 104], 2), [3, 5, 5, 9]);
+        // So do those from the third to the fifth here, which are written as the second.
+        assert_eq!(written(&[99, 100, 100, 100, 101, 103], 0), [1, 1, 1, 1, 1, 4]);
+        let words = [3, 5, 5, 9];
+        let mut ring = [0; 6];
+        Reader::new(&words).places(&mut ring, 1000);
+        assert_eq!(ring, [999, 999, 999, 1004, 1004, 1008]);
     }
 }

@@ -708,6 +708,7 @@ fn what_is_recalled_counts_as_what_is_worked_out() {
         &|c| {
             (c.load.renaming, c.load.renamed_cycles) = (Renaming::Distance, 1);
             (c.store.commits, c.store.one_line, c.result_bus) = (2, true, true);
+            c.store.data_through = vec![0];
         },
         &|c| {
             let queue = |units, entries| Queue { name: "q".into(), units, entries, kept_cycles: 0 };

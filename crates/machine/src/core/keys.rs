@@ -159,6 +159,7 @@ static STORE_ADDRESS: &[Key] = &[need("units", Kind::Texts, "units that they sta
 static STORE_DATA: &[Key] = &[
     need("units", Kind::Texts, "units that they start on; none: the address's brings the data too"),
     need("buffers", Kind::Int(1, 1024), "stores renamed and not in the cache"),
+    may("through", Kind::Texts, "units of which the data takes one, too, in the cycle in which it starts (none)"),
     may("commits", Kind::Int(1, 16), "stores that reach the cache in a cycle (1)"),
     may("one_line", Kind::Bool, "only stores to one line do so together (false)"),
 ];

@@ -236,6 +236,8 @@ pub struct Load {
 pub struct Store {
     pub address_units: Vec<UnitId>,
     pub data_units: Vec<UnitId>,
+    /// Of these one is taken in the cycle in which the data starts; none: it needs no other.
+    pub data_through: Vec<UnitId>,
     /// Stores that have been renamed and not reached the cache.
     pub buffers: u32,
     /// Stores that reach the cache in a cycle.

@@ -96,6 +96,7 @@ pub(crate) fn core(b: &Builder<'_>) -> Result<Option<Core>, FileError> {
         store: Store {
             address_units: units(b, part("store_address"))?,
             data_units: units(b, part("store_data"))?,
+            data_through: units_of(b, part("store_data"), "through")?,
             buffers: number(part("store_data"), "buffers", 1),
             commits: number(part("store_data"), "commits", 1),
             one_line: flag(part("store_data"), "one_line"),
@@ -192,7 +193,11 @@ fn pattern(t: &Tree, core: &Node) -> Result<Vec<u32>, FileError> {
 }
 
 fn units(b: &Builder<'_>, t: &Tree) -> Result<Vec<UnitId>, FileError> {
-    nodes(t, "units").iter().map(|n| b.unit_named(n)).collect()
+    units_of(b, t, "units")
+}
+
+fn units_of(b: &Builder<'_>, t: &Tree, key: &str) -> Result<Vec<UnitId>, FileError> {
+    nodes(t, key).iter().map(|n| b.unit_named(n)).collect()
 }
 
 /// The instructions of a name, which may end in `*`.

@@ -224,29 +224,45 @@ impl Stores {
         }
     }
 
-    /// Write down the times of stores that are on their way in a cycle.
-    pub fn save(&self, w: &mut Writer, now: u64) {
+    /// Write down the times of stores that are on their way in cycle `now`. No load starts before cycle `starts` or asks
+    /// before cycle `data` whether data is there; no store retires before `retired`, and the next one but `k` is renamed
+    /// in cycle `taken(k)` or later.
+    pub fn save(
+        &self,
+        w: &mut Writer,
+        (now, starts, data): (u64, u64, u64),
+        retired: u64,
+        taken: impl Fn(usize) -> u64,
+    ) {
+        // The place of the next store but `k` is that of the store `buffers` before it.
+        let oldest = self.settled.wrapping_sub(self.buffers);
+        let past = |n: u64| {
+            // Later than this it would hide something from a load, or make the next one wait for the cache.
+            let s = &self.times[self.at(n)];
+            s.drained <= starts.min(retired.max(now)) && s.drained < taken(n.wrapping_sub(oldest) as usize)
+        };
         let mut from = self.settled.saturating_sub(self.buffers);
-        while from < self.settled && self.times[self.at(from)].drained < now {
+        while from < self.settled && past(from) {
             from += 1;
         }
         w.number(self.settled - from);
         for n in from..self.settled {
             let s = &self.times[self.at(n)];
             w.after(s.drained, now);
-            w.after(s.address, now);
-            w.after(s.data, now);
+            let seen = s.drained > starts;
+            w.after(if seen { s.address } else { 0 }, starts);
+            w.after(if seen { s.data } else { 0 }, data);
         }
     }
 
     /// Set the times up again, for another cycle, after so many stores.
-    pub fn restore(&mut self, r: &mut Reader<'_>, now: u64, settled: u64) {
+    pub fn restore(&mut self, r: &mut Reader<'_>, (now, starts, data): (u64, u64, u64), settled: u64) {
         self.settled = settled;
         self.times.fill(Store { address: 0, data: 0, drained: now.saturating_sub(1) });
         let count = r.number();
         for n in settled.saturating_sub(count)..settled {
             let at = self.at(n);
-            self.times[at] = Store { drained: r.after(now), address: r.after(now), data: r.after(now) };
+            self.times[at] = Store { drained: r.after(now), address: r.after(starts), data: r.after(data) };
         }
     }
 }

@@ -205,12 +205,12 @@ impl Pipeline {
         if self.core.in_order {
             from = from.max(self.last_start);
         }
-        let (start, port) = match from < until {
+        let (start, port, other) = match from < until {
             true => {
-                let ports = self.calendar.bind(uop.ports, uop.lot);
-                self.calendar.find(ports, uop.busy, uop.ends(), from)
+                let ports = self.calendar.bind(uop.ports, uop.own);
+                self.place(uop, ports, from)
             }
-            false => (until, 0),
+            false => (until, 0, 0),
         };
         if start >= until {
             self.calendar.wait_until(until);
@@ -219,6 +219,7 @@ impl Pipeline {
             return;
         }
         self.calendar.take(port, uop.busy, uop.ends(), start);
+        self.calendar.pass(other, start);
         self.last_start = start;
         self.tally.dispatched += 1;
         self.tally.wrong_path += 1;

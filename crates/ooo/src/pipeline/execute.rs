@@ -50,9 +50,10 @@ impl Pipeline {
         if !guess && self.addresses_known > from {
             (from, cause) = (self.addresses_known, Cause::Forward);
         }
-        let ports = self.calendar.bind(uop.ports, uop.lot);
-        let (start, port) = self.calendar.find(ports, uop.busy, uop.ends(), from);
+        let ports = self.calendar.bind(uop.ports, uop.own);
+        let (start, port, other) = self.place(uop, ports, from);
         self.calendar.take(port, uop.busy, uop.ends(), start);
+        self.calendar.pass(other, start);
         self.last_start = start;
         self.tally.dispatched += 1;
         if start > from {
@@ -73,6 +74,16 @@ impl Pipeline {
                 (Done { start, end: start + u64::from(uop.latency), port, cause }, 0)
             }
         }
+    }
+
+    /// When it starts, where, and the other unit that a store's data may pass through (0: none).
+    #[inline(always)]
+    pub(super) fn place(&mut self, uop: &Uop, ports: u32, from: u64) -> (u64, u32, u32) {
+        if uop.kind == Kind::StoreData && self.through != 0 {
+            return self.calendar.find_with(ports, self.through, from);
+        }
+        let (start, port) = self.calendar.find(ports, uop.busy, uop.ends(), from);
+        (start, port, 0)
     }
 
     /// Results from a start, with their own latencies or all at once.

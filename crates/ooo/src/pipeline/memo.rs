@@ -107,6 +107,8 @@ pub(super) const MOST_ASKED: usize = 1 << 23;
 /// left out where it does not.
 pub(super) const TRIAL: u32 = 1 << 13;
 pub(super) const PAUSE: u32 = 1 << 16;
+/// Each time in a row that it does not pay twice as many are left out, up to this.
+pub(super) const LONGEST_PAUSE: u32 = 1 << 20;
 
 /// Everything remembered.
 pub(super) struct Memo {
@@ -144,8 +146,9 @@ pub(super) struct Memo {
     /// Runs, and those of them recalled, of this trial.
     pub(super) runs: u32,
     pub(super) recalled: u32,
-    /// Runs still left out.
+    /// Runs still left out, and those that are the next time.
     pub(super) pause: u32,
+    pub(super) next_pause: u32,
 }
 
 impl Memo {
@@ -174,6 +177,7 @@ impl Memo {
             runs: 0,
             recalled: 0,
             pause: 0,
+            next_pause: PAUSE,
         }
     }
 

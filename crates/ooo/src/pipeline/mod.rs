@@ -265,10 +265,11 @@ impl Pipeline {
         let place = self.retire_place.wrapping_add(1);
         let (mut cycle, mut place) =
             if place == width { (self.retire_cycle + 1, 0) } else { (self.retire_cycle, place) };
-        if done.end > cycle {
-            self.places[done.cause as usize] += (done.end - cycle) * width - place;
-            (cycle, place) = (done.end, 0);
-        }
+        // Without a jump, which nobody would guess.
+        let late = done.end.saturating_sub(cycle);
+        self.places[done.cause as usize] += if late > 0 { late * width - place } else { 0 };
+        place = if late > 0 { 0 } else { place };
+        cycle += late;
         self.places[Cause::Base as usize] += 1;
         self.tally.slots += 1;
         (self.retire_cycle, self.retire_place) = (cycle, place);

@@ -2,7 +2,7 @@
 
 use super::asked::{ALL, Asked, Short};
 use super::marks::Tally;
-use super::memo::{MOST_ASKED, MOST_NODES, Memo, NO, Node, PAUSE, Run, Step, TRIAL};
+use super::memo::{LONGEST_PAUSE, MOST_ASKED, MOST_NODES, Memo, NO, Node, PAUSE, Run, Step, TRIAL};
 use super::state::{Access, Pipeline};
 use crate::words::Writer;
 
@@ -179,7 +179,10 @@ impl Pipeline {
         }
         if self.memo.runs >= TRIAL {
             if self.memo.recalled < self.memo.runs / 4 {
-                self.memo.pause = PAUSE;
+                self.memo.pause = self.memo.next_pause;
+                self.memo.next_pause = LONGEST_PAUSE.min(2 * self.memo.next_pause);
+            } else {
+                self.memo.next_pause = PAUSE;
             }
             (self.memo.runs, self.memo.recalled) = (0, 0);
         }
@@ -189,8 +192,9 @@ impl Pipeline {
     fn forget(&mut self) {
         let marks = self.marks();
         self.set_marks(marks);
-        let able = self.memo.able;
+        let (able, next_pause) = (self.memo.able, self.memo.next_pause);
         self.memo = Memo::new(able);
+        self.memo.next_pause = next_pause;
     }
 
     /// Runs of code that were recalled since the last reset, and not worked out.

@@ -3,7 +3,7 @@
 use super::state::Pipeline;
 use crate::events::Cause;
 use crate::ports::Calendar;
-use crate::uop::{Kind, Lists, Uop};
+use crate::uop::{FIRST, Kind, Lists, Uop};
 
 impl Pipeline {
     /// Rename micro-operations that take one place: the cycle, and why it was
@@ -93,7 +93,14 @@ impl Pipeline {
     #[inline(always)]
     pub(super) fn operands(&self, lists: &Lists, uop: &Uop) -> (u64, Cause) {
         let (mut ready, mut cause) = (0, Cause::Frontend);
-        for &r in lists.sources(uop) {
+        for r in uop.first {
+            let v = &self.values[usize::from(r)];
+            (ready, cause) = if v.at > ready { (v.at, v.cause) } else { (ready, cause) };
+        }
+        if usize::from(uop.sources.1) <= FIRST {
+            return (ready, cause);
+        }
+        for &r in &lists.sources(uop)[FIRST..] {
             let v = &self.values[usize::from(r)];
             if v.at > ready {
                 (ready, cause) = (v.at, v.cause);

@@ -52,6 +52,8 @@ pub struct Pipeline {
     pub(super) core: Core,
     pub(super) front: Front,
     pub(super) calendar: Calendar,
+    /// Units of which a store's data takes one, too.
+    pub(super) through: u32,
     pub(super) memory: Memory,
     pub(super) stores: Stores,
     /// By a load's address: how many stores were younger than the one it had its value from.
@@ -110,7 +112,7 @@ pub(super) struct Windows {
 }
 
 impl Pipeline {
-    pub fn new(machine: &Machine, core: &Core, code: Code) -> Pipeline {
+    pub fn new(machine: &Machine, core: &Core, mut code: Code) -> Pipeline {
         let choice = match core.rename.queue_choice {
             _ if core.rename.binds_port => Choice::First,
             QueueChoice::Fewest => Choice::Fewest,
@@ -119,10 +121,19 @@ impl Pipeline {
         };
         let mut calendar = Calendar::new(&code.ports.queues(core), choice, &code.ports.classes);
         calendar.set_result_bus(core.result_bus);
+        // One more than there are, whose value is always there.
+        let values = vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers + 1];
+        let always = code.registers as u16;
+        for uop in &mut code.uops {
+            uop.own = calendar.own(uop.ports, uop.lot);
+            let mut read = code.lists.sources(uop).iter().copied();
+            uop.first = std::array::from_fn(|_| read.next().unwrap_or(always));
+        }
         let memo = Memo::new(calendar.forgets() && code.ports.names.len() <= 16);
         Pipeline {
             front: Front::new(core),
             calendar,
+            through: code.ports.mask(&core.store.data_through),
             memory: Memory::new(machine, core),
             stores: Stores::new(core.store.buffers, core.load.alias_bytes, core.load.renaming_bytes),
             distances: match core.load.renaming {
@@ -133,7 +144,7 @@ impl Pipeline {
             btb: Btb::new(core.predictor.btb_entries, core.predictor.btb_ways),
             indirect: Indirect::new(core.predictor.indirect_entries, core.predictor.indirect_history),
             returns: ReturnStack::new(core.predictor.return_stack),
-            values: vec![Value { at: 0, whole: 0, cause: Cause::Base }; code.registers],
+            values,
             saved: Vec::new(),
             rob: vec![0; core.reorder_buffer.max(1) as usize],
             rob_at: 0,
@@ -170,24 +181,52 @@ impl Pipeline {
         }
     }
 
+    /// The first cycle in which something can start that is not renamed yet.
+    fn starts(&self) -> u64 {
+        self.calendar.now() + u64::from(self.core.rename.stages)
+    }
+
+    /// The first cycle in which it matters that a value is there: earlier than that it is looked at while renaming,
+    /// where reads are counted.
+    fn looks(&self) -> u64 {
+        if self.core.rename.written_reads > 0 { self.calendar.now() } else { self.starts() }
+    }
+
+    /// The same of a store's data, which a load that knew its store has `renamed_cycles` later.
+    fn looks_at_data(&self) -> u64 {
+        self.looks().saturating_sub(u64::from(self.core.load.renamed_cycles))
+    }
+
     /// Write the state between two instructions.
     pub(super) fn save(&self, w: &mut Writer) {
         let now = self.calendar.now();
-        // Nothing is renamed before `now`, and a place is free the cycle after
-        // its tenant has retired.
-        let past = now.saturating_sub(1);
+        let starts = self.starts();
         self.front.save(w, now);
-        self.calendar.save(w);
-        for v in &self.values {
-            w.after(v.at, now);
-            w.number(if v.at > now { v.cause as u64 } else { 0 });
-            if self.stalls {
-                w.after(v.whole, now);
+        self.calendar.save(w, starts);
+        // A copy that is no micro-operation ends with its source, which only matters behind the last that has retired.
+        let there = self.looks().min(self.retire_cycle.max(now));
+        let count = w.words.len();
+        w.number(0);
+        for r in self.code.live.before(self.next) {
+            let v = &self.values[r];
+            if v.at > there || v.whole > now {
+                w.words[count] += 1;
+                w.number(r as u64);
+                w.after(v.at, now);
+                w.number(if v.at > now { v.cause as u64 } else { 0 });
+                if self.stalls {
+                    w.after(v.whole, now);
+                }
             }
         }
-        w.ring(&self.rob, self.rob_at, past);
-        w.ring(&self.load_queue, self.load_at, past);
-        self.stores.save(w, now);
+        // The next `k` places are taken in as many cycles as it takes to rename so many. A place is free the cycle after
+        // its tenant has retired.
+        let width = u64::from(self.core.rename.width.max(1));
+        let renamed = u64::from(self.renamed_now);
+        let taken = |k: usize| now + (renamed + k as u64).saturating_sub(1) / width;
+        w.places(&self.rob, self.rob_at, now, taken);
+        w.places(&self.load_queue, self.load_at, now, taken);
+        self.stores.save(w, (now, starts, self.looks_at_data()), self.retire_cycle, taken);
         w.number(u64::from(self.renamed_now));
         // Whether a register is in the list counts, and how many are.
         w.number(self.read_now.len() as u64);
@@ -195,8 +234,8 @@ impl Pipeline {
         self.read_now.iter().for_each(|&r| w.number(u64::from(r)));
         w.words[read..].sort_unstable();
         w.after(self.recover, now);
-        w.after(if self.core.in_order { self.last_start } else { 0 }, now);
-        w.after(self.addresses_known, now);
+        w.after(if self.core.in_order { self.last_start } else { 0 }, starts);
+        w.after(self.addresses_known, starts);
         w.around(self.retire_cycle, now);
         w.number(self.retire_place);
     }
@@ -204,26 +243,28 @@ impl Pipeline {
     /// Set a state up again, as if renaming had come to this cycle, after so many stores.
     pub(super) fn restore(&mut self, words: &[u16], now: u64, stores: u64) {
         let r = &mut Reader::new(words);
-        let past = now.saturating_sub(1);
         self.front.restore(r, now);
         self.calendar.restore(r, now);
-        for v in &mut self.values {
+        let starts = self.starts();
+        self.values.fill(Value { at: now, whole: 0, cause: Cause::ALL[0] });
+        for _ in 0..r.number() {
+            let register = r.number() as usize;
             let at = r.after(now);
             let cause = Cause::ALL[r.number() as usize % Cause::ALL.len()];
             let whole = if self.stalls { r.after(now) } else { 0 };
-            *v = Value { at, whole, cause };
+            self.values[register] = Value { at, whole, cause };
         }
-        r.ring(&mut self.rob, past);
-        r.ring(&mut self.load_queue, past);
+        r.places(&mut self.rob, now);
+        r.places(&mut self.load_queue, now);
         (self.rob_at, self.load_at) = (0, 0);
-        self.stores.restore(r, now, stores);
+        self.stores.restore(r, (now, starts, self.looks_at_data()), stores);
         self.renamed_now = r.number() as u32;
         let reading = r.number();
         self.read_now.clear();
         self.read_now.extend((0..reading).map(|_| r.number() as u16));
         self.recover = r.after(now);
-        self.last_start = r.after(now);
-        self.addresses_known = r.after(now);
+        self.last_start = r.after(starts);
+        self.addresses_known = r.after(starts);
         self.retire_cycle = r.around(now);
         self.retire_place = r.number();
     }

@@ -58,7 +58,14 @@ pub fn core() -> Core {
             disambiguation: Disambiguation::Perfect,
             violation_cycles: 2,
         },
-        store: Store { address_units: vec![2], data_units: vec![3], buffers: 8, commits: 1, one_line: false },
+        store: Store {
+            address_units: vec![2],
+            data_units: vec![3],
+            data_through: vec![],
+            buffers: 8,
+            commits: 1,
+            one_line: false,
+        },
         predictor: Predictor {
             direction: 0,
             parts: vec![Part { name: "backward".into(), kind: PartKind::Backward }],
