@@ -3,7 +3,7 @@
 mod support;
 
 use ciphermill_ir::{Module, Op};
-use ciphermill_opt::limbs::{self, Narrow};
+use ciphermill_opt::limbs::{self, Known, Narrow};
 use ciphermill_opt::{Options, optimise};
 use support::interp::{Interp, Outcome};
 use support::random::Rng;
@@ -16,7 +16,7 @@ const NARROW: [Narrow; 2] =
 fn lowered(before: &Module, narrow: Narrow) -> Module {
     let mut after = before.clone();
     optimise(&mut after, &Options::default()).expect("no division");
-    limbs::lower(&mut after, narrow).expect("nothing that is refused");
+    limbs::lower(&mut after, narrow, Known { whole: &[], registers: &[] }).expect("nothing that is refused");
     after
 }
 

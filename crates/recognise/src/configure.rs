@@ -83,7 +83,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
         }
     }
     for (id, matrix) in loaded.into_iter().filter(|(id, _)| entered.contains(id)) {
-        load(&mut module.funcs[id], &rows, &matrix);
+        load(&mut module.funcs[id], &rows, &recogniser.in_registers(&matrix));
     }
     Configured { matrices, rows }
 }
@@ -173,10 +173,10 @@ fn blind(func: &Func) -> bool {
     insts.into_iter().any(|&i| matches!(func.insts[i].op, Op::CallPtr(_)))
 }
 
-fn load(func: &mut Func, rows: &[(GlobalId, Reg)], matrix: &[u32]) {
+fn load(func: &mut Func, rows: &[(GlobalId, Reg)], parts: &[u32]) {
     let mut made = Vec::new();
-    for (&(global, _), &row) in rows.iter().zip(matrix) {
-        let constant = func.make_inst(Op::Const(row.into()), &[], &[Type::I32], 0);
+    for (&(global, _), &part) in rows.iter().zip(parts) {
+        let constant = func.make_inst(Op::Const(part.into()), &[], &[Type::I32], 0);
         let value = func.result(constant);
         made.extend([constant, func.make_inst(Op::GlobalSet(global), &[value], &[], 0)]);
     }
