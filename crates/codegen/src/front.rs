@@ -2,6 +2,7 @@
 //! machine's own instructions compute is recognised, accesses are expanded, and
 //! operations that the machine lacks are rewritten.
 
+use crate::buffers;
 use crate::options::Options;
 use crate::tables::Tables;
 use ciphermill_ir::low_bits::{self, Low, LowBits};
@@ -12,7 +13,7 @@ use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::configure;
 use ciphermill_select::{
-    addressing, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, aligned, banks, behind, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
@@ -34,6 +35,8 @@ pub struct Front<'a> {
     byte_copies: Vec<(u32, u32, u32)>,
     /// The addresses of flash, if the module's tables are there.
     pub flash: Option<Range<u32>>,
+    /// How many of a function's first parameters are buffers apart from each other; of values that were split that is not said.
+    pub buffers: HashMap<FuncId, usize>,
     /// What the caller promised of parameters.
     pub promised: HashMap<FuncId, Vec<Low>>,
     proved: HashMap<FuncId, Vec<Low>>,
@@ -62,7 +65,12 @@ impl<'a> Front<'a> {
         if let Some(at) = flash.as_ref().filter(|_| machine.reads_flash()) {
             flash::mark(&mut module, at);
         }
+        let mut buffers = buffers::promised(&module, options);
         if let Some(narrow) = narrow {
+            let pointers = behind::pointers(machine, &tables.matcher.templates);
+            for (id, apart) in buffers.drain().filter(|b| b.1 > pointers && !options.strict_traps) {
+                behind::stores_behind_loads(&mut module.funcs[id], apart);
+            }
             let registers: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
             let known = limbs::Known { whole: &tables.whole, registers: &registers };
             limbs::lower(&mut module, narrow, known).map_err(|e| CompileError::Unsupported(e.to_string()))?;
@@ -100,6 +108,7 @@ impl<'a> Front<'a> {
             matchers: tables.steady.iter().filter(|_| options.constant_time).chain([&tables.matcher]).collect(),
             byte_copies,
             flash,
+            buffers,
             promised,
             proved,
         })

@@ -6,9 +6,9 @@
 use crate::error::{did_you_mean, list};
 use crate::fold;
 use crate::gf2::{BitMatrix, degree, is_field};
+use crate::ids::Reg;
 use crate::lex::{SemError, Token};
 use crate::parser::Parser;
-use crate::ids::Reg;
 use crate::sem::{Expr, HeldMatrix};
 use ciphermill_ir::BinOp;
 use std::ops::Range;
@@ -103,7 +103,9 @@ impl Parser<'_> {
         if matrix.registers().any(|r| file(r).is_none() || file(r) != file(first)) {
             let count = matrix.registers().count();
             let error = SemError::new(span, format!("`matvec` needs {count} registers of one file from `{name}` on"));
-            return Err(error.mend(format!("declare a register file with `count = {count}`: a row of {rows} bits for each bit of a word")));
+            return Err(error.mend(format!(
+                "declare a register file with `count = {count}`: a row of {rows} bits for each bit of a word"
+            )));
         }
         Ok(Expr::MatVec { matrix, a: Box::new(self.last_argument()?) })
     }

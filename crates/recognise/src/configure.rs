@@ -39,12 +39,14 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
     if ciphermill_vcode::moves::writer(machine, machine.regs[usize::from(first.0)].file).is_none() {
         return Configured::default();
     }
+    // What is saved are operations on whole values, each of them one for every word that these have.
+    let words = usize::from(machine.word_bits / machine.value_bits());
     let often = calls_of(module);
     let own: BTreeMap<FuncId, LoadedMatrix> = module
         .funcs
         .iter()
         .filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser, often[&id])?)))
-        .filter(|(_, (_, saved))| *saved > LEAST_SAVED * count)
+        .filter(|(_, (_, saved))| *saved * words > LEAST_SAVED * count)
         .map(|(id, (loaded, _))| (id, loaded))
         .collect();
     let loaded = loaded(module, own);

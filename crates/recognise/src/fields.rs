@@ -92,7 +92,8 @@ impl Multiplier {
     /// The matrix that it multiplies a word by, with constants and what the register holds.
     fn times(&self, loaded: u32, constants: u32) -> Option<Rows> {
         let known = Known { source: (1, constants.into()), register: (self.register, loaded.into()) };
-        let (_, sum) = self.fixed().result(Words { bits: WORD.into(), register: WORD.into(), tables: &[] }, Some(&known))?;
+        let (_, sum) =
+            self.fixed().result(Words { bits: WORD.into(), register: WORD.into(), tables: &[] }, Some(&known))?;
         sum.is_linear().then(|| sum.rows(0, WORD.into()))
     }
 

@@ -137,7 +137,9 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
         let (accumulator, sum) = accumulated(&all, bits).filter(|_| matrix.is_empty()).unzip();
         let sum = sum.unwrap_or(all);
         let regardless = match accumulator {
-            Some(Accumulator { source, keep }) if keep != ops::mask(bits) && values == sources.len() && sources[source] == dest => {
+            Some(Accumulator { source, keep })
+                if keep != ops::mask(bits) && values == sources.len() && sources[source] == dest =>
+            {
                 let others: Vec<usize> = sources.iter().copied().filter(|&s| s != dest).collect();
                 Some(number(&others, true))
             }

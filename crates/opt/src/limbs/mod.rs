@@ -19,6 +19,7 @@
 
 mod arith;
 mod calls;
+mod counters;
 mod demand;
 mod emit;
 mod ends;
@@ -100,7 +101,7 @@ struct Lower<'a> {
 
 impl<'a> Lower<'a> {
     fn new(
-        old: Func,
+        mut old: Func,
         narrow: Narrow,
         known: Known<'a>,
         slots: &'a SecondaryMap<GlobalId, u32>,
@@ -111,8 +112,9 @@ impl<'a> Lower<'a> {
             params: vec![Type::I32; old.sig.params.len() * count],
             results: vec![Type::I32; old.sig.results.len() * count],
         };
+        let counters = counters::bits(&mut old);
         let emit = Emit::new(Func::new(old.name.clone(), sig), narrow);
-        let (masks, demand) = (Masks::new(&old), Demand::new(&old, narrow.bits, known));
+        let (masks, demand) = (Masks::within(&old, &counters), Demand::new(&old, narrow.bits, known));
         Lower {
             old,
             masks,
