@@ -41,7 +41,9 @@ rows = ["2 3 1 1", "1 2 3 1", "1 1 2 3", "3 1 1 2"]
 source = "FIPS 197, 5.1.3"
 """
 WHOLE = "let p = linear(mix, a0 | (a1 << 16)); b0 = p; b1 = p >>u 16"
-AT_ONCE = COLUMN.format(formats="", instructions=f'column = {{ format = "column", timing = "rr", semantics = "{WHOLE}" }}')
+AT_ONCE = COLUMN.format(
+    formats="", instructions=f'column = {{ format = "column", timing = "rr", semantics = "{WHOLE}" }}'
+)
 APART = COLUMN.format(
     formats="""\
 [formats.word]
@@ -57,7 +59,7 @@ upper = {{ format = "word", timing = "rr", selectable = false, semantics = "rd =
 format = "column"
 semantics = "{WHOLE}"
 parts = ["lower $0, a0, a1", "upper b1, a0, a1", "mov b0, $0"]
-"""
+""",
 )
 
 
