@@ -35,7 +35,7 @@ pub struct Front<'a> {
     byte_copies: Vec<(u32, u32, u32)>,
     /// The addresses of flash, if the module's tables are there.
     pub flash: Option<Range<u32>>,
-    /// How many of a function's first parameters are buffers apart from each other; of values that were split that is not said.
+    /// How many of a function's first parameters are buffers apart from each other. Not said of values that were split.
     pub buffers: HashMap<FuncId, usize>,
     /// What the caller promised of parameters.
     pub promised: HashMap<FuncId, Vec<Low>>,
@@ -51,12 +51,14 @@ impl<'a> Front<'a> {
         words(&mut module, machine.computes_narrow(), machine.word_bits);
         let mut pinned = pin_globals(&module, machine);
         let in_registers = pinned.clone();
+        let mut rows: Vec<GlobalId> = Vec::new();
         // Strict traps are for programs whose every load counts.
         if !options.strict_traps {
             let configured = configure::configure(&mut module, machine, recogniser);
             for (id, func) in &mut module.funcs {
                 recogniser.run(func, &module.data, configured.matrices.get(&id));
             }
+            rows.extend(configured.rows.iter().map(|r| r.0));
             pinned.extend(configured.rows);
         }
         // Values are split where everything has been found that whole values show.
@@ -71,8 +73,7 @@ impl<'a> Front<'a> {
             for (id, apart) in buffers.drain().filter(|b| b.1 > pointers && !options.strict_traps) {
                 behind::stores_behind_loads(&mut module.funcs[id], apart);
             }
-            let registers: Vec<GlobalId> = pinned.iter().map(|p| p.0).collect();
-            let known = limbs::Known { whole: &tables.whole, registers: &registers };
+            let known = limbs::Known { whole: &tables.whole, registers: &rows };
             limbs::lower(&mut module, narrow, known).map_err(|e| CompileError::Unsupported(e.to_string()))?;
         }
         let overflow = reserve_overflow(&mut module, machine.value_bits());

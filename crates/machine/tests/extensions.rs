@@ -305,7 +305,7 @@ fn the_general_multiplier_is_any_matrix_on_narrow_words() {
     let mix = BitMatrix::of_field("mix", &rows, 0x11b).unwrap();
     for (name, with, bits) in [("avr", "mixcolm_avr", 8), ("msp430", "mixcolm_msp430", 16)] {
         let m = load(name, &[with]);
-        let (count, mask) = (32 / bits as u16, (1 << bits) - 1);
+        let (count, mask) = (32 / bits, (1 << bits) - 1);
         let mut regs = vec![0; m.regs.len()];
         let reg = |name: &str| m.reg_named(name).unwrap();
         let general = m.abi.allocatable[0];

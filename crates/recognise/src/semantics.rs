@@ -109,7 +109,7 @@ impl<'a> Fixed<'a> {
     }
 
     /// The first operand of the value that is assigned, and what: None unless it is one, depends on all values that are
-    /// read, and is such a sum for certain. Sources are named by the numbers of these values.
+    /// read where nothing is known of them, and is such a sum for certain. Sources are named by the numbers of these values.
     pub fn result(&self, words: Words<'_>, known: Option<&Known>) -> Option<(usize, Sum<usize>)> {
         self.walked(words, known).filter(|w| w.2.is_none()).map(|(dest, sum, _)| (dest, sum))
     }
@@ -144,8 +144,8 @@ impl<'a> Fixed<'a> {
         for (n, part) in results.into_values().enumerate() {
             whole = whole.xor(&part.through(|x| x << (n as u32 * words.register)))?;
         }
-        let values = self.sources.len() / registers - usize::from(known.is_some());
-        (whole.sources().len() == values).then_some((dest, whole, walk.held))
+        let all = known.is_some() || whole.sources().len() == self.sources.len() / registers;
+        all.then_some((dest, whole, walk.held))
     }
 
     /// Does it add up three terms of one or two registers, shifts and rotates for instance? As a
