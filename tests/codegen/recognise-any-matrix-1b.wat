@@ -1,6 +1,8 @@
 ;; Any matrix is loaded and used: MixColumns twice.
 ;; on leon2 +mixcolm: mixcolm 1, mixcolm_row 32, and_imm 0
 ;; on rv32 +mixcolm_rv32: mixcolm 1, mixcolm_row 32
+;; on avr +mixcolm_avr: mixcolm_put 3, mixcolm_last 1, mixcolm_get 3, mixcolm_row 128, lsr 0
+;; on msp430 +mixcolm_msp430: mixcolm_put 1, mixcolm_last 1, mixcolm_get 1, mixcolm_row 64
 (module (memory 2)
   (data $.rodata (i32.const 65536) "")
   (func (export "f") (param i32) (result i32) (local i32 i32 i32 i32)

@@ -137,11 +137,16 @@ impl<S: Source> Evaluator<'_, S> {
                 let bit = |(i, row): (usize, &u64)| u64::from(row & a.secret != 0) << i;
                 Word { bits: matrix.apply(a.bits), secret: matrix.rows.iter().enumerate().map(bit).sum() }
             }
-            Expr::MatVec { first, rows, a } => {
+            Expr::MatVec { matrix, a } => {
                 let a = self.eval(a)?;
                 let mut sum = Word::default();
-                for i in 0..u16::from(*rows) {
-                    let row = self.source.register(Reg(first.0 + i));
+                for i in 0..matrix.rows {
+                    let mut row = Word::default();
+                    for (r, at) in matrix.row(i) {
+                        let part = self.source.register(r);
+                        row.bits |= part.bits << at;
+                        row.secret |= part.secret << at;
+                    }
                     let both = taint::binary(ciphermill_ir::BinOp::And, row, a, 64);
                     sum.bits |= u64::from((row.bits & a.bits).count_ones() & 1) << i;
                     sum.secret |= u64::from(both != 0) << i;

@@ -4,7 +4,7 @@
 use ciphermill_audit::semantics::{Evaluator, Seen, Source};
 use ciphermill_audit::taint::Word;
 use ciphermill_machine::gf2::{BitMatrix, Origin};
-use ciphermill_machine::sem::Expr;
+use ciphermill_machine::sem::{Expr, HeldMatrix};
 use ciphermill_machine::{Machine, Reg, load_from_dir};
 use ciphermill_program::Operand;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn expression(state: &mut u64, left: u32, word: u8) -> Expr {
                 _ => Expr::FlagsSub { bits: width, a: boxed(state), b: boxed(state) },
             }),
         },
-        6 => Expr::MatVec { first: Reg(0), rows: 4, a: boxed(state) },
+        6 => Expr::MatVec { matrix: HeldMatrix { first: Reg(0), rows: 4, words: 1, bits: width }, a: boxed(state) },
         7 => Expr::Load {
             bytes: [1, 2, 4][pick(state, 3) as usize],
             signed: pick(state, 2) == 0,

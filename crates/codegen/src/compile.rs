@@ -1,5 +1,6 @@
 //! The way through: a module, function by function, to a program.
 
+use crate::buffers::calls;
 use crate::context::Emitter;
 use crate::frame::Frame;
 use crate::front::Front;
@@ -7,7 +8,7 @@ use crate::options::Options;
 use crate::tables::Tables;
 use crate::{parked, plain, registers};
 use ciphermill_ir::low_bits::Low;
-use ciphermill_ir::{Func, FuncId, GlobalId, Module, Op, SYSTEM_BASE};
+use ciphermill_ir::{FuncId, GlobalId, Module, SYSTEM_BASE};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
@@ -45,7 +46,6 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     let (module, pinned) = (&front.module, &front.pinned);
     let readonly: Vec<std::ops::Range<u32>> =
         module.data.iter().filter(|d| d.readonly).map(|d| d.addr..d.addr + d.bytes.len() as u32).collect();
-    let called = called(module);
     let searched = options.searched.as_ref().and_then(|name| module.export(name)).map(|id| reached(module, id));
     let memo = std::cell::OnceCell::new();
     let mut funcs = Vec::with_capacity(module.funcs.len());
@@ -56,11 +56,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
     for id in module.funcs.keys() {
         let (func, matcher) = front.func(id)?;
         let memory = MemoryFacts {
-            buffers: if called.contains(&id) || m.value_bits() < m.word_bits {
-                0
-            } else {
-                promised_buffers(module, id, options)
-            },
+            buffers: front.buffers.get(&id).copied().unwrap_or(0),
             readonly: &readonly,
             banks: banks::described(m)
                 .map(|banks| banks::Analysis::new(&func, banks, &placed(module, options, id, &front.promised[&id]))),
@@ -209,23 +205,6 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         Some(what) => Err(CompileError::Internal(what)),
         None => Ok(program),
     }
-}
-
-/// How many of a function's first parameters are promised buffers of their own.
-fn promised_buffers(module: &Module, id: FuncId, options: &Options) -> usize {
-    let names = module.exports.iter().filter(|(_, f)| *f == id).map(|(name, _)| name);
-    names.filter_map(|name| options.buffers.iter().find(|b| b.0 == *name)).map(|b| b.1).min().unwrap_or(0)
-}
-
-/// Functions that the module calls itself, or could by pointer: their callers
-/// may give one buffer twice.
-fn called(module: &Module) -> BTreeSet<FuncId> {
-    module.funcs.values().flat_map(calls).chain(module.system.func_refs.iter().map(|r| r.func)).collect()
-}
-
-fn calls(func: &Func) -> impl Iterator<Item = FuncId> {
-    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts).map(|&i| func.insts[i].op);
-    insts.filter_map(|op| if let Op::Call(f) = op { Some(f) } else { None })
 }
 
 /// May a function be entered again before it returns?

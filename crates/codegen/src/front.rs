@@ -2,6 +2,7 @@
 //! machine's own instructions compute is recognised, accesses are expanded, and
 //! operations that the machine lacks are rewritten.
 
+use crate::buffers;
 use crate::options::Options;
 use crate::tables::Tables;
 use ciphermill_ir::low_bits::{self, Low, LowBits};
@@ -10,9 +11,9 @@ use ciphermill_machine::{Endian, Machine, Reg, Selection};
 use ciphermill_opt::limbs;
 use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
-use ciphermill_recognise::{Recogniser, configure};
+use ciphermill_recognise::configure;
 use ciphermill_select::{
-    addressing, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, aligned, banks, behind, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
@@ -31,11 +32,11 @@ pub struct Front<'a> {
     pub overflow: u32,
     /// What selection may use, the first that will do.
     matchers: Vec<&'a Matcher>,
-    recogniser: &'a Recogniser,
-    configured: configure::Configured,
     byte_copies: Vec<(u32, u32, u32)>,
     /// The addresses of flash, if the module's tables are there.
     pub flash: Option<Range<u32>>,
+    /// How many of a function's first parameters are buffers apart from each other. Not said of values that were split.
+    pub buffers: HashMap<FuncId, usize>,
     /// What the caller promised of parameters.
     pub promised: HashMap<FuncId, Vec<Low>>,
     proved: HashMap<FuncId, Vec<Low>>,
@@ -47,23 +48,34 @@ impl<'a> Front<'a> {
     pub fn new(module: &Module, tables: &'a Tables, options: &'a Options) -> Result<Front<'a>, CompileError> {
         let (machine, recogniser) = (&*tables.machine, &tables.recogniser);
         let mut module = module.clone();
+        words(&mut module, machine.computes_narrow(), machine.word_bits);
+        let mut pinned = pin_globals(&module, machine);
+        let in_registers = pinned.clone();
+        let mut rows: Vec<GlobalId> = Vec::new();
+        // Strict traps are for programs whose every load counts.
+        if !options.strict_traps {
+            let configured = configure::configure(&mut module, machine, recogniser);
+            for (id, func) in &mut module.funcs {
+                recogniser.run(func, &module.data, configured.matrices.get(&id));
+            }
+            rows.extend(configured.rows.iter().map(|r| r.0));
+            pinned.extend(configured.rows);
+        }
+        // Values are split where everything has been found that whole values show.
         let narrow = tables.narrow();
         let flash = machine.memory.flash().filter(|at| narrow.is_some() && flash::holds_tables(&module, at));
         if let Some(at) = flash.as_ref().filter(|_| machine.reads_flash()) {
             flash::mark(&mut module, at);
         }
+        let mut buffers = buffers::promised(&module, options);
         if let Some(narrow) = narrow {
-            limbs::lower(&mut module, narrow).map_err(|e| CompileError::Unsupported(e.to_string()))?;
+            let pointers = behind::pointers(machine, &tables.matcher.templates);
+            for (id, apart) in buffers.drain().filter(|b| b.1 > pointers && !options.strict_traps) {
+                behind::stores_behind_loads(&mut module.funcs[id], apart);
+            }
+            let known = limbs::Known { whole: &tables.whole, registers: &rows };
+            limbs::lower(&mut module, narrow, known).map_err(|e| CompileError::Unsupported(e.to_string()))?;
         }
-        words(&mut module, machine.computes_narrow(), machine.word_bits);
-        let mut pinned = pin_globals(&module, machine);
-        let in_registers = pinned.clone();
-        let mut configured = configure::Configured::default();
-        // Strict traps are for programs whose every load counts.
-        if !options.strict_traps && narrow.is_none() {
-            configured = configure::configure(&mut module, machine, recogniser);
-        }
-        pinned.extend(&configured.rows);
         let overflow = reserve_overflow(&mut module, machine.value_bits());
         let big = machine.endian == Endian::Big && !options.strict_traps;
         let byte_copies = if big { copy_bytes(&mut module) } else { vec![] };
@@ -95,10 +107,9 @@ impl<'a> Front<'a> {
             in_registers,
             overflow,
             matchers: tables.steady.iter().filter(|_| options.constant_time).chain([&tables.matcher]).collect(),
-            recogniser,
-            configured,
             byte_copies,
             flash,
+            buffers,
             promised,
             proved,
         })
@@ -123,9 +134,6 @@ impl<'a> Front<'a> {
             shape::pass_in_memory(&mut func, self.convention());
             shape::split_critical_edges(&mut func);
             return Ok(func);
-        }
-        if !options.strict_traps {
-            self.recogniser.run(&mut func, &self.module.data, self.configured.matrices.get(&id));
         }
         let only: Vec<GlobalId> = self.pinned.iter().map(|p| p.0).collect();
         let cx = expand::Context {

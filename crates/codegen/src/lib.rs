@@ -20,6 +20,7 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod buffers;
 pub mod compile;
 mod context;
 mod emit;

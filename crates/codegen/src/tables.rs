@@ -25,6 +25,8 @@ pub struct Tables {
     /// The same without the instructions whose time varies with values. None where there are none.
     pub(crate) steady: Option<Matcher>,
     pub(crate) recogniser: Recogniser,
+    /// For each function that is recognised: does it give a value of several words?
+    pub(crate) whole: Vec<bool>,
     pub(crate) facts: Facts,
     pub(crate) encodings: Encodings,
     /// For checking schedules.
@@ -39,11 +41,13 @@ impl Tables {
     pub fn new(machine: Arc<Machine>) -> Result<Tables, CompileError> {
         supported(&machine)?;
         let (recogniser, recognised) = Recogniser::new(&machine);
+        let whole = recognised.iter().map(|t| t.results().count() > 1).collect();
         let matcher = Matcher::with(&machine, recognised);
         Ok(Tables {
             steady: matcher.steady(&machine),
             matcher,
             recogniser,
+            whole,
             facts: Facts::new(&machine),
             encodings: Encodings::new(&machine),
             rules: ciphermill_verify::Rules::new(machine.clone()),

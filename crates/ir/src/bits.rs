@@ -40,22 +40,28 @@ pub struct Masks {
 
 impl Masks {
     pub fn new(func: &Func) -> Masks {
+        Masks::within(func, &HashMap::new())
+    }
+
+    /// The same where some values are known to have no other bits than these.
+    pub fn within(func: &Func, known: &HashMap<Value, u64>) -> Masks {
         let entry = func.blocks[func.entry].params.iter().map(|&p| (p, func.ty(p).mask()));
         let mut masks = Masks { of: entry.collect() };
+        let cut = |v: Value, mask: u64| mask & known.get(&v).copied().unwrap_or(u64::MAX);
         loop {
             let mut changed = false;
             for &block in &func.layout {
                 for &inst in &func.blocks[block].insts {
                     let data = &func.insts[inst];
                     for &result in &data.results {
-                        let new = transfer(func, data, func.ty(result), &|v| masks.so_far(func, v));
+                        let new = cut(result, transfer(func, data, func.ty(result), &|v| masks.so_far(func, v)));
                         changed |= masks.of.insert(result, new) != Some(new);
                     }
                 }
                 for target in func.blocks[block].term.targets() {
                     for (&param, &arg) in func.blocks[target.block].params.iter().zip(&target.args) {
                         let old = masks.so_far(func, param);
-                        let new = old | masks.so_far(func, arg);
+                        let new = cut(param, old | masks.so_far(func, arg));
                         changed |= masks.of.insert(param, new) != Some(new);
                     }
                 }

@@ -281,7 +281,7 @@ impl Verifier<'_> {
                 Some(callee) => expect(&callee.sig.params, &callee.sig.results),
                 None => Err(format!("{callee} does not exist")),
             },
-            Op::Apply(_) => expect(&vec![I32; data.args.len()], &[I32]),
+            Op::Apply(_) => expect(&vec![I32; data.args.len()], &vec![I32; data.results.len()]),
             Op::Chain(chain, _) => expect(&vec![I32; data.args.len()], &vec![I32; chain.results(data.args.len())]),
             Op::CallPtr(sig) => match self.module.sigs.get(sig) {
                 Some(sig) => {

@@ -92,6 +92,7 @@ impl Builder<'_> {
             operands,
             regs: &self.reg_names,
             reg_infos: &self.regs,
+            files: &self.files,
             tables: &self.tables,
             matrices: &self.matrices,
             bound: &[],

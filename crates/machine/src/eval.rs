@@ -66,10 +66,11 @@ pub fn eval(e: &Expr, word: u8, env: &dyn Env) -> Option<u64> {
             *values.get((go(index)? % values.len().max(1) as u64) as usize)?
         }
         Expr::Linear { matrix, a } => matrix.apply(go(a)?),
-        Expr::MatVec { first, rows, a } => {
+        Expr::MatVec { matrix, a } => {
             let a = go(a)?;
-            let bit = |i: u8| Some(u64::from((env.fixed(Reg(first.0 + u16::from(i)))? & a).count_ones() & 1) << i);
-            (0..*rows).try_fold(0, |sum, i| Some(sum | bit(i)?))?
+            let row = |i| matrix.row(i).try_fold(0, |row, (r, at)| Some(row | env.fixed(r)? << at));
+            let bit = |i: u8| Some(u64::from((row(i)? & a).count_ones() & 1) << i);
+            (0..matrix.rows).try_fold(0, |sum, i| Some(sum | bit(i)?))?
         }
         Expr::FlagsSub { bits, a, b } => flags_sub(go(a)?, go(b)?, *bits),
         Expr::FlagsAdd { bits, a, b } => flags_add(go(a)?, go(b)?, *bits),

@@ -124,7 +124,7 @@ impl Expr {
             Expr::Load { bytes, signed, addr } => Expr::Load { bytes: *bytes, signed: *signed, addr: boxed(addr) },
             Expr::Table { table, index } => Expr::Table { table: *table, index: boxed(index) },
             Expr::Linear { matrix, a } => Expr::Linear { matrix: matrix.clone(), a: boxed(a) },
-            Expr::MatVec { first, rows, a } => Expr::MatVec { first: *first, rows: *rows, a: boxed(a) },
+            Expr::MatVec { matrix, a } => Expr::MatVec { matrix: *matrix, a: boxed(a) },
             Expr::FlagsSub { bits, a, b } => Expr::FlagsSub { bits: *bits, a: boxed(a), b: boxed(b) },
             Expr::FlagsAdd { bits, a, b } => Expr::FlagsAdd { bits: *bits, a: boxed(a), b: boxed(b) },
             Expr::FlagsLogic { bits, a } => Expr::FlagsLogic { bits: *bits, a: boxed(a) },

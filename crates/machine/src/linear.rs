@@ -6,9 +6,10 @@
 use crate::error::{did_you_mean, list};
 use crate::fold;
 use crate::gf2::{BitMatrix, degree, is_field};
+use crate::ids::Reg;
 use crate::lex::{SemError, Token};
 use crate::parser::Parser;
-use crate::sem::Expr;
+use crate::sem::{Expr, HeldMatrix};
 use ciphermill_ir::BinOp;
 use std::ops::Range;
 
@@ -95,13 +96,18 @@ impl Parser<'_> {
         let Some(&first) = self.scope.regs.get(&name) else {
             return Err(self.unknown(&name, span));
         };
-        let file = |i: u16| self.scope.reg_infos.get(usize::from(first.0 + i)).map(|r| r.file);
-        let word = self.scope.word;
-        if (0..u16::from(word)).any(|i| file(i).is_none() || file(i) != file(0)) {
-            let error = SemError::new(span, format!("`matvec` needs {word} registers of one file from `{name}` on"));
-            return Err(error.mend("declare a register file with `count` as large as a word"));
+        let file = |r: Reg| self.scope.reg_infos.get(usize::from(r.0)).map(|r| r.file);
+        let rows = self.scope.word;
+        let bits = file(first).and_then(|f| self.scope.files.get(f)).map_or(rows, |f| f.bits.clamp(1, rows));
+        let matrix = HeldMatrix { first, rows, words: rows.div_ceil(bits), bits };
+        if matrix.registers().any(|r| file(r).is_none() || file(r) != file(first)) {
+            let count = matrix.registers().count();
+            let error = SemError::new(span, format!("`matvec` needs {count} registers of one file from `{name}` on"));
+            return Err(error.mend(format!(
+                "declare a register file with `count = {count}`: a row of {rows} bits for each bit of a word"
+            )));
         }
-        Ok(Expr::MatVec { first, rows: word, a: Box::new(self.last_argument()?) })
+        Ok(Expr::MatVec { matrix, a: Box::new(self.last_argument()?) })
     }
 
     fn first_name(&mut self, what: &str) -> Result<(String, Range<usize>), SemError> {

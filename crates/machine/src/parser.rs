@@ -2,7 +2,7 @@
 
 use crate::gf2::BitMatrix;
 use crate::lex::{SemError, Token, lex};
-use crate::model::{Operand, Reg, RegInfo, RuleVar, Table};
+use crate::model::{Operand, Reg, RegFile, RegInfo, RuleVar, Table};
 use crate::sem::Expr;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,6 +16,7 @@ pub struct Scope<'a> {
     /// Registers by name.
     pub regs: &'a BTreeMap<String, Reg>,
     pub reg_infos: &'a [RegInfo],
+    pub files: &'a [RegFile],
     pub tables: &'a [Table],
     pub matrices: &'a [Arc<BitMatrix>],
     /// Names that stand for expressions: the operands of modes.

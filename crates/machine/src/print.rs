@@ -126,8 +126,8 @@ fn print(e: &Expr, names: Names) -> (String, u8) {
                 (format!("gfmul({constant}, {}, {polynomial:#x})", open(a)), 10)
             }
         },
-        Expr::MatVec { first, a, .. } => {
-            (format!("matvec({}, {})", register(usize::from(first.0), names), open(a)), 10)
+        Expr::MatVec { matrix, a } => {
+            (format!("matvec({}, {})", register(usize::from(matrix.first.0), names), open(a)), 10)
         }
         Expr::FlagsSub { bits, a, b } => {
             (format!("{}({}, {})", with_width("flags_sub", *bits, word), open(a), open(b)), 10)

@@ -49,8 +49,16 @@ pub fn parse(text: &NamedText, word: u8) -> Result<Vec<Rule>, FileError> {
 
 fn one(t: &Table, entry: &Node, word: u8) -> Result<Rule, FileError> {
     let (regs, no_tables): (BTreeMap<_, _>, &[ConstTable]) = (BTreeMap::new(), &[]);
-    let scope =
-        Scope { word, operands: &[], regs: &regs, reg_infos: &[], tables: no_tables, matrices: &[], bound: &[] };
+    let scope = Scope {
+        word,
+        operands: &[],
+        regs: &regs,
+        reg_infos: &[],
+        files: &[],
+        tables: no_tables,
+        matrices: &[],
+        bound: &[],
+    };
     let text = |key: &str| {
         let node = t.get(key).unwrap_or(entry);
         (node, node.as_str().unwrap_or_default())

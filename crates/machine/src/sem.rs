@@ -19,6 +19,31 @@ pub type TableIndex = usize;
 /// Index of a `let` temporary within one instruction.
 pub type TempIndex = usize;
 
+/// A matrix that registers hold, row after row, each as wide as a word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct HeldMatrix {
+    /// The register of row 0, or of its lowest bits.
+    pub first: Reg,
+    pub rows: u8,
+    /// Registers of a row, lowest bits first.
+    pub words: u8,
+    /// Bits of a register.
+    pub bits: u8,
+}
+
+impl HeldMatrix {
+    /// All registers, in their order.
+    pub fn registers(self) -> impl Iterator<Item = Reg> {
+        (0..u16::from(self.rows) * u16::from(self.words)).map(move |i| Reg(self.first.0 + i))
+    }
+
+    /// Registers of a row, lowest bits first, each with the place of its lowest bit.
+    pub fn row(self, row: u8) -> impl Iterator<Item = (Reg, u32)> {
+        let from = self.first.0 + u16::from(row) * u16::from(self.words);
+        (0..u16::from(self.words)).map(move |w| (Reg(from + w), u32::from(w) * u32::from(self.bits)))
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Expr {
     /// A register operand's value.
@@ -81,11 +106,9 @@ pub enum Expr {
         matrix: Arc<BitMatrix>,
         a: Box<Expr>,
     },
-    /// `matvec(r, a)`: bit i is the parity of register `first + i` and `a`;
-    /// there are as many `rows` as a word has bits.
+    /// `matvec(r, a)`: bit i is the parity of row i and `a`; there are as many rows as a word has bits.
     MatVec {
-        first: Reg,
-        rows: u8,
+        matrix: HeldMatrix,
         a: Box<Expr>,
     },
     /// The four condition bits of `a - b` in `bits` (32 or 64; the word by default): bit 3 N, bit 2 Z,

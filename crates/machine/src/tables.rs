@@ -173,6 +173,7 @@ fn formula(b: &Builder, t: &Tree, node: &Node, bits: u8) -> Result<Vec<u64>, Fil
         operands,
         regs: &regs,
         reg_infos: &[],
+        files: &[],
         tables: &[],
         matrices: &b.matrices,
         bound: &[],

@@ -298,6 +298,46 @@ fn the_general_multiplier_is_any_matrix() {
     assert!(!configure.selectable);
 }
 
+/// The same by its parts on words of 8 and 16 bits: rows and operand word by word, lowest bits first.
+#[test]
+fn the_general_multiplier_is_any_matrix_on_narrow_words() {
+    let rows = [vec![2, 3, 1, 1], vec![1, 2, 3, 1], vec![1, 1, 2, 3], vec![3, 1, 1, 2]];
+    let mix = BitMatrix::of_field("mix", &rows, 0x11b).unwrap();
+    for (name, with, bits) in [("avr", "mixcolm_avr", 8), ("msp430", "mixcolm_msp430", 16)] {
+        let m = load(name, &[with]);
+        let (count, mask) = (32 / bits, (1 << bits) - 1);
+        let mut regs = vec![0; m.regs.len()];
+        let reg = |name: &str| m.reg_named(name).unwrap();
+        let general = m.abi.allocatable[0];
+        let mut run = |instr: &str, operands: &[Value], given: u64| {
+            regs[usize::from(general.0)] = given;
+            let instr = m.instr(m.instr_named(instr).unwrap());
+            execute(&m, &instr.semantics, operands, &mut regs, 0, &mut NoMemory).unwrap();
+            regs[usize::from(general.0)]
+        };
+        let word = |x: u64, w: u16| x >> (w * bits) & mask;
+        for (i, &row) in mix.rows.iter().enumerate() {
+            for w in 0..count {
+                let to = Reg(reg("gfm0").0 + i as u16 * count + w);
+                run("mixcolm_row", &[Value::Reg(to), Value::Reg(general)], word(row, w));
+            }
+        }
+        for x in [0, 1, 0x305d_bfd4, 0x8000_0000, 0xffff_ffff, 0x1234_5678] {
+            for w in 0..count - 1 {
+                let part = Value::Reg(Reg(reg("gfa0").0 + w));
+                run("mixcolm_put", &[part, Value::Reg(general)], word(x, w));
+            }
+            let mut product = run("mixcolm_last", &[Value::Reg(general); 2], word(x, count - 1));
+            for w in 1..count {
+                let operands = [Value::Reg(general), Value::Imm(w.into())];
+                let operands = if count == 4 { &operands[..] } else { &operands[..1] };
+                product |= run("mixcolm_get", operands, 0) << (w * bits);
+            }
+            assert_eq!(product, mix.apply(x), "{name}");
+        }
+    }
+}
+
 #[test]
 fn crossbars() {
     // RISC-V cryptography extensions: an index beyond the register gives 0.
@@ -327,7 +367,9 @@ fn affine_maps_of_gfni() {
 fn all_of_them_load() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ciphermill_machine::names_in(&root.join("extensions")) {
-        let fits = ["leon2", "rv32", "rv64", "epic"].iter().any(|machine| try_load(machine, &[&name]).is_ok());
+        let fits = ["leon2", "rv32", "rv64", "epic", "avr", "msp430"]
+            .iter()
+            .any(|machine| try_load(machine, &[&name]).is_ok());
         assert!(fits, "{name}");
     }
 }

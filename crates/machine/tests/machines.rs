@@ -96,6 +96,7 @@ fn printed_semantics_read_back_the_same() {
                 operands: &i.operands,
                 regs: &names,
                 reg_infos: &m.regs,
+                files: &[],
                 tables: &m.tables,
                 matrices: &m.matrices,
             };

@@ -34,8 +34,16 @@ fn tables() -> Vec<Table> {
 
 fn parse(text: &str, word: u8) -> Expr {
     let (operands, tables, regs) = (operands(), tables(), BTreeMap::new());
-    let scope =
-        Scope { word, operands: &operands, regs: &regs, reg_infos: &[], tables: &tables, matrices: &[], bound: &[] };
+    let scope = Scope {
+        word,
+        operands: &operands,
+        regs: &regs,
+        reg_infos: &[],
+        files: &[],
+        tables: &tables,
+        matrices: &[],
+        bound: &[],
+    };
     expression(text, &scope).unwrap_or_else(|e| panic!("{text}: {e:?}"))
 }
 
@@ -148,6 +156,7 @@ fn wrong_matrices_are_named() {
         operands: &operands,
         regs: &regs,
         reg_infos: &[],
+        files: &[],
         tables: &tables,
         matrices: &[],
         bound: &[],

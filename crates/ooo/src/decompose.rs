@@ -490,9 +490,9 @@ impl<'a> Decomposer<'a> {
                 }
                 out.work = true;
             }
-            Expr::MatVec { first, rows, a } => {
+            Expr::MatVec { matrix, a } => {
                 out = self.reads(w, a);
-                out.regs.extend((0..u16::from(*rows)).map(|i| first.0 + i));
+                out.regs.extend(matrix.registers().map(|r| r.0));
                 out.work = true;
             }
         }

@@ -3,7 +3,7 @@
 mod support;
 
 use ciphermill_ir::{Module, Op};
-use ciphermill_opt::limbs::{self, Narrow};
+use ciphermill_opt::limbs::{self, Known, Narrow};
 use ciphermill_opt::{Options, optimise};
 use support::interp::{Interp, Outcome};
 use support::random::Rng;
@@ -16,7 +16,7 @@ const NARROW: [Narrow; 2] =
 fn lowered(before: &Module, narrow: Narrow) -> Module {
     let mut after = before.clone();
     optimise(&mut after, &Options::default()).expect("no division");
-    limbs::lower(&mut after, narrow).expect("nothing that is refused");
+    limbs::lower(&mut after, narrow, Known { whole: &[], registers: &[] }).expect("nothing that is refused");
     after
 }
 
@@ -163,6 +163,25 @@ fn only_what_is_looked_at_is_made() {
     let f = func(&after, "f");
     assert_eq!(count(f, |op| matches!(op, Op::Chain(..))), 1, "{f}");
     assert_eq!(count(f, |op| matches!(op, Op::Store(_))), 1, "{f}");
+}
+
+/// A counter is as many limbs as its values need, downwards too; not if its loop may go on for longer.
+#[test]
+fn counters_are_short() {
+    for (start, step, end, limbs) in [(0, 1, 16, 1), (255, -1, 0, 1), (0, 16, 1024, 2), (0, 1, 1024, 4)] {
+        let before = module(&format!(
+            "(module (memory 1) (func (export \"f\") (param i32) (local i32)
+              (local.set 1 (i32.const {start}))
+              (loop $again
+                (i32.store8 offset=100 (local.get 0) (i32.load8_u (i32.const 9)))
+                (local.set 1 (i32.add (local.get 1) (i32.const {step})))
+                (br_if $again (i32.ne (local.get 1) (i32.const {end}))))))"
+        ));
+        let f = lowered(&before, NARROW[0]);
+        let f = func(&f, "f");
+        let header = f.layout.iter().map(|&b| f.blocks[b].params.len()).skip(1).max();
+        assert_eq!(header, Some(limbs), "{start} {step} {end}: {f}");
+    }
 }
 
 /// A table's entries, and the code addresses in them, are found by their lower halves.

@@ -214,6 +214,11 @@ impl Matcher {
         })
     }
 
+    /// The template that computes a recognised function.
+    pub fn function(&self, function: u16) -> Option<&Template> {
+        self.templates.iter().find(|t| matches!(t.action, Action::Value(_, Pat::Apply(n, _)) if n == function))
+    }
+
     /// Templates whose root might be the operation.
     pub fn candidates(&self, op: Op) -> &[usize] {
         let dummy = || Arc::new(Pat::Const(0));

@@ -56,6 +56,14 @@ pub struct Template {
     pub deep: bool,
 }
 
+impl Template {
+    /// Registers that it gives a value to without reading them, in the order of its operands.
+    pub fn results(&self) -> impl Iterator<Item = usize> {
+        let gives = |o: &Operand| matches!(o.kind, OperandKind::Reg { def: true, used: false, .. });
+        (0..self.operands.len()).filter(move |&i| gives(&self.operands[i]))
+    }
+}
+
 /// Operations from which on an extension's instruction is deep.
 const DEEP: usize = 3;
 

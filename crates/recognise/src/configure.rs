@@ -39,12 +39,14 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
     if ciphermill_vcode::moves::writer(machine, machine.regs[usize::from(first.0)].file).is_none() {
         return Configured::default();
     }
+    // What is saved are operations on whole values, each of them one for every word that these have.
+    let words = usize::from(machine.word_bits / machine.value_bits());
     let often = calls_of(module);
     let own: BTreeMap<FuncId, LoadedMatrix> = module
         .funcs
         .iter()
         .filter_map(|(id, f)| Some((id, choose(f, &module.data, recogniser, often[&id])?)))
-        .filter(|(_, (_, saved))| *saved > LEAST_SAVED * count)
+        .filter(|(_, (_, saved))| *saved * words > LEAST_SAVED * count)
         .map(|(id, (loaded, _))| (id, loaded))
         .collect();
     let loaded = loaded(module, own);
@@ -83,7 +85,7 @@ pub fn configure(module: &mut Module, machine: &Machine, recogniser: &Recogniser
         }
     }
     for (id, matrix) in loaded.into_iter().filter(|(id, _)| entered.contains(id)) {
-        load(&mut module.funcs[id], &rows, &matrix);
+        load(&mut module.funcs[id], &rows, &recogniser.in_registers(&matrix));
     }
     Configured { matrices, rows }
 }
@@ -173,10 +175,10 @@ fn blind(func: &Func) -> bool {
     insts.into_iter().any(|&i| matches!(func.insts[i].op, Op::CallPtr(_)))
 }
 
-fn load(func: &mut Func, rows: &[(GlobalId, Reg)], matrix: &[u32]) {
+fn load(func: &mut Func, rows: &[(GlobalId, Reg)], parts: &[u32]) {
     let mut made = Vec::new();
-    for (&(global, _), &row) in rows.iter().zip(matrix) {
-        let constant = func.make_inst(Op::Const(row.into()), &[], &[Type::I32], 0);
+    for (&(global, _), &part) in rows.iter().zip(parts) {
+        let constant = func.make_inst(Op::Const(part.into()), &[], &[Type::I32], 0);
         let value = func.result(constant);
         made.extend([constant, func.make_inst(Op::GlobalSet(global), &[value], &[], 0)]);
     }

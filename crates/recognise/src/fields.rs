@@ -13,7 +13,7 @@
 //! matrix they come to is compared.
 
 use super::matrices::Turned;
-use super::semantics::{Fixed, Known};
+use super::semantics::{Fixed, Known, Words};
 use super::sum::{Rows, identity};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Instr, InstrKind, Machine, OperandKind, Reg};
@@ -45,7 +45,7 @@ pub struct Multiplier {
 
 /// The machine's first such instruction, with its template, which is function `function`.
 pub fn multiplier(machine: &Machine, function: usize) -> Option<(Multiplier, Template)> {
-    if machine.word_bits != WORD {
+    if machine.value_bits() != WORD {
         return None;
     }
     machine.instrs.iter().enumerate().find_map(|(id, instr)| {
@@ -86,14 +86,14 @@ impl Multiplier {
     }
 
     fn fixed(&self) -> Fixed<'_> {
-        let (id, instr, sources) = (self.id, &self.instr, self.operands.to_vec());
-        Fixed { id, instr, sources, immediates: Vec::new() }
+        Fixed { sources: self.operands.to_vec(), ..Fixed::of(self.id, &self.instr) }
     }
 
     /// The matrix that it multiplies a word by, with constants and what the register holds.
     fn times(&self, loaded: u32, constants: u32) -> Option<Rows> {
         let known = Known { source: (1, constants.into()), register: (self.register, loaded.into()) };
-        let (_, sum) = self.fixed().result(WORD, &[], Some(&known))?;
+        let (_, sum) =
+            self.fixed().result(Words { bits: WORD.into(), register: WORD.into(), tables: &[] }, Some(&known))?;
         sum.is_linear().then(|| sum.rows(0, WORD.into()))
     }
 

@@ -68,9 +68,13 @@ impl Product for Multiplier {
 pub fn multipliers(machine: &Machine, from: usize) -> (Vec<Multiplier>, Vec<Template>) {
     let (mut units, mut templates) = (Vec::new(), Vec::new());
     let bits = u32::from(machine.word_bits);
+    // Half a product of narrow words is none of whole values.
+    if machine.value_bits() < machine.word_bits {
+        return (units, templates);
+    }
     for (id, instr) in machine.instrs.iter().enumerate() {
         let (&[a, b], [.., Stmt::Assign { dest: Dest::Operand(dest), .. }]) =
-            (&register_sources(instr)[..], &instr.semantics[..])
+            (&register_sources(&instr.operands)[..], &instr.semantics[..])
         else {
             continue;
         };
@@ -80,8 +84,7 @@ pub fn multipliers(machine: &Machine, from: usize) -> (Vec<Multiplier>, Vec<Temp
         let function = (from + templates.len()) as u16;
         let unit = Multiplier { function, name: instr.name.clone(), instr: instr.clone(), sources: [a, b], bits };
         if unit.of([mask(bits); 2]).is_some_and(|word| word.factors().is_some()) {
-            let fixed = Fixed { id, instr, sources: vec![a, b], immediates: Vec::new() };
-            templates.push(fixed.template(machine, *dest, &[a, b], function, false));
+            templates.push(Fixed::of(id, instr).template(machine, *dest, &[a, b], function, false));
             units.push(unit);
         }
     }

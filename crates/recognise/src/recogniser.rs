@@ -7,7 +7,7 @@ use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
 use crate::{fields, linear, rewrite, units, words};
-use ciphermill_ir::{BinOp, DataSegment, Func, Type};
+use ciphermill_ir::{BinOp, DataSegment, Func, Type, ops};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, templates};
@@ -56,8 +56,15 @@ impl Recogniser {
 
     /// The first of the registers that say what a multiplier does, and how many there are.
     pub fn registers(&self) -> Option<(Reg, usize)> {
-        let matrix = self.configurable.as_ref().map(|c| (c.first, self.word.bits() as usize));
+        let matrix = self.configurable.as_ref().map(|c| (c.matrix.first, c.matrix.registers().count()));
         matrix.or_else(|| self.multiplier.as_ref().map(|m| (m.register, 1)))
+    }
+
+    /// What goes into these registers.
+    pub(super) fn in_registers(&self, loaded: &LoadedMatrix) -> Vec<u32> {
+        let Some(Configurable { matrix, .. }) = &self.configurable else { return loaded.clone() };
+        let part = |row: u32, at: u32| row >> at & ops::mask(matrix.bits.into()) as u32;
+        loaded.iter().flat_map(|&row| matrix.row(0).map(move |(_, at)| part(row, at))).collect()
     }
 
     /// Replace what the machine's table and matrix instructions compute.

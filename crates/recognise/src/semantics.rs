@@ -7,10 +7,13 @@
 
 use super::sum::Sum;
 use ciphermill_ir::{BinOp, ops};
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg, Table};
+use ciphermill_machine::sem::{Dest, Expr, HeldMatrix, Stmt};
+use ciphermill_machine::{
+    Compound, CompoundPart, Instr, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg, Reg, Table,
+};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, cost};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Most combinations of immediates that an instruction is tried with.
@@ -23,47 +26,140 @@ pub struct Known {
     pub register: (Reg, u64),
 }
 
-/// An instruction with its immediates fixed.
+/// Of a machine: bits of the words in which programs compute and of registers, and its tables.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    pub bits: u32,
+    pub register: u32,
+    pub tables: &'a [Table],
+}
+
+impl<'a> Words<'a> {
+    pub fn of(machine: &'a Machine) -> Words<'a> {
+        let register = machine.value_bits().into();
+        Words { bits: machine.word_bits.into(), register, tables: &machine.tables }
+    }
+}
+
+/// An instruction or a compound with its immediates fixed.
+///
+/// Where registers have fewer bits than the words that programs compute in, its operands are the lowest words of values,
+/// or as many of them together as a value has words are one value.
+#[derive(Clone)]
 pub struct Fixed<'a> {
-    pub id: usize,
-    pub instr: &'a Instr,
+    pub name: &'a str,
+    pub operands: &'a [Operand],
+    pub semantics: &'a [Stmt],
+    pub parts: Vec<CompoundPart>,
+    pub scratch: usize,
     /// Operands that are registers to read, in the order of arguments.
     pub sources: Vec<usize>,
     /// Operands that are immediates, with their values.
     pub immediates: Vec<(usize, i64)>,
 }
 
-/// The machine's instructions that may be chosen and whose semantics have a table or
+/// The machine's instructions that may be chosen and its compounds, if their semantics have a table or
 /// a matrix, or are a matrix that is written as a sum, with every choice of their immediates; none of those with too many.
 pub fn fixed(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
-    let found = |i: &&Instr| {
-        i.selectable && i.kind == InstrKind::Compute && (i.semantics.iter().any(has_table_or_matrix) || is_layer(i))
-    };
-    machine.instrs.iter().enumerate().filter(move |(_, instr)| found(instr)).flat_map(move |(id, instr)| {
-        let sources = register_sources(instr);
-        immediates(instr).into_iter().map(move |immediates| Fixed { id, instr, sources: sources.clone(), immediates })
+    all(machine).filter(|f| f.semantics.iter().any(has_table_or_matrix) || f.is_layer()).flat_map(|f| {
+        let chosen = immediates(f.operands).into_iter();
+        chosen.map(move |immediates| Fixed { immediates, ..f.clone() })
     })
 }
 
-impl Fixed<'_> {
-    /// The operand that is assigned, and what: None unless it is one, and its value is such
-    /// a sum for certain. Sources are named by their numbers.
-    pub fn result(&self, word_bits: u8, tables: &[Table], known: Option<&Known>) -> Option<(usize, Sum<usize>)> {
-        let mut walk = Walk { fixed: self, word_bits: word_bits.into(), tables, known, temps: Vec::new() };
-        let mut result = None;
-        for stmt in &self.instr.semantics {
+/// The same of whatever they compute, with no immediates fixed yet.
+pub fn all(machine: &Machine) -> impl Iterator<Item = Fixed<'_>> {
+    let chosen = |i: &&Instr| i.selectable && i.kind == InstrKind::Compute;
+    let instrs = machine.instrs.iter().enumerate().filter(move |i| chosen(&i.1)).map(|(id, i)| Fixed::of(id, i));
+    instrs.chain(machine.compounds.iter().map(Fixed::of_compound))
+}
+
+impl<'a> Fixed<'a> {
+    /// An instruction, by its number.
+    pub fn of(id: usize, instr: &'a Instr) -> Fixed<'a> {
+        let args = (0..instr.operands.len()).map(PartArg::Operand).collect();
+        Fixed {
+            name: &instr.name,
+            operands: &instr.operands,
+            semantics: &instr.semantics,
+            parts: vec![CompoundPart { instr: InstrId(id as u16), args }],
+            scratch: 0,
+            sources: register_sources(&instr.operands),
+            immediates: Vec::new(),
+        }
+    }
+
+    fn of_compound(compound: &'a Compound) -> Fixed<'a> {
+        Fixed {
+            name: &compound.name,
+            operands: &compound.operands,
+            semantics: &compound.semantics,
+            parts: compound.parts.clone(),
+            scratch: compound.scratch,
+            sources: register_sources(&compound.operands),
+            immediates: Vec::new(),
+        }
+    }
+
+    /// Registers of a value: one, or on machines of narrow words as many as hold a whole one.
+    fn registers(&self, words: Words<'_>) -> Option<usize> {
+        let results = self.semantics.iter().filter(|s| matches!(s, Stmt::Assign { .. })).count();
+        let whole = (words.bits / words.register) as usize;
+        ((results == 1 || results == whole) && self.sources.len().is_multiple_of(results)).then_some(results)
+    }
+
+    /// The first operand of the value that is assigned, and what: None unless it is one, depends on all values that are
+    /// read where nothing is known of them, and is such a sum for certain. Sources are named by the numbers of these values.
+    pub fn result(&self, words: Words<'_>, known: Option<&Known>) -> Option<(usize, Sum<usize>)> {
+        self.walked(words, known).filter(|w| w.2.is_none()).map(|(dest, sum, _)| (dest, sum))
+    }
+
+    /// The first operand of the value that is assigned, if that is a matrix in registers times the one value that is read,
+    /// and the matrix.
+    pub fn held_product(&self, words: Words<'_>) -> Option<(usize, HeldMatrix)> {
+        let (dest, sum, held) = self.walked(words, None)?;
+        (sum == Sum::source(0, ops::mask(words.bits))).then_some(())?;
+        Some((dest, held?))
+    }
+
+    /// As [`Fixed::result`]; a matrix in registers counts as the identity, and is reported.
+    fn walked(&self, words: Words<'_>, known: Option<&Known>) -> Option<(usize, Sum<usize>, Option<HeldMatrix>)> {
+        let registers = self.registers(words)?;
+        let mut walk = Walk { fixed: self, words, registers, known, temps: Vec::new(), held: None };
+        let mut results: BTreeMap<usize, Sum<usize>> = BTreeMap::new();
+        for stmt in self.semantics {
             match stmt {
                 Stmt::Let { value, .. } => {
                     let value = walk.value(value)?;
                     walk.temps.push(value);
                 }
-                Stmt::Assign { dest: Dest::Operand(d), value } if result.is_none() => {
-                    result = Some((*d, walk.value(value)?));
+                Stmt::Assign { dest: Dest::Operand(d), value } => {
+                    results.insert(*d, walk.value(value)?.within(words.register));
                 }
                 _ => return None,
             }
         }
-        result
+        let dest = *results.keys().next()?;
+        let mut whole = Sum::constant(0);
+        for (n, part) in results.into_values().enumerate() {
+            whole = whole.xor(&part.through(|x| x << (n as u32 * words.register)))?;
+        }
+        let all = known.is_some() || whole.sources().len() == self.sources.len() / registers;
+        all.then_some((dest, whole, walk.held))
+    }
+
+    /// Does it add up three terms of one or two registers, shifts and rotates for instance? As a
+    /// pattern that would be found only where a program adds just these.
+    fn is_layer(&self) -> bool {
+        let mut sums = 0;
+        for stmt in self.semantics {
+            let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
+            let term = |e: &Expr| !matches!(e, Expr::Const(_) | Expr::Imm(_));
+            value.walk(&mut |e| {
+                sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b)))
+            });
+        }
+        sums >= 2 && (1..=2).contains(&self.sources.len())
     }
 
     /// Its template as function `function`; `any_old` says that the result's old value
@@ -77,15 +173,13 @@ impl Fixed<'_> {
         any_old: bool,
     ) -> Template {
         let pat = Pat::Apply(function, sources.iter().map(|&s| Arc::new(Pat::Reg(s))).collect());
-        let args = (0..self.instr.operands.len()).map(PartArg::Operand).collect();
-        let parts = vec![CompoundPart { instr: InstrId(self.id as u16), args }];
         Template {
             action: Action::Value(dest, pat),
             bits: 0,
-            operands: self.instr.operands.clone(),
-            cost: cost(machine, &parts),
-            parts,
-            scratch: 0,
+            operands: self.operands.to_vec(),
+            cost: cost(machine, &self.parts),
+            parts: self.parts.clone(),
+            scratch: self.scratch,
             unaligned: false,
             flash: false,
             fixed: self.immediates.clone(),
@@ -102,24 +196,10 @@ fn has_table_or_matrix(stmt: &Stmt) -> bool {
     found
 }
 
-/// Does it add up three terms of one or two registers, shifts and rotates for instance? As a
-/// pattern that would be found only where a program adds just these.
-fn is_layer(instr: &Instr) -> bool {
-    let mut sums = 0;
-    for stmt in &instr.semantics {
-        let (Stmt::Let { value, .. } | Stmt::Assign { value, .. }) = stmt else { return false };
-        let term = |e: &Expr| !matches!(e, Expr::Const(_) | Expr::Imm(_));
-        value.walk(&mut |e| {
-            sums += usize::from(matches!(e, Expr::Bin { op: BinOp::Xor, a, b, .. } if term(a) && term(b)))
-        });
-    }
-    sums >= 2 && (1..=2).contains(&register_sources(instr).len())
-}
-
 /// Every choice of the immediates; none when there are too many.
-fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
+fn immediates(operands: &[Operand]) -> Vec<Vec<(usize, i64)>> {
     let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
-    for (i, operand) in instr.operands.iter().enumerate() {
+    for (i, operand) in operands.iter().enumerate() {
         let values: Vec<i64> = match &operand.kind {
             OperandKind::Imm { values: Some(values), .. } => values.clone(),
             OperandKind::Imm { min, max, step, values: None } => {
@@ -137,27 +217,31 @@ fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
 }
 
 /// The operands that are registers to read.
-pub fn register_sources(instr: &Instr) -> Vec<usize> {
+pub fn register_sources(operands: &[Operand]) -> Vec<usize> {
     let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
-    (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
+    (0..operands.len()).filter(|&i| reads(&operands[i].kind)).collect()
 }
 
 struct Walk<'a> {
     fixed: &'a Fixed<'a>,
-    word_bits: u32,
-    tables: &'a [Table],
+    words: Words<'a>,
+    /// Of a value.
+    registers: usize,
     known: Option<&'a Known>,
     temps: Vec<Sum<usize>>,
+    held: Option<HeldMatrix>,
 }
 
 impl Walk<'_> {
     fn value(&mut self, e: &Expr) -> Option<Sum<usize>> {
         Some(match e {
             Expr::Operand(i) => {
-                let source = self.fixed.sources.iter().position(|s| s == i)?;
+                let register = self.fixed.sources.iter().position(|s| s == i)?;
+                let (source, word) = (register / self.registers, (register % self.registers) as u32);
+                let from = word * self.words.register;
                 match self.known.filter(|k| k.source.0 == source) {
                     Some(known) => Sum::constant(known.source.1),
-                    None => Sum::source(source, ops::mask(self.word_bits)),
+                    None => Sum::source(source, ops::mask(self.words.register) << from).through(|x| x >> from),
                 }
             }
             Expr::Imm(i) => Sum::constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
@@ -175,8 +259,14 @@ impl Walk<'_> {
                 self.value(a)?.through(|x| x >> lo & mask)
             }
             Expr::Linear { matrix, a } => self.value(a)?.through(|x| matrix.apply(x)),
+            Expr::MatVec { matrix, a } => {
+                let a = self.value(a)?;
+                let plain = self.held.is_none() && a == Sum::source(0, ops::mask(self.words.bits));
+                self.held = plain.then_some(*matrix);
+                plain.then_some(a)?
+            }
             Expr::Table { table, index } => {
-                let values = &self.tables.get(*table)?.values;
+                let values = &self.words.tables.get(*table)?.values;
                 self.value(index)?.lookup(|i| values.get((i % values.len() as u64) as usize).copied())?
             }
             _ => return None,

@@ -14,11 +14,11 @@
 //! matrix it holds is for [`super::configure`] to say.
 
 use super::nibbles;
-use super::semantics::{Fixed, fixed};
+use super::semantics::{Words, all, fixed};
 use super::sum::{Part, Rows, Sum, times};
 use ciphermill_ir::ops;
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{Machine, Reg};
+use ciphermill_machine::Machine;
+use ciphermill_machine::sem::HeldMatrix;
 use ciphermill_patterns::pattern::Template;
 
 /// An instruction with its immediates fixed.
@@ -121,9 +121,10 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
     let bits = u32::from(machine.word_bits);
     for instr in fixed(machine) {
         let sources = &instr.sources;
-        let Some((dest, all)) = instr.result(machine.word_bits, &machine.tables, None) else { continue };
+        let Some((dest, all)) = instr.result(Words::of(machine), None) else { continue };
         let all = all.within(bits);
-        if !(1..=2).contains(&sources.len()) || all.sources().len() != sources.len() {
+        let values = all.sources().len();
+        if !(1..=2).contains(&values) {
             continue;
         }
         let mut number = |sources: &[usize], any_old| {
@@ -132,21 +133,23 @@ pub fn units(machine: &Machine) -> (Vec<Unit>, Vec<Template>) {
             n
         };
         let function = number(sources, false);
-        let matrix = if all.is_linear() { (0..sources.len()).map(|s| all.rows(s, bits)).collect() } else { Vec::new() };
+        let matrix = if all.is_linear() { (0..values).map(|s| all.rows(s, bits)).collect() } else { Vec::new() };
         let (accumulator, sum) = accumulated(&all, bits).filter(|_| matrix.is_empty()).unzip();
         let sum = sum.unwrap_or(all);
         let regardless = match accumulator {
-            Some(Accumulator { source, keep }) if keep != ops::mask(bits) && sources[source] == dest => {
+            Some(Accumulator { source, keep })
+                if keep != ops::mask(bits) && values == sources.len() && sources[source] == dest =>
+            {
                 let others: Vec<usize> = sources.iter().copied().filter(|&s| s != dest).collect();
                 Some(number(&others, true))
             }
             _ => None,
         };
         let unit = Unit {
-            name: instr.instr.name.clone(),
+            name: instr.name.to_owned(),
             sum,
             accumulator,
-            sources: sources.len(),
+            sources: values,
             function,
             regardless,
             matrix,
@@ -184,8 +187,7 @@ fn lower(machine: &Machine, unit: &Unit) -> Option<Unit> {
 pub struct Configurable {
     /// Its function.
     pub function: u16,
-    /// The register of row 0; the others follow.
-    pub first: Reg,
+    pub matrix: HeldMatrix,
     pub name: String,
 }
 
@@ -195,18 +197,10 @@ pub(crate) fn configurable(machine: &Machine, function: usize) -> Option<(Config
     if machine.word_bits != 32 {
         return None;
     }
-    machine.instrs.iter().enumerate().find_map(|(id, instr)| {
-        let [Stmt::Assign { dest: Dest::Operand(dest), value: Expr::MatVec { first, a, .. } }] = &instr.semantics[..]
-        else {
-            return None;
-        };
-        let Expr::Operand(source) = **a else { return None };
-        if !instr.selectable || instr.operands.len() != 2 {
-            return None;
-        }
-        let fixed = Fixed { id, instr, sources: vec![source], immediates: Vec::new() };
-        let made = fixed.template(machine, *dest, &[source], function as u16, false);
-        Some((Configurable { function: function as u16, first: *first, name: instr.name.clone() }, made))
+    all(machine).find_map(|fixed| {
+        let (dest, matrix) = fixed.held_product(Words::of(machine))?;
+        let made = fixed.template(machine, dest, &fixed.sources, function as u16, false);
+        Some((Configurable { function: function as u16, matrix, name: fixed.name.to_owned() }, made))
     })
 }
 

@@ -130,11 +130,13 @@ impl<'a> Pressed<'a> {
         (made.next().is_none() && self.nodes[at].writes.len() == 1).then_some(value)
     }
 
-    /// Is what `maker` reads in memory still the same in front of instruction `to`?
+    /// Is what `maker` reads in memory, and in registers that are no operands, still the same in front of instruction `to`?
     fn unwritten(&self, maker: usize, to: usize) -> bool {
         let read = &self.nodes[maker].mem;
+        let registers = self.machine.regs.len() as u32;
+        let read_here = |r: &u32| *r < registers && self.nodes[maker].reads.contains(r);
         self.nodes[maker + 1..to].iter().all(|n| match (&n.mem, read) {
-            _ if n.barrier => false,
+            _ if n.barrier || n.writes.iter().any(|(r, _)| read_here(r)) => false,
             (Some(m), Some(r)) => !m.conflicts(r),
             _ => true,
         })

@@ -9,7 +9,7 @@ use crate::options::Refusal;
 use crate::ports::{Port, Ports, Source};
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{Instr, Machine, Reg, Table};
+use ciphermill_machine::{Instr, Machine, Table};
 
 type Bits = Vec<Lit>;
 
@@ -117,11 +117,15 @@ impl Blaster<'_> {
                 let rows: Vec<Bits> = matrix.rows.iter().map(row).collect();
                 rows.into_iter().map(|r| r.into_iter().fold(FALSE, |sum, x| self.graph.xor(sum, x))).collect()
             }
-            Expr::MatVec { first, rows, a } => {
+            Expr::MatVec { matrix, a } => {
                 let a = self.expr(a)?;
                 let mut out = Vec::new();
-                for i in 0..u16::from(*rows) {
-                    let row = self.input(Source::Fixed(Reg(first.0 + i)))?;
+                for i in 0..matrix.rows {
+                    let mut row = Bits::new();
+                    for (r, at) in matrix.row(i) {
+                        row.truncate(at as usize);
+                        row.extend(self.input(Source::Fixed(r))?);
+                    }
                     let products: Bits = row.iter().zip(&a).map(|(&x, &y)| self.graph.and(x, y)).collect();
                     out.push(self.parity(products));
                 }

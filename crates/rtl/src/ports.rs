@@ -47,8 +47,8 @@ impl Ports {
         for_each_expr(&instr.semantics, &mut |e| match e {
             Expr::Operand(i) | Expr::Imm(i) => note(Source::Operand(*i), &mut read),
             Expr::Fixed(r) => note(Source::Fixed(*r), &mut read),
-            Expr::MatVec { first, rows, .. } => {
-                (0..u16::from(*rows)).for_each(|i| note(Source::Fixed(Reg(first.0 + i)), &mut read));
+            Expr::MatVec { matrix, .. } => {
+                matrix.registers().for_each(|r| note(Source::Fixed(r), &mut read));
             }
             Expr::Load { .. } => memory = true,
             Expr::Pc => pc = true,

@@ -12,8 +12,8 @@ use crate::ports::{Ports, Source};
 use crate::value::Value;
 use ciphermill_ir::{BinOp, CmpOp, UnOp};
 use ciphermill_machine::gf2::BitMatrix;
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::{Instr, Machine, Reg, print};
+use ciphermill_machine::sem::{Dest, Expr, HeldMatrix, Stmt};
+use ciphermill_machine::{Instr, Machine, print};
 use std::fmt::Write;
 
 type Res<T> = Result<T, Refusal>;
@@ -167,9 +167,9 @@ impl Writer<'_> {
                 let a = self.expr(a)?;
                 self.linear(matrix, a)
             }
-            Expr::MatVec { first, rows, a } => {
+            Expr::MatVec { matrix, a } => {
                 let a = self.expr(a)?;
-                self.matvec(*first, *rows, a)?
+                self.matvec(*matrix, a)?
             }
             Expr::FlagsSub { bits, a, b } | Expr::FlagsAdd { bits, a, b } => {
                 let (a, b) = (self.expr(a)?, self.expr(b)?);
@@ -394,15 +394,23 @@ impl Writer<'_> {
         y
     }
 
-    fn matvec(&mut self, first: Reg, rows: u8, a: Value) -> Res<Value> {
+    fn matvec(&mut self, matrix: HeldMatrix, a: Value) -> Res<Value> {
         let word = self.word();
         let x = self.whole(a, word).show();
         let mut bits = Vec::new();
-        for i in (0..u16::from(rows)).rev() {
-            let row = self.input(Source::Fixed(Reg(first.0 + i)))?;
-            bits.push(format!("^({} & {x})", self.fit(row, word)));
+        for i in (0..matrix.rows).rev() {
+            let mut row = Vec::new();
+            for (r, _) in matrix.row(i) {
+                let part = self.input(Source::Fixed(r))?;
+                row.push(self.fit(part, matrix.bits));
+            }
+            let row = match &row[..] {
+                [whole] => whole.clone(),
+                parts => format!("{{{}}}", parts.iter().rev().cloned().collect::<Vec<_>>().join(", ")),
+            };
+            bits.push(format!("^({row} & {x})"));
         }
-        Ok(Value::text(format!("{{\n        {}\n    }}", bits.join(",\n        ")), rows))
+        Ok(Value::text(format!("{{\n        {}\n    }}", bits.join(",\n        ")), matrix.rows))
     }
 }
 

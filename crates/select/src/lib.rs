@@ -24,6 +24,7 @@
 pub mod addressing;
 pub mod aligned;
 pub mod banks;
+pub mod behind;
 pub mod branches;
 pub mod chains;
 pub mod constants;

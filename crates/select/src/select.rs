@@ -257,7 +257,7 @@ impl Selector<'_> {
                     self.needed.extend(args);
                 }
                 Op::Const(_) | Op::GlobalGet(_) => {}
-                Op::Chain(..) => {
+                _ if self.in_words(inst) => {
                     if func.insts[inst].results.iter().any(|v| self.needed.contains(v)) {
                         self.needed.extend(args);
                     }

@@ -237,7 +237,9 @@ pub fn run<const BE: bool, H: Hook>(code: &[Xop], start: usize, state: &mut Stat
                 let data = unsafe { *code.get_unchecked(ip) };
                 ip += 1;
                 let value = get!(x.a);
-                let bit = |i: u16| u64::from((get!(x.b + i) & value).count_ones() & 1) << i;
+                let word = |i: u16, w: u16| get!(x.b + i * data.d + w) << (w * data.b);
+                let row = |i: u16| (0..data.d).fold(0, |row, w| row | word(i, w));
+                let bit = |i: u16| u64::from((row(i) & value).count_ones() & 1) << i;
                 let sum = (0..data.a).map(bit).fold(0, |sum, bit| sum | bit);
                 set!(x.d, sum);
             }

@@ -44,8 +44,8 @@ pub fn reads(inst: &Inst, e: &Expr, f: &mut impl FnMut(Reg)) {
         Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => {
             reads(inst, a, f)
         }
-        Expr::MatVec { first, rows, a } => {
-            (0..u16::from(*rows)).for_each(|i| f(Reg(first.0 + i)));
+        Expr::MatVec { matrix, a } => {
+            matrix.registers().for_each(&mut *f);
             reads(inst, a, f);
         }
         Expr::Select { cond, then, els } => {

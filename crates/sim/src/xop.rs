@@ -81,7 +81,8 @@ pub enum Op {
     Table,
     /// Field `b` is the number of a matrix over GF(2).
     Linear,
-    /// Bit i of `d` is the parity of `a` and the slot `b + i`; Data: `a` = rows.
+    /// Bit i of `d` is the parity of `a` and row i; row 0 is in the `d` slots from `b` on, each of `b` bits, of Data, whose
+    /// `a` is the number of rows.
     MatVec,
     FlagsSub32,
     FlagsSub64,

@@ -150,8 +150,8 @@ fn reads(e: &Expr, out: &mut Vec<Reg>) {
         Expr::Un { a, .. } | Expr::Slice { a, .. } | Expr::Linear { a, .. } | Expr::FlagsLogic { a, .. } => {
             reads(a, out)
         }
-        Expr::MatVec { first, rows, a } => {
-            out.extend((0..u16::from(*rows)).map(|i| Reg(first.0 + i)));
+        Expr::MatVec { matrix, a } => {
+            out.extend(matrix.registers());
             reads(a, out);
         }
         Expr::Select { cond, then, els } => [cond, then, els].into_iter().for_each(|e| reads(e, out)),

@@ -172,8 +172,8 @@ fn effect(machine: &Machine, instr: &Instr) -> Effect {
 fn look(e: &Expr, out: &mut Effect) {
     match e {
         Expr::Fixed(r) => out.fixed.push(*r),
-        Expr::MatVec { first, rows, a } => {
-            out.fixed.extend((0..u16::from(*rows)).map(|i| Reg(first.0 + i)));
+        Expr::MatVec { matrix, a } => {
+            out.fixed.extend(matrix.registers());
             look(a, out);
         }
         Expr::Load { addr, .. } => {

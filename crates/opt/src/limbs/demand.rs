@@ -3,7 +3,7 @@
 //! Backward: nothing is looked at until something that stays needs it, and it spreads from results to operands until
 //! nothing changes. Bits carry upwards in sums and products, so those want all limbs below.
 
-use super::width::ADDRESS_BITS;
+use super::width::{ADDRESS_BITS, Known};
 use ciphermill_ir::{BinOp, Block, Cfg, CmpOp, Func, InstData, Op, Terminator, UnOp, Value, ValueDef, mask};
 use cranelift_entity::SecondaryMap;
 
@@ -13,8 +13,8 @@ pub(super) struct Demand {
 }
 
 impl Demand {
-    pub fn new(func: &Func, bits: u32) -> Demand {
-        let mut found = Finder { func, bits, of: SecondaryMap::new(), work: Vec::new() };
+    pub fn new(func: &Func, bits: u32, known: Known<'_>) -> Demand {
+        let mut found = Finder { func, bits, known, of: SecondaryMap::new(), work: Vec::new() };
         let cfg = Cfg::new(func);
         for &block in &cfg.rpo {
             found.roots(block);
@@ -55,6 +55,7 @@ fn compared(func: &Func, block: Block, cond: Value) -> Option<(CmpOp, Value, Val
 struct Finder<'a> {
     func: &'a Func,
     bits: u32,
+    known: Known<'a>,
     of: SecondaryMap<Value, u8>,
     work: Vec<Value>,
 }
@@ -164,6 +165,7 @@ impl Finder<'_> {
                 self.want(args[2], limbs);
             }
             Op::Load(_) => self.want(args[0], self.limbs(mask(ADDRESS_BITS))),
+            Op::Apply(function) if !self.known.is_whole(function) => args.iter().for_each(|&v| self.want(v, 1)),
             _ => args.iter().for_each(|&v| self.want(v, all)),
         }
     }

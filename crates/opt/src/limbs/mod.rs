@@ -13,11 +13,13 @@
 //! * **Products** are sums of products of two limbs.
 //! * **Accesses** of several words are several accesses; the effective address is 16 bits wide.
 //! * **A selection** by mask takes the same time for both values.
+//! * **What has been recognised** ([`Op::Apply`]) takes and gives lowest limbs, or all limbs of values ([`Known`]).
 //!
 //! A comparison that a branch in its own block asks for stands right before that branch.
 
 mod arith;
 mod calls;
+mod counters;
 mod demand;
 mod emit;
 mod ends;
@@ -43,13 +45,13 @@ use emit::Emit;
 use std::collections::HashMap;
 use width::Limbs;
 
-pub use width::Narrow;
+pub use width::{Known, Narrow};
 
 /// Split all values of a module, which has none of 64 bits, into words of `narrow.bits`.
 ///
 /// # Errors
 /// [`OptError::Narrow`] for what such a machine cannot have.
-pub fn lower(module: &mut Module, narrow: Narrow) -> Result<(), OptError> {
+pub fn lower(module: &mut Module, narrow: Narrow, known: Known<'_>) -> Result<(), OptError> {
     wide::expand(module);
     let count = (32 / narrow.bits) as usize;
     let widen = |types: &[Type]| vec![Type::I32; types.len() * count];
@@ -62,7 +64,7 @@ pub fn lower(module: &mut Module, narrow: Narrow) -> Result<(), OptError> {
     let ids: Vec<_> = module.funcs.keys().collect();
     for id in ids {
         let old = std::mem::replace(&mut module.funcs[id], Func::new("", Signature::default()));
-        module.funcs[id] = Lower::new(old, narrow, &slots, own_address).run()?;
+        module.funcs[id] = Lower::new(old, narrow, known, &slots, own_address).run()?;
     }
     for sig in module.sigs.values_mut() {
         *sig = Signature { params: widen(&sig.params), results: widen(&sig.results) };
@@ -85,6 +87,7 @@ struct Lower<'a> {
     demand: Demand,
     emit: Emit,
     narrow: Narrow,
+    known: Known<'a>,
     blocks: SecondaryMap<Block, Option<Block>>,
     map: SecondaryMap<Value, Option<Limbs>>,
     /// Words of ones or zeros for values that are 1 or 0.
@@ -97,20 +100,28 @@ struct Lower<'a> {
 }
 
 impl<'a> Lower<'a> {
-    fn new(old: Func, narrow: Narrow, slots: &'a SecondaryMap<GlobalId, u32>, own_address: Option<u32>) -> Lower<'a> {
+    fn new(
+        mut old: Func,
+        narrow: Narrow,
+        known: Known<'a>,
+        slots: &'a SecondaryMap<GlobalId, u32>,
+        own_address: Option<u32>,
+    ) -> Lower<'a> {
         let count = (32 / narrow.bits) as usize;
         let sig = Signature {
             params: vec![Type::I32; old.sig.params.len() * count],
             results: vec![Type::I32; old.sig.results.len() * count],
         };
+        let counters = counters::bits(&mut old);
         let emit = Emit::new(Func::new(old.name.clone(), sig), narrow);
-        let (masks, demand) = (Masks::new(&old), Demand::new(&old, narrow.bits));
+        let (masks, demand) = (Masks::within(&old, &counters), Demand::new(&old, narrow.bits, known));
         Lower {
             old,
             masks,
             demand,
             emit,
             narrow,
+            known,
             blocks: SecondaryMap::new(),
             map: SecondaryMap::new(),
             flags: HashMap::new(),
@@ -219,6 +230,11 @@ impl<'a> Lower<'a> {
                 return Ok(());
             }
             Op::Store(access) => return self.store(data, access),
+            Op::GlobalSet(global) if self.known.registers.contains(&global) => {
+                let value = self.limbs(data.args[0]);
+                self.emit.results(data.op, &value[..1], 0);
+                return Ok(());
+            }
             Op::GlobalSet(global) => {
                 let value = self.limbs(data.args[0]);
                 for (k, &limb) in value.iter().enumerate() {
@@ -316,6 +332,11 @@ impl<'a> Lower<'a> {
                 (0..end).map(|k| self.emit.choose(mask, a[k], b[k])).collect()
             }
             Op::Load(access) => self.load(data.args[0], access, result)?,
+            Op::Apply(function) => {
+                let taken = if self.known.is_whole(function) { self.count() } else { 1 };
+                let args: Vec<Value> = data.args.iter().flat_map(|&v| self.limbs(v).into_iter().take(taken)).collect();
+                self.emit.results(data.op, &args, taken).into_iter().collect()
+            }
             Op::GlobalGet(global) => {
                 let at = self.slots[global];
                 (0..end).map(|k| self.emit.load_word(at, k)).collect()

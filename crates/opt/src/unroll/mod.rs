@@ -45,7 +45,7 @@ mod selections;
 pub mod sites;
 pub(crate) mod specialise;
 pub(crate) mod split;
-mod trips;
+pub(crate) mod trips;
 
 use crate::edit;
 use crate::options::Options;

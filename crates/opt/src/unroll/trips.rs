@@ -37,9 +37,24 @@ pub(crate) type Known<'a> = &'a [(Value, u64)];
 pub(crate) fn constant(func: &Func, graph: &Graph, id: LoopId, limit: u32, known: Known) -> Option<Trips> {
     let counts = Exit::of(func, graph, id).into_iter().filter_map(|exit| {
         let run = Run::new(func, graph, id, exit.cond, known)?;
-        Some(Trips { exit, count: run.count(exit, limit)? })
+        Some(Trips { exit, count: run.count(exit, limit, &mut |_, _| {})? })
     });
     counts.min_by_key(|t| t.count)
+}
+
+/// Bits that a loop's counters, and what is computed of them, may have in a run: of those whose last turn is known
+/// and not above `limit`.
+pub(crate) fn bits(func: &Func, graph: &Graph, id: LoopId, limit: u32) -> HashMap<Value, u64> {
+    let mut all: HashMap<Value, u64> = HashMap::new();
+    for exit in Exit::of(func, graph, id) {
+        let mut here: HashMap<Value, u64> = HashMap::new();
+        let Some(run) = Run::new(func, graph, id, exit.cond, &[]) else { continue };
+        if run.count(exit, limit, &mut |v, c| *here.entry(v).or_default() |= c).is_some() {
+            // Each branch bounds them by itself.
+            here.into_iter().for_each(|(v, c)| *all.entry(v).or_insert(u64::MAX) &= c);
+        }
+    }
+    all
 }
 
 struct Run<'a> {
@@ -91,7 +106,8 @@ impl<'a> Run<'a> {
         Some(run)
     }
 
-    fn count(&self, exit: Exit, limit: u32) -> Option<u32> {
+    /// The turn that leaves; `note` is told each value of each turn.
+    fn count(&self, exit: Exit, limit: u32, note: &mut dyn FnMut(Value, u64)) -> Option<u32> {
         let backs = self.graph.back_edges(self.id);
         let entries = self.graph.entries(self.id);
         let header = &self.func.blocks[self.graph.data(self.id).header].params;
@@ -110,6 +126,7 @@ impl<'a> Run<'a> {
                 let args: Vec<u64> = data.args.iter().map(|&a| self.value(a, &values)).collect::<Option<_>>()?;
                 values.insert(self.func.result(inst), evaluate(self.func, inst, &args)?);
             }
+            values.iter().for_each(|(&v, &c)| note(v, c));
             if (self.value(exit.cond, &values)? != 0) == exit.when_true {
                 return Some(turn);
             }

@@ -44,6 +44,7 @@ impl Selector<'_> {
                 self.out.push(mov);
             }
             Op::Chain(chain, bits) => self.emit_chain(inst, chain, bits)?,
+            Op::Apply(function) if self.in_words(inst) => self.emit_function(inst, function)?,
             Op::Call(callee) => self.emit_call(inst, Some(callee)),
             Op::CallPtr(_) => self.emit_call(inst, None),
             op => {

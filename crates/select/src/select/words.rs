@@ -20,6 +20,41 @@ impl Selector<'_> {
         }
     }
 
+    /// Does an operation compute values of several words, word by word?
+    pub(super) fn in_words(&self, inst: Inst) -> bool {
+        let data = &self.func.insts[inst];
+        matches!(data.op, Op::Chain(..)) || matches!(data.op, Op::Apply(_)) && data.results.len() > 1
+    }
+
+    /// A recognised function of whole values: the parts of its template.
+    pub(super) fn emit_function(&mut self, inst: Inst, function: u16) -> Result<(), CompileError> {
+        let data = &self.func.insts[inst];
+        let (args, results) = (data.args.clone(), data.results.clone());
+        if !results.iter().any(|v| self.needed.contains(v)) {
+            return Ok(());
+        }
+        let matcher = self.matcher;
+        let found = matcher.function(function).ok_or_else(|| self.no_instruction(inst))?;
+        let mut ops: Vec<Option<VOp>> = vec![None; found.operands.len()];
+        found.fixed.iter().for_each(|&(i, value)| ops[i] = Some(VOp::Imm(value)));
+        let mut words = args.iter();
+        for (i, operand) in found.operands.iter().enumerate() {
+            if let (OperandKind::Reg { used: true, .. }, Some(&v)) = (&operand.kind, words.clone().next()) {
+                words.next();
+                ops[i] = Some(self.word(v));
+            }
+        }
+        let vregs: Vec<VReg> = results.iter().map(|&v| self.vreg(v)).collect();
+        for (i, &to) in found.results().zip(&vregs).skip(1) {
+            ops[i] = Some(VOp::Def(to));
+        }
+        let mut expansion = crate::constants::Expansion { machine: self.machine, new_vreg: &mut self.vfunc.vregs };
+        let made = expansion.expand(found, &ops, vregs.first().copied(), None)?;
+        let (role, loc) = (self.role(inst), data.loc);
+        self.out.extend(made.into_iter().map(|i| VInst { role, loc, ..i }));
+        Ok(())
+    }
+
     fn chains(&self) -> Result<&Chains, CompileError> {
         let lacking = || CompileError::Internal("a chain of words on a machine without `[chains]`".into());
         self.machine.chains.as_ref().ok_or_else(lacking)

@@ -107,11 +107,11 @@ impl<'a> Flattener<'a> {
                 let a = self.slot(a)?;
                 self.make(Op::Linear, a, number as u16, matrix.rows.len() as u8)
             }
-            Expr::MatVec { first, rows, a } => {
+            Expr::MatVec { matrix, a } => {
                 let a = self.expr(cx, a)?;
                 let a = self.slot(a)?;
-                let v = self.make(Op::MatVec, a, self.pool.register(*first), *rows)?;
-                self.emit(Op::Data, 0, u16::from(*rows), 0);
+                let v = self.make(Op::MatVec, a, self.pool.register(matrix.first), matrix.rows)?;
+                self.emit(Op::Data, matrix.words.into(), matrix.rows.into(), matrix.bits.into());
                 Ok(v)
             }
             Expr::FlagsSub { bits, a, b } | Expr::FlagsAdd { bits, a, b } => {
