@@ -12,7 +12,7 @@ use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
 use ciphermill_select::{
-    addressing, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, carries, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
@@ -158,6 +158,7 @@ impl<'a> Front<'a> {
         if !options.strict_traps && addressing::three_terms(matcher) {
             addressing::spread(&mut func);
         }
+        carries::join(&mut func, m);
         shape::split_critical_edges(&mut func);
         Ok(func)
     }
