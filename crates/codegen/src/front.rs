@@ -12,7 +12,7 @@ use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::{Recogniser, configure};
 use ciphermill_select::{
-    addressing, carries, aligned, banks, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, aligned, banks, branches, carries, chains, expand, flash, halves, legalise, masks, shape, turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;

@@ -8,7 +8,7 @@ use ciphermill_machine::{InstrId, Machine};
 use ciphermill_schedule::list;
 use ciphermill_vcode::liveness::live_out;
 use ciphermill_vcode::runs::Runs;
-use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc};
+use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc, VInst, VKind};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
@@ -154,9 +154,15 @@ impl<'a> AllocationRequest<'a> {
             // A memory operand is a load of its own, if not one that needs a register.
             Step::Inst(_, places) => reload * places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
         };
+        // A block of an edge is jumped over, unless moves stand there.
+        let jump = &self.machine.instrs[usize::from(ops.jump.0)];
+        let jumps = |block: &VBlock, steps: &[Step]| match block.insts[..] {
+            [VInst { kind: VKind::Jump, .. }] if steps.len() > 1 => u64::from(jump.issue_cycles + jump.taken_cycles),
+            _ => 0,
+        };
         let block = |(block, steps): (&VBlock, &Vec<Step>)| {
             let nodes: Vec<_> = block.insts.iter().map(|i| self.facts.virtual_node(self.machine, i)).collect();
-            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>()) * block.frequency()
+            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>() + jumps(block, steps)) * block.frequency()
         };
         func.blocks.iter().zip(&allocated.blocks).map(block).sum()
     }

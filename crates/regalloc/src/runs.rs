@@ -159,7 +159,8 @@ impl<'a> Search<'a> {
     fn access(&self, at: usize, inst: &VInst) -> Option<(VReg, Access)> {
         let single = self.runs.single(inst.instr)?;
         let plain = inst.kind == VKind::Normal && inst.trap.is_none();
-        let mem = inst.mem.filter(|m| plain && m.aligned && inst.fixed_uses.is_empty() && inst.fixed_defs.is_empty())?;
+        let mem =
+            inst.mem.filter(|m| plain && m.aligned && inst.fixed_uses.is_empty() && inst.fixed_defs.is_empty())?;
         let offset = match single.displacement.map(|d| inst.ops[d]) {
             Some(VOp::Imm(d)) => d,
             Some(_) => return None,
@@ -252,7 +253,9 @@ impl<'a> Search<'a> {
         let within = |at: usize| group.words.iter().any(|w| w.at == at);
         let later = self.insts.iter().enumerate().filter(|(at, _)| *at > group.at && !within(*at));
         self.out.contains(base)
-            || later.filter(|(_, i)| i.uses().any(|u| u == base)).any(|(at, i)| self.rebased(at, i, base, (base, behind)).is_none())
+            || later
+                .filter(|(_, i)| i.uses().any(|u| u == base))
+                .any(|(at, i)| self.rebased(at, i, base, (base, behind)).is_none())
     }
 
     /// Can the words be brought together?
@@ -273,7 +276,10 @@ impl<'a> Search<'a> {
         let mut live = self.live.clone();
         self.lengthen(group, &mut live);
         let (from, to) = self.range(group);
-        live[from + 1..=to].iter().zip(&self.live[from + 1..=to]).all(|(&now, &then)| now == then || now <= self.joining.registers)
+        live[from + 1..=to]
+            .iter()
+            .zip(&self.live[from + 1..=to])
+            .all(|(&now, &then)| now == then || now <= self.joining.registers)
     }
 
     fn range(&self, group: &Group) -> (usize, usize) {

@@ -117,8 +117,11 @@ fn terms(e: &Expr) -> Vec<&Expr> {
 
 /// An instruction whose results are `low + x * y` and `high + mulhu(x, y)` and the carry.
 fn adds_product(id: InstrId, instr: &Instr) -> Option<MulAdd> {
-    let [Stmt::Let { value: sum, .. }, Stmt::Assign { dest: Dest::Operand(low), value: Expr::Temp(_) }, Stmt::Assign { dest: Dest::Operand(high), value }] =
-        &instr.semantics[..]
+    let [
+        Stmt::Let { value: sum, .. },
+        Stmt::Assign { dest: Dest::Operand(low), value: Expr::Temp(_) },
+        Stmt::Assign { dest: Dest::Operand(high), value },
+    ] = &instr.semantics[..]
     else {
         return None;
     };
@@ -128,12 +131,11 @@ fn adds_product(id: InstrId, instr: &Instr) -> Option<MulAdd> {
     };
     let product = |list: &[&Expr], op: BinOp| list.iter().find_map(|e| factors(e, op));
     let (sum, top) = (terms(sum), terms(value));
-    let carried = |e: &Expr| {
-        matches!(e, Expr::Cmp { op: CmpOp::LtU, a, b, .. } if **a == Expr::Temp(0) && **b == Expr::Operand(*low))
-    };
+    let carried = |e: &Expr| matches!(e, Expr::Cmp { op: CmpOp::LtU, a, b, .. } if **a == Expr::Temp(0) && **b == Expr::Operand(*low));
     let own = |list: &[&Expr], at: usize| list.contains(&&Expr::Operand(at));
     let (x, y) = product(&sum, BinOp::Mul)?;
-    let whole = sum.len() == 2 && own(&sum, *low) && top.len() == 3 && own(&top, *high) && top.iter().any(|e| carried(e));
+    let whole =
+        sum.len() == 2 && own(&sum, *low) && top.len() == 3 && own(&top, *high) && top.iter().any(|e| carried(e));
     let same = product(&top, BinOp::MulHiU) == Some((x, y));
     (whole && same && instr.operands.len() == 4).then_some(MulAdd { instr: id, sum: [*low, *high], factors: [x, y] })
 }

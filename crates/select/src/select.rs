@@ -264,7 +264,8 @@ impl Selector<'_> {
                 Op::Chain(..) => {
                     if func.insts[inst].results.iter().any(|v| self.needed.contains(v)) {
                         let (added, factors) = self.product_added(inst).unwrap_or_default();
-                        let args = if factors.is_empty() { args.into_iter().collect() } else { [added, factors].concat() };
+                        let args =
+                            if factors.is_empty() { args.into_iter().collect() } else { [added, factors].concat() };
                         self.needed.extend(args);
                     }
                 }

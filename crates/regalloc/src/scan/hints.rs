@@ -136,8 +136,7 @@ mod tests {
         let tied = vec![operand(Role::Overwritten, a, 0b111), operand(Role::Result, b, 0b111)];
         let fixed = vec![operand(Role::Use, b, 0b010)];
         let node = |(index, (operands, destroyed))| Node { index, operands, destroyed, ascending: Vec::new() };
-        code.nodes =
-            [(tied, 0), (fixed, 0b100)].into_iter().enumerate().map(node).collect();
+        code.nodes = [(tied, 0), (fixed, 0b100)].into_iter().enumerate().map(node).collect();
         code.uses[a] = vec![Use { at: 0, memory: false }];
         code.uses[b] = vec![Use { at: 1, memory: false }];
         if lives_on {

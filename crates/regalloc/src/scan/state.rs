@@ -372,8 +372,7 @@ impl<'a> State<'a> {
             places[k] = Some(r);
         }
         // Which of them has which register is free.
-        let rising: Vec<usize> =
-            node.ascending.iter().copied().filter(|&k| operands[k].role == Role::Def).collect();
+        let rising: Vec<usize> = node.ascending.iter().copied().filter(|&k| operands[k].role == Role::Def).collect();
         let mut registers: Vec<usize> = rising.iter().filter_map(|&k| places[k]).collect();
         registers.sort_by_key(|&r| self.code.registers[r].0);
         if rising.iter().zip(&registers).all(|(&k, &r)| operands[k].within & 1 << r != 0) {

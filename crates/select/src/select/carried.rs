@@ -73,7 +73,12 @@ impl Selector<'_> {
             let (p, q) = (made(low, BinOp::Mul)?, made(high, BinOp::MulHiU)?);
             (p == q || p.iter().eq(q.iter().rev())).then_some(p)
         };
-        let with = |low, high, sum: [Value; 2]| Some((sum.to_vec(), product(low, high)?.to_vec()));
+        // Words that are overwritten and wanted again would have to be copied.
+        let gone = |v: &Value| self.uses.get(v) == Some(&1) && self.func.as_const(*v).is_none();
+        let with = |low, high, sum: [Value; 2]| {
+            let factors = product(low, high).filter(|_| sum.iter().all(gone))?;
+            Some((sum.to_vec(), factors.to_vec()))
+        };
         with(b, y, [a, x]).or_else(|| with(a, x, [b, y]))
     }
 }
