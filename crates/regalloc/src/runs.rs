@@ -13,7 +13,10 @@ use ciphermill_vcode::liveness::Set;
 use ciphermill_vcode::runs::{RunInstr, Runs};
 use ciphermill_vcode::{Allocated, Facts, MemRef, Place, Step, VFunc, VInst, VKind, VOp, VReg};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+
+#[cfg(test)]
+mod tests;
 
 /// How far apart, in instructions, words of a run may be used: further, and registers are held for too long.
 const WINDOW: usize = 32;
@@ -60,7 +63,8 @@ struct Search<'a> {
     /// In front of each instruction: how many values are live.
     live: Vec<usize>,
     out: &'a Set,
-    taken: HashSet<usize>,
+    /// Accesses of groups, and where those stand.
+    taken: HashMap<usize, usize>,
 }
 
 /// The function with runs of block `b` joined; None where there are none. `out` is what is live behind the block.
@@ -76,7 +80,7 @@ pub fn joined(
     let insts = &func.blocks[b].insts;
     let mut made = func.clone();
     let mut search =
-        Search { insts, machine, facts, runs, joining, live: live(insts, out), out, taken: HashSet::new() };
+        Search { insts, machine, facts, runs, joining, live: live(insts, out), out, taken: HashMap::new() };
     let mut rewritten: HashMap<usize, VInst> = HashMap::new();
     let mut groups = Vec::new();
     for (base, list) in search.by_base() {
@@ -90,7 +94,7 @@ pub fn joined(
     let placed: HashMap<usize, &Group> = groups.iter().map(|g| (g.at, g)).collect();
     let whole = |(at, inst): (usize, &VInst)| match placed.get(&at) {
         Some(group) => Some(search.instruction(group)),
-        None if search.taken.contains(&at) => None,
+        None if search.taken.contains_key(&at) => None,
         None => Some(rewritten.get(&at).unwrap_or(inst).clone()),
     };
     made.blocks[b].insts = insts.iter().enumerate().filter_map(whole).collect();
@@ -216,7 +220,7 @@ impl<'a> Search<'a> {
         starts.filter(reached).find_map(|start| {
             let one = |n: i64| {
                 let at = |a: &&Access| a.store == first.store && a.offset == start + n * word;
-                let free = |a: &&Access| !self.taken.contains(&a.at) && a.at.abs_diff(first.at) <= WINDOW;
+                let free = |a: &&Access| !self.taken.contains_key(&a.at) && a.at.abs_diff(first.at) <= WINDOW;
                 list.iter().filter(at).find(free).copied()
             };
             let words = (0..words).map(one).collect::<Option<Vec<_>>>()?;
@@ -263,11 +267,12 @@ impl<'a> Search<'a> {
         group.words.iter().all(|w| {
             let (from, to) = (w.at.min(group.at), w.at.max(group.at));
             let between = to.min(from + 1)..to;
-            self.insts[between.clone()].iter().zip(between).all(|(inst, at)| {
-                let own = group.words.iter().any(|o| o.at == at);
-                let apart = inst.mem.is_none_or(|m| !m.conflicts(&w.mem));
-                own || inst.kind == VKind::Normal && apart
-            })
+            let apart = |at: usize| self.insts[at].mem.is_none_or(|m| !m.conflicts(&w.mem));
+            let passes = |at: usize| self.insts[at].kind == VKind::Normal && apart(at);
+            let turned = |(&at, &to): (&usize, &usize)| (at < w.at) != (to < group.at);
+            // What has moved as well may have come from the other side.
+            between.into_iter().all(|at| group.words.iter().any(|o| o.at == at) || passes(at))
+                && self.taken.iter().filter(|&t| turned(t)).all(|(&at, _)| apart(at))
         })
     }
 
@@ -305,7 +310,7 @@ impl<'a> Search<'a> {
         let mut live = std::mem::take(&mut self.live);
         self.lengthen(group, &mut live);
         self.live = live;
-        self.taken.extend(group.words.iter().map(|w| w.at));
+        self.taken.extend(group.words.iter().map(|w| (w.at, group.at)));
     }
 
     /// The instruction of a group.
@@ -334,7 +339,7 @@ impl<'a> Search<'a> {
         if self.out.contains(base) {
             return;
         }
-        let later = (first.at + 1..self.insts.len()).filter(|at| !self.taken.contains(at));
+        let later = (first.at + 1..self.insts.len()).filter(|at| !self.taken.contains_key(at));
         let mut made = Vec::new();
         for at in later.filter(|&at| self.insts[at].uses().any(|u| u == base)) {
             let inst = rewritten.get(&at).unwrap_or(&self.insts[at]);

@@ -13,6 +13,9 @@ use ciphermill_vcode::{CompileError, Facts, Node, VFunc, VInst, VReg};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+#[cfg(test)]
+mod tests;
+
 /// The function with instructions sunk; None where none is.
 ///
 /// # Errors

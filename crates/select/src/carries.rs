@@ -172,6 +172,8 @@ struct Sum {
     low: Inst,
     carry: Inst,
     high: Inst,
+    /// The sum within that of the upper words.
+    inner: Option<Inst>,
 }
 
 struct Search<'a> {
@@ -219,22 +221,25 @@ impl<'a> Search<'a> {
         let (_, op, args) = self.made(*self.func.insts[high].results.first()?)?;
         let once = |v: Value| self.uses.get(&v) == Some(&1);
         let with = |c: Value, (x, y): (Value, Option<Value>), chain: Chain| {
-            let (_, carry, low, words) = self.carry(c).filter(|f| f.0 == chain && once(c))?;
-            Some(Sum { chain, a: [words[0], x], b: (words[1], y), low, carry, high })
+            let own = |low: Inst| [Some(x), y].contains(&Some(self.func.result(low)));
+            let (_, carry, low, words) = self.carry(c).filter(|f| f.0 == chain && once(c) && !own(f.2))?;
+            Some(Sum { chain, a: [words[0], x], b: (words[1], y), low, carry, high, inner: None })
         };
-        let inner = |v: Value| self.made(v).filter(|m| m.1 == op && once(v)).map(|m| m.2);
+        let inner = |v: Value| self.made(v).filter(|m| m.1 == op && once(v)).map(|m| (m.0, m.2));
+        let beside = |inner: Inst| move |sum: Sum| Sum { inner: Some(inner), ..sum };
         match op {
             // (x + y) + carry, x + (y + carry), x + carry.
             Op::Bin(BinOp::Add) => [args, [args[1], args[0]]].into_iter().find_map(|[p, q]| {
-                let whole = inner(p).and_then(|[x, y]| {
+                let whole = inner(p).and_then(|(inst, [x, y])| {
                     let nested = || with(x, (q, Some(y)), Chain::Add).or_else(|| with(y, (q, Some(x)), Chain::Add));
-                    with(q, (x, Some(y)), Chain::Add).or_else(nested)
+                    with(q, (x, Some(y)), Chain::Add).or_else(nested).map(beside(inst))
                 });
                 whole.or_else(|| with(q, (p, None), Chain::Add))
             }),
             // (x - y) - borrow, x - borrow.
             Op::Bin(BinOp::Sub) => {
-                let whole = inner(args[0]).and_then(|[x, y]| with(args[1], (x, Some(y)), Chain::Sub));
+                let whole =
+                    inner(args[0]).and_then(|(inst, [x, y])| with(args[1], (x, Some(y)), Chain::Sub).map(beside(inst)));
                 whole.or_else(|| with(args[1], (args[0], None), Chain::Sub))
             }
             _ => None,
@@ -266,6 +271,6 @@ fn replace(func: &mut Func, block: Block, place: usize, sum: &Sum) {
     }
     let insts = &mut func.blocks[block].insts;
     insts.splice(place..place, zero.into_iter().chain([made]));
-    insts.retain(|i| ![sum.low, sum.carry, sum.high].contains(i));
+    insts.retain(|i| ![sum.low, sum.carry, sum.high].contains(i) && sum.inner != Some(*i));
     func.resolve_all();
 }
