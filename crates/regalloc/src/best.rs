@@ -70,7 +70,8 @@ impl<'a> AllocationRequest<'a> {
         }
         let with_cost = |f: VFunc| self.cost(&f).map(|c| (c, f));
         let mut orders: Vec<VFunc> = std::iter::once(func).chain(others).collect();
-        if self.in_order() {
+        // What `regalloc2` makes of such an order its cost does not foretell.
+        if self.in_order() && self.folds.is_some() {
             let late = orders.iter().map(|f| sink::sunk(f, self.machine, self.facts, most));
             let late = late.collect::<Result<Vec<_>, _>>()?;
             orders.extend(late.into_iter().flatten());

@@ -7,14 +7,14 @@ const STEPPED: VReg = VReg(1);
 const WORDS: u32 = 6;
 const REGISTERS: usize = 4;
 
-/// A counter is stepped, words are made and summed up with the old one, and both are handed on.
+/// A counter is stepped, words are summed up with the old one, and both are handed on.
 fn stepped_at_the_top(machine: &Machine) -> VFunc {
     let inst = |name: &str, ops: &[VOp]| VInst::new(VKind::Normal, named(machine, name), ops, 0);
     let mut insts = vec![VInst::new(VKind::Params, named(machine, "nop"), &[], 0)];
-    insts[0].fixed_defs = vec![(COUNTER, machine.abi.allocatable[0])];
-    insts.push(inst("addw", &[VOp::Def(STEPPED), VOp::Use(COUNTER), VOp::Imm(1)]));
     let word = |n: u32| VReg(2 + n);
-    insts.extend((0..WORDS).map(|n| inst("movw", &[VOp::Def(word(n)), VOp::Imm(n.into())])));
+    let given = [COUNTER].into_iter().chain((0..WORDS).map(word));
+    insts[0].fixed_defs = given.zip(machine.abi.allocatable.iter().copied()).collect();
+    insts.push(inst("addw", &[VOp::Def(STEPPED), VOp::Use(COUNTER), VOp::Imm(1)]));
     let mut sum = COUNTER;
     for n in 0..WORDS {
         let next = VReg(2 + WORDS + n);
