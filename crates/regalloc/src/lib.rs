@@ -7,8 +7,8 @@
 //!
 //! # Phases
 //!
-//! 1. On cores that schedule at run time, a few instruction orders of lower register pressure
-//!    ([`order`]), of which each block takes the one that is cheapest to allocate ([`best`]), and values made
+//! 1. A few instruction orders of lower register pressure ([`order`], and with late expressions [`sink`]), of which
+//!    the one is taken that is cheapest to allocate ([`best`]), and values made
 //!    again where that costs less than to spill them ([`again`]). Words at neighbouring addresses are loaded and
 //!    stored together ([`runs`]).
 //! 2. On two-address machines, allocation in passes over the function, with memory operands

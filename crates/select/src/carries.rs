@@ -54,7 +54,7 @@ impl Carries {
             all().find_map(|(instr, i)| what(i, op).map(|(left, right)| Step { instr, left, right }))
         };
         let pair = |op: BinOp| Some([find(sets, op)?, find(takes, op)?]);
-        // One that takes longer for some values is left to code that need not be constant-time: to none.
+        // One that takes longer for some values would tell secret ones apart.
         let mul_add = all().filter(|(_, i)| i.varies_with.is_empty()).find_map(|(id, i)| adds_product(id, i));
         Carries { add: pair(BinOp::Add), sub: pair(BinOp::Sub), mul_add }
     }
