@@ -1,6 +1,6 @@
 ;; Sums and differences of two words hand a carry on, and a product is added to two words by one instruction.
-;; on cortex-m4: adds 1, adc 2, subs 1, sbc 1, umlal 1
-;; on cortex-m0plus: adcs 3, sbcs 1
+;; on cortex-m4: adds 1, adc 1, subs 1, sbc 1, umlal 1
+;; on cortex-m0plus: sbcs 1
 ;; f(3, 5) = 0x80000005
 ;; f(0xffffffff, 0xffffffff) = 0x7fffffff
 ;; edges

@@ -17,6 +17,10 @@ const LONG: usize = 5_000;
 /// Allocations that are tried of a function with words loaded and stored together: blocks that run most come first.
 const RUN_TRIALS: usize = 32;
 
+/// By how many values more than there are registers runs may be joined in the other trial: what they save may be worth
+/// a spill.
+const MORE: usize = 4;
+
 /// What every allocation of one function is made with.
 #[derive(Clone, Copy)]
 pub struct AllocationRequest<'a> {
@@ -101,7 +105,7 @@ impl<'a> AllocationRequest<'a> {
         for b in blocks {
             let outs = live_out(best.as_ref().map_or(plain, |b| &b.1));
             let mut better = None;
-            for (stores, registers) in [(true, most), (true, most - 2), (false, most), (false, most - 2)] {
+            for (stores, registers) in [(true, most), (true, most + MORE), (false, most), (false, most + MORE)] {
                 let from = best.as_ref().map_or(plain, |b| &b.1);
                 let joining = runs::Joining { stores, registers };
                 let Some(func) = runs::joined(from, b, self.machine, self.facts, self.runs, &outs[b], joining) else {
