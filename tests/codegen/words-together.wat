@@ -2,7 +2,7 @@
 ;; cycles, and a pointer that is stepped behind them is where the instruction leaves it.
 ;; on cortex-m0plus: ldm4 2, stm4 2, adds_i8 0
 ;; on cortex-m4: ldm4 0, stm4 0
-;; f(64, 128) = 0x807
+;; f(64, 128) = 0x800
 (module (memory 1)
   (data (i32.const 64) "\03\00\00\00\02\00\00\00\01\00\00\00\00\08\00\00")
   (func (export "f") (param i32 i32) (result i32) (local i32 i32 i32 i32)

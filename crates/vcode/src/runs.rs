@@ -78,8 +78,10 @@ impl Runs {
     }
 }
 
-/// An address: base, displacement, and a constant.
-fn address(addr: &Expr) -> Option<(usize, Option<usize>, i64)> {
+/// Base, displacement, and a constant.
+type Address = (usize, Option<usize>, i64);
+
+fn address(addr: &Expr) -> Option<Address> {
     let (mut base, mut displacement, mut constant) = (None, None, 0i64);
     let mut todo = vec![addr];
     while let Some(e) = todo.pop() {
@@ -114,7 +116,7 @@ fn run(id: InstrId, instr: &Instr, word: u8) -> Option<RunInstr> {
     }
     accesses.sort_by_key(|a| a.0.2);
     let &((base, displacement, _), store, _) = accesses.first()?;
-    let follows = |(n, a): (usize, &((usize, Option<usize>, i64), bool, usize))| {
+    let follows = |(n, a): (usize, &(Address, bool, usize))| {
         a.0 == (base, displacement, n as i64 * i64::from(word)) && a.1 == store && a.2 != base
     };
     let by = accesses.len() as i64 * i64::from(word);

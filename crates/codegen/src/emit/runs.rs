@@ -75,14 +75,14 @@ impl Emitter<'_> {
         let short = |inst: &Inst| {
             let mut inst = inst.clone();
             self.encodings.shorten(&mut inst);
-            u32::from(inst.bytes(self.machine))
+            inst.bytes(self.machine)
         };
         let bytes: u32 = parts.iter().map(|p| short(&p.inst)).sum();
         let accesses: Vec<&Access> = words.iter().map(|w| &w.0).collect();
         let suits = |r: &&RunInstr| !r.moves && r.store == store && r.values.len() == parts.len();
         let made = self.runs.several().iter().filter(suits).find_map(|r| {
             let inst = self.of(r, &accesses, &parts[0].inst)?;
-            (u32::from(inst.bytes(self.machine)) < bytes).then_some(inst)
+            (inst.bytes(self.machine) < bytes).then_some(inst)
         });
         made.map(|inst| PInst { inst, mem, kind: VKind::Normal })
     }
