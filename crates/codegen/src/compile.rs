@@ -14,7 +14,7 @@ use ciphermill_pipeline::exact::Exchange;
 use ciphermill_pipeline::{PATIENT, Records, Search};
 use ciphermill_program::layout::Layout;
 use ciphermill_program::{PipelinedLoop, PlainLoop, Program, Segment};
-use ciphermill_regalloc::best::AllocationRequest;
+use ciphermill_regalloc::best::{AllocationRequest, Ordered};
 use ciphermill_schedule::verified;
 use ciphermill_select::banks;
 use ciphermill_select::constants;
@@ -40,7 +40,7 @@ pub fn compile(module: &Module, machine: Arc<Machine>, options: &Options) -> Res
 pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Result<Program, CompileError> {
     let mut exchange = options.exact.clone().map(|answers| Exchange { answers, problems: Vec::new() });
     let mut records = Records { known: &options.kept_schedules, new: options.search.map(|_| Vec::new()) };
-    let Tables { machine, facts, encodings, folds, .. } = tables;
+    let Tables { machine, facts, encodings, folds, runs, .. } = tables;
     let m = &**machine;
     let front = Front::new(module, tables, options)?;
     let (module, pinned) = (&front.module, &front.pinned);
@@ -97,13 +97,14 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
             Default::default()
         };
         let used = folds.as_ref().filter(|_| options.level > 0);
-        let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used };
+        let request = AllocationRequest { machine: m, facts, registers: &registers, folds: used, runs };
         // A core that schedules at run time gets code of low register pressure instead.
         if options.level > 0 && m.core.as_ref().is_none_or(|c| c.in_order) {
             ciphermill_schedule::straight::schedule(&mut vfunc, m, facts, registers.allocatable.len())?;
         }
+        let mut plain = None;
         if options.level > 0 && !m.issue.explicit {
-            vfunc = request.best_order(vfunc)?;
+            Ordered { func: vfunc, plain } = request.best_order(vfunc)?;
         }
         let mut allocated = request.allocated(&vfunc)?;
         parked::park(&mut allocated, &vfunc, m);
@@ -115,6 +116,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         if let (true, Some(spare)) = (frame.outgrows(), registers::spare(m)) {
             let mut fewer = registers::registers(m, windowed, pinned);
             fewer.allocatable.retain(|r| *r != spare);
+            vfunc = plain.unwrap_or(vfunc);
             allocated = AllocationRequest { registers: &fewer, ..request }.allocated(&vfunc)?;
             parked::park(&mut allocated, &vfunc, m);
             frame = framed(&allocated, saves_return).with_scratch(spare);
@@ -129,7 +131,7 @@ pub fn compile_with(module: &Module, tables: &Tables, options: &Options) -> Resu
         let checker = verified::Checker { rules: &tables.rules, witness: options.witness.as_ref() };
         let emitter = |frame: &Frame| {
             let kernels = &kernels;
-            Emitter { folds, encodings, machine: m, facts, checker, frame, kernels, schedule, at_once }
+            Emitter { folds, encodings, runs, machine: m, facts, checker, frame, kernels, schedule, at_once }
                 .func(&vfunc, &allocated)
         };
         let (mut done, mut emitted) = emitter(&frame)?;

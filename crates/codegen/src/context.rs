@@ -6,6 +6,7 @@ use ciphermill_machine::Machine;
 use ciphermill_program::{Operand, Role};
 use ciphermill_regalloc::fold::FoldTable;
 use ciphermill_schedule::verified;
+use ciphermill_vcode::runs::Runs;
 use ciphermill_vcode::{Facts, PInst, VKind};
 
 /// Turns the allocated code of one function into blocks of the program.
@@ -20,6 +21,8 @@ pub struct Emitter<'a> {
     /// Memory operands, on machines that have them.
     pub folds: Option<&'a FoldTable>,
     pub encodings: &'a Encodings,
+    /// Loads and stores of several words.
+    pub runs: &'a Runs,
     /// Reorder and fill; otherwise the code stays as it is.
     pub schedule: bool,
     /// See [`crate::Options::at_once`].

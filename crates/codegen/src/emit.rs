@@ -7,6 +7,7 @@
 
 mod operands;
 mod reach;
+mod runs;
 
 use self::operands::{inverted, physical};
 use self::reach::{Reached, Reaching};
@@ -68,8 +69,12 @@ impl Emitter<'_> {
         for block in &mut blocks {
             let body = std::mem::take(&mut block.body);
             block.body = self.reorder(body, &block.end)?;
-            if let (End::Branch { branch, .. }, true) = (&block.end, self.schedule) {
+            let branch = if let End::Branch { branch, .. } = &block.end { Some(branch) } else { None };
+            if let (Some(branch), true) = (branch, self.schedule) {
                 self.encodings.spared(&mut block.body, &branch.inst);
+            }
+            if self.schedule && !self.machine.issue.explicit {
+                block.body = self.joined(std::mem::take(&mut block.body), branch);
             }
         }
         let (blocks, places) = self.lay_out(blocks).map_err(|e| match e {

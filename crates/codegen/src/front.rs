@@ -13,7 +13,7 @@ use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::configure;
 use ciphermill_select::{
-    addressing, aligned, banks, behind, branches, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, aligned, banks, behind, branches, carries, chains, expand, flash, halves, legalise, masks, shape, turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;
@@ -166,6 +166,7 @@ impl<'a> Front<'a> {
         if !options.strict_traps && addressing::three_terms(matcher) {
             addressing::spread(&mut func);
         }
+        carries::join(&mut func, m);
         shape::split_critical_edges(&mut func);
         Ok(func)
     }

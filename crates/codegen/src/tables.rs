@@ -16,6 +16,7 @@ use ciphermill_recognise::Recogniser;
 use ciphermill_regalloc::fold::{self, FoldTable};
 use ciphermill_vcode::CompileError;
 use ciphermill_vcode::Facts;
+use ciphermill_vcode::runs::Runs;
 use std::sync::Arc;
 
 /// One machine, as the code generator wants to know it.
@@ -33,6 +34,8 @@ pub struct Tables {
     pub(crate) rules: ciphermill_verify::Rules,
     /// None where no instruction overwrites a source.
     pub(crate) folds: Option<FoldTable>,
+    /// Loads and stores of several words.
+    pub(crate) runs: Runs,
 }
 
 impl Tables {
@@ -52,6 +55,7 @@ impl Tables {
             encodings: Encodings::new(&machine),
             rules: ciphermill_verify::Rules::new(machine.clone()),
             folds: fold::two_address(&machine).then(|| FoldTable::new(&machine)),
+            runs: Runs::new(&machine),
             machine,
         })
     }

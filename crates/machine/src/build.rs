@@ -287,6 +287,7 @@ impl Builder<'_> {
             name: name.to_owned(),
             unaligned: t.get("unaligned").and_then(Node::as_bool).unwrap_or(false),
             flash: t.get("flash").and_then(Node::as_bool).unwrap_or(false),
+            ascending: operands::ascending(t, &operands)?,
             ports: ports(&asm, &operands, &only),
             asm,
             units: families.iter().filter_map(one).collect(),

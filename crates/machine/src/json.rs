@@ -274,6 +274,9 @@ impl Machine {
         if !i.issue_before.is_empty() {
             out["issue_before"] = i.issue_before.iter().map(|(t, n)| (t.clone(), json!(n))).collect();
         }
+        if !i.ascending.is_empty() {
+            out["ascending"] = i.ascending.iter().map(|&o| json!(i.operands[o].name)).collect();
+        }
         if !i.early.is_empty() {
             out["early"] = i.early.iter().map(|&(o, n)| (i.operands[o].name.clone(), json!(n))).collect();
         }

@@ -267,6 +267,7 @@ static INSTRUCTION: &[Key] = &[
     may("annul", Kind::Bool, "instead of the format's"),
     may("unaligned", Kind::Bool, "a load or store that works at any address, and takes all data paths (false)"),
     may("flash", Kind::Bool, "a load from the memory that code is in, where constant tables may be (false)"),
+    may("ascending", Kind::Texts, "operands whose registers have to rise, in this order (none)"),
     may(
         "selectable",
         Kind::Bool,

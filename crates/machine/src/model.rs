@@ -187,6 +187,8 @@ pub struct Instr {
     pub cluster: u8,
     /// Operands that only certain registers of their file can be.
     pub only: Vec<(usize, Vec<Reg>)>,
+    /// Operands whose registers rise, in this order, as in a list of registers that is a set of bits.
+    pub ascending: Vec<usize>,
     /// Name of its entry in `[timings]`, where its cycles come from.
     pub timing: String,
     /// The extension that brought it, if any.

@@ -115,6 +115,22 @@ fn limits(t: &Tree, node: &Node) -> Result<OperandKind, FileError> {
     }
 }
 
+/// Operands of an instruction whose registers rise.
+///
+/// # Errors
+/// One that is no register operand of it.
+pub(crate) fn ascending(t: &Tree, operands: &[Operand]) -> Result<Vec<usize>, FileError> {
+    let register = |o: &Operand| matches!(o.kind, OperandKind::Reg { .. });
+    let one = |node: &Node| {
+        let name = node.as_str().unwrap_or_default();
+        operands.iter().position(|o| o.name == name && register(o)).ok_or_else(|| {
+            let error = node.place.error(format!("`{name}` is no register operand of this instruction"));
+            error.mend_opt(did_you_mean(name, operands.iter().filter(|o| register(o)).map(|o| o.name.as_str())))
+        })
+    };
+    t.get("ascending").and_then(Node::as_list).unwrap_or_default().iter().map(one).collect()
+}
+
 /// Set `def` and `used` of register operands from what the statements do.
 pub(crate) fn mark_uses(operands: &mut [Operand], stmts: &[Stmt]) {
     let mut read = vec![false; operands.len()];

@@ -3,14 +3,23 @@
 
 use crate::fold::FoldTable;
 use crate::scan::Question;
-use crate::{again, allocate, order};
+use crate::{again, allocate, order, runs, sink};
 use ciphermill_machine::{InstrId, Machine};
 use ciphermill_schedule::list;
-use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc};
+use ciphermill_vcode::liveness::live_out;
+use ciphermill_vcode::runs::Runs;
+use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc, VInst, VKind};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
 const LONG: usize = 5_000;
+
+/// Allocations that are tried of a function with words loaded and stored together: blocks that run most come first.
+const RUN_TRIALS: usize = 32;
+
+/// By how many values more than there are registers runs may be joined in the other trial: what they save may be worth
+/// a spill.
+const MORE: usize = 4;
 
 /// What every allocation of one function is made with.
 #[derive(Clone, Copy)]
@@ -20,6 +29,16 @@ pub struct AllocationRequest<'a> {
     pub registers: &'a Registers,
     /// Memory operands, on a two-address machine whose code is to be optimised.
     pub folds: Option<&'a FoldTable>,
+    /// Instructions that load or store several words.
+    pub runs: &'a Runs,
+}
+
+/// A function in the order in which it is to be allocated.
+pub struct Ordered {
+    pub func: VFunc,
+    /// The same without instructions for several words, if it has any, for an allocation with other registers than the
+    /// request's: they may not [rise](runs::rises) there.
+    pub plain: Option<VFunc>,
 }
 
 /// What an order of a function comes to.
@@ -36,7 +55,15 @@ impl<'a> AllocationRequest<'a> {
     ///
     /// # Errors
     /// [`CompileError::Internal`] when a checker refuses an order or an allocation.
-    pub fn best_order(&self, func: VFunc) -> Result<VFunc, CompileError> {
+    pub fn best_order(&self, func: VFunc) -> Result<Ordered, CompileError> {
+        let plain = self.ordered(func)?;
+        Ok(match self.with_runs(&plain)? {
+            Some(func) => Ordered { func, plain: Some(plain) },
+            None => Ordered { func: plain, plain: None },
+        })
+    }
+
+    fn ordered(&self, func: VFunc) -> Result<VFunc, CompileError> {
         if func.blocks.iter().map(|b| b.insts.len()).sum::<usize>() > LONG {
             return Ok(func);
         }
@@ -46,7 +73,14 @@ impl<'a> AllocationRequest<'a> {
             return Ok(func);
         }
         let with_cost = |f: VFunc| self.cost(&f).map(|c| (c, f));
-        let tried = std::iter::once(func).chain(others).map(with_cost).collect::<Result<Vec<_>, _>>()?;
+        let mut orders: Vec<VFunc> = std::iter::once(func).chain(others).collect();
+        // What `regalloc2` makes of such an order its cost does not foretell.
+        if self.in_order() && self.folds.is_some() {
+            let late = orders.iter().map(|f| sink::sunk(f, self.machine, self.facts, most));
+            let late = late.collect::<Result<Vec<_>, _>>()?;
+            orders.extend(late.into_iter().flatten());
+        }
+        let tried = orders.into_iter().map(with_cost).collect::<Result<Vec<_>, _>>()?;
         let first = tried.first().map_or(0, |t| t.0.added);
         let best = tried.into_iter().filter(|t| t.0.added <= first).min_by_key(|t| t.0.of_order);
         let (cost, best) = best.ok_or_else(|| CompileError::Internal("no order of a function was tried".into()))?;
@@ -55,6 +89,46 @@ impl<'a> AllocationRequest<'a> {
         // In cycles in order what was made again is counted already.
         let more = if self.in_order() { 0 } else { again.added };
         Ok(if other.of_order + more < cost.of_order { again.func } else { best })
+    }
+
+    /// The function with runs joined in each block where that makes it cheaper; None where there is none.
+    fn with_runs(&self, plain: &VFunc) -> Result<Option<VFunc>, CompileError> {
+        let short = plain.blocks.iter().map(|b| b.insts.len()).sum::<usize>() <= LONG;
+        if self.runs.several().is_empty() || self.folds.is_none() || !self.in_order() || !short {
+            return Ok(None);
+        }
+        let most = self.registers.allocatable.len();
+        let mut blocks: Vec<usize> = (0..plain.blocks.len()).collect();
+        blocks.sort_by_key(|&b| (std::cmp::Reverse(plain.blocks[b].frequency()), b));
+        let mut best: Option<(u64, VFunc)> = None;
+        let mut tried = 0;
+        for b in blocks {
+            let outs = live_out(best.as_ref().map_or(plain, |b| &b.1));
+            let mut better = None;
+            for (stores, registers) in [(true, most), (true, most + MORE), (false, most), (false, most + MORE)] {
+                let from = best.as_ref().map_or(plain, |b| &b.1);
+                let joining = runs::Joining { stores, registers };
+                let Some(func) = runs::joined(from, b, self.machine, self.facts, self.runs, &outs[b], joining) else {
+                    continue;
+                };
+                if best.is_none() {
+                    best = Some((self.cost(plain)?.of_order, plain.clone()));
+                }
+                tried += 1;
+                let Some((_, allocated)) = self.question(&func).and_then(|q| q.allocated()) else { continue };
+                let cost = self.cycles(&func, &allocated);
+                let least = better.as_ref().or(best.as_ref()).map_or(u64::MAX, |b: &(u64, VFunc)| b.0);
+                if cost < least && runs::rises(&func, &allocated, self.machine) {
+                    better = Some((cost, func));
+                }
+            }
+            best = better.or(best);
+            if tried >= RUN_TRIALS {
+                break;
+            }
+        }
+        let has_run = |f: &VFunc| f.blocks.iter().zip(&plain.blocks).any(|(a, b)| a.insts.len() != b.insts.len());
+        Ok(best.map(|b| b.1).filter(has_run))
     }
 
     fn in_order(&self) -> bool {
@@ -85,9 +159,15 @@ impl<'a> AllocationRequest<'a> {
             // A memory operand is a load of its own, if not one that needs a register.
             Step::Inst(_, places) => reload * places.iter().filter(|p| matches!(p, Place::Slot(_))).count() as u64,
         };
+        // A block of an edge is jumped over, unless moves stand there.
+        let jump = &self.machine.instrs[usize::from(ops.jump.0)];
+        let jumps = |block: &VBlock, steps: &[Step]| match block.insts[..] {
+            [VInst { kind: VKind::Jump, .. }] if steps.len() > 1 => u64::from(jump.issue_cycles + jump.taken_cycles),
+            _ => 0,
+        };
         let block = |(block, steps): (&VBlock, &Vec<Step>)| {
             let nodes: Vec<_> = block.insts.iter().map(|i| self.facts.virtual_node(self.machine, i)).collect();
-            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>()) * block.frequency()
+            (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>() + jumps(block, steps)) * block.frequency()
         };
         func.blocks.iter().zip(&allocated.blocks).map(block).sum()
     }
@@ -107,7 +187,7 @@ impl<'a> AllocationRequest<'a> {
     }
 
     fn question<'f>(&'f self, func: &'f VFunc) -> Option<Question<'f>> {
-        let AllocationRequest { machine, facts, registers, folds } = *self;
+        let AllocationRequest { machine, facts, registers, folds, .. } = *self;
         folds.map(|folds| Question { func, machine, facts, folds, registers })
     }
 }

@@ -7,9 +7,10 @@
 //!
 //! # Phases
 //!
-//! 1. On cores that schedule at run time, a few instruction orders of lower register pressure
-//!    ([`order`]), of which each block takes the one that is cheapest to allocate ([`best`]), and values made
-//!    again where that costs less than to spill them ([`again`]).
+//! 1. A few instruction orders of lower register pressure ([`order`], and with late expressions [`sink`]), of which
+//!    the one is taken that is cheapest to allocate ([`best`]), and values made
+//!    again where that costs less than to spill them ([`again`]). Words at neighbouring addresses are loaded and
+//!    stored together ([`runs`]).
 //! 2. On two-address machines, allocation in passes over the function, with memory operands
 //!    ([`scan`], [`fold`]). On others `regalloc2` allocates ([`allocate`]).
 //!
@@ -33,6 +34,8 @@ mod allocate;
 pub mod best;
 pub mod fold;
 mod order;
+pub mod runs;
 #[cfg(test)]
 mod samples;
 mod scan;
+mod sink;

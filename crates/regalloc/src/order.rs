@@ -75,13 +75,7 @@ fn reorder(
         let out = &outs[b];
         let insts = &func.blocks[b].insts;
         let nodes: Vec<Node> = insts.iter().map(|i| facts.virtual_node(machine, i)).collect();
-        let sp = machine.abi.stack_pointer;
-        let flags: BTreeSet<Resource> = insts
-            .iter()
-            .flat_map(|i| facts.fixed_writes(i.instr))
-            .filter(|&r| r != sp)
-            .map(|r| u32::from(r.0))
-            .collect();
+        let flags = flags(insts, machine, facts);
         let Some(groups) = groups(&nodes, &flags) else { continue };
         let order = reordered(insts, &nodes, &groups, &flags, out, registers, priority);
         order_live(&nodes, &order, &|r| !flags.contains(&r))
@@ -93,8 +87,14 @@ fn reorder(
     Ok(())
 }
 
+/// Registers that instructions write without having them as operands.
+pub fn flags(insts: &[VInst], machine: &Machine, facts: &Facts) -> BTreeSet<Resource> {
+    let written = insts.iter().flat_map(|i| facts.fixed_writes(i.instr));
+    written.filter(|&r| r != machine.abi.stack_pointer).map(|r| u32::from(r.0)).collect()
+}
+
 /// Instructions that stay together. None where flags are live into the block.
-fn groups(nodes: &[Node], flags: &BTreeSet<Resource>) -> Option<Vec<Range<usize>>> {
+pub fn groups(nodes: &[Node], flags: &BTreeSet<Resource>) -> Option<Vec<Range<usize>>> {
     let mut together = vec![false; nodes.len()];
     let mut writer: HashMap<Resource, usize> = HashMap::new();
     for (i, n) in nodes.iter().enumerate() {
@@ -171,13 +171,13 @@ impl GroupUses {
 }
 
 /// Dependences between groups.
-struct Graph {
-    succs: Vec<Vec<usize>>,
+pub struct Graph {
+    pub succs: Vec<Vec<usize>>,
     preds: Vec<usize>,
 }
 
 impl Graph {
-    fn new(nodes: &[Node], segment: &[Range<usize>], flags: &BTreeSet<Resource>) -> Graph {
+    pub fn new(nodes: &[Node], segment: &[Range<usize>], flags: &BTreeSet<Resource>) -> Graph {
         let mut g = Graph { succs: vec![Vec::new(); segment.len()], preds: vec![0; segment.len()] };
         let mut writer: HashMap<Resource, usize> = HashMap::new();
         let mut readers: HashMap<Resource, Vec<usize>> = HashMap::new();

@@ -5,7 +5,7 @@
 //! Before selection functions are rewritten so that it can cover them: parameters that do
 //! not fit into registers ([`shape`]), accesses with their checks ([`expand`], [`aligned`]), tables in
 //! banks of memory ([`banks`]), shifts and masks as the machine has them ([`masks`],
-//! [`halves`], [`turned`], [`addressing`]), branches ([`branches`]), and operations that the machine lacks
+//! [`halves`], [`turned`], [`addressing`], [`carries`]), branches ([`branches`]), and operations that the machine lacks
 //! ([`legalise`]). Then [`select`] covers each block from its end, and [`constants`] decides
 //! where constants are made.
 //!
@@ -26,6 +26,7 @@ pub mod aligned;
 pub mod banks;
 pub mod behind;
 pub mod branches;
+pub mod carries;
 pub mod chains;
 pub mod constants;
 pub mod expand;

@@ -14,11 +14,13 @@
 //! Constants in registers stay symbolic ([`VOp::Const`]); where they are made
 //! is decided by [`crate::constants`] once the code is known.
 
+mod carried;
 mod cost;
 mod emission;
 mod words;
 
 use crate::banks::Analysis;
+use crate::carries::Carries;
 use crate::lookups::Lookups;
 use crate::provenance::{self, Root};
 use ciphermill_ir::bits::Masks;
@@ -101,6 +103,7 @@ pub fn select(
         read_here: HashMap::new(),
         taken_in: HashSet::new(),
         folds_loads: matcher.folds_loads(),
+        carries: Carries::new(machine),
         vfunc,
         out: Vec::new(),
     };
@@ -150,6 +153,7 @@ struct Selector<'a> {
     taken_in: HashSet<Value>,
     /// Does the machine have instructions that take a load in?
     folds_loads: bool,
+    carries: Carries,
     vfunc: VFunc,
     out: Vec<VInst>,
 }
@@ -259,6 +263,9 @@ impl Selector<'_> {
                 Op::Const(_) | Op::GlobalGet(_) => {}
                 _ if self.in_words(inst) => {
                     if func.insts[inst].results.iter().any(|v| self.needed.contains(v)) {
+                        let (added, factors) = self.product_added(inst).unwrap_or_default();
+                        let args =
+                            if factors.is_empty() { args.into_iter().collect() } else { [added, factors].concat() };
                         self.needed.extend(args);
                     }
                 }

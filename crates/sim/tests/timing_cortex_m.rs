@@ -91,6 +91,53 @@ fn runs_of_registers_take_a_cycle_more_than_they_have_registers() {
     assert_eq!(m4(four, &[]), 13);
 }
 
+#[test]
+fn several_words_take_a_cycle_more_than_there_are_and_overlap_with_nothing() {
+    // 0 ldm (3), 3 add, 4 ret: 7.
+    assert_eq!(m4("func f 1 0\n ldm2 r1, r2, r0\n add_r r1, r1, r2\n ret", &[64]), 7);
+    // 0 ldm (3), 3 ldr (2), 5 ret: 8; the other way round 0 ldr (2), 2 ldm (3), 5 ret: 8.
+    assert_eq!(m4("func f 1 0\n ldm2 r1, r2, r0\n ldr_i5 r3, r0, 8\n ret", &[64]), 8);
+    assert_eq!(m4("func f 1 0\n ldr_i5 r3, r0, 8\n ldm2 r1, r2, r0\n ret", &[64]), 8);
+    // 0 ldrd (3), 3 strd (3), 6 stm of three (4), 10 ldm of four (5), 15 ret: 18.
+    let text = "
+        func f 3 0
+            ldrd r3, r12, r0, 8
+            strd r1, r2, r0, 16
+            stm3 r1, r2, r3, r0
+            ldm4 r1, r2, r3, r12, r0
+            ret
+    ";
+    assert_eq!(m4(text, &[64, 1, 2]), 18);
+    // The M0+ moves the base: 0 stm of three (4), 4 subs, 5 ldm of three (4), 9 ret: 11.
+    let text = "
+        func f 4 1
+            stm3 r1, r2, r3, r0
+            subs_i8 r0, 12
+            ldm3 r1, r2, r3, r0
+            ret
+    ";
+    assert_eq!(cycles(real("cortex-m0plus", &[]), text, &[64, 7, 8, 9]), 11);
+    let mut s = Simulator::new(Arc::new(assemble(real("cortex-m0plus", &[]), text)), SimOptions::default()).unwrap();
+    assert_eq!(s.call(0, &[64, 7, 8, 9]).unwrap(), [76]);
+}
+
+#[test]
+fn words_are_in_the_order_of_their_registers() {
+    // Stored at 64: 7, 8, 9; the sum of the first loaded and twice the second: 23.
+    let text = "
+        func f 3 1
+            addw r3, r2, 1
+            stm3 r1, r2, r3, r0
+            ldm3 r1, r3, r12, r0
+            ldrd r2, r12, r0, 4
+            add_r r0, r1, r3
+            add_r r0, r0, r2
+            ret
+    ";
+    let mut s = Simulator::new(Arc::new(assemble(real("cortex-m4", &[]), text)), SimOptions::default()).unwrap();
+    assert_eq!(s.call(0, &[64, 7, 8]).unwrap(), [23]);
+}
+
 fn m0(machine: &str, text: &str, args: &[u64]) -> u64 {
     cycles(real(machine, &[]), text, args)
 }

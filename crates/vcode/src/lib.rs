@@ -34,6 +34,7 @@ pub mod moves;
 mod node;
 mod physical;
 pub mod places;
+pub mod runs;
 pub mod semantics;
 
 pub use allocation::{Allocated, Place, Registers, Step};

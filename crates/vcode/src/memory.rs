@@ -22,6 +22,8 @@ pub struct MemRef {
     pub base: Option<Value>,
     pub offset: i64,
     pub bytes: u8,
+    /// Its address is a multiple of its size.
+    pub aligned: bool,
     pub object: Object,
     /// First and last byte that it may touch, where these are known.
     pub span: Option<(u32, u32)>,
@@ -35,7 +37,20 @@ impl MemRef {
     /// An access of the function's own at an absolute address, or on the stack relative to the
     /// stack pointer, of which nothing else is known.
     pub fn own(space: Space, store: bool, offset: i64, bytes: u8) -> MemRef {
-        MemRef { space, store, base: None, offset, bytes, object: Object::Own, span: None, constant: false, banks: 0 }
+        let object = Object::Own;
+        MemRef { space, store, base: None, offset, bytes, aligned: true, object, span: None, constant: false, banks: 0 }
+    }
+
+    /// Both accesses as one, the second right behind the first.
+    pub fn joined(&self, next: &MemRef) -> MemRef {
+        MemRef {
+            bytes: self.bytes + next.bytes,
+            object: if self.object == next.object { self.object } else { Object::Anything },
+            span: self.span.zip(next.span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
+            constant: self.constant && next.constant,
+            banks: self.banks | next.banks,
+            ..*self
+        }
     }
 
     /// Can the two never touch the same byte, whatever their addresses are

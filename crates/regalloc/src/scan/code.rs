@@ -5,6 +5,7 @@
 
 use super::question::Question;
 use super::values::Names;
+use crate::runs;
 use ciphermill_machine::Reg;
 use ciphermill_vcode::{Place, VInst, VKind, VOp, VReg};
 use std::collections::{BTreeMap, HashMap};
@@ -58,6 +59,8 @@ pub struct Node {
     pub operands: Vec<Operand>,
     /// Registers it clobbers.
     pub destroyed: RegSet,
+    /// Operands whose registers rise.
+    pub ascending: Vec<usize>,
 }
 
 /// A use of a value. Uses behind the block count as one, as many instructions behind its end as the
@@ -180,7 +183,8 @@ impl Code {
             _ => self.set(&question.facts.fixed_writes(inst.instr).collect::<Vec<_>>()),
         };
         let given = self.set(inst.fixed_defs.iter().map(|d| &d.1));
-        Some(Node { index, operands, destroyed: destroyed & !given })
+        let ascending = instr.ascending.iter().map(|&k| runs::place_of(inst, k)).collect();
+        Some(Node { index, operands, destroyed: destroyed & !given, ascending })
     }
 
     /// Adds what is live at the block's ends.

@@ -105,7 +105,7 @@ mod tests {
         let mut code = Code::empty(&[], 0);
         for (index, &v) in values.iter().enumerate() {
             let operand = Operand { role: Role::Use, value: code.value(v), within: 0, memory: false };
-            code.nodes.push(Node { index, operands: vec![operand], destroyed: 0 });
+            code.nodes.push(Node { index, operands: vec![operand], destroyed: 0, ascending: Vec::new() });
         }
         code
     }

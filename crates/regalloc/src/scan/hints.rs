@@ -15,6 +15,16 @@ pub struct Wish {
     pub slot: Option<u32>,
 }
 
+/// One of the registers that rise in the operands of an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunPlace {
+    /// The instruction.
+    pub at: usize,
+    pub rank: usize,
+    /// How many there are.
+    pub words: usize,
+}
+
 /// By live value.
 pub type Wishes = BTreeMap<VReg, Wish>;
 
@@ -22,6 +32,8 @@ pub struct RegisterHints {
     all: RegSet,
     fit: Vec<RegSet>,
     like: Vec<RegSet>,
+    /// By value: the place that it has in a run of registers that have to rise, as it is or as what it becomes.
+    pub order: Vec<Option<RunPlace>>,
     /// By value: the slot it is wanted in behind the block.
     pub slot: Vec<Option<u32>>,
     /// All slots that a value is wanted in.
@@ -45,6 +57,7 @@ impl RegisterHints {
             all: code.usable,
             fit: vec![code.usable; values],
             like: vec![code.usable; values],
+            order: vec![None; values],
             slot: vec![None; values],
             exit_slots: behind.values().filter_map(|w| w.slot).collect(),
             demand: vec![0; code.registers.len()],
@@ -57,10 +70,14 @@ impl RegisterHints {
         }
         for (at, node) in code.nodes.iter().enumerate().rev() {
             let mut clobbered_at = node.destroyed;
+            for (rank, &k) in node.ascending.iter().enumerate().filter(|(_, k)| node.operands[**k].role == Role::Use) {
+                w.order[node.operands[k].value] = Some(RunPlace { at, rank, words: node.ascending.len() });
+            }
             for (k, o) in node.operands.iter().enumerate() {
                 // A source's register is its result's, unless the source lives on.
                 let last = code.uses[o.value].last().is_some_and(|u| u.at == at);
                 let goes = if o.role == Role::Overwritten && last { node.operands[k + 1].value } else { o.value };
+                w.order[o.value] = w.order[o.value].or(w.order[goes]);
                 for sets in [&mut w.fit, &mut w.like] {
                     sets[o.value] = narrowed(o.within, sets[goes]);
                 }
@@ -118,8 +135,8 @@ mod tests {
         let operand = |role, value, within| Operand { role, value, within, memory: false };
         let tied = vec![operand(Role::Overwritten, a, 0b111), operand(Role::Result, b, 0b111)];
         let fixed = vec![operand(Role::Use, b, 0b010)];
-        code.nodes =
-            vec![Node { index: 0, operands: tied, destroyed: 0 }, Node { index: 1, operands: fixed, destroyed: 0b100 }];
+        let node = |(index, (operands, destroyed))| Node { index, operands, destroyed, ascending: Vec::new() };
+        code.nodes = [(tied, 0), (fixed, 0b100)].into_iter().enumerate().map(node).collect();
         code.uses[a] = vec![Use { at: 0, memory: false }];
         code.uses[b] = vec![Use { at: 1, memory: false }];
         if lives_on {

@@ -163,8 +163,23 @@ impl<'a> State<'a> {
         };
         let last = self.code.uses[v].last().map_or(p, |u| u.at);
         let next = self.use_from(v, p + 1).map_or(p, |u| u.at);
-        let rank = |&r: &usize| (self.hints.penalty(v, r, p, next, last), self.contents[r].is_some(), r);
+        let rank = |&r: &usize| {
+            let (misfit, waste) = self.hints.penalty(v, r, p, next, last);
+            (misfit + self.disorder(v, r), waste, self.contents[r].is_some(), r)
+        };
         members(among).filter(spare).min_by_key(rank)
+    }
+
+    /// How many registers would not rise, or could not, if a value of a run were in register `r`.
+    fn disorder(&self, v: Value, r: usize) -> usize {
+        let Some(own) = self.hints.order[v] else { return 0 };
+        let number = |r: usize| self.code.registers[r].0;
+        let place = |q: usize| self.contents[q].and_then(|w| self.hints.order[w]).filter(|o| o.at == own.at);
+        let others = (0..self.contents.len()).filter(|&q| q != r).filter_map(|q| Some((q, place(q)?.rank)));
+        let wrong = others.filter(|&(q, rank)| rank != own.rank && (rank < own.rank) != (number(q) < number(r)));
+        let below = members(self.code.usable).filter(|&q| number(q) < number(r)).count();
+        let above = members(self.code.usable).filter(|&q| number(q) > number(r)).count();
+        wrong.count() + usize::from(below < own.rank) + usize::from(above + own.rank + 1 < own.words)
     }
 
     /// A register of `within` but not of `pinned` for value `v` before instruction `p`; evicts if it
@@ -355,6 +370,13 @@ impl<'a> State<'a> {
             lost |= 1 << r;
             self.preserve(r, lost, pinned, p);
             places[k] = Some(r);
+        }
+        // Which of them has which register is free.
+        let rising: Vec<usize> = node.ascending.iter().copied().filter(|&k| operands[k].role == Role::Def).collect();
+        let mut registers: Vec<usize> = rising.iter().filter_map(|&k| places[k]).collect();
+        registers.sort_by_key(|&r| self.code.registers[r].0);
+        if rising.iter().zip(&registers).all(|(&k, &r)| operands[k].within & 1 << r != 0) {
+            rising.into_iter().zip(registers).for_each(|(k, r)| places[k] = Some(r));
         }
         Some(())
     }

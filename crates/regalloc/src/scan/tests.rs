@@ -37,6 +37,7 @@ fn code(registers: u16, nodes: &[&[(Role, Value)]]) -> Code {
         index,
         operands: list.iter().map(operand).collect(),
         destroyed: 0,
+        ascending: Vec::new(),
     };
     code.nodes = nodes.iter().enumerate().map(node).collect();
     code
@@ -75,6 +76,19 @@ fn the_furthest_next_use_is_evicted() {
     // Where the last can be read in memory it is.
     code.nodes[3].operands[0].memory = true;
     same(&allocated(&mut code, &entry, &[]), &[&up_to_last[..], &[Step::Inst(3, vec![slot])]].concat());
+}
+
+#[test]
+fn registers_of_a_run_rise() {
+    // Whatever the order of the operands: those loaded get them so, those to be stored are made where they suit.
+    let mut loads = code(3, &[&[(Role::Def, B), (Role::Def, C)], &[(Role::Use, B), (Role::Use, C), (Role::Use, A)]]);
+    loads.nodes[0].ascending = vec![1, 0];
+    let steps = allocated(&mut loads, &[(reg(0), A)], &[]);
+    same(&steps[..1], &[Step::Inst(0, vec![reg(2), reg(1)])]);
+    let mut stores = code(3, &[&[(Role::Def, B)], &[(Role::Def, C)], &[(Role::Use, B), (Role::Use, C)]]);
+    stores.nodes[2].ascending = vec![1, 0];
+    let steps = allocated(&mut stores, &[], &[]);
+    same(&steps[..2], &[Step::Inst(0, vec![reg(1)]), Step::Inst(1, vec![reg(0)])]);
 }
 
 #[test]

@@ -90,7 +90,8 @@ impl Selector<'_> {
         let within = |&(first, last): &(u32, u32)| self.readonly.iter().any(|r| r.start <= first && last < r.end);
         let constant = !store && span.as_ref().is_some_and(within);
         let banks = self.banks.map_or(0, |banks| banks.touched(self.func, m, addr));
-        MemRef { space: m.space, store, base, offset, bytes: m.bytes, object, span, constant, banks }
+        let aligned = m.align >= m.bytes;
+        MemRef { space: m.space, store, base, offset, bytes: m.bytes, aligned, object, span, constant, banks }
     }
 
     pub(super) fn operand(&mut self, v: Value) -> VOp {

@@ -61,6 +61,10 @@ impl Selector<'_> {
     }
 
     pub(super) fn emit_chain(&mut self, inst: Inst, chain: Chain, bits: u8) -> Result<(), CompileError> {
+        if let Some(steps) = self.carries.of(chain) {
+            self.emit_carried(inst, steps);
+            return Ok(());
+        }
         let chains = self.chains()?.clone();
         let args: Vec<Value> = self.args(inst).into_iter().collect();
         let results = self.func.insts[inst].results.clone();

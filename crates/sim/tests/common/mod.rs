@@ -80,6 +80,7 @@ pub fn instr(name: &str, operands: &str, kind: InstrKind, semantics: Vec<Stmt>) 
         unaligned: false,
         flash: false,
         ports: vec![],
+        ascending: vec![],
     }
 }
 
