@@ -2,8 +2,10 @@
 //! out, and those that are the same but for constants made one.
 
 use crate::candidate::{Candidate, Counts, Limits};
+use crate::modular;
 use crate::search::{Users, outputs, subgraphs, users};
 use crate::text::{self, Written, expressible};
+use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, Func, FuncId, Op, Value};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -119,7 +121,7 @@ fn candidate(
     });
     let named: HashMap<usize, String> = own.chain(of_others).collect();
     let semantics = first.written.semantics(&named);
-    let inputs = (1..=first.written.inputs).map(|n| format!("rs{n}"));
+    let inputs = (1..=first.written.inputs.len()).map(|n| format!("rs{n}"));
     Some(Candidate {
         kind: "cone",
         registers: (0..first.written.outputs).map(text::output).chain(inputs).collect(),
@@ -130,11 +132,19 @@ fn candidate(
             .map(|(i, (_, values))| (name(i), values.iter().map(|&v| signed(funcs, first, v)).collect()))
             .collect(),
         semantics,
+        meaning: meaning(funcs, first).filter(|_| differing.is_empty()),
         constants: String::new(),
         operations: first.nodes.len(),
         places: count,
         saves,
     })
+}
+
+/// What a place computes modulo a number.
+fn meaning(funcs: &[(FuncId, Func)], place: &Place) -> Option<String> {
+    let func = &funcs.iter().find(|f| f.0 == place.func)?.1;
+    let outputs = outputs(&users(func), &place.nodes);
+    modular::meaning(func, &Masks::new(func), &place.written.inputs, &place.nodes, &outputs)
 }
 
 /// A constant of the place's words, as a signed number.

@@ -50,6 +50,7 @@ pub fn candidates(module: &Module, machine: &Machine, counts: &Counts, limits: L
         outputs: 1,
         immediates: Vec::new(),
         semantics: format!("rd = {}(rs1, rs2)", shapes[shape].name),
+        meaning: None,
         constants: String::new(),
         operations,
         places,

@@ -1,13 +1,14 @@
-//! What an instruction with tables or matrices computes: the walk through its semantics.
+//! What an instruction with tables or matrices computes.
 //!
 //! With its immediates fixed, what an instruction assigns is a [`Sum`] over the bytes of its
 //! register sources, or nothing that is looked for here. Some of what it reads may be known:
 //! constants in place of a source, or what a register holds that the semantics name
 //! ([`super::fields`]).
 
+use super::form;
 use super::sum::Sum;
 use ciphermill_ir::{BinOp, ops};
-use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{CompoundPart, Instr, InstrId, InstrKind, Machine, OperandKind, PartArg, Reg, Table};
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, cost};
@@ -49,21 +50,27 @@ impl Fixed<'_> {
     /// The operand that is assigned, and what: None unless it is one, and its value is such
     /// a sum for certain. Sources are named by their numbers.
     pub fn result(&self, word_bits: u8, tables: &[Table], known: Option<&Known>) -> Option<(usize, Sum<usize>)> {
-        let mut walk = Walk { fixed: self, word_bits: word_bits.into(), tables, known, temps: Vec::new() };
-        let mut result = None;
-        for stmt in &self.instr.semantics {
-            match stmt {
-                Stmt::Let { value, .. } => {
-                    let value = walk.value(value)?;
-                    walk.temps.push(value);
+        let leaf = |e: &Expr| {
+            Some(match e {
+                Expr::Operand(i) => {
+                    let source = self.sources.iter().position(|s| s == i)?;
+                    match known.filter(|k| k.source.0 == source) {
+                        Some(known) => Sum::constant(known.source.1),
+                        None => Sum::source(source, ops::mask(word_bits.into())),
+                    }
                 }
-                Stmt::Assign { dest: Dest::Operand(d), value } if result.is_none() => {
-                    result = Some((*d, walk.value(value)?));
-                }
+                Expr::Imm(i) => Sum::constant(self.immediate(*i)?),
+                Expr::Fixed(r) => Sum::constant(known.filter(|k| k.register.0 == *r)?.register.1),
+                Expr::Const(c) => Sum::constant(*c),
                 _ => return None,
-            }
-        }
-        result
+            })
+        };
+        form::assigned(self.instr, tables, word_bits.into(), &leaf)
+    }
+
+    /// The value of an immediate.
+    pub fn immediate(&self, operand: usize) -> Option<u64> {
+        self.immediates.iter().find(|m| m.0 == operand).map(|m| m.1 as u64)
     }
 
     /// Its template as function `function`; `any_old` says that the result's old value
@@ -117,7 +124,7 @@ fn is_layer(instr: &Instr) -> bool {
 }
 
 /// Every choice of the immediates; none when there are too many.
-fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
+pub fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
     let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
     for (i, operand) in instr.operands.iter().enumerate() {
         let values: Vec<i64> = match &operand.kind {
@@ -140,46 +147,4 @@ fn immediates(instr: &Instr) -> Vec<Vec<(usize, i64)>> {
 pub fn register_sources(instr: &Instr) -> Vec<usize> {
     let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
     (0..instr.operands.len()).filter(|&i| reads(&instr.operands[i].kind)).collect()
-}
-
-struct Walk<'a> {
-    fixed: &'a Fixed<'a>,
-    word_bits: u32,
-    tables: &'a [Table],
-    known: Option<&'a Known>,
-    temps: Vec<Sum<usize>>,
-}
-
-impl Walk<'_> {
-    fn value(&mut self, e: &Expr) -> Option<Sum<usize>> {
-        Some(match e {
-            Expr::Operand(i) => {
-                let source = self.fixed.sources.iter().position(|s| s == i)?;
-                match self.known.filter(|k| k.source.0 == source) {
-                    Some(known) => Sum::constant(known.source.1),
-                    None => Sum::source(source, ops::mask(self.word_bits)),
-                }
-            }
-            Expr::Imm(i) => Sum::constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
-            Expr::Fixed(r) => Sum::constant(self.known.filter(|k| k.register.0 == *r)?.register.1),
-            Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => Sum::constant(*c),
-            Expr::Bin { op, bits, a, b } => {
-                let (a, b) = (self.value(a)?, self.value(b)?);
-                let bits = u32::from(*bits);
-                Sum::bin(*op, bits, &a.within(bits), &b.within(bits))?
-            }
-            Expr::Un { op, bits, a } => self.value(a)?.within((*bits).into()).un(*op, (*bits).into())?,
-            Expr::Slice { a, lo, width } => {
-                let mask = ops::mask(u32::from(*width));
-                self.value(a)?.through(|x| x >> lo & mask)
-            }
-            Expr::Linear { matrix, a } => self.value(a)?.through(|x| matrix.apply(x)),
-            Expr::Table { table, index } => {
-                let values = &self.tables.get(*table)?.values;
-                self.value(index)?.lookup(|i| values.get((i % values.len() as u64) as usize).copied())?
-            }
-            _ => return None,
-        })
-    }
 }

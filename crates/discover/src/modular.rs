@@ -1,0 +1,129 @@
+//! Arithmetic modulo a number as candidates: products and sums that are reduced, however the
+//! program writes it.
+
+use crate::candidate::{Candidate, Counts, Limits};
+use crate::cones::PRODUCT;
+use crate::maps;
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{BinOp, Block, Func, Module, Op, Type, Value};
+use ciphermill_machine::Machine;
+use ciphermill_opt::words::words;
+use ciphermill_recognise::congruence::Congruence;
+use ciphermill_recognise::facts::Facts;
+use ciphermill_recognise::form;
+use ciphermill_recognise::modular::{Made, is_modular, range};
+use ciphermill_recognise::residue::Residue;
+use ciphermill_recognise::walk::backwards;
+use ciphermill_recognise::written::Writer;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// An instruction by its semantics: how many registers it reads, what it is modulo a number, operations,
+/// places and the cycles saved.
+struct Use {
+    inputs: usize,
+    meaning: String,
+    operations: usize,
+    places: usize,
+    saves: u64,
+}
+
+pub fn candidates(module: &Module, machine: &Machine, counts: &Counts, limits: Limits) -> Vec<Candidate> {
+    let bits = u32::from(machine.word_bits);
+    if bits < 32 {
+        return Vec::new();
+    }
+    let mut module = module.clone();
+    words(&mut module, machine.computes_narrow(), machine.word_bits);
+    let mut found: BTreeMap<String, Use> = BTreeMap::new();
+    for (id, func) in &module.funcs {
+        let facts = Facts::new(func, &[], Type::of_word(bits));
+        let made = Made::new(&facts);
+        let blocks: HashMap<Value, Block> = maps::results(func).map(|(block, value)| (value, block)).collect();
+        let runs = |v: &Value| blocks.get(v).and_then(|&b| counts.get(&(id, b))).copied().unwrap_or(0);
+        let mut places: BTreeMap<(Value, String), (usize, String, usize)> = BTreeMap::new();
+        let sets = made.sets().into_iter().filter(|set| set.iter().all(|&v| func.as_const(v).is_none()));
+        for set in sets.filter(|set| set.len() <= limits.inputs) {
+            for (v, semantics, meaning) in written(&made, &set, bits).into_iter().filter(|w| runs(&w.0) > 0) {
+                let part = |v: Value| !set.contains(&v) && func.as_const(v).is_none();
+                let operations = cycles(func, &backwards(func, &[v], part));
+                // The same of a source and of its sign extension: the longer.
+                let place = places.entry((v, semantics)).or_insert((set.len(), meaning, operations));
+                place.2 = place.2.max(operations);
+            }
+        }
+        for ((v, semantics), (inputs, meaning, operations)) in places {
+            let new = Use { inputs, meaning, operations: 0, places: 0, saves: 0 };
+            let all = found.entry(semantics).or_insert(new);
+            all.operations = all.operations.max(operations);
+            all.places += 1;
+            all.saves += runs(&v) * (operations as u64 - 1);
+        }
+    }
+    let candidate = |(semantics, found): (String, Use)| Candidate {
+        kind: "modular",
+        registers: std::iter::once("rd".to_owned()).chain((1..=found.inputs).map(|n| format!("rs{n}"))).collect(),
+        outputs: 1,
+        immediates: Vec::new(),
+        semantics,
+        meaning: Some(found.meaning),
+        constants: String::new(),
+        operations: found.operations,
+        places: found.places,
+        saves: found.saves,
+    };
+    found.into_iter().map(candidate).collect()
+}
+
+/// What is made of some values and is arithmetic modulo a number: its semantics and what it is. Of the orders
+/// of two values that which reads first.
+fn written(made: &Made<'_>, set: &[Value], bits: u32) -> Vec<(Value, String, String)> {
+    let mut all: BTreeMap<Value, (String, String)> = BTreeMap::new();
+    let turned: Vec<Value> = set.iter().rev().copied().collect();
+    let orders = if set.len() > 1 { vec![set.to_vec(), turned] } else { vec![set.to_vec()] };
+    for sources in orders {
+        for (v, form) in made.of(&sources).into_iter().filter(|(_, form)| is_modular(form)) {
+            let wanted = made.wanted(v);
+            let seen = if (1..bits).contains(&wanted) { form.reduced(wanted).valued(true, bits) } else { form };
+            let name = |n: usize| format!("rs{}", n + 1);
+            let Some(meaning) = Congruence::of(&seen).filter(|c| c.sources() == sources.len()) else { continue };
+            let Some(semantics) = Writer::new(bits).semantics(&seen) else { continue };
+            let new = (semantics, format!("rd = {}", meaning.text(&name)));
+            let old = all.entry(v).or_insert_with(|| new.clone());
+            if new < *old {
+                *old = new;
+            }
+        }
+    }
+    all.into_iter().map(|(v, (semantics, meaning))| (v, semantics, meaning)).collect()
+}
+
+fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {
+    let of = |v: &Value| match func.def_op(*v) {
+        Some(Op::Bin(BinOp::Mul | BinOp::MulHiU | BinOp::MulHiS)) => PRODUCT,
+        _ => 1,
+    };
+    nodes.iter().map(of).sum()
+}
+
+/// What the results of a subgraph are modulo a number, where they all are such.
+pub fn meaning(func: &Func, masks: &Masks, inputs: &[Value], nodes: &BTreeSet<Value>, outputs: &[Value]) -> Option<String> {
+    let source = |(n, &v): (usize, &Value)| (v, Residue::source(n, range(func, masks, v), func.ty(v).bits()));
+    let mut forms: HashMap<Value, Residue> = inputs.iter().enumerate().map(source).collect();
+    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);
+    for &inst in insts.filter(|&&i| func.insts[i].results.first().is_some_and(|r| nodes.contains(r))) {
+        let data = &func.insts[inst];
+        let operand = |&v: &Value| match func.as_const(func.resolve(v)) {
+            Some(c) => Some(Residue::constant(c, func.ty(func.resolve(v)).bits())),
+            None => forms.get(&func.resolve(v)).cloned(),
+        };
+        let args = data.args.iter().map(operand).collect::<Option<Vec<Residue>>>()?;
+        forms.insert(func.result(inst), form::operation(func, data, &args.iter().collect::<Vec<_>>())?);
+    }
+    let name = |n: usize| format!("rs{}", n + 1);
+    let one = |(n, v): (usize, &Value)| {
+        let congruence = Congruence::of(forms.get(v)?)?;
+        Some(format!("{} = {}", crate::text::output(n), congruence.text(&name)))
+    };
+    let all: Vec<String> = outputs.iter().enumerate().map(one).collect::<Option<_>>()?;
+    Some(all.join("; "))
+}
