@@ -138,12 +138,12 @@ semantics = "%s"
 [instructions.addq]
 format = "unary"
 timing = "alu"
-semantics = "rd = %s"
+semantics = "%s"
 """
 OF_WORDS = {
     "rv32": (
         "rd = mulhs(rs1, rs2) - mulhs(rs1 * rs2 * 58728449, 8380417)",
-        "rs1 + ((rs1 >>s 31) & 8380417)",
+        "rd = rs1 + ((rs1 >>s 31) & 8380417)",
     ),
     "rv64": (
         "let x = sext32(rs1) * sext32(rs2); rd = (x - sext32(x * 58728449) * 8380417) >>s 32",

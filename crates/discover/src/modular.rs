@@ -40,18 +40,23 @@ pub fn candidates(module: &Module, machine: &Machine, counts: &Counts, limits: L
         let made = Made::new(&facts);
         let blocks: HashMap<Value, Block> = maps::results(func).map(|(block, value)| (value, block)).collect();
         let runs = |v: &Value| blocks.get(v).and_then(|&b| counts.get(&(id, b))).copied().unwrap_or(0);
+        // Of a source and of its sign extension the value may be the same: the longer way to it, then the
+        // shorter text.
         let mut places: BTreeMap<(Value, String), (usize, String, usize)> = BTreeMap::new();
         let sets = made.sets().into_iter().filter(|set| set.iter().all(|&v| func.as_const(v).is_none()));
         for set in sets.filter(|set| set.len() <= limits.inputs) {
             for (v, semantics, meaning) in written(&made, &set, bits).into_iter().filter(|w| runs(&w.0) > 0) {
                 let part = |v: Value| !set.contains(&v) && func.as_const(v).is_none();
                 let operations = cycles(func, &backwards(func, &[v], part));
-                // The same of a source and of its sign extension: the longer.
-                let place = places.entry((v, semantics)).or_insert((set.len(), meaning, operations));
-                place.2 = place.2.max(operations);
+                let rank = |operations: usize, text: &str| (std::cmp::Reverse(operations), text.len());
+                let new = (set.len(), semantics, operations);
+                let old = places.entry((v, meaning)).or_insert_with(|| new.clone());
+                if rank(new.2, &new.1) < rank(old.2, &old.1) {
+                    *old = new;
+                }
             }
         }
-        for ((v, semantics), (inputs, meaning, operations)) in places {
+        for ((v, meaning), (inputs, semantics, operations)) in places {
             let new = Use { inputs, meaning, operations: 0, places: 0, saves: 0 };
             let all = found.entry(semantics).or_insert(new);
             all.operations = all.operations.max(operations);
@@ -89,7 +94,7 @@ fn written(made: &Made<'_>, set: &[Value], bits: u32) -> Vec<(Value, String, Str
             let Some(semantics) = Writer::new(bits).semantics(&seen) else { continue };
             let new = (semantics, format!("rd = {}", meaning.text(&name)));
             let old = all.entry(v).or_insert_with(|| new.clone());
-            if new < *old {
+            if (new.0.len(), &new) < (old.0.len(), &*old) {
                 *old = new;
             }
         }

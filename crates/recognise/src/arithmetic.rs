@@ -85,14 +85,14 @@ impl Form for Residue {
     }
 }
 
-/// The bits of a mask: if it has them side by side, or if there are no others.
+/// The bits of a mask: if it has them side by side, or if all of them are the same.
 fn masked(word: &Residue, mask: u64) -> Option<Residue> {
-    if let Some(bit) = word.mask_of_bit() {
-        return bit.times(&Residue::constant(mask, word.bits()));
-    }
-    let (low, width) = (mask.trailing_zeros(), mask.count_ones());
     if mask == 0 {
         return Some(Residue::constant(0, word.bits()));
+    }
+    let (low, width) = (mask.trailing_zeros(), mask.count_ones());
+    if let Some(bit) = word.reduced(64 - mask.leading_zeros()).mask_of_bit() {
+        return bit.valued(false, word.bits()).times(&Residue::constant(mask, word.bits()));
     }
     let beside = mask >> low == ops::mask(width);
     beside.then(|| Residue::part(word, low, width, false, word.bits()).scaled(1 << low))

@@ -132,20 +132,27 @@ pub fn find(facts: &Facts<'_>, units: &[Unit], whole: bool) -> HashMap<Value, Ma
     let fit = |set: &Vec<Value>| {
         set.iter().all(|&v| func.ty(v) == facts.word) && units.iter().any(|u| u.sources.len() == set.len())
     };
+    let mut last: (Vec<Value>, Vec<(Value, Residue)>) = Default::default();
     for sources in made.sets().into_iter().filter(fit) {
         let source = |(n, &v): (usize, &Value)| match func.as_const(v) {
             Some(c) => Residue::constant(c, facts.word.bits()),
             None => Residue::source(n, made.range(v), facts.word.bits()),
         };
         let given: Vec<Residue> = sources.iter().enumerate().map(source).collect();
-        let values: Vec<(Value, Residue)> = made.of(&sources).into_iter().filter(|v| is_modular(&v.1)).collect();
+        // One value with several constants comes several times in a row.
+        let variable: Vec<Value> = sources.iter().copied().filter(|&v| func.as_const(v).is_none()).collect();
+        if last.0 != variable {
+            let values = made.of(&variable).into_iter().filter(|v| is_modular(&v.1)).collect();
+            last = (variable, values);
+        }
+        let values = &last.1;
         let age = sources.iter().map(|v| made.order.get(v).copied().unwrap_or(0)).sum::<usize>();
         for order in orders(sources.len()).into_iter().filter(|_| !values.is_empty()) {
             for (n, unit) in units.iter().enumerate().filter(|u| u.1.sources.len() == sources.len()) {
                 let own: Vec<Residue> = order.iter().map(|&n| given[n].clone()).collect();
                 let make = || unit.assigned(&own).map(|(_, value)| value);
                 let Some(value) = known.entry((n, own.clone())).or_insert_with(make) else { continue };
-                for (v, form) in &values {
+                for (v, form) in values {
                     let all = facts.word.bits();
                     let bits = if whole { all } else { made.wanted(*v) };
                     let equal = if bits < all { form.reduced(bits) == value.reduced(bits) } else { form == value };
@@ -265,7 +272,7 @@ impl<'a> Made<'a> {
         let mut forms: HashMap<Value, Residue> = HashMap::new();
         let mut todo: BTreeSet<usize> = BTreeSet::new();
         let users = |v: Value| self.users.get(&v).into_iter().flatten().copied();
-        for (n, &v) in sources.iter().enumerate().filter(|s| func.as_const(*s.1).is_none()) {
+        for (n, &v) in sources.iter().enumerate() {
             forms.insert(v, Residue::source(n, self.range(v), func.ty(v).bits()));
             todo.extend(users(v));
         }

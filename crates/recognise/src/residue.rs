@@ -69,6 +69,14 @@ pub struct Residue {
     terms: BTreeMap<Monomial, u128>,
 }
 
+/// The atom of a monomial of one.
+fn single(monomial: &Monomial) -> Option<&Atom> {
+    match &monomial[..] {
+        [atom] => Some(atom),
+        _ => None,
+    }
+}
+
 fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
@@ -164,7 +172,7 @@ impl Residue {
     pub fn range(&self) -> Option<Range> {
         let mut range = self.bounds()?;
         for (monomial, &c) in &self.terms {
-            let Some(Atom::Part(part)) = monomial.first().map(|a| &**a).filter(|_| monomial.len() == 1) else { continue };
+            let Some(Atom::Part(part)) = single(monomial) else { continue };
             if !part.is_quotient || part.low == 0 {
                 continue;
             }
@@ -217,11 +225,16 @@ impl Residue {
         self.range().filter(|&r| self.holds(r, signed)).map(|r| bits_for(r, signed))
     }
 
-    /// The same modulo 2^bits, with parts of all of these bits as numbers with a sign.
+    /// The same modulo 2^bits, with atoms that may be larger taken as numbers of so many bits with a sign.
     fn with_signs(&self) -> Residue {
-        let term = |(m, &c): (&Monomial, &u128)| match m.first().map(|a| &**a) {
-            Some(Atom::Part(p)) if m.len() == 1 && !p.signed && p.width == self.bits => {
-                (vec![Arc::new(Atom::Part(Part::new(p.of.clone(), p.low, p.width, true)))], c)
+        let (from, to) = signed_range(self.bits);
+        let term = |(m, &c): (&Monomial, &u128)| match &m[..] {
+            [atom] if atom.range().0 < from || atom.range().1 > to => {
+                let part = match &**atom {
+                    Atom::Part(p) if p.width == self.bits => Part::new(p.of.clone(), p.low, p.width, true),
+                    _ => Part::new(Residue::product(m.clone(), self.bits), 0, self.bits, true),
+                };
+                (vec![Arc::new(Atom::Part(part))], c)
             }
             _ => (m.clone(), c),
         };
@@ -253,7 +266,7 @@ impl Residue {
                 out.add(m.clone(), d.wrapping_mul(c));
             }
         }
-        out.cleared()
+        out.cleared().joined()
     }
 
     /// Its value, with or without a sign, in a word of any size.
@@ -294,7 +307,8 @@ impl Residue {
         if low == 0 {
             return of.valued(signed, to);
         }
-        let signed = signed && of.fits(false).is_none_or(|n| n == of.bits);
+        // Where no more bits are wanted, they may be a number with a sign.
+        let signed = (signed || to <= width) && of.fits(false).is_none_or(|n| n == of.bits);
         // What is above its numbers is their sign.
         if let Some(n) = of.fits(signed).filter(|&n| n < of.bits) {
             let of = of.reduced(n);
@@ -304,27 +318,24 @@ impl Residue {
                 _ => Residue { bits: to, terms: BTreeMap::new() },
             };
         }
+        if let Some(n) = of.fits(true).filter(|&n| !signed && low + 1 >= n) {
+            return Residue::bit(&of, n - 1, to).scaled((1 << width) - 1);
+        }
         if let Some(Atom::Part(inner)) = of.only().map(|a| &**a)
             && inner.width == of.bits
         {
             return Residue::part(&inner.of, inner.low + low, width, signed, to);
         }
-        if let Some([from, taken]) = of.equal_below(low) {
-            let halves = [from, taken].map(|f| Residue::part(&f, low, width, true, width));
-            let difference = halves[0].plus(&halves[1], -1);
-            return difference.valued(signed, to);
+        // What 2^low divides may be turned round: the first term is positive.
+        let first = of.terms().next().map_or(1, |t| t.1);
+        if first < 0 && of.reduced(low).terms.is_empty() {
+            let turned = of.scaled(-1);
+            let numbers = signed && turned.fits(true).is_some() && of.fits(true).is_some();
+            if (numbers || to <= width) && turned.terms().next().is_some_and(|t| t.1 > 0) {
+                return Residue::part(&turned, low, width, signed, to).scaled(-1);
+            }
         }
         Residue::atom(Part::new(of, low, width, signed), to)
-    }
-
-    /// The positive and the negative terms, where these sums are equal in the low bits.
-    fn equal_below(&self, low: u32) -> Option<[Residue; 2]> {
-        let side = |negative: bool| {
-            let own = self.terms().filter(|t| (t.1 < 0) == negative);
-            Residue::of(own.map(|(m, c)| (m.clone(), c.unsigned_abs())), self.bits)
-        };
-        let sides = [side(false), side(true)];
-        (sides.iter().all(|s| !s.terms.is_empty()) && self.reduced(low).terms.is_empty()).then_some(sides)
     }
 
     /// One bit, as 0 or 1.
@@ -390,6 +401,41 @@ impl Residue {
     fn normal(self) -> Residue {
         let bits = self.bits;
         self.cleared().reduced(bits)
+    }
+
+    /// The difference of two quotients by 2^k, of numbers that are equal modulo 2^k, is that of the difference.
+    fn joined(self) -> Residue {
+        let quotient = |(m, &c)| match single(m) {
+            Some(Atom::Part(part)) if part.low > 0 => Some((m, part, c)),
+            _ => None,
+        };
+        let quotients: Vec<(&Monomial, &Part, u128)> = self.terms.iter().filter_map(quotient).collect();
+        for (n, &(one, first, c)) in quotients.iter().enumerate() {
+            for &(other, second, d) in &quotients[n + 1..] {
+                if c.wrapping_add(d) & mask(self.bits) != 0 {
+                    continue;
+                }
+                // By a smaller power of two it is a quotient of a multiple.
+                let low = first.low.max(second.low);
+                let known = |p: &Part| p.is_quotient || p.width >= self.bits;
+                if !known(first) || !known(second) {
+                    continue;
+                }
+                let bits = match first.is_quotient && second.is_quotient {
+                    true => [first, second].map(|p| p.of.bits + low - p.low).into_iter().fold(0, u32::max) + 1,
+                    false => low + self.bits,
+                };
+                let [of, less] = [first, second].map(|p| p.of.valued(p.signed, bits).scaled(1 << (low - p.low)));
+                let difference = of.plus(&less, -1);
+                if difference.reduced(low).terms.is_empty() {
+                    let joined = Residue::part(&difference, low, bits - low, true, self.bits).scaled(self.centred(c));
+                    let mut rest = self.clone();
+                    rest.terms.retain(|m, _| m != one && m != other);
+                    return rest.plus(&joined, 1);
+                }
+            }
+        }
+        self
     }
 
     pub fn times(&self, other: &Residue) -> Option<Residue> {
@@ -460,6 +506,6 @@ impl Part {
 
     /// Is a shorter part enough where only so many bits count, or may it be written as one?
     fn is_more_than(&self, count: u32) -> bool {
-        self.width > count || self.low == 0 || self.signed
+        self.width > count || self.low == 0 || self.width > 1 && !self.signed
     }
 }

@@ -139,14 +139,24 @@ impl Writer {
         }
     }
 
-    /// The upper word of a product.
+    /// The upper word of a product; of a difference of two that are equal below, the difference of both.
     fn upper(&mut self, part: &Part) -> Option<String> {
-        let mut terms = part.of.terms();
-        let (Some((monomial, c)), None) = (terms.next(), terms.next()) else { return None };
+        let mut terms: Vec<(&Monomial, i128)> = part.of.terms().collect();
+        terms.sort_by_key(|t| t.1 < 0);
+        match terms[..] {
+            [(monomial, c)] if c > 0 => self.upper_product(monomial, c),
+            [(a, c), (b, d)] if c > 0 && d < 0 && part.of.reduced(self.bits).as_constant() == Some(0) => {
+                Some(format!("({} - {})", self.upper_product(a, c)?, self.upper_product(b, -d)?))
+            }
+            _ => None,
+        }
+    }
+
+    fn upper_product(&mut self, monomial: &Monomial, c: i128) -> Option<String> {
+        let half = 1 << (self.bits - 1);
         let mut factors: Vec<String> = Vec::new();
         for atom in monomial {
             let (from, to) = atom.range();
-            let half = 1 << (self.bits - 1);
             if from < -half || to >= half {
                 return None;
             }
