@@ -86,9 +86,11 @@ fn written(made: &Made<'_>, set: &[Value], bits: u32) -> Vec<(Value, String, Str
     let turned: Vec<Value> = set.iter().rev().copied().collect();
     let orders = if set.len() > 1 { vec![set.to_vec(), turned] } else { vec![set.to_vec()] };
     for sources in orders {
-        for (v, form) in made.of(&sources).into_iter().filter(|(_, form)| is_modular(form)) {
-            let wanted = made.wanted(v);
-            let seen = if (1..bits).contains(&wanted) { form.reduced(wanted).valued(true, bits) } else { form };
+        for (v, form) in made.of(&sources) {
+            let seen = made.seen(v, &form);
+            if !is_modular(&seen) {
+                continue;
+            }
             let name = |n: usize| format!("rs{}", n + 1);
             let Some(meaning) = Congruence::of(&seen).filter(|c| c.sources() == sources.len()) else { continue };
             let Some(semantics) = Writer::new(bits).semantics(&seen) else { continue };

@@ -35,6 +35,7 @@ impl Form for Residue {
                     _ => return None,
                 },
             },
+            BinOp::Or | BinOp::Xor if a.is_above(b) || b.is_above(a) => a.plus(b, 1),
             BinOp::Xor if b.as_constant() == Some(ops::mask(bits).into()) => a.complement(),
             BinOp::Xor if a.as_constant() == Some(ops::mask(bits).into()) => b.complement(),
             _ => return None,

@@ -142,7 +142,9 @@ pub fn find(facts: &Facts<'_>, units: &[Unit], whole: bool) -> HashMap<Value, Ma
         // One value with several constants comes several times in a row.
         let variable: Vec<Value> = sources.iter().copied().filter(|&v| func.as_const(v).is_none()).collect();
         if last.0 != variable {
-            let values = made.of(&variable).into_iter().filter(|v| is_modular(&v.1)).collect();
+            let values = made.of(&variable);
+            let values = values.into_iter().filter(|(v, form)| is_modular(form) || is_modular(&made.seen(*v, form)));
+            let values = values.collect();
             last = (variable, values);
         }
         let values = &last.1;
@@ -231,6 +233,12 @@ impl<'a> Made<'a> {
     /// Lower bits of a value that are looked at.
     pub fn wanted(&self, v: Value) -> u32 {
         self.wanted.get(&v).copied().unwrap_or(0)
+    }
+
+    /// What of a form is looked at, as a number with a sign.
+    pub fn seen(&self, v: Value, form: &Residue) -> Residue {
+        let wanted = self.wanted(v);
+        if (1..form.bits()).contains(&wanted) { form.reduced(wanted).valued(true, form.bits()) } else { form.clone() }
     }
 
     /// Values that others may be made of: one that is, and both operands of a sum or product, of which one

@@ -93,7 +93,7 @@ fn bits_for((low, high): Range, signed: bool) -> u32 {
 
 impl Residue {
     pub fn constant(value: u64, bits: u32) -> Residue {
-        Residue::of([(Vec::new(), u128::from(value))], bits)
+        Residue::of([(Vec::new(), u128::from(value))], bits).cleared()
     }
 
     /// A source, whose word of `bits` bits is a number within the range.
@@ -218,6 +218,12 @@ impl Residue {
     /// Is the word, with or without a sign, the number that its polynomial is?
     pub fn is_a_number(&self, signed: bool) -> bool {
         self.fits(signed).is_some()
+    }
+
+    /// Is every bit of it above all that another may have?
+    pub fn is_above(&self, other: &Residue) -> bool {
+        let zeros = self.terms.values().map(|c| c.trailing_zeros()).min().unwrap_or(self.bits);
+        other.fits(false).is_some_and(|bits| bits <= zeros)
     }
 
     /// The bits of the smallest word that its numbers fit into, if that is no larger than its own.
@@ -373,6 +379,11 @@ impl Residue {
         if first < 0 && complement.terms().find(|t| !t.0.is_empty()).is_some_and(|t| t.1 > 0) {
             return one.plus(&Residue::bit(&complement, at, to), -1);
         }
+        if of.terms.get(&Vec::new()).is_some_and(|c| c >> at & 1 != 0) {
+            let mut other = of;
+            other.add(Vec::new(), 1 << at);
+            return one.plus(&Residue::bit(&other.cleared(), at, to), -1);
+        }
         Residue::atom(Part::new(of, at, 1, false), to)
     }
 
@@ -400,7 +411,31 @@ impl Residue {
     /// Coefficients with zeros at their end leave less of their atoms to count.
     fn normal(self) -> Residue {
         let bits = self.bits;
-        self.cleared().reduced(bits)
+        self.cleared().reduced(bits).signed_again()
+    }
+
+    /// A part less 2^n times its uppermost bit, of n bits, is that part with its sign.
+    fn signed_again(self) -> Residue {
+        for (monomial, &c) in &self.terms {
+            let Some(Atom::Part(part)) = single(monomial) else { continue };
+            if part.signed || part.width == 1 || part.width >= self.bits || self.terms.len() < 2 {
+                continue;
+            }
+            let c = self.centred(c);
+            let top = Residue::bit(&part.of, part.low + part.width - 1, self.bits);
+            let number = Residue::part(&part.of, part.low, part.width, true, self.bits);
+            let mut new = self.clone();
+            new.terms.remove(monomial);
+            let all = top.terms().map(|(m, d)| (m.clone(), c.wrapping_mul(d).wrapping_shl(part.width)));
+            for (m, d) in all.chain(number.terms().map(|(m, d)| (m.clone(), c.wrapping_mul(d)))) {
+                new.add(m, d as u128);
+            }
+            let new = new.cleared();
+            if new.terms.len() < self.terms.len() {
+                return new;
+            }
+        }
+        self
     }
 
     /// The difference of two quotients by 2^k, of numbers that are equal modulo 2^k, is that of the difference.
