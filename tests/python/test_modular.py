@@ -8,7 +8,7 @@ import re
 import pytest
 
 import ciphermill as cm
-from ciphermill import discovering, engine, manifest
+from ciphermill import discovering, engine, manifest, synthesis
 
 #: One layer of butterflies on eight coefficients of 16 bits, or on four of 32, whose remainders are written last.
 LAYER = """\
@@ -191,3 +191,16 @@ def test_another_modulus_is_another_instruction(tmp_path):
     extension.write_text((UNITS % "rv32").replace("3329", "3331"))
     module = engine.module(manifest.find(str(path)), None)
     assert not re.search("mont|barrett", engine.assembly(module, "rv32", engine.Options(with_=[str(extension)])))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "product"),
+    [("ntt-mlkem", "rd = rs1 * rs2 / 2^16 modulo 3329"), ("ntt-mldsa", "rd = rs1 * rs2 / 2^32 modulo 8380417")],
+)
+def test_montgomery_s_product_is_proposed_by_its_name(kernel, product, monkeypatch):
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    module = engine.module(manifest.find(kernel), None)
+    document = discovering.discover(module, "rv32", engine.Options(), discovering.Limits(tries=2))
+    best = document["candidates"][document["best"]]
+    assert best["kind"] == "modular" and best["meaning"] == product, best
+    assert best["saved"] > document["cycles_per_block"] / 5 and product in discovering.text(document)

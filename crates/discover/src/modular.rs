@@ -113,7 +113,13 @@ fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {
 }
 
 /// What the results of a subgraph are modulo a number, where they all are such.
-pub fn meaning(func: &Func, masks: &Masks, inputs: &[Value], nodes: &BTreeSet<Value>, outputs: &[Value]) -> Option<String> {
+pub fn meaning(
+    func: &Func,
+    masks: &Masks,
+    inputs: &[Value],
+    nodes: &BTreeSet<Value>,
+    outputs: &[Value],
+) -> Option<String> {
     let source = |(n, &v): (usize, &Value)| (v, Residue::source(n, range(func, masks, v), func.ty(v).bits()));
     let mut forms: HashMap<Value, Residue> = inputs.iter().enumerate().map(source).collect();
     let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);

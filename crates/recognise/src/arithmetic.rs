@@ -15,7 +15,7 @@ impl Form for Residue {
     fn bin(op: BinOp, bits: u32, a: &Residue, b: &Residue) -> Option<Residue> {
         let by = || Some(b.as_constant()? as u32 % bits);
         let upper = |signed: bool| {
-            let [a, b] = [a, b].map(|f| f.valued(signed, 2 * bits));
+            let [a, b] = [a, b].map(|f| if signed { f.valued(true, 2 * bits) } else { f.above_its_sign(2 * bits) });
             Some(Residue::part(&a.times(&b)?, bits, bits, signed, bits))
         };
         let result = match op {
@@ -62,10 +62,12 @@ impl Form for Residue {
         let not = |bit: Residue| Residue::constant(1, bits).plus(&bit, -1);
         let result = match op {
             CmpOp::LtS => below(a, b, true),
+            CmpOp::LtU if a.as_constant() == Some(0) => b.nonzero(bits),
             CmpOp::LtU => below(a, b, false),
             CmpOp::LeS => not(below(b, a, true)),
             CmpOp::LeU => not(below(b, a, false)),
-            CmpOp::Eq | CmpOp::Ne => return None,
+            CmpOp::Eq => not(a.plus(b, -1).nonzero(bits)),
+            CmpOp::Ne => a.plus(b, -1).nonzero(bits),
         };
         result.limited()
     }

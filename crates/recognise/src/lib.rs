@@ -42,8 +42,8 @@
 
 mod agree;
 mod arithmetic;
-pub mod congruence;
 pub mod configure;
+pub mod congruence;
 mod cover;
 mod describe;
 mod emit;

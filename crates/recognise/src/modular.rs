@@ -86,8 +86,7 @@ pub fn units(machine: &Machine, from: usize) -> (Vec<Unit>, Vec<Template>) {
                 bits,
                 reads: Vec::new(),
             };
-            let all: Vec<Residue> =
-                (0..sources.len()).map(|n| Residue::source(n, signed(bits), bits)).collect();
+            let all: Vec<Residue> = (0..sources.len()).map(|n| Residue::source(n, signed(bits), bits)).collect();
             let Some((dest, _)) = unit.assigned(&all).filter(|(_, value)| is_modular(value)) else { continue };
             unit.reads = (0..sources.len()).map(|n| unit.looks_at(n, &all)).collect();
             let fixed = Fixed { id, instr, sources: sources.clone(), immediates };

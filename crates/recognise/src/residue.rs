@@ -257,7 +257,9 @@ impl Residue {
             }
             // So many bits of each atom count.
             let count = bits - c.trailing_zeros();
-            let change = monomial.iter().position(|a| matches!(&**a, Atom::Part(p) if p.width >= count && p.is_more_than(count)));
+            let change = monomial
+                .iter()
+                .position(|a| matches!(&**a, Atom::Part(p) if p.width >= count && p.is_more_than(count)));
             let Some(at) = change else {
                 out.add(monomial.clone(), c);
                 continue;
@@ -281,7 +283,8 @@ impl Residue {
             return self.reduced(bits);
         }
         let with_signs = if signed { Some(self.with_signs()) } else { None };
-        if let Some(number) = [Some(self), with_signs.as_ref()].into_iter().flatten().find(|r| r.fits(signed).is_some()) {
+        if let Some(number) = [Some(self), with_signs.as_ref()].into_iter().flatten().find(|r| r.fits(signed).is_some())
+        {
             return Residue::of(number.terms().map(|(m, c)| (m.clone(), c as u128)), bits).cleared();
         }
         Residue::atom(Part::new(self.clone(), 0, self.bits, signed), bits)
@@ -313,7 +316,20 @@ impl Residue {
         if low == 0 {
             return of.valued(signed, to);
         }
-        // Where no more bits are wanted, they may be a number with a sign.
+        // Multiples of 2^low are what they are multiples by.
+        let rest_of = |c: i128| {
+            let rest = c & mask(low) as i128;
+            if rest > 1 << (low - 1) { rest - (1 << low) } else { rest }
+        };
+        if of.terms().any(|(_, c)| rest_of(c) != c) {
+            let rest = Residue::of(of.terms().map(|(m, c)| (m.clone(), rest_of(c) as u128)), of.bits).cleared();
+            let numbers = of.fits(signed).is_some() && rest.fits(signed).is_some();
+            if to <= width || numbers {
+                let multiples = of.terms().map(|(m, c)| (m.clone(), ((c - rest_of(c)) >> low) as u128));
+                let multiples = Residue::of(multiples, to).normal();
+                return multiples.plus(&Residue::part(&rest, low, width, signed, to), 1);
+            }
+        }
         let signed = (signed || to <= width) && of.fits(false).is_none_or(|n| n == of.bits);
         // What is above its numbers is their sign.
         if let Some(n) = of.fits(signed).filter(|&n| n < of.bits) {
@@ -342,6 +358,26 @@ impl Residue {
             }
         }
         Residue::atom(Part::new(of, low, width, signed), to)
+    }
+
+    /// 1 unless it is 0.
+    pub fn nonzero(&self, to: u32) -> Residue {
+        if let Some(c) = self.as_constant() {
+            return Residue::constant(u64::from(c != 0), to);
+        }
+        let first = self.terms().next().map_or(1, |t| t.1);
+        let word = if first < 0 { self.scaled(-1) } else { self.clone() };
+        let below = word.valued(false, self.bits + 1).scaled(-1);
+        Residue::bit(&below, self.bits, to)
+    }
+
+    /// The word without a sign: the number with one, and 2^n times its uppermost bit.
+    pub fn above_its_sign(&self, bits: u32) -> Residue {
+        if self.fits(false).is_some() {
+            return self.valued(false, bits);
+        }
+        let sign = Residue::bit(self, self.bits - 1, bits).scaled(1 << self.bits);
+        self.valued(true, bits).plus(&sign, 1)
     }
 
     /// One bit, as 0 or 1.
@@ -438,7 +474,8 @@ impl Residue {
         self
     }
 
-    /// The difference of two quotients by 2^k, of numbers that are equal modulo 2^k, is that of the difference.
+    /// The difference of two quotients by 2^k, of numbers that are equal modulo 2^k, is that of the difference;
+    /// their sum, of numbers whose sum 2^k divides, is that of the sum less a carry.
     fn joined(self) -> Residue {
         let quotient = |(m, &c)| match single(m) {
             Some(Atom::Part(part)) if part.low > 0 => Some((m, part, c)),
@@ -447,7 +484,8 @@ impl Residue {
         let quotients: Vec<(&Monomial, &Part, u128)> = self.terms.iter().filter_map(quotient).collect();
         for (n, &(one, first, c)) in quotients.iter().enumerate() {
             for &(other, second, d) in &quotients[n + 1..] {
-                if c.wrapping_add(d) & mask(self.bits) != 0 {
+                let opposite = c.wrapping_add(d) & mask(self.bits) == 0;
+                if !opposite && c != d {
                     continue;
                 }
                 // By a smaller power of two it is a quotient of a multiple.
@@ -461,12 +499,15 @@ impl Residue {
                     false => low + self.bits,
                 };
                 let [of, less] = [first, second].map(|p| p.of.valued(p.signed, bits).scaled(1 << (low - p.low)));
-                let difference = of.plus(&less, -1);
+                let difference = of.plus(&less, if opposite { -1 } else { 1 });
                 if difference.reduced(low).terms.is_empty() {
                     let joined = Residue::part(&difference, low, bits - low, true, self.bits).scaled(self.centred(c));
                     let mut rest = self.clone();
                     rest.terms.retain(|m, _| m != one && m != other);
-                    return rest.plus(&joined, 1);
+                    // What both have below adds up to 2^k, unless it is 0.
+                    let carried = if opposite { 0 } else { self.centred(c) };
+                    let below = of.reduced(low).nonzero(self.bits).scaled(carried);
+                    return rest.plus(&joined, 1).plus(&below, -1);
                 }
             }
         }

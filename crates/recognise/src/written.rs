@@ -115,6 +115,7 @@ impl Writer {
         let word = self.word(&part.of)?;
         let text = match part.signed {
             false => format!("{word}[{}:{}]", end - 1, part.low),
+            true if end == self.bits && part.low == 0 => word,
             true if part.of.is_a_number(true) || end == self.bits => format!("({word} >>s {})", part.low),
             true if [8, 16, 32].contains(&end) && part.low == 0 => format!("sext{end}({word})"),
             true => format!("(({word} << {}) >>s {})", self.bits - end, self.bits - part.width),

@@ -60,6 +60,12 @@ fn a_product_of_64_bits_in_words_of_32() {
     let borrow = Residue::compare(CmpOp::LtU, 32, &low[0], &low[1]).expect("it has a form");
     assert_eq!(borrow, Residue::constant(0, 32));
     assert_eq!(bin(BinOp::Sub, &bin(BinOp::Sub, &high[0], &high[1]), &borrow), whole);
+    // The same with the complement of q, as a word without a sign.
+    let upper = bin(BinOp::Sub, &with(BinOp::MulHiU, &t, -q), &t);
+    let upper = bin(BinOp::Add, &upper, &with(BinOp::Mul, &with(BinOp::ShrS, &t, 31), -q));
+    let zero = Residue::constant(0, 32);
+    let carry = Residue::compare(CmpOp::Ne, 32, &low[0], &zero).expect("it has a form");
+    assert_eq!(bin(BinOp::Add, &bin(BinOp::Add, &high[0], &upper), &carry), whole);
 }
 
 #[test]
@@ -122,12 +128,16 @@ fn forms_have_the_values_of_the_operations() {
                     (Residue::un(op, 32, &a), Some(op.eval(x, 32)))
                 }
                 6 => {
-                    let op = [CmpOp::LtS, CmpOp::LtU, CmpOp::LeS, CmpOp::LeU][random.below(4) as usize];
+                    let op = [CmpOp::LtS, CmpOp::LtU, CmpOp::LeS, CmpOp::LeU, CmpOp::Ne, CmpOp::Eq]
+                        [random.below(6) as usize];
                     (Residue::compare(op, 32, &a, &b), Some(op.eval(x, y, 32).into()))
                 }
                 _ => {
-                    let bit = Residue::compare(CmpOp::LtS, 32, &a, &b).expect("it has a form");
-                    (Residue::select(&bit, &a, &b), Some(if CmpOp::LtS.eval(x, y, 32) { x } else { y }))
+                    let bit = Residue::compare(CmpOp::LtS, 32, &a, &b);
+                    (
+                        bit.and_then(|bit| Residue::select(&bit, &a, &b)),
+                        Some(if CmpOp::LtS.eval(x, y, 32) { x } else { y }),
+                    )
                 }
             };
             if let Some((form, value)) = form.zip(value) {
