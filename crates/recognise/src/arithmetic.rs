@@ -40,7 +40,7 @@ impl Form for Residue {
             BinOp::Xor if a.as_constant() == Some(ops::mask(bits).into()) => b.complement(),
             _ => return None,
         };
-        result.limited()
+        result.bounded()
     }
 
     fn un(op: UnOp, bits: u32, a: &Residue) -> Option<Residue> {
@@ -50,7 +50,7 @@ impl Form for Residue {
             UnOp::SExt32 => 32,
             _ => return None,
         };
-        a.reduced(from.min(bits)).valued(true, bits).limited()
+        a.reduced(from.min(bits)).valued(true, bits).bounded()
     }
 
     fn compare(op: CmpOp, bits: u32, a: &Residue, b: &Residue) -> Option<Residue> {
@@ -69,22 +69,22 @@ impl Form for Residue {
             CmpOp::Eq => not(a.plus(b, -1).nonzero(bits)),
             CmpOp::Ne => a.plus(b, -1).nonzero(bits),
         };
-        result.limited()
+        result.bounded()
     }
 
     fn select(cond: &Residue, then: &Residue, els: &Residue) -> Option<Residue> {
         cond.range().filter(|r| r.0 >= 0 && r.1 <= 1)?;
         let bits = then.bits().max(els.bits());
         let [cond, then, els] = [cond, then, els].map(|f| f.within(bits));
-        els.plus(&cond.times(&then.plus(&els, -1))?, 1).limited()
+        els.plus(&cond.times(&then.plus(&els, -1))?, 1).bounded()
     }
 
     fn slice(a: &Residue, low: u32, width: u32) -> Option<Residue> {
-        Residue::part(a, low, width, false, a.bits()).limited()
+        Residue::part(a, low, width, false, a.bits()).bounded()
     }
 
     fn extended(a: &Residue, signed: bool, to: u32) -> Option<Residue> {
-        a.reduced(32).valued(signed, to).limited()
+        a.reduced(32).valued(signed, to).bounded()
     }
 }
 

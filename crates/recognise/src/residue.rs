@@ -156,7 +156,7 @@ impl Residue {
     }
 
     /// Unless it has grown too large.
-    fn bounded(self) -> Option<Residue> {
+    pub fn bounded(self) -> Option<Residue> {
         (self.terms.len() <= MOST_TERMS && self.nodes() <= MOST_NODES).then_some(self)
     }
 
@@ -238,10 +238,6 @@ impl Residue {
         };
         let term = |(m, c): (&Monomial, &u128)| m.iter().map(atom).fold(*c, u128::wrapping_mul);
         self.terms.iter().map(term).fold(0, u128::wrapping_add) & mask(self.bits)
-    }
-
-    pub(super) fn limited(self) -> Option<Residue> {
-        self.bounded()
     }
 }
 

@@ -51,6 +51,9 @@ impl Residue {
                     true => [first, second].map(|p| p.of.bits + low - p.low).into_iter().fold(0, u32::max) + 1,
                     false => low + self.bits,
                 };
+                if bits > 128 {
+                    continue;
+                }
                 let [of, less] = [first, second].map(|p| p.of.valued(p.signed, bits).scaled(1 << (low - p.low)));
                 let difference = of.plus(&less, if opposite { -1 } else { 1 });
                 if difference.reduced(low).terms.is_empty() {
