@@ -21,7 +21,9 @@
 
 mod candidate;
 pub mod cones;
+mod cost;
 mod maps;
+mod meaning;
 mod modular;
 mod order;
 mod products;

@@ -2,20 +2,17 @@
 //! program writes it.
 
 use crate::candidate::{Candidate, Counts, Limits};
-use crate::cones::PRODUCT;
+use crate::cost::cycles;
 use crate::maps;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, Block, Func, Module, Op, Type, Value};
+use ciphermill_ir::{Block, Module, Type, Value};
 use ciphermill_machine::Machine;
 use ciphermill_opt::words::words;
 use ciphermill_recognise::congruence::Congruence;
 use ciphermill_recognise::facts::Facts;
-use ciphermill_recognise::form;
-use ciphermill_recognise::modular::{Made, is_modular, range};
-use ciphermill_recognise::residue::Residue;
+use ciphermill_recognise::modular::{Made, is_modular};
 use ciphermill_recognise::walk::backwards;
 use ciphermill_recognise::written::Writer;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// An instruction by its semantics: how many registers it reads, what it is modulo a number, operations,
 /// places and the cycles saved.
@@ -102,41 +99,4 @@ fn written(made: &Made<'_>, set: &[Value], bits: u32) -> Vec<(Value, String, Str
         }
     }
     all.into_iter().map(|(v, (semantics, meaning))| (v, semantics, meaning)).collect()
-}
-
-fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {
-    let of = |v: &Value| match func.def_op(*v) {
-        Some(Op::Bin(BinOp::Mul | BinOp::MulHiU | BinOp::MulHiS)) => PRODUCT,
-        _ => 1,
-    };
-    nodes.iter().map(of).sum()
-}
-
-/// What the results of a subgraph are modulo a number, where they all are such.
-pub fn meaning(
-    func: &Func,
-    masks: &Masks,
-    inputs: &[Value],
-    nodes: &BTreeSet<Value>,
-    outputs: &[Value],
-) -> Option<String> {
-    let source = |(n, &v): (usize, &Value)| (v, Residue::source(n, range(func, masks, v), func.ty(v).bits()));
-    let mut forms: HashMap<Value, Residue> = inputs.iter().enumerate().map(source).collect();
-    let insts = func.layout.iter().flat_map(|&b| &func.blocks[b].insts);
-    for &inst in insts.filter(|&&i| func.insts[i].results.first().is_some_and(|r| nodes.contains(r))) {
-        let data = &func.insts[inst];
-        let operand = |&v: &Value| match func.as_const(func.resolve(v)) {
-            Some(c) => Some(Residue::constant(c, func.ty(func.resolve(v)).bits())),
-            None => forms.get(&func.resolve(v)).cloned(),
-        };
-        let args = data.args.iter().map(operand).collect::<Option<Vec<Residue>>>()?;
-        forms.insert(func.result(inst), form::operation(func, data, &args.iter().collect::<Vec<_>>())?);
-    }
-    let name = |n: usize| format!("rs{}", n + 1);
-    let one = |(n, v): (usize, &Value)| {
-        let congruence = Congruence::of(forms.get(v)?)?;
-        Some(format!("{} = {}", crate::text::output(n), congruence.text(&name)))
-    };
-    let all: Vec<String> = outputs.iter().enumerate().map(one).collect::<Option<_>>()?;
-    Some(all.join("; "))
 }
