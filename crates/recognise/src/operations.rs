@@ -135,6 +135,7 @@ impl<S: Copy + Ord> Form for Sum<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ciphermill_ir::Op;
 
     struct Rng(u64);
 
