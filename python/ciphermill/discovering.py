@@ -101,7 +101,7 @@ def discover(
 
 
 #: What is kept of candidates that save nothing.
-OTHERS = ("kind", "semantics", "operations", "places", "estimate", "cycles_per_block", "refused")
+OTHERS = ("kind", "semantics", "meaning", "operations", "places", "estimate", "cycles_per_block", "refused")
 
 
 def encoding(on: str) -> dict[str, str]:
@@ -147,7 +147,7 @@ def tried(
     before: float,
 ) -> dict[str, Any]:
     """A candidate with what it saves and costs; ``refused`` says why it saves nothing."""
-    row = {key: candidate[key] for key in ("kind", "semantics", "operations", "places", "outputs")}
+    row = {key: candidate[key] for key in ("kind", "semantics", "meaning", "operations", "places", "outputs")}
     row["estimate"] = candidate["saves"] / found["blocks"]
     row["extension"] = text = extension(module, on, candidate, found)
     with scratch.folder() as folder:
@@ -174,9 +174,10 @@ def extension(module: engine.Module, on: str, candidate: Mapping[str, Any], foun
     for name, values in candidate["immediates"]:
         operands.append(f"{name} = {{ values = [{', '.join(map(str, values))}] }}")
         names.append(name)
+    meaning = f"\n# {candidate['meaning']}." if candidate["meaning"] else ""
     text = f"""\
 # Found by `ciphermill discover {module.cipher.name} --variant {module.variant.name} --on {Path(on).stem}`:
-# {candidate["operations"]} operations, in {candidate["places"]} places of the code.
+# {candidate["operations"]} operations, in {candidate["places"]} places of the code.{meaning}
 
 [extension]
 name = "{NAME}"
@@ -252,11 +253,16 @@ def text(document: Mapping[str, Any]) -> str:
         )
     columns = ("", "found", "operations", "places", "cycles", "saved", "gates", "saved/gate", "")
     table = tables.text(columns, rows, (0, 2, 3, 4, 5, 6, 7), (0, 2))
-    meanings = "\n".join(f"{i + 1}: {row['semantics']}" for i, row in enumerate(document["candidates"]))
+    meanings = "\n".join(f"{i + 1}: {row['semantics']}{known(row)}" for i, row in enumerate(document["candidates"]))
     lines = [head, table, meanings, f"gates: {document['gates_by']}", *nothing(document)]
     if document["best"] is not None:
         lines.append("* saves most within the gates allowed; -o FILE writes it as an extension")
     return "\n\n".join(lines)
+
+
+def known(row: Mapping[str, Any]) -> str:
+    """What the semantics are modulo a number, on a line of its own."""
+    return f"\n   {row['meaning']}" if row["meaning"] else ""
 
 
 def ports(document: Mapping[str, Any]) -> str:

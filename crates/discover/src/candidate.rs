@@ -21,7 +21,7 @@ pub struct Limits {
 /// An instruction that could be added.
 #[derive(Clone, Debug, Serialize)]
 pub struct Candidate {
-    /// `cone`, `matrix`, `tables` or `product`.
+    /// `cone`, `matrix`, `tables`, `product` or `modular`.
     pub kind: &'static str,
     /// Names of its register operands, results first.
     pub registers: Vec<String>,
@@ -30,6 +30,8 @@ pub struct Candidate {
     /// Name and values of each immediate.
     pub immediates: Vec<(String, Vec<i64>)>,
     pub semantics: String,
+    /// What the results are modulo a number, if that is known.
+    pub meaning: Option<String>,
     /// Tables and matrices that the semantics name: as TOML.
     pub constants: String,
     /// Operations that one instruction does.

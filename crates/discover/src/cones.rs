@@ -2,9 +2,12 @@
 //! out, and those that are the same but for constants made one.
 
 use crate::candidate::{Candidate, Counts, Limits};
+use crate::cost::cycles;
+use crate::meaning;
 use crate::search::{Users, outputs, subgraphs, users};
 use crate::text::{self, Written, expressible};
-use ciphermill_ir::{BinOp, Func, FuncId, Op, Value};
+use ciphermill_ir::bits::Masks;
+use ciphermill_ir::{Func, FuncId, Value};
 use ciphermill_machine::Machine;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,10 +16,6 @@ const HOT: u64 = 100;
 /// Values that one immediate may have, and bits that all immediates may take.
 const MOST_VALUES: usize = 64;
 const MOST_BITS: u32 = 8;
-/// Cycles of a multiplication, of which an instruction of one cycle saves all
-/// but one: an estimate for ranking.
-pub(crate) const PRODUCT: usize = 3;
-
 /// A place where a subgraph stands.
 struct Place {
     func: FuncId,
@@ -119,7 +118,7 @@ fn candidate(
     });
     let named: HashMap<usize, String> = own.chain(of_others).collect();
     let semantics = first.written.semantics(&named);
-    let inputs = (1..=first.written.inputs).map(|n| format!("rs{n}"));
+    let inputs = (1..=first.written.inputs.len()).map(|n| format!("rs{n}"));
     Some(Candidate {
         kind: "cone",
         registers: (0..first.written.outputs).map(text::output).chain(inputs).collect(),
@@ -130,11 +129,19 @@ fn candidate(
             .map(|(i, (_, values))| (name(i), values.iter().map(|&v| signed(funcs, first, v)).collect()))
             .collect(),
         semantics,
+        meaning: meaning(funcs, first).filter(|_| differing.is_empty()),
         constants: String::new(),
         operations: first.nodes.len(),
         places: count,
         saves,
     })
+}
+
+/// What a place computes modulo a number.
+fn meaning(funcs: &[(FuncId, Func)], place: &Place) -> Option<String> {
+    let func = &funcs.iter().find(|f| f.0 == place.func)?.1;
+    let outputs = outputs(&users(func), &place.nodes);
+    meaning::meaning(func, &Masks::new(func), &place.written.inputs, &place.nodes, &outputs)
 }
 
 /// A constant of the place's words, as a signed number.
@@ -146,12 +153,4 @@ fn signed(funcs: &[(FuncId, Func)], place: &Place, constant: u64) -> i64 {
 fn word_bits(funcs: &[(FuncId, Func)], place: &Place) -> u32 {
     let func = funcs.iter().find(|f| f.0 == place.func).map(|f| &f.1);
     func.zip(place.nodes.first()).map_or(64, |(f, &v)| f.ty(v).bits())
-}
-
-fn cycles(func: &Func, nodes: &BTreeSet<Value>) -> usize {
-    let of = |v: &Value| match func.def_op(*v) {
-        Some(Op::Bin(BinOp::Mul | BinOp::MulHiU | BinOp::MulHiS)) => PRODUCT,
-        _ => 1,
-    };
-    nodes.iter().map(of).sum()
 }

@@ -1,6 +1,6 @@
 //! Instructions that a program would like to have.
 //!
-//! Four kinds of candidates are looked for in code that runs often, each with
+//! Five kinds of candidates are looked for in code that runs often, each with
 //! the text of the semantics that an extension file needs:
 //!
 //! * [`cones`]: convex subgraphs of a block with few inputs and outputs (Atasu,
@@ -10,7 +10,8 @@
 //!   however the program computes them;
 //! * [`maps`], tables: lookups in constant tables with a byte of a word, and what
 //!   they are added to; [`wide`], the same where words have 64 bits;
-//! * [`products`]: carry-less products of two words, of shifts and masks or of products of integers.
+//! * [`products`]: carry-less products of two words, of shifts and masks or of products of integers;
+//! * [`modular`]: products and sums that are reduced modulo a number.
 //!
 //! Candidates that are the same but for constants become one, with immediates. How much a
 //! candidate saves is an estimate here, of operations and of how often they ran; what it really saves is for whoever compiles the
@@ -20,7 +21,10 @@
 
 mod candidate;
 pub mod cones;
+mod cost;
 mod maps;
+mod meaning;
+mod modular;
 mod order;
 mod products;
 mod search;
@@ -47,6 +51,7 @@ pub fn discover(
         cones::candidates(funcs, machine, counts, limits).into_iter().partition(|c| c.outputs == 1);
     let mut kinds = vec![one, several, maps::matrices(module, machine, counts)];
     kinds.push(products::candidates(module, machine, counts, limits));
+    kinds.push(modular::candidates(module, machine, counts, limits));
     if machine.word_bits == 64 {
         kinds.push(wide::tables(module, machine, counts, limits));
     } else if limits.inputs > 1 {

@@ -1,8 +1,9 @@
 //! Carry-less products as candidates, however the program makes them.
 
 use crate::candidate::{Candidate, Counts, Limits};
+use crate::cost::cycles;
 use crate::maps;
-use ciphermill_ir::{BinOp, Block, Func, Module, Op, Type, Value};
+use ciphermill_ir::{Block, Func, Module, Type, Value};
 use ciphermill_machine::Machine;
 use ciphermill_opt::words::words;
 use ciphermill_recognise::facts::Facts;
@@ -50,6 +51,7 @@ pub fn candidates(module: &Module, machine: &Machine, counts: &Counts, limits: L
         outputs: 1,
         immediates: Vec::new(),
         semantics: format!("rd = {}(rs1, rs2)", shapes[shape].name),
+        meaning: None,
         constants: String::new(),
         operations,
         places,
@@ -72,11 +74,7 @@ fn whole(func: &Func, found: HashMap<Value, Match>) -> Vec<(Value, usize, usize)
         if taken.contains(&value) {
             continue;
         }
-        let cycles = |v: &Value| match func.def_op(*v) {
-            Some(Op::Bin(BinOp::Mul | BinOp::MulHiU)) => crate::cones::PRODUCT,
-            _ => 1,
-        };
-        out.push((value, product, below.iter().map(cycles).sum()));
+        out.push((value, product, cycles(func, &below)));
         taken.extend(below);
     }
     out

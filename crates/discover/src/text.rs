@@ -70,8 +70,8 @@ pub struct Written {
     /// With `{n}` for the n-th constant; statements before the last are `let`.
     pub skeleton: String,
     pub constants: Vec<u64>,
-    /// Registers `rs1`, `rs2` ... that it reads, and results that it has.
-    pub inputs: usize,
+    /// What it reads as registers `rs1`, `rs2` ..., and how many results it has.
+    pub inputs: Vec<Value>,
     pub outputs: usize,
 }
 
@@ -149,7 +149,7 @@ fn written_out(
     Some(Written {
         skeleton: format!("{lets}{}", results.join("; ")),
         constants: out.constants,
-        inputs: out.inputs.len(),
+        inputs: out.inputs,
         outputs: outputs.len(),
     })
 }
@@ -237,6 +237,11 @@ impl Writer<'_> {
             None => {
                 let data = &self.func.insts[self.func.def_inst(v)?];
                 let (op, mut args) = (data.op, data.args.clone());
+                let ones = |&a: &Value| self.func.as_const(self.func.resolve(a)) == Some(self.func.ty(v).mask());
+                if let (Op::Bin(BinOp::Xor), Some(at), false) = (op, args.iter().position(ones), half) {
+                    let of = self.value(args[1 - at])?;
+                    return self.shared(v, format!("~{of}"));
+                }
                 if self.order.turned(v) {
                     args.reverse();
                 }
@@ -244,6 +249,11 @@ impl Writer<'_> {
                 written(op, &args.iter().map(String::as_str).collect::<Vec<_>>(), half)?
             }
         };
+        self.shared(v, text)
+    }
+
+    /// A value's text, or the name that it gets because it is used again.
+    fn shared(&mut self, v: Value, text: String) -> Option<String> {
         if self.uses.get(&v).is_none_or(|&n| n < 2) {
             return Some(text);
         }

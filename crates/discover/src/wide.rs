@@ -147,6 +147,7 @@ fn candidate(kind: &LookupKind, (positions, places, saves): Uses, narrow: bool) 
             Vec::new()
         },
         semantics,
+        meaning: None,
         constants,
         operations: LOOKUP as usize + usize::from(kind.added),
         places,

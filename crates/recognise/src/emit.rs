@@ -42,7 +42,7 @@ impl Emitter<'_> {
         self.func.result(inst)
     }
 
-    fn function(&mut self, function: u16, args: &[Value], ty: Type) -> Value {
+    pub fn function(&mut self, function: u16, args: &[Value], ty: Type) -> Value {
         let args: Vec<Value> = args.iter().map(|&a| self.func.resolve(a)).collect();
         let made = (function, args, ty);
         if let Some(&value) = self.made.applied.get(&made) {

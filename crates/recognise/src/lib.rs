@@ -22,6 +22,9 @@
 //! * [`pairs`]: matrices of two words behind tables;
 //! * [`products`]: products over GF(2) of two words, such as carry-less ones, and [`quadratic`]: the form
 //!   in which they are compared;
+//! * [`modular`]: arithmetic modulo a number, and [`residue`]: the form in which it is compared, with
+//!   [`arithmetic`] and [`wanted`], the bits that count;
+//! * [`form`]: how semantics and programs are written in any of these forms;
 //! * [`rewrite`]: which of the matches are taken, and [`replacement`]: what for;
 //! * [`agree`]: instructions of which only parts are wanted made the same;
 //! * [`emit`]: the new code;
@@ -38,16 +41,20 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod agree;
+mod arithmetic;
 pub mod configure;
+pub mod congruence;
 mod cover;
 mod describe;
 mod emit;
 pub mod facts;
 mod fields;
 pub mod finding;
+pub mod form;
 mod layers;
 pub mod linear;
 pub mod matrices;
+pub mod modular;
 pub mod nibbles;
 mod operations;
 mod pairs;
@@ -56,6 +63,7 @@ pub mod quadratic;
 mod recogniser;
 mod replacement;
 pub mod report;
+pub mod residue;
 mod rewrite;
 mod semantics;
 pub mod sum;
@@ -64,6 +72,8 @@ mod targets;
 mod units;
 pub mod values;
 pub mod walk;
+mod wanted;
 pub mod words;
+pub mod written;
 
 pub use recogniser::Recogniser;

@@ -5,24 +5,13 @@
 //! addition, a product with a constant are where no bit depends on two at once: one of the two
 //! is constant there, or both are the same, or nothing is carried.
 
+use super::form::Form;
 use super::sum::Sum;
-use ciphermill_ir::{BinOp, CmpOp, Func, InstData, Op, UnOp, ops};
+use ciphermill_ir::{BinOp, CmpOp, UnOp, ops};
+use ciphermill_machine::Table;
+use ciphermill_machine::gf2::BitMatrix;
 
 impl<S: Copy + Ord> Sum<S> {
-    /// The sum of an operation of the program, given its operands'.
-    pub fn of(func: &Func, data: &InstData, args: &[&Sum<S>]) -> Option<Sum<S>> {
-        let bits = |n: usize| func.ty(func.resolve(data.args[n])).bits();
-        match (data.op, args) {
-            (Op::Bin(op), [a, b]) => Sum::bin(op, bits(0), a, b),
-            (Op::Un(op), [a]) => a.un(op, bits(0)),
-            (Op::Cmp(op), [a, b]) => a.cmp(op, bits(0), b),
-            (Op::Select, [c, t, e]) => c.select(t.as_constant()?, e.as_constant()?),
-            (Op::Wrap | Op::ZExt, [a]) => Some(a.within(32)),
-            (Op::SExt, [a]) => Some(a.through(|x| ops::sext(x, 32) as u64)),
-            _ => None,
-        }
-    }
-
     /// Of two words of so many bits.
     pub fn bin(op: BinOp, bits: u32, a: &Sum<S>, b: &Sum<S>) -> Option<Sum<S>> {
         if let (Some(x), Some(y)) = (a.as_constant(), b.as_constant()) {
@@ -104,9 +93,49 @@ impl<S: Copy + Ord> Sum<S> {
     }
 }
 
+impl<S: Copy + Ord> Form for Sum<S> {
+    fn within(&self, bits: u32) -> Sum<S> {
+        Sum::within(self, bits)
+    }
+
+    fn bin(op: BinOp, bits: u32, a: &Sum<S>, b: &Sum<S>) -> Option<Sum<S>> {
+        Sum::bin(op, bits, a, b)
+    }
+
+    fn un(op: UnOp, bits: u32, a: &Sum<S>) -> Option<Sum<S>> {
+        a.un(op, bits)
+    }
+
+    fn compare(op: CmpOp, bits: u32, a: &Sum<S>, b: &Sum<S>) -> Option<Sum<S>> {
+        a.cmp(op, bits, b)
+    }
+
+    fn select(cond: &Sum<S>, then: &Sum<S>, els: &Sum<S>) -> Option<Sum<S>> {
+        cond.select(then.as_constant()?, els.as_constant()?)
+    }
+
+    fn slice(a: &Sum<S>, low: u32, width: u32) -> Option<Sum<S>> {
+        Some(a.through(|x| x >> low & ops::mask(width)))
+    }
+
+    fn extended(a: &Sum<S>, signed: bool, _to: u32) -> Option<Sum<S>> {
+        Some(if signed { a.through(|x| ops::sext(x, 32) as u64) } else { a.within(32) })
+    }
+
+    fn linear(matrix: &BitMatrix, a: &Sum<S>) -> Option<Sum<S>> {
+        Some(a.through(|x| matrix.apply(x)))
+    }
+
+    fn table(table: &Table, index: &Sum<S>) -> Option<Sum<S>> {
+        let values = &table.values;
+        index.lookup(|i| values.get((i % values.len() as u64) as usize).copied())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ciphermill_ir::Op;
 
     struct Rng(u64);
 

@@ -8,6 +8,7 @@
 //! common is tried as the factors.
 
 use super::facts::Facts;
+use super::form;
 use super::quadratic::Word;
 use super::semantics::{Fixed, register_sources};
 use ciphermill_ir::ops::{self, mask};
@@ -44,23 +45,13 @@ pub struct Multiplier {
 impl Product for Multiplier {
     fn of(&self, masks: [u64; 2]) -> Option<Word> {
         let [first, second] = [Word::first(masks[0], self.bits), Word::second(masks[1], self.bits)];
-        let mut walk = Walk {
-            operands: [(self.sources[0], first), (self.sources[1], second)],
-            bits: self.bits,
-            temps: Vec::new(),
+        let leaf = |e: &Expr| match e {
+            Expr::Operand(i) if *i == self.sources[0] => Some(first.clone()),
+            Expr::Operand(i) if *i == self.sources[1] => Some(second.clone()),
+            Expr::Const(c) => Some(Word::constant(*c, self.bits)),
+            _ => None,
         };
-        let mut result = None;
-        for stmt in &self.instr.semantics {
-            match stmt {
-                Stmt::Let { value, .. } => {
-                    let value = walk.value(value)?;
-                    walk.temps.push(value);
-                }
-                Stmt::Assign { dest: Dest::Operand(_), value } if result.is_none() => result = Some(walk.value(value)?),
-                _ => return None,
-            }
-        }
-        result
+        form::assigned(&self.instr.semantics, &[], self.bits, &leaf).map(|(_, word)| word)
     }
 }
 
@@ -102,35 +93,6 @@ fn multiplications(instr: &Instr) -> usize {
         });
     }
     count
-}
-
-/// The walk through semantics.
-struct Walk {
-    operands: [(usize, Word); 2],
-    bits: u32,
-    temps: Vec<Word>,
-}
-
-impl Walk {
-    fn value(&self, e: &Expr) -> Option<Word> {
-        Some(match e {
-            Expr::Operand(i) => self.operands.iter().find(|o| o.0 == *i)?.1.clone(),
-            Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => Word::constant(*c, self.bits),
-            Expr::Bin { op, bits, a, b } => {
-                let bits = u32::from(*bits);
-                Word::bin(*op, &self.value(a)?.within(bits), &self.value(b)?.within(bits))?.within(self.bits)
-            }
-            Expr::Un { op, bits, a } => self.value(a)?.within((*bits).into()).un(*op)?.within(self.bits),
-            Expr::Cmp { op, bits, a, b } => {
-                let bits = u32::from(*bits);
-                Word::cmp(*op, &self.value(a)?.within(bits), &self.value(b)?.within(bits), self.bits)?
-            }
-            Expr::Select { cond, then, els } => self.value(cond)?.select(&self.value(then)?, &self.value(els)?)?,
-            Expr::Slice { a, lo, width } => self.value(a)?.slice((*lo).into(), (*width).into()).within(self.bits),
-            _ => return None,
-        })
-    }
 }
 
 /// What of a product a value is: some of its bits, moved.
@@ -309,15 +271,7 @@ fn words(func: &Func, factors: [Value; 2], bits: u32) -> Vec<(Value, Word)> {
         };
         let Some(args) = data.args.iter().map(operand).collect::<Option<Vec<Word>>>() else { continue };
         let to = func.ty(result).bits();
-        let word = match (data.op, &args[..]) {
-            (Op::Bin(op), [a, b]) => Word::bin(op, a, b),
-            (Op::Un(op), [a]) => a.un(op),
-            (Op::Cmp(op), [a, b]) => Word::cmp(op, a, b, to),
-            (Op::Select, [c, a, b]) => c.select(a, b),
-            (Op::Wrap | Op::ZExt, [a]) => Some(a.within(to)),
-            (Op::SExt, [a]) => Some(a.extended(32, to)),
-            _ => None,
-        };
+        let word: Option<Word> = form::operation(func, data, &args.iter().collect::<Vec<_>>());
         if let Some(word) = word {
             if to == bits {
                 out.push((result, word.clone()));

@@ -6,6 +6,7 @@
 //! factor, and products of one bit of the first with one of the second. A bit that may be anything
 //! else, such as one that a carry gets into, is not known; a mask may take it away again.
 
+use super::form::Form;
 use ciphermill_ir::{BinOp, CmpOp, UnOp, ops};
 
 /// A polynomial. Bit n of a mask stands for bit n of a factor.
@@ -246,8 +247,7 @@ impl Word {
         })
     }
 
-    /// As a word of `bits` bits.
-    pub fn cmp(op: CmpOp, a: &Word, b: &Word, bits: u32) -> Option<Word> {
+    fn compared(op: CmpOp, a: &Word, b: &Word) -> Option<Word> {
         let (word, constant) = match (a.as_constant(), b.as_constant()) {
             (None, Some(c)) => (a, c),
             (Some(c), None) if matches!(op, CmpOp::Eq | CmpOp::Ne) => (b, c),
@@ -261,7 +261,7 @@ impl Word {
             }
             _ => return None,
         };
-        Some(Word(vec![one]).within(bits))
+        Some(Word(vec![one]).within(a.bits()))
     }
 
     /// `then` where this is not 0.
@@ -316,6 +316,36 @@ fn product(a: &Word, b: &Word, low: u32) -> Word {
         below = below.saturating_add(terms.saturating_mul(1 << n));
     }
     Word(out)
+}
+
+impl Form for Word {
+    fn within(&self, bits: u32) -> Word {
+        Word::within(self, bits)
+    }
+
+    fn bin(op: BinOp, _bits: u32, a: &Word, b: &Word) -> Option<Word> {
+        Word::bin(op, a, b)
+    }
+
+    fn un(op: UnOp, _bits: u32, a: &Word) -> Option<Word> {
+        a.un(op)
+    }
+
+    fn compare(op: CmpOp, _bits: u32, a: &Word, b: &Word) -> Option<Word> {
+        Word::compared(op, a, b)
+    }
+
+    fn select(cond: &Word, then: &Word, els: &Word) -> Option<Word> {
+        cond.select(then, els)
+    }
+
+    fn slice(a: &Word, low: u32, width: u32) -> Option<Word> {
+        Some(a.slice(low, width))
+    }
+
+    fn extended(a: &Word, signed: bool, to: u32) -> Option<Word> {
+        Some(if signed { a.extended(32, to) } else { a.within(32).within(to) })
+    }
 }
 
 /// By less than the word has bits.

@@ -6,7 +6,7 @@ use crate::sum::Rows;
 use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
-use crate::{fields, linear, rewrite, units, words};
+use crate::{fields, linear, modular, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type, ops};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
@@ -28,6 +28,8 @@ pub struct Recogniser {
     pub(super) rotate_cost: usize,
     /// Instructions that multiply two words over GF(2).
     multipliers: Vec<Multiplier>,
+    /// Instructions that compute modulo a number.
+    modular: Vec<modular::Unit>,
 }
 
 impl Recogniser {
@@ -47,11 +49,13 @@ impl Recogniser {
         };
         let (multipliers, more) = products::multipliers(machine, found.len());
         found.extend(more);
+        let (modular, more) = modular::units(machine, found.len());
+        found.extend(more);
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
         let (word, targets) = (Type::of_word(machine.word_bits.into()), Targets::new(units));
-        (Recogniser { word, targets, configurable, multiplier, rotate_cost, multipliers }, found)
+        (Recogniser { word, targets, configurable, multiplier, rotate_cost, multipliers, modular }, found)
     }
 
     /// The first of the registers that say what a multiplier does, and how many there are.
@@ -86,7 +90,7 @@ impl Recogniser {
     }
 
     fn rewrite(&self, func: &mut Func, data: &[DataSegment], targets: &Targets, accept: Option<linear::Accept<'_>>) {
-        if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() {
+        if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() && self.modular.is_empty() {
             return;
         }
         let facts = Facts::new(func, data, self.word);
@@ -98,8 +102,12 @@ impl Recogniser {
         drop(maps);
         let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
         let products = products::find(&facts, &units);
+        // The other forms know nothing of values that are right in some bits only.
+        let whole = !targets.units.is_empty() || accept.is_some() || !units.is_empty();
+        let modular = modular::find(&facts, &self.modular, whole);
         let Facts { sums, values, .. } = facts;
         let multipliers = &self.multipliers;
-        rewrite::rewrite(func, &rewrite::Matches { targets, sums, linear, words, products, multipliers, values });
+        let matches = rewrite::Matches { targets, sums, linear, words, products, multipliers, modular, values };
+        rewrite::rewrite(func, &matches);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cover::Step;
 use super::linear::Match;
-use super::products;
+use super::{modular, products};
 use ciphermill_ir::Value;
 
 /// How a value is computed anew.
@@ -10,6 +10,8 @@ pub enum Replacement {
     Linear(Match),
     /// A product of two words.
     Product(products::Match),
+    /// A value modulo a number.
+    Modular(modular::Match),
     /// A matrix of two sources times these, and the sum of `rest`.
     Words {
         matrix: u16,

@@ -10,6 +10,7 @@ use super::cover::{Step, cover, halves};
 use super::emit::{Emitter, Made};
 use super::linear::Match;
 use super::matrices::{Inverse, Turned};
+use super::modular;
 use super::products::{self, Multiplier};
 use super::replacement::Replacement;
 use super::sum::Sum;
@@ -29,6 +30,7 @@ pub struct Matches<'a> {
     pub words: HashMap<Value, words::Match>,
     pub products: HashMap<Value, products::Match>,
     pub multipliers: &'a [Multiplier],
+    pub modular: HashMap<Value, modular::Match>,
     pub values: Values,
 }
 
@@ -54,6 +56,7 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
                 let value = match replacement {
                     Replacement::Linear(m) => out.linear(m),
                     Replacement::Product(m) => out.multiplied(m, matches.multipliers[m.product].function),
+                    Replacement::Modular(m) => out.function(m.function, &m.sources, ty),
                     Replacement::Words { matrix, sources, rest } => out.product(*matrix, sources, rest),
                     Replacement::Tables { steps, turn: 0, matrix: None, rest } => out.tables(steps, rest),
                     Replacement::Tables { steps, turn, matrix: None, rest } => {
@@ -132,6 +135,7 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
                         todo.extend(m.rest.iter().chain([&m.source]).chain(m.more.iter().map(|p| &p.1)))
                     }
                     Replacement::Product(m) => todo.extend(m.factors),
+                    Replacement::Modular(m) => todo.extend(&m.sources),
                     Replacement::Words { sources, rest, .. } => todo.extend(sources.iter().chain(rest)),
                     Replacement::Tables { steps, rest, .. } => {
                         todo.extend(steps.iter().flat_map(|s| &s.sources).flatten().chain(rest));
@@ -151,6 +155,9 @@ fn replacement(func: &Func, matches: &Matches<'_>) -> (HashMap<Value, Replacemen
 fn choose(func: &Func, matches: &Matches<'_>, uses: &HashMap<Value, u32>, v: Value) -> Option<Replacement> {
     if let Some(m) = matches.products.get(&v) {
         return Some(Replacement::Product(m.clone()));
+    }
+    if let Some(m) = matches.modular.get(&v) {
+        return Some(Replacement::Modular(m.clone()));
     }
     let (units, values) = (&matches.targets.units, &matches.values);
     // All tables of a sum together: a compiler mixes the terms of a matrix with

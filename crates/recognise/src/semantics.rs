@@ -5,15 +5,16 @@
 //! constants in place of a source, or what a register holds that the semantics name
 //! ([`super::fields`]).
 
+use super::form;
 use super::sum::Sum;
 use ciphermill_ir::{BinOp, ops};
-use ciphermill_machine::sem::{Dest, Expr, HeldMatrix, Stmt};
+use ciphermill_machine::sem::{Expr, HeldMatrix, Stmt};
 use ciphermill_machine::{
     Compound, CompoundPart, Instr, InstrId, InstrKind, Machine, Operand, OperandKind, PartArg, Reg, Table,
 };
 use ciphermill_patterns::pat::Pat;
 use ciphermill_patterns::pattern::{Action, Template, cost};
-use std::collections::BTreeMap;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Most combinations of immediates that an instruction is tried with.
@@ -125,27 +126,42 @@ impl<'a> Fixed<'a> {
     /// As [`Fixed::result`]; a matrix in registers counts as the identity, and is reported.
     fn walked(&self, words: Words<'_>, known: Option<&Known>) -> Option<(usize, Sum<usize>, Option<HeldMatrix>)> {
         let registers = self.registers(words)?;
-        let mut walk = Walk { fixed: self, words, registers, known, temps: Vec::new(), held: None };
-        let mut results: BTreeMap<usize, Sum<usize>> = BTreeMap::new();
-        for stmt in self.semantics {
-            match stmt {
-                Stmt::Let { value, .. } => {
-                    let value = walk.value(value)?;
-                    walk.temps.push(value);
-                }
-                Stmt::Assign { dest: Dest::Operand(d), value } => {
-                    results.insert(*d, walk.value(value)?.within(words.register));
+        let held = Cell::new(None);
+        let source = |register: usize| {
+            let (source, word) = (register / registers, (register % registers) as u32);
+            let from = word * words.register;
+            match known.filter(|k| k.source.0 == source) {
+                Some(known) => Sum::constant(known.source.1),
+                None => Sum::source(source, ops::mask(words.register) << from).through(|x| x >> from),
+            }
+        };
+        let leaf = |e: &Expr, multiplied: Option<Sum<usize>>| {
+            Some(match e {
+                Expr::Operand(i) => source(self.sources.iter().position(|s| s == i)?),
+                Expr::Imm(i) => Sum::constant(self.immediate(*i)?),
+                Expr::Fixed(r) => Sum::constant(known.filter(|k| k.register.0 == *r)?.register.1),
+                Expr::Const(c) => Sum::constant(*c),
+                Expr::MatVec { matrix, .. } => {
+                    let whole = multiplied.filter(|a| *a == Sum::source(0, ops::mask(words.bits)))?;
+                    held.replace(Some(*matrix)).is_none().then_some(whole)?
                 }
                 _ => return None,
-            }
-        }
+            })
+        };
+        let results = form::all_assigned(self.semantics, words.tables, words.bits, &leaf)?;
         let dest = *results.keys().next()?;
         let mut whole = Sum::constant(0);
         for (n, part) in results.into_values().enumerate() {
-            whole = whole.xor(&part.through(|x| x << (n as u32 * words.register)))?;
+            let part = part.through(|x| (x & ops::mask(words.register)) << (n as u32 * words.register));
+            whole = whole.xor(&part)?;
         }
         let all = known.is_some() || whole.sources().len() == self.sources.len() / registers;
-        all.then_some((dest, whole, walk.held))
+        all.then_some((dest, whole, held.get()))
+    }
+
+    /// The value of an immediate.
+    pub fn immediate(&self, operand: usize) -> Option<u64> {
+        self.immediates.iter().find(|m| m.0 == operand).map(|m| m.1 as u64)
     }
 
     /// Does it add up three terms of one or two registers, shifts and rotates for instance? As a
@@ -197,7 +213,7 @@ fn has_table_or_matrix(stmt: &Stmt) -> bool {
 }
 
 /// Every choice of the immediates; none when there are too many.
-fn immediates(operands: &[Operand]) -> Vec<Vec<(usize, i64)>> {
+pub fn immediates(operands: &[Operand]) -> Vec<Vec<(usize, i64)>> {
     let mut all: Vec<Vec<(usize, i64)>> = vec![vec![]];
     for (i, operand) in operands.iter().enumerate() {
         let values: Vec<i64> = match &operand.kind {
@@ -220,56 +236,4 @@ fn immediates(operands: &[Operand]) -> Vec<Vec<(usize, i64)>> {
 pub fn register_sources(operands: &[Operand]) -> Vec<usize> {
     let reads = |k: &OperandKind| matches!(k, OperandKind::Reg { used: true, .. });
     (0..operands.len()).filter(|&i| reads(&operands[i].kind)).collect()
-}
-
-struct Walk<'a> {
-    fixed: &'a Fixed<'a>,
-    words: Words<'a>,
-    /// Of a value.
-    registers: usize,
-    known: Option<&'a Known>,
-    temps: Vec<Sum<usize>>,
-    held: Option<HeldMatrix>,
-}
-
-impl Walk<'_> {
-    fn value(&mut self, e: &Expr) -> Option<Sum<usize>> {
-        Some(match e {
-            Expr::Operand(i) => {
-                let register = self.fixed.sources.iter().position(|s| s == i)?;
-                let (source, word) = (register / self.registers, (register % self.registers) as u32);
-                let from = word * self.words.register;
-                match self.known.filter(|k| k.source.0 == source) {
-                    Some(known) => Sum::constant(known.source.1),
-                    None => Sum::source(source, ops::mask(self.words.register) << from).through(|x| x >> from),
-                }
-            }
-            Expr::Imm(i) => Sum::constant(self.fixed.immediates.iter().find(|m| m.0 == *i)?.1 as u64),
-            Expr::Fixed(r) => Sum::constant(self.known.filter(|k| k.register.0 == *r)?.register.1),
-            Expr::Temp(i) => self.temps.get(*i)?.clone(),
-            Expr::Const(c) => Sum::constant(*c),
-            Expr::Bin { op, bits, a, b } => {
-                let (a, b) = (self.value(a)?, self.value(b)?);
-                let bits = u32::from(*bits);
-                Sum::bin(*op, bits, &a.within(bits), &b.within(bits))?
-            }
-            Expr::Un { op, bits, a } => self.value(a)?.within((*bits).into()).un(*op, (*bits).into())?,
-            Expr::Slice { a, lo, width } => {
-                let mask = ops::mask(u32::from(*width));
-                self.value(a)?.through(|x| x >> lo & mask)
-            }
-            Expr::Linear { matrix, a } => self.value(a)?.through(|x| matrix.apply(x)),
-            Expr::MatVec { matrix, a } => {
-                let a = self.value(a)?;
-                let plain = self.held.is_none() && a == Sum::source(0, ops::mask(self.words.bits));
-                self.held = plain.then_some(*matrix);
-                plain.then_some(a)?
-            }
-            Expr::Table { table, index } => {
-                let values = &self.words.tables.get(*table)?.values;
-                self.value(index)?.lookup(|i| values.get((i % values.len() as u64) as usize).copied())?
-            }
-            _ => return None,
-        })
-    }
 }

@@ -10,6 +10,7 @@
 //! Which byte of which value it is comes from going down masks and shifts to a value that is
 //! none of these.
 
+use super::form::operation;
 use super::sum::{Function, Part, Sum};
 use ciphermill_ir::bits::Masks;
 use ciphermill_ir::{BinOp, DataSegment, Func, MemAccess, Op, Space, Value, ops};
@@ -152,7 +153,7 @@ pub(crate) fn combined<'a>(
     };
     let operands: SmallVec<[Cow<'a, Sum<Value>>; 3]> = data.args.iter().map(operand).collect::<Option<_>>()?;
     let operands: SmallVec<[&Sum<Value>; 3]> = operands.iter().map(|o| &**o).collect();
-    Sum::of(func, data, &operands)
+    operation(func, data, &operands)
 }
 
 /// An address as a value and a constant. The sum is not reduced: a table whose address was
