@@ -144,13 +144,7 @@ fn unrolled(module: &mut Module, options: &Options) {
         }
         clean_up(module);
     }
-    if run_pass(module, options, "split") {
-        clean_up(module);
-        if run_pass(module, options, "one_exit") {
-            clean_up(module);
-        }
-    }
-    for name in ["rotate", "promote", "jam"] {
+    for name in ["split", "one_exit", "rotate", "promote", "jam"] {
         if run_pass(module, options, name) {
             clean_up(module);
         }

@@ -7,7 +7,8 @@
 //!
 //! * `distances` gives a loop that counts with a pointer a counter of its own;
 //! * `specialise` writes a loop nest once more for a trip count that is not
-//!   known but expected (the number of rounds by key size), behind a test;
+//!   known but expected (the number of rounds by key size), behind a test, or the [`iterations`]
+//!   of a loop around that have that count;
 //! * `full_unroll` replaces a loop of a constant number of iterations by copies of
 //!   its body;
 //! * `split` makes of a loop whose two sides a condition that lasts divides a loop for either side (a branch, or
@@ -33,6 +34,7 @@ pub(crate) mod distances;
 pub(crate) mod full;
 pub(crate) mod graph;
 mod halves;
+mod iterations;
 pub(crate) mod jam;
 mod lasting;
 mod nests;
