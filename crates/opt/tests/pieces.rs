@@ -3,8 +3,8 @@
 
 mod support;
 
-use ciphermill_ir::{Cfg, Dominators, Func, Loops, Module, Op};
-use ciphermill_opt::{LoopTrips, Options, Unroll, loop_sites, optimise};
+use ciphermill_ir::{Cfg, CmpOp, Dominators, Func, Loops, Module, Op};
+use ciphermill_opt::{LoopTrips, Options, Steady, Unroll, loop_sites, optimise};
 use support::same;
 use support::text::{func, module};
 
@@ -96,4 +96,62 @@ fn the_inner_loop_is_unrolled_in_the_copy_or_there_is_none() {
     let f = func(&after, "f");
     assert_eq!((loops(f).len(), bytes_stored(f)), (2, 2 + 1), "{after}");
     same(&before, &after, false, &inputs(), "loaded");
+}
+
+/// `f(at, n, used)`: a buffer of eight bytes, of which so many are used up, is filled by a loop when all are; a piece is
+/// what is left in it, or of the message.
+const BUFFERED: &str = "(module (memory 1)
+    (func (export \"f\") (param $at i32) (param $n i32) (param $used i32) (result i32)
+      (local $s i32) (local $m i32)
+      (local.set $at (i32.add (i32.and (local.get $at) (i32.const 0xfff0)) (i32.const 64)))
+      (block $out
+        (br_if $out (i32.eqz (local.get $n)))
+        (loop $pieces
+          (if (i32.eq (local.get $used) (i32.const 8)) (then
+            (local.set $m (i32.const 8))
+            (loop $fill
+              (local.set $m (i32.sub (local.get $m) (i32.const 1)))
+              (local.set $s (i32.add (i32.mul (local.get $s) (i32.const 0x01000193)) (i32.const 77)))
+              (i32.store8 offset=16 (local.get $m) (local.get $s))
+              (br_if $fill (local.get $m)))
+            (local.set $used (i32.const 0))))
+          (local.set $m (i32.sub (i32.const 8) (local.get $used)))
+          (local.set $m (select (local.get $n) (local.get $m) (i32.lt_u (local.get $n) (local.get $m))))
+          (local.set $n (i32.sub (local.get $n) (local.get $m)))
+          (loop $bytes
+            (i32.store8 (local.get $at) (i32.load8_u offset=16 (local.get $used)))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (local.set $used (i32.add (local.get $used) (i32.const 1)))
+            (br_if $bytes (local.tee $m (i32.sub (local.get $m) (i32.const 1)))))
+          (br_if $pieces (local.get $n))))
+      (i32.add (local.get $s) (local.get $at))))";
+
+#[test]
+fn iterations_that_fill_a_buffer_become_a_loop_of_one_block() {
+    let before = module(BUFFERED);
+    let f = func(&before, "f");
+    let data = f.layout.iter().flat_map(|&b| &f.blocks[b].insts).map(|&i| &f.insts[i]);
+    let loc = data.filter(|i| i.op == Op::Cmp(CmpOp::Eq)).map(|i| i.loc).max().expect("it asks");
+    let sites = loop_sites(&before);
+    let bytes = sites.iter().max_by_key(|s| s.first).expect("it has loops");
+    let inputs: Vec<Vec<u64>> =
+        inputs().into_iter().flat_map(|i| [0, 3, 7, 8].map(|used| vec![i[0], i[1], used])).collect();
+    for (value, filled) in [(1, true), (0, false)] {
+        let unroll = Unroll {
+            full_budget: 400,
+            if_convert: 8,
+            profile: vec![LoopTrips { first: bytes.first, last: bytes.last, trips: 8 }],
+            steady: vec![Steady { loc, value }],
+            ..Unroll::default()
+        };
+        let mut after = before.clone();
+        optimise(&mut after, &Options { unroll, ..Options::default() }).expect("nothing to lower");
+        let f = func(&after, "f");
+        let whole = f.layout.iter().any(|&b| {
+            let again = f.blocks[b].term.targets().iter().any(|t| t.block == b);
+            again && f.blocks[b].insts.iter().filter(|&&i| matches!(f.insts[i].op, Op::Store(_))).count() == 8 + 8
+        });
+        assert_eq!(whole, filled, "{after}");
+        same(&before, &after, false, &inputs, "a buffer");
+    }
 }

@@ -1,4 +1,4 @@
-//! Iterations of a loop written once more for a trip count that most of them have.
+//! Iterations of a loop written once more for what most of them have in common.
 //!
 //! What takes a message in pieces works out in each iteration how long this piece is: the smaller of what is
 //! left and a block. The loop over the piece's bytes has the same trip count in all iterations but the last,
@@ -14,13 +14,76 @@
 //!
 //! That means the same whatever the count is. In `whole` the root is the constant `c`, so
 //! the inner loop is a matter of complete unrolling, and with [`super::one_exit`] one block is left, as
-//! software pipelining needs it.
+//! software pipelining needs it. Counts are `specialise`'s ([`super::specialise`]).
+//!
+//! The pass here does the same for conditions: whether a buffer is used up, and has to be filled again, was
+//! always true in a run on whole blocks ([`super::options::Steady`]). It pays where a side is too large to be
+//! computed in any case, or has blocks of its own.
 
 use super::copy::{self, Copy};
-use super::graph::Graph;
+use super::graph::{Graph, size};
 use super::repair;
+use crate::options::Options;
+use ciphermill_ir::bits;
 use ciphermill_ir::cfg::LoopId;
-use ciphermill_ir::{Block, CmpOp, Func, Op, Target, Terminator, Type, Value};
+use ciphermill_ir::{Block, CmpOp, Func, Module, Op, Target, Terminator, Type, Value};
+
+/// Levels of operations between what an iteration begins with and a condition.
+const DEPTH: u32 = 8;
+/// So many conditions of a function at the most.
+const MOST: usize = 4;
+
+pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    let budget = options.unroll.full_budget;
+    budget > 0
+        && !options.unroll.steady.is_empty()
+        && super::for_each_chosen(module, options, |_, _, func| {
+            let mut done: Vec<Block> = Vec::new();
+            while done.len() < MOST {
+                let graph = Graph::new(func);
+                let found = func.layout.iter().find_map(|&b| steady(func, &graph, b, &done, options));
+                let Some((block, id, root, c)) = found else { break };
+                done.push(block);
+                write(func, &graph, id, root, c);
+            }
+            !done.is_empty()
+        })
+}
+
+/// The loop whose iterations begin with the condition that a block branches on, which was always the same; the
+/// condition, and what it was.
+fn steady(
+    func: &Func,
+    graph: &Graph,
+    block: Block,
+    done: &[Block],
+    options: &Options,
+) -> Option<(Block, LoopId, Value, u64)> {
+    let Terminator::Branch { cond, then, els } = &func.blocks[block].term else { return None };
+    let (root, id) = (func.resolve(*cond), graph.loops.innermost(block)?);
+    let inside = |b: Block| graph.loops.contains(id, b) && b != graph.data(id).header;
+    if done.contains(&block) || graph.invariant(id, root) || !inside(then.block) || !inside(els.block) {
+        return None;
+    }
+    let loc = func.insts[func.def_inst(root)?].loc;
+    let value = options.unroll.steady.iter().find(|s| s.loc == loc && loc != 0)?.value;
+    // Anything but zero is true, and only one of these can be put in its place.
+    if value != 0 && bits::possible(func, root) > 1 || !begins(func, graph, id, root, DEPTH) {
+        return None;
+    }
+    let blocks = &graph.data(id).blocks;
+    // A side may be a loop.
+    let beyond = |side: Block| -> Vec<Block> {
+        let entries = graph.cfg.preds(side).iter().filter(|e| !graph.doms.dominates(side, e.from)).count();
+        blocks.iter().copied().filter(|&b| entries == 1 && graph.doms.dominates(side, b)).collect()
+    };
+    let sides = [beyond(then.block), beyond(els.block)];
+    // Else both sides can be computed.
+    let several = |side: &Vec<Block>| side.len() > 1 || side.iter().any(|&b| graph.loops.innermost(b) != Some(id));
+    let large = sides.iter().any(several) || size(func, &sides.concat()) > options.unroll.if_convert;
+    let fits = size(func, blocks) <= options.unroll.full_budget;
+    (fits && large).then_some((block, id, root, u64::from(value.min(1))))
+}
 
 /// Is a value arithmetic on what an iteration begins with?
 pub(super) fn begins(func: &Func, graph: &Graph, id: LoopId, v: Value, depth: u32) -> bool {
@@ -85,6 +148,8 @@ fn early(func: &mut Func, graph: &Graph, id: LoopId, block: Block, v: Value, mad
         early(func, graph, id, block, arg, made);
     }
     let new = copy::inst_into(func, block, inst, made);
+    // It is not where the condition was: no iterations are told apart by the question itself.
+    func.insts[new].loc = 0;
     copy::map_operands(func, new, made);
     func.result(new)
 }

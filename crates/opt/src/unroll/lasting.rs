@@ -73,9 +73,10 @@ pub(super) fn next(func: &Func, graph: &Graph, id: LoopId, counter: Value) -> Op
     if own.2.is_some_and(|base| !graph.invariant(id, base)) {
         return None;
     }
-    let insts = graph.data(id).blocks.iter().flat_map(|&b| &func.blocks[b].insts);
-    let stores = insts.filter(|&&i| matches!(func.insts[i].op, Op::Store(_)) && place(func, i) == Some(own));
-    Some(stores.map(|&i| func.insts[i].args[1]).collect())
+    // What a block stores there last.
+    let stored = |&i: &&Inst| matches!(func.insts[*i].op, Op::Store(_)) && place(func, *i) == Some(own);
+    let last = graph.data(id).blocks.iter().filter_map(|&b| func.blocks[b].insts.iter().rfind(stored));
+    Some(last.map(|&i| func.insts[i].args[1]).collect())
 }
 
 /// Where an access is, if its address stays the same: memory, bytes, base and offset.
