@@ -1,10 +1,13 @@
-/* A block cipher (XTEA, big-endian) as a stream: a block of counters at a time, which a loop over bytes, as many as are left
- * or the whole block, hides the message under.
+/* XTEA (big-endian) in counter mode: two counters at a time into a buffer, under which a loop over bytes, as many as are left of
+ * the message or of the buffer, hides it.
+ *
+ * The vector of Crypto++ and Bouncy Castle, its block as the first counter: key 000102030405060708090a0b0c0d0e0f,
+ *   iv 4142434445464748, out 497df3d072612cb5
  */
 #include <string.h>
 #include "ciphermill.h"
 
-#define BLOCK 32
+#define BLOCK 16
 
 struct cm_ctx {
     uint32_t key[4];
@@ -28,7 +31,7 @@ static void refill(struct cm_ctx *ctx)
     for (i = 0; i < BLOCK; i += 8) {
         uint32_t a = ctx->counter[0], b = ctx->counter[1], sum = 0;
 
-        for (j = 0; j < 8; j++) {
+        for (j = 0; j < 32; j++) {
             a += ((b << 4 ^ b >> 5) + b) ^ (sum + ctx->key[sum & 3]);
             sum += 0x9e3779b9;
             b += ((a << 4 ^ a >> 5) + a) ^ (sum + ctx->key[sum >> 11 & 3]);
@@ -52,7 +55,7 @@ void cm_keysetup(struct cm_ctx *ctx, const uint8_t *key, uint32_t bytes)
 void cm_ivsetup(struct cm_ctx *ctx, const uint8_t *iv, uint32_t bytes)
 {
     ctx->counter[0] = bytes >= 4 ? cm_load32_be(iv) : 0;
-    ctx->counter[1] = 0;
+    ctx->counter[1] = bytes >= 8 ? cm_load32_be(iv + 4) : 0;
     ctx->used = BLOCK;
 }
 
