@@ -32,10 +32,12 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "if_convert", run: if_convert::run },
     Pass { name: "meld", run: meld::run },
     Pass { name: "distances", run: unroll::distances::run },
+    Pass { name: "iterations", run: unroll::iterations::run },
     Pass { name: "specialise", run: unroll::specialise::run },
     Pass { name: "full_unroll", run: unroll::full::run },
     Pass { name: "split", run: unroll::split::run },
     Pass { name: "one_exit", run: unroll::one_exit::run },
+    Pass { name: "one_question", run: unroll::one_exit::made },
     Pass { name: "rotate", run: unroll::rotate::run },
     Pass { name: "promote", run: promote::run },
     Pass { name: "jam", run: unroll::jam::run },
@@ -111,6 +113,9 @@ pub fn optimise(module: &mut Module, options: &Options) -> Result<(), OptError> 
 /// Levels of loops that unrolling takes one after the other.
 const MAX_NESTING: usize = 8;
 
+/// Conditions one after the other that iterations of a loop are told apart by.
+const MAX_CONDITIONS: usize = 4;
+
 /// Loops as they are, but their branches melded.
 fn melded(module: &mut Module, options: &Options) {
     for _ in 0..MAX_NESTING {
@@ -131,6 +136,12 @@ fn unrolled(module: &mut Module, options: &Options) {
         run_pass(module, options, "simplify_cfg");
     };
     run_pass(module, options, "distances");
+    for _ in 0..MAX_CONDITIONS {
+        if !run_pass(module, options, "iterations") {
+            break;
+        }
+        clean_up(module);
+    }
     if run_pass(module, options, "specialise") {
         clean_up(module);
     }
@@ -144,13 +155,11 @@ fn unrolled(module: &mut Module, options: &Options) {
         }
         clean_up(module);
     }
-    if run_pass(module, options, "split") {
+    let divided = run_pass(module, options, "split");
+    if divided {
         clean_up(module);
-        if run_pass(module, options, "one_exit") {
-            clean_up(module);
-        }
     }
-    for name in ["rotate", "promote", "jam"] {
+    for name in [if divided { "one_exit" } else { "one_question" }, "rotate", "promote", "jam"] {
         if run_pass(module, options, name) {
             clean_up(module);
         }

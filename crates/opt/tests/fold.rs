@@ -111,6 +111,11 @@ fn masks() {
             ("(i32.xor (i32.xor [x] [5]) [3])", "xor(p0, 6)"),
             ("(i32.or [x] [x])", "p0"),
             ("(i32.and (i32.extend8_s [x]) [0xff])", "and(p0, 255)"),
+            ("(i32.and (i32.add [x] [0x3f6]) [0x1ff])", "and(add(p0, 502), 511)"),
+            ("(i32.and (i32.add (i32.and [x] [0x1f0]) [0x201]) [0x1ff])", "add(and(p0, 496), 1)"),
+            ("(i32.and (i32.add [x] [0x200]) [0x1ff])", "and(p0, 511)"),
+            ("(i32.and (i32.add [x] [-1]) [0x1ff])", "and(add(p0, -1), 511)"),
+            ("(i32.and (i32.add [x] [0x3f6]) [0x1fe])", "and(add(p0, 1014), 510)"),
         ],
     );
 }
@@ -200,6 +205,10 @@ fn comparisons() {
     check(
         "i32",
         &[
+            ("(i32.lt_u [511] (i32.add (i32.and [x] [0x1f0]) [0x201]))", "1"),
+            ("(i32.lt_u [513] (i32.add (i32.and [x] [0x1f0]) [0x201]))", "lt_u(513, add(and(p0, 496), 513))"),
+            ("(i32.lt_u (i32.add (i32.and [x] [15]) [16]) [16])", "0"),
+            ("(i32.lt_u (i32.add [x] [16]) [16])", "lt_u(add(p0, 16), 16)"),
             ("(i32.eqz (i32.lt_u [x] [y]))", "le_u(p1, p0)"),
             ("(i32.eqz (i32.eqz (i32.eq [x] [y])))", "eq(p0, p1)"),
             ("(i32.ne (i32.eq [x] [y]) [0])", "eq(p0, p1)"),

@@ -87,7 +87,9 @@ fn every_unrolling_pass_alone_keeps_the_meaning() {
         let inputs = inputs(seed);
         for unroll in unrollings() {
             let options = Options { unroll, ..Options::default() };
-            for pass in ["rom", "if_convert", "meld", "distances", "specialise", "full_unroll", "promote", "jam"] {
+            for pass in
+                ["rom", "if_convert", "meld", "distances", "iterations", "specialise", "full_unroll", "promote", "jam"]
+            {
                 let mut after = before.clone();
                 run_pass(&mut after, &options, pass);
                 let what = format!("seed {seed}, {pass}, {options:?}");

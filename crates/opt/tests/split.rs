@@ -62,6 +62,7 @@ fn each_side_becomes_a_loop_of_one_block() {
         ("(i32.and (local.get $i) (i32.const 16))", COUNT),
         ("(i32.eqz (i32.and (local.get $i) (i32.const 16)))", COUNT),
         ("(i32.lt_u (local.get $i) (i32.const 16))", COUNT),
+        ("(i32.lt_u (local.get $i) (i32.const 16))", &[COUNT; 3].concat()),
         ("(i32.lt_u (i32.load offset=8 (i32.const 0)) (i32.const 32))", STORED),
     ] {
         let before = module(&generator(condition, [ADD, XOR], next));
@@ -191,6 +192,19 @@ fn addresses_that_a_lasting_condition_selects_are_known_on_either_side() {
         assert_eq!(found.iter().filter(|&&n| n == 1).count(), 2, "{found:?}\n{after}");
         assert!(!after.to_string().contains(" = select "), "{after}");
         same(&before, &after, false, &inputs, other);
+    }
+    // A condition that lasts for eight iterations is enough for a long loop.
+    let soon =
+        chosen(index, "(i32.const 1024)").replace("(i32.const 2)) (i32.const 127)", "(i32.const 8)) (i32.const 127)");
+    let much = "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const 3)) (i32.const 5)))".repeat(150);
+    let long = soon.replace("(local.set $i (i32.and", &format!("{much} (local.set $i (i32.and"));
+    let long_options = Options { unroll: Unroll { full_budget: 4000, ..options().unroll }, ..options() };
+    for (text, divides) in [(soon, false), (long, true)] {
+        let before = module(&text);
+        let mut after = before.clone();
+        run_pass(&mut after, &long_options, "simplify_cfg");
+        assert_eq!(run_pass(&mut after, &long_options, "split"), divides, "{after}");
+        same(&before, &after, false, &inputs, "a condition that lasts for less");
     }
     // One that does not last, and one that chooses no address.
     let often = chosen(index, "(i32.const 1024)").replace("(i32.const 127)", "(i32.const 3)").replace("64)", "2)");

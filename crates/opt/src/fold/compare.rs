@@ -124,7 +124,13 @@ impl Folder<'_> {
                 }
             };
         }
-        (!signed && possible < c).then(|| self.make_const(1, Type::I32))
+        let below = match signed {
+            true => return None,
+            false if possible < c => 1,
+            false if self.at_least(x, ty) >= c => 0,
+            false => return None,
+        };
+        Some(self.make_const(below, Type::I32))
     }
 
     /// `c < y` and `c <= y`.
@@ -162,7 +168,19 @@ impl Folder<'_> {
                 }
             };
         }
-        (!signed && possible <= c).then(|| self.make_const(0, Type::I32))
+        let above = match signed {
+            true => return None,
+            false if possible <= c => 0,
+            false if self.at_least(y, ty) > c => 1,
+            false => return None,
+        };
+        Some(self.make_const(above, Type::I32))
+    }
+
+    /// What an unsigned value is at the least: what is added last, if that cannot wrap around.
+    fn at_least(&self, x: Value, ty: Type) -> u64 {
+        let Some((a, k)) = self.as_bin_const(BinOp::Add, x) else { return 0 };
+        if self.possible(a).checked_add(k).is_some_and(|most| most <= ty.mask()) { k } else { 0 }
     }
 
     pub(super) fn select(&mut self, cond: Value, x: Value, y: Value, ty: Type) -> Option<Value> {

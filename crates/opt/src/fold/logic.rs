@@ -2,7 +2,7 @@
 //! keeps all a value can have is no mask.
 
 use super::Folder;
-use ciphermill_ir::{BinOp, CmpOp, Op, Type, Value};
+use ciphermill_ir::{BinOp, CmpOp, Op, Type, Value, ops};
 
 impl Folder<'_> {
     pub(super) fn and(&mut self, x: Value, y: Value, ty: Type) -> Option<Value> {
@@ -32,6 +32,13 @@ impl Folder<'_> {
                     return None;
                 };
                 Some(self.bin(BinOp::And, kept, y, ty))
+            }
+            // Of what is added to low bits no more counts than as many.
+            (Op::Bin(BinOp::Add), [a, b]) if c & c.wrapping_add(1) == 0 => {
+                let added = self.constant(b)?;
+                let (low, whole) = (added & c, ops::sext(added, ty.bits()).unsigned_abs());
+                let sum = (low < whole).then(|| self.bin_const(BinOp::Add, a, low, ty))?;
+                Some(self.bin(BinOp::And, sum, y, ty))
             }
             (Op::Bin(BinOp::RotL), _) => self.field_of_rotate(x, 0, c, ty),
             (Op::Bin(BinOp::ShrU), [a, b]) => {

@@ -6,6 +6,9 @@ use crate::alias::split as parts;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{BinOp, CmpOp, Func, Inst, Op, Space, Value};
 
+/// Steps of a counter that are added up: as many as an unrolled loop around them may have had.
+const STEPS: u32 = 64;
+
 /// Does a condition change no more often than every so many iterations, as far as can be seen?
 pub(super) fn lasts(func: &Func, graph: &Graph, id: LoopId, cond: Value, least: u64) -> bool {
     let Some((op, a, b)) = operation(func, cond) else { return false };
@@ -52,7 +55,11 @@ pub(super) fn step(func: &Func, graph: &Graph, id: LoopId, counter: Value) -> Op
         let load = |&i: &Inst| matches!(func.insts[i].op, Op::Load(_)) && place(func, i) == own;
         x == counter || own.is_some() && func.def_inst(x).as_ref().is_some_and(load)
     };
-    agreed(next(func, graph, id, counter)?.into_iter().map(|v| added(func, v, &is_load)))
+    agreed(
+        next(func, graph, id, counter)?
+            .into_iter()
+            .map(|v| Some(added(func, v, &is_load, STEPS)?.unsigned_abs().into())),
+    )
 }
 
 /// What a counter may be in the next iteration: what goes round, or what is stored in the place in memory that it
@@ -66,9 +73,10 @@ pub(super) fn next(func: &Func, graph: &Graph, id: LoopId, counter: Value) -> Op
     if own.2.is_some_and(|base| !graph.invariant(id, base)) {
         return None;
     }
-    let insts = graph.data(id).blocks.iter().flat_map(|&b| &func.blocks[b].insts);
-    let stores = insts.filter(|&&i| matches!(func.insts[i].op, Op::Store(_)) && place(func, i) == Some(own));
-    Some(stores.map(|&i| func.insts[i].args[1]).collect())
+    // What a block stores there last.
+    let stored = |&i: &&Inst| matches!(func.insts[*i].op, Op::Store(_)) && place(func, *i) == Some(own);
+    let last = graph.data(id).blocks.iter().filter_map(|&b| func.blocks[b].insts.iter().rfind(stored));
+    Some(last.map(|&i| func.insts[i].args[1]).collect())
 }
 
 /// Where an access is, if its address stays the same: memory, bytes, base and offset.
@@ -89,13 +97,14 @@ fn agreed(mut all: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     all.all(|v| v == Some(first)).then_some(first)
 }
 
-/// What is added to a counter, up or down, whatever mask is put on it.
-fn added(func: &Func, next: Value, counter: &dyn Fn(Value) -> bool) -> Option<u64> {
+/// What is added to a counter, in steps, whatever mask is put on it.
+fn added(func: &Func, next: Value, counter: &dyn Fn(Value) -> bool, steps: u32) -> Option<i32> {
     match operation(func, next)? {
-        (Op::Bin(BinOp::And), a, mask) if func.as_const(mask).is_some() => added(func, a, counter),
-        (Op::Bin(BinOp::Add), a, by) if counter(a) => {
+        (Op::Bin(BinOp::And), a, mask) if func.as_const(mask).is_some() => added(func, a, counter, steps),
+        (Op::Bin(BinOp::Add), a, by) => {
             let by = func.as_const(by)? as u32 as i32;
-            Some(u64::from(by.unsigned_abs()))
+            let before = if counter(a) { 0 } else { added(func, a, counter, steps.checked_sub(1)?)? };
+            Some(before.wrapping_add(by))
         }
         _ => None,
     }

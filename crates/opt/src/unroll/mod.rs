@@ -6,8 +6,10 @@
 //! Software pipelining needs a loop whose body is a single block. The passes here make both:
 //!
 //! * `distances` gives a loop that counts with a pointer a counter of its own;
+//! * `iterations` makes a loop of those iterations in which a condition is what it always was in a run;
 //! * `specialise` writes a loop nest once more for a trip count that is not
-//!   known but expected (the number of rounds by key size), behind a test;
+//!   known but expected (the number of rounds by key size), behind a test, or those iterations
+//!   of a loop around that have that count;
 //! * `full_unroll` replaces a loop of a constant number of iterations by copies of
 //!   its body;
 //! * `split` makes of a loop whose two sides a condition that lasts divides a loop for either side (a branch, or
@@ -33,6 +35,7 @@ pub(crate) mod distances;
 pub(crate) mod full;
 pub(crate) mod graph;
 mod halves;
+pub(crate) mod iterations;
 pub(crate) mod jam;
 mod lasting;
 mod nests;

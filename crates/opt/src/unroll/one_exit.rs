@@ -1,7 +1,8 @@
-//! Two questions at the end of a loop become one.
+//! Two questions in a loop become one.
 //!
 //! A loop of two blocks, each of which may leave it, becomes one of one block, as software pipelining
-//! needs it: both questions are asked at once, and which of them ended the loop is asked behind it.
+//! needs it: both questions are asked at once, and which of them ended the loop is asked behind it. Of more
+//! blocks in a row one after the other goes.
 //!
 //! ```text
 //! A: ..  m ? B : out            A: ..  b  m & c ? A : which
@@ -17,42 +18,72 @@ use crate::options::Options;
 use ciphermill_ir::cfg::LoopId;
 use ciphermill_ir::{BinOp, Block, CmpOp, Func, Inst, MemAccess, Module, Op, Target, Terminator, Type, Value};
 
+/// For loops that `split` has made.
 pub(crate) fn run(module: &mut Module, options: &Options) -> bool {
+    each(module, options, false)
+}
+
+/// For questions alone that no program asks, but `iterations`.
+pub(crate) fn made(module: &mut Module, options: &Options) -> bool {
+    each(module, options, true)
+}
+
+fn each(module: &mut Module, options: &Options, made: bool) -> bool {
     let budget = options.unroll.full_budget;
     budget > 0
         && super::for_each_chosen(module, options, |_, _, func| {
             let mut changed = false;
-            // Each time a loop of two blocks less.
+            // Each time a block less.
             loop {
                 let graph = Graph::new(func);
-                let found = graph.loops.loops.keys().find_map(|id| two(func, &graph, id, budget));
-                let Some((a, b)) = found else { return changed };
-                join(func, a, b);
+                let found = graph.loops.loops.keys().find_map(|id| {
+                    let blocks = &graph.data(id).blocks;
+                    let asked = |&&b: &&Block| !made || own(func, b);
+                    blocks.iter().filter(asked).find_map(|&b| two(func, &graph, id, b, budget))
+                });
+                let Some(row) = found else { break };
+                join(func, row);
                 changed = true;
             }
+            if changed {
+                edit::in_order(func);
+            }
+            changed
         })
 }
 
-/// The blocks of a loop of two, if what the second does may happen once more.
-fn two(func: &Func, graph: &Graph, id: LoopId, budget: u32) -> Option<(Block, Block)> {
+/// Is what a block branches on no instruction of the program?
+fn own(func: &Func, block: Block) -> bool {
+    let Terminator::Branch { cond, .. } = &func.blocks[block].term else { return false };
+    func.def_inst(func.resolve(*cond)).is_some_and(|i| func.insts[i].loc == 0)
+}
+
+/// A block of a loop of blocks in a row, with those before and behind it, if what it does may happen once more.
+fn two(func: &Func, graph: &Graph, id: LoopId, b: Block, budget: u32) -> Option<[Block; 3]> {
     let data = graph.data(id);
-    let [x, y] = data.blocks[..] else { return None };
-    let (a, b) = if x == data.header { (x, y) } else { (y, x) };
-    let one_way = |from: Block, to: Block| match &func.blocks[from].term {
+    // Where the only way on in the loop leads to.
+    let onward = |from: Block| match &func.blocks[from].term {
         Terminator::Branch { then, els, .. } => {
-            let others = [then, els].map(|t| !graph.loops.contains(id, t.block));
-            (then.block == to && others[1]) || (els.block == to && others[0])
+            match [then, els].map(|t| graph.loops.contains(id, t.block).then_some(t.block)) {
+                [Some(next), None] | [None, Some(next)] => Some(next),
+                _ => None,
+            }
         }
-        _ => false,
+        _ => None,
     };
-    let only = graph.cfg.preds(b).len() == 1;
+    let row = |&b: &Block| b == data.header || graph.cfg.preds(b).len() == 1;
+    let [edge] = graph.cfg.preds(b) else { return None };
+    let (a, next) = (edge.from, onward(b)?);
+    if b == data.header || onward(a) != Some(b) || !data.blocks.iter().all(row) {
+        return None;
+    }
     let harmless = |&i: &Inst| match func.insts[i].op {
         Op::Load(access) => accessed(func, a, func.insts[i].args[0], access),
         Op::GlobalGet(_) => true,
         op => op.is_pure(),
     };
-    let fits = one_way(a, b) && one_way(b, a) && only && size(func, &[b]) <= budget;
-    (fits && func.blocks[b].insts.iter().all(harmless)).then_some((a, b))
+    let fits = size(func, &[b]) <= budget;
+    (fits && func.blocks[b].insts.iter().all(harmless)).then_some([a, b, next])
 }
 
 /// Has a block touched the very same place?
@@ -75,7 +106,7 @@ fn towards(func: &mut Func, at: Block, term: Terminator, to: Block) -> Option<(V
     Some((func.append1(at, Op::Cmp(op), &[cond, zero], Type::I32, 0), wanted, other))
 }
 
-fn join(func: &mut Func, a: Block, b: Block) {
+fn join(func: &mut Func, [a, b, next]: [Block; 3]) {
     let term = edit::take_term(func, a);
     let Some((more, onward, out)) = towards(func, a, term, b) else { return };
     let params = std::mem::take(&mut func.blocks[b].params);
@@ -83,7 +114,7 @@ fn join(func: &mut Func, a: Block, b: Block) {
     let insts = std::mem::take(&mut func.blocks[b].insts);
     func.blocks[a].insts.extend(insts);
     let term = edit::take_term(func, b);
-    let Some((stay, back, leave)) = towards(func, a, term, a) else { return };
+    let Some((stay, back, leave)) = towards(func, a, term, next) else { return };
     // The second block becomes the one behind the loop.
     func.blocks[b].term = Terminator::Branch { cond: more, then: leave, els: out };
     let both = func.append1(a, Op::Bin(BinOp::And), &[more, stay], Type::I32, 0);

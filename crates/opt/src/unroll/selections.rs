@@ -20,8 +20,11 @@ use ciphermill_ir::{Block, Func, Inst, Op, Target, Terminator, Value};
 use std::collections::BTreeSet;
 
 /// A selection costs little, and the loop as it is may be a good one: the condition has to last for so many
-/// iterations.
+/// iterations of a short loop, of up to `SHORT` instructions. In a longer one more selections hang on it, so it
+/// is worth the same sooner, but not before so many iterations.
 const LASTS: u64 = 32;
+const SHORT: u64 = 64;
+const LASTS_AT_LEAST: u64 = 8;
 /// An address is looked at through so many sums.
 const DEPTH: u32 = 4;
 
@@ -40,7 +43,8 @@ pub(super) fn find(func: &Func, graph: &Graph, id: LoopId, options: &Options) ->
     let insts = &func.blocks[header].insts;
     let cond_of = |&i: &Inst| (func.insts[i].op == Op::Select).then(|| func.resolve(func.insts[i].args[0]));
     let conds: BTreeSet<Value> = insts.iter().filter_map(cond_of).collect();
-    let lasting = |c: &Value| graph.home(*c) == Some(header) && lasting::lasts(func, graph, id, *c, LASTS);
+    let least = (LASTS * SHORT / u64::from(size(func, &data.blocks))).clamp(LASTS_AT_LEAST, LASTS);
+    let lasting = |c: &Value| graph.home(*c) == Some(header) && lasting::lasts(func, graph, id, *c, least);
     let addresses = addresses(func, &data.blocks);
     conds.into_iter().filter(lasting).find_map(|cond| {
         let selections: Vec<Inst> = insts.iter().copied().filter(|i| cond_of(i) == Some(cond)).collect();

@@ -39,7 +39,7 @@ use super::copy::{self, Copy};
 use super::counted::{Bound, Counted, Test};
 use super::graph::{Graph, size};
 use super::options::LoopTrips;
-use super::{repair, trips};
+use super::{iterations, repair, trips};
 use crate::alias::{Aliases, Place};
 use crate::options::Options;
 use ciphermill_ir::bits;
@@ -98,6 +98,8 @@ struct Version {
     also: Vec<Value>,
     /// The loop that iterates so often; none for a condition. The original is then not copied again.
     counted: Option<Count>,
+    /// The loop around of which only the iterations with this root are written once more.
+    each: Option<LoopId>,
 }
 
 /// The header of a loop that counts, and what is known of it.
@@ -132,7 +134,8 @@ impl Pass<'_> {
                 let widest = self.widest(func, id, root)?;
                 let counted = Some((self.graph.data(id).header, entry));
                 let new = !done.contains(&(self.graph.data(widest).header, counted));
-                new.then(|| Version { id: widest, root, c, also: Vec::new(), counted })
+                let each = self.each(func, (id, widest), root, entry.trips);
+                new.then(|| Version { id: widest, root, c, also: Vec::new(), counted, each })
             })
         })
     }
@@ -177,6 +180,7 @@ impl Pass<'_> {
                 c: u64::from(if is_condition { value.min(1) } else { value }),
                 also,
                 counted: None,
+                each: None,
             })
         })
     }
@@ -223,6 +227,16 @@ impl Pass<'_> {
         best
     }
 
+    /// The loop around one that can be copied for a count, if each of its iterations begins with what the count
+    /// hangs on, and the counted loop will be unrolled in a copy of it.
+    fn each(&self, func: &Func, (id, widest): (LoopId, LoopId), root: Value, trips: u32) -> Option<LoopId> {
+        let around = self.graph.data(widest).parent?;
+        let inner = size(func, &self.graph.data(id).blocks).saturating_mul(trips);
+        let rest = size(func, &self.graph.data(around).blocks);
+        let fits = inner.saturating_add(rest) <= self.options.unroll.full_budget;
+        (fits && iterations::begins(func, self.graph, around, root, DEPTH)).then_some(around)
+    }
+
     /// Can the value be computed in front of the loop?
     fn movable(&self, func: &Func, id: LoopId, v: Value, depth: u32) -> bool {
         if self.graph.invariant(id, v) {
@@ -259,6 +273,9 @@ impl Pass<'_> {
     }
 
     fn write(&self, func: &mut Func, version: &Version) {
+        if let Some(around) = version.each {
+            return iterations::write(func, self.graph, around, version.root, version.c);
+        }
         let header = self.graph.data(version.id).header;
         let escapes = repair::escapes(func, self.graph, version.id);
         let layout_end = func.layout.len();
