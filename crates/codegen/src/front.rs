@@ -13,7 +13,8 @@ use ciphermill_opt::words::words;
 use ciphermill_patterns::matcher::Matcher;
 use ciphermill_recognise::configure;
 use ciphermill_select::{
-    addressing, aligned, banks, behind, branches, carries, chains, expand, flash, halves, legalise, masks, shape, turned,
+    addressing, aligned, banks, behind, branches, carries, chains, expand, flash, halves, legalise, masks, shape,
+    turned,
 };
 use ciphermill_vcode::CompileError;
 use std::collections::HashMap;

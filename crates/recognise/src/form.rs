@@ -6,9 +6,9 @@
 //! through a program's operations are the same for all.
 
 use ciphermill_ir::{BinOp, CmpOp, Func, InstData, Op, UnOp};
+use ciphermill_machine::Table;
 use ciphermill_machine::gf2::BitMatrix;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
-use ciphermill_machine::Table;
 use std::collections::BTreeMap;
 
 /// Values of one form. Operands have no bits but those that an operation computes in.
