@@ -50,6 +50,12 @@ def test_each_kind_on_each_sort_of_machine(cipher, variant, machine):
     assert m.verified, m.failure
 
 
+def test_a_loop_behind_hundreds_of_instructions_that_make_its_values():
+    """How far its pointers are followed back is the same for its schedule and for the check of that."""
+    m = cm.run("blake3", "itanium2")
+    assert m.verified and m.loops, m.failure
+
+
 def test_independent_states_are_carried_together():
     one = cm.run("speck", "zen5", blocks="single")
     two = cm.run("speck", "zen5", blocks="multi", jam=2)

@@ -21,6 +21,7 @@ use super::body::{From, Node};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::Machine;
 use ciphermill_machine::sem::{Dest, Expr, Stmt};
+use ciphermill_schedule::verified::DEEPEST;
 use ciphermill_vcode::{VFunc, VInst, VKind, VOp, VReg};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,8 +38,6 @@ use sums::{Known, Root, Sum, Value, width};
 
 /// A sum of more roots is a root itself.
 const MOST_ROOTS: usize = 8;
-/// Values from outside are followed through so many instructions, one behind the other.
-const DEEPEST: u32 = 32;
 
 /// The address of an access to memory.
 #[derive(Clone, Debug)]
@@ -98,11 +97,10 @@ impl Address {
 struct Outside<'a> {
     func: &'a VFunc,
     machine: &'a Machine,
-    /// The loop's.
-    header: u32,
     /// Block and place of each definition.
     made: BTreeMap<VReg, (usize, usize)>,
-    /// What a block's parameter is, where one edge alone leads to the block.
+    /// What the loop's parameters are at first, where one edge alone leads to it. The check of the loop follows
+    /// no other edge.
     given: BTreeMap<VReg, VReg>,
     /// What was asked for before.
     found: RefCell<BTreeMap<VReg, Known>>,
@@ -112,26 +110,22 @@ impl<'a> Outside<'a> {
     /// `back` is the block behind which the loop's `header` runs once more.
     fn of(func: &'a VFunc, machine: &'a Machine, header: u32, back: u32) -> Outside<'a> {
         let mut made = BTreeMap::new();
-        let mut edges: BTreeMap<u32, Vec<&[VReg]>> = BTreeMap::new();
+        let mut entries: Vec<&Vec<VReg>> = Vec::new();
         for (b, block) in func.blocks.iter().enumerate() {
             if b as u32 != header && b as u32 != back {
                 for (at, inst) in block.insts.iter().enumerate().filter(|(_, i)| i.kind == VKind::Normal) {
                     made.extend(inst.defs().map(|d| (d, (b, at))));
                 }
             }
-            for (to, handed) in &block.succs {
-                if *to != header || b as u32 != back {
-                    edges.entry(*to).or_default().push(handed);
-                }
+            if b as u32 != back {
+                entries.extend(block.succs.iter().filter(|s| s.0 == header).map(|s| &s.1));
             }
         }
-        let mut given = BTreeMap::new();
-        for (to, list) in edges {
-            if let [handed] = list[..] {
-                given.extend(func.blocks[to as usize].params.iter().copied().zip(handed.iter().copied()));
-            }
-        }
-        Outside { func, machine, header, made, given, found: RefCell::default() }
+        let given = match entries[..] {
+            [handed] => func.blocks[header as usize].params.iter().copied().zip(handed.iter().copied()).collect(),
+            _ => BTreeMap::new(),
+        };
+        Outside { func, machine, made, given, found: RefCell::default() }
     }
 
     fn known(&self, v: VReg, depth: u32) -> Known {
@@ -155,10 +149,7 @@ impl<'a> Outside<'a> {
             Known { sum: Some(known.sum.unwrap_or_else(|| Sum::root(Root::Outside(v)))), ..known }
         };
         if let Some(&from) = self.given.get(&v) {
-            let known = known(from);
-            // The check of the loop follows no other edge than the one that leads to it.
-            let bits = if self.func.blocks[self.header as usize].params.contains(&v) { known.bits } else { u64::MAX };
-            return Some(Known { bits, ..known });
+            return Some(known(from));
         }
         let &(block, at) = self.made.get(&v)?;
         let inst = &self.func.blocks[block].insts[at];

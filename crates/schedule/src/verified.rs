@@ -231,8 +231,9 @@ pub fn source_loop(
     })
 }
 
-/// So many instructions that make what a loop finds are looked at.
-const MOST_MAKERS: usize = 500;
+/// What a loop finds is followed back through so many instructions, one behind the other, and no farther by
+/// what decides which of its accesses may change places.
+pub const DEEPEST: u32 = 32;
 
 /// What makes these values and what they are made of, each behind what it reads: instructions outside
 /// of some blocks that touch no memory and trap under no condition.
@@ -241,14 +242,20 @@ fn makers<'a>(func: &'a VFunc, inside: &[u32], wanted: &[VReg]) -> Vec<&'a VInst
     let blocks = func.blocks.iter().enumerate().filter(|(b, _)| !inside.contains(&(*b as u32)));
     let insts = blocks.flat_map(|(_, block)| &block.insts).filter(plain);
     let made: BTreeMap<VReg, &VInst> = insts.flat_map(|i| i.defs().map(move |d| (d, i))).collect();
+    let mut near: BTreeSet<VReg> = BTreeSet::new();
+    let mut level: Vec<VReg> = wanted.to_vec();
+    for _ in 0..DEEPEST {
+        level.retain(|v| made.contains_key(v) && near.insert(*v));
+        level = level.iter().flat_map(|v| made[v].uses()).collect();
+    }
     let (mut seen, mut out) = (BTreeSet::new(), Vec::new());
     // A value is met twice: for what it reads, and when that has been made.
     let mut open: Vec<(VReg, bool)> = wanted.iter().rev().map(|&v| (v, false)).collect();
     while let Some((v, ready)) = open.pop() {
-        let Some(&inst) = made.get(&v) else { continue };
+        let Some(&inst) = made.get(&v).filter(|_| near.contains(&v)) else { continue };
         if ready {
             out.push(inst);
-        } else if seen.len() < MOST_MAKERS && seen.insert(v) {
+        } else if seen.insert(v) {
             open.push((v, true));
             open.extend(inst.uses().map(|u| (u, false)));
         }
