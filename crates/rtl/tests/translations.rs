@@ -6,7 +6,14 @@ use ciphermill_rtl::{Tables, bench, blast, hardware};
 use std::path::PathBuf;
 
 /// Between them they take every extension.
-const MACHINES: [&str; 4] = ["machines/leon2.toml", "machines/rv32.toml", "machines/rv64.toml", "machines/epic.toml"];
+const MACHINES: [&str; 6] = [
+    "machines/leon2.toml",
+    "machines/rv32.toml",
+    "machines/rv64.toml",
+    "machines/epic.toml",
+    "machines/avr.toml",
+    "machines/msp430.toml",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
