@@ -344,15 +344,15 @@ LONG = "#define A0 x\n" + "".join(f"#define A{i + 1} {f'A{i} ' * 10}\n" for i in
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked for in /proc")
 def test_the_compiler_ends_with_its_run():
-    before = at_work(b"wasm32-freestanding")
+    before = at_work(b"ziglang/zig")
     with serving() as page:
         first = connection(page)
         first.request(
             "POST", "/run", request(LONG), {"Content-Type": "application/json", "X-Ciphermill-Token": page.token}
         )
-        (folder,) = wait(lambda: at_work(b"wasm32-freestanding") - before)
+        (folder,) = wait(lambda: at_work(b"ziglang/zig") - before)
         first.close()
-        wait(lambda: folder not in at_work(b"wasm32-freestanding") and not os.path.exists(folder))
+        wait(lambda: folder not in at_work(b"ziglang/zig") and not os.path.exists(folder))
 
 
 def wait(until):

@@ -135,6 +135,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
             request.cipher, machine.name, bounds.lower, resource.cycles, heights.recurrence, circuits.recurrence
         )));
     }
+    let bounds = Bounds { lower: bounds.lower.min(cycles_per_block), ..bounds };
     let all: Vec<f64> = whole.per_instr.iter().map(|&n| n as f64).collect();
     let limit = match (&machine.core, &whole.core) {
         (Some(core), Some(counts)) => {
