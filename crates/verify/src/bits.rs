@@ -5,13 +5,16 @@ use crate::code::{Arg, Inst};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind};
+use std::cell::RefCell;
 
 /// An instruction whose operands' bits `read` finds.
 pub(crate) struct Reader<'a> {
-    pub machine: &'a Machine,
-    pub instr: &'a Instr,
-    pub inst: &'a Inst,
-    pub read: &'a dyn Fn(usize) -> u64,
+    machine: &'a Machine,
+    instr: &'a Instr,
+    inst: &'a Inst,
+    read: &'a dyn Fn(usize) -> u64,
+    /// Temporaries whose bits have been worked out.
+    temps: RefCell<Vec<(usize, u64)>>,
 }
 
 /// A number of so many bits, all of them set.
@@ -29,7 +32,11 @@ fn behind(zeros: u32) -> u64 {
     !ones(u64::from(zeros))
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub fn new(machine: &'a Machine, instr: &'a Instr, inst: &'a Inst, read: &'a dyn Fn(usize) -> u64) -> Reader<'a> {
+        Reader { machine, instr, inst, read, temps: RefCell::default() }
+    }
+
     /// The bits of a register operand.
     pub fn register(&self, o: usize) -> u64 {
         match self.instr.operands.get(o).map(|o| &o.kind) {
@@ -56,10 +63,15 @@ impl Reader<'_> {
             Expr::Const(_) | Expr::Imm(_) => self.number(e).unwrap_or(u64::MAX),
             Expr::Operand(o) => self.immediate(*o).unwrap_or_else(|| (self.read)(*o) & self.register(*o)),
             Expr::Temp(t) => {
+                if let Some(known) = self.temps.borrow().iter().find(|k| k.0 == *t) {
+                    return known.1;
+                }
                 let bound = |s: &Stmt| {
                     if let Stmt::Let { temp, value } = s { (temp == t).then(|| self.of(value)) } else { None }
                 };
-                self.instr.semantics.iter().find_map(bound).unwrap_or(u64::MAX)
+                let bits = self.instr.semantics.iter().find_map(bound).unwrap_or(u64::MAX);
+                self.temps.borrow_mut().push((*t, bits));
+                bits
             }
             Expr::Bin { op, bits, a, b } => self.both(*op, u64::from(*bits), a, b),
             Expr::Un { op, bits, a } => {

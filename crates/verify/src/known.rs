@@ -36,7 +36,7 @@ impl Exec<'_> {
     fn with_bits<T>(&self, inst: &Inst, read: &Operands, f: impl FnOnce(&bits::Reader<'_>) -> T) -> T {
         let held = |o: usize| read.get(o).copied().flatten().map_or(u64::MAX, |t| self.sums.bits(&self.terms, t));
         let (machine, instr) = (&*self.rules.machine, self.rules.instr(inst.instr));
-        f(&bits::Reader { machine, instr, inst, read: &held })
+        f(&bits::Reader::new(machine, instr, inst, &held))
     }
 
     /// The sum that an expression of an instruction is.

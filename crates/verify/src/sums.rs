@@ -13,8 +13,10 @@ use crate::terms::{Kind, Map, Place, Term, Terms};
 use ciphermill_ir::{BinOp, UnOp};
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, Machine, OperandKind};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
+/// Operations of an instruction's result, each as often as it is read, beyond which it is no sum.
+const LARGEST: u32 = 1_000;
 /// A sum of more terms is a term of its own.
 const LONGEST: usize = 12;
 
@@ -188,29 +190,43 @@ fn wide(machine: &Machine, instr: &Instr, o: usize) -> bool {
     instr.operands.get(o).and_then(|o| file(&o.kind)).is_some_and(|f| machine.files[f].bits >= 32)
 }
 
-/// An expression with the temporaries replaced, if it is made of what sums are made of; as far as
-/// can be said without its operands.
+/// An expression with the temporaries replaced, if it is made of what sums are made of, and of not too many
+/// operations; as far as can be said without its operands.
 pub(crate) fn form(machine: &Machine, instr: &Instr, e: &Expr) -> Option<Expr> {
-    let inner = |e: &Expr| form(machine, instr, e).map(Box::new);
-    Some(match e {
-        Expr::Const(_) | Expr::Imm(_) => e.clone(),
-        Expr::Operand(o) if wide(machine, instr, *o) => e.clone(),
-        Expr::Temp(t) => {
-            let bound = |s: &&Stmt| matches!(s, Stmt::Let { temp, .. } if temp == t);
-            let Some(Stmt::Let { value, .. }) = instr.semantics.iter().find(bound) else { return None };
-            form(machine, instr, value)?
-        }
-        Expr::Bin { op, bits, a, b } if *bits >= 32 => {
-            use BinOp::{Add, And, Mul, Or, Shl, Sub, Xor};
-            if !matches!(op, Add | Sub | Mul | Shl | And | Or | Xor) {
-                return None;
+    Writing { machine, instr, left: Cell::new(LARGEST) }.form(e)
+}
+
+struct Writing<'a> {
+    machine: &'a Machine,
+    instr: &'a Instr,
+    /// Operations that the whole may have yet.
+    left: Cell<u32>,
+}
+
+impl Writing<'_> {
+    fn form(&self, e: &Expr) -> Option<Expr> {
+        self.left.set(self.left.get().checked_sub(1)?);
+        let inner = |e: &Expr| self.form(e).map(Box::new);
+        Some(match e {
+            Expr::Const(_) | Expr::Imm(_) => e.clone(),
+            Expr::Operand(o) if wide(self.machine, self.instr, *o) => e.clone(),
+            Expr::Temp(t) => {
+                let bound = |s: &&Stmt| matches!(s, Stmt::Let { temp, .. } if temp == t);
+                let Some(Stmt::Let { value, .. }) = self.instr.semantics.iter().find(bound) else { return None };
+                self.form(value)?
             }
-            Expr::Bin { op: *op, bits: *bits, a: inner(a)?, b: inner(b)? }
-        }
-        Expr::Un { op: UnOp::SExt32, bits, a } if *bits >= 32 => *inner(a)?,
-        Expr::Slice { a, lo: 0, width } => Expr::Slice { a: inner(a)?, lo: 0, width: *width },
-        _ => return None,
-    })
+            Expr::Bin { op, bits, a, b } if *bits >= 32 => {
+                use BinOp::{Add, And, Mul, Or, Shl, Sub, Xor};
+                if !matches!(op, Add | Sub | Mul | Shl | And | Or | Xor) {
+                    return None;
+                }
+                Expr::Bin { op: *op, bits: *bits, a: inner(a)?, b: inner(b)? }
+            }
+            Expr::Un { op: UnOp::SExt32, bits, a } if *bits >= 32 => *inner(a)?,
+            Expr::Slice { a, lo: 0, width } => Expr::Slice { a: inner(a)?, lo: 0, width: *width },
+            _ => return None,
+        })
+    }
 }
 
 /// The sum that a form is; `operand` finds what an operand's register holds, `bits` knows of bits.
