@@ -9,7 +9,17 @@ from pathlib import Path
 import ciphermill as cm
 
 NEWCOMER = Path(__file__).resolve().parents[2] / "examples" / "newcomer"
-HASH, MACHINE, INSTRUCTION = (str(NEWCOMER / name) for name in ("sm3/cipher.toml", "picorv32.toml", "sm3p.toml"))
+CIPHER, HASH, MACHINE, INSTRUCTION = (
+    str(NEWCOMER / name) for name in ("rc5/cipher.toml", "sm3/cipher.toml", "picorv32.toml", "sm3p.toml")
+)
+
+
+def test_the_cipher_on_both_machines():
+    """Rotations by secrets take as long as they turn on the machine that shifts step by step, and there alone."""
+    for direction in ("encrypt", "decrypt"):
+        own, usual = cm.run(CIPHER, [MACHINE, "rv32"], direction=direction)
+        assert own.verified and usual.verified and own.cycles_per_block > 4 * usual.cycles_per_block
+    assert cm.audit(CIPHER, on=MACHINE).findings and not cm.audit(CIPHER, on="rv32").findings
 
 
 def test_the_hash_function_on_the_machine_with_the_instructions(cli):
