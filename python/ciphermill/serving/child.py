@@ -56,14 +56,16 @@ def main() -> int:
 
 def limit(seconds: float, memory: int, file_bytes: int) -> None:
     """The limits of this process, and of each that it starts: processor time, address space, files."""
-    wanted = (
+    wanted = [
         # Of all cores together: the desk looks at the clock, and this is for when there is no desk any more.
         (resource.RLIMIT_CPU, int(seconds * (os.cpu_count() or 1)) + 1),
-        (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_FSIZE, file_bytes),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
-    )
+    ]
+    # On macOS each process has more addresses from its start, and such a limit is refused.
+    if sys.platform == "linux":
+        wanted.append((resource.RLIMIT_AS, memory))
     for which, value in wanted:
         _, hard = resource.getrlimit(which)
         least = value if hard == resource.RLIM_INFINITY else min(value, hard)
