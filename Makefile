@@ -16,6 +16,7 @@
 #   make synthesis-of-new  the same for hardware that is not in the file yet, in minutes
 #   make fuzz    random programs against the reference interpreter, until stopped
 #   make readme  writes today's output of the commands in README.md into it
+#   make notebooks  runs the notebooks and keeps what they show in them
 #   make docs    the documentation site in build/site (installs mkdocs in .venv)
 #   make wheel   a wheel in build/wheels that can be installed elsewhere; for another kind of computer
 #                with TARGET=aarch64-unknown-linux-gnu and the like (rustup target add it first)
@@ -30,7 +31,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/cache/bytecode
 
-.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis synthesis-of-new schedules types fuzz readme docs wheel clean
+.PHONY: all build run lint check test test-rust test-python test-browser test-rtl synthesis synthesis-of-new schedules types fuzz readme notebooks docs wheel clean
 .DEFAULT_GOAL := build
 
 all: build
@@ -143,6 +144,10 @@ fuzz:
 readme: build
 	$(BIN)/python tests/python/test_readme.py
 
+# After a change of a figure that they show.
+notebooks: build
+	$(BIN)/python tests/python/notebooks.py
+
 $(VENV)/documenting: python/requirements-docs.txt $(VENV)/packages
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement python/requirements-docs.txt
 	@touch $@
@@ -152,11 +157,13 @@ docs: build $(VENV)/documenting
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "the site is build/site/index.html"
 
-# A target of Linux is linked by zig, against a glibc that every system of ten years has.
-FOR = $(if $(TARGET),--target $(TARGET) $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux2014))
+# A target of Linux is linked by zig, against a glibc that every system of ten years has; one of macOS on
+# another system, too: zig knows what macOS's library exports. Its package is there from macOS 13 on only.
+ZIG = $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux2014,$(if $(ACROSS),--zig))
+ACROSS = $(and $(findstring apple,$(TARGET)),$(filter-out Darwin,$(shell uname -s)))
 wheel: $(VENV)/building
-	$(if $(findstring linux,$(TARGET)),$(PIP) --constraint python/requirements.txt ziglang)
-	$(BIN)/maturin build --out build/wheels $(FOR)
+	$(if $(ZIG),$(PIP) --constraint python/requirements.txt ziglang)
+	MACOSX_DEPLOYMENT_TARGET=13.0 $(BIN)/maturin build --out build/wheels $(if $(TARGET),--target $(TARGET) $(ZIG))
 
 clean:
 	rm -rf $(VENV) target build python/ciphermill/_core*.so
