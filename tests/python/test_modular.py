@@ -204,3 +204,85 @@ def test_montgomery_s_product_is_proposed_by_its_name(kernel, product, monkeypat
     best = document["candidates"][document["best"]]
     assert best["kind"] == "modular" and best["meaning"] == product, best
     assert best["saved"] > document["cycles_per_block"] / 5 and product in discovering.text(document)
+
+
+#: Butterflies of a transform whose loops stay, as most people write it.
+ROLLED = """\
+#include "ciphermill.h"
+#define Q 3329
+%(multiply)s
+static const %(type)s roots[8] = { 17, 289, 1584, 296, 1703, 2319, 2804, 1062 };
+void cm_permute(const uint8_t *in, uint8_t *out)
+{
+    %(type)s r[16];
+    int k = 1;
+    for (int i = 0; i < 16; i++)
+        r[i] = in[i];
+    for (int length = 8; length >= 2; length >>= 1)
+        for (int start = 0; start < 16; start += 2 * length) {
+            %(type)s z = roots[k++];
+            for (int j = start; j < start + length; j++) {
+                %(type)s t = multiply(z, r[j + length]);
+                r[j + length] = %(difference)s;
+                r[j] = %(sum)s;
+                %(next)s
+            }
+        }
+    for (int i = 0; i < 16; i++)
+        out[i] = (uint8_t)(r[i] ^ r[i] >> 8);
+}
+CM_PERMUTATION(16)
+"""
+PLAIN = {"difference": "r[j] - t", "sum": "r[j] + t", "next": ""}
+REMAINDERS = {
+    "type": "uint16_t",
+    "multiply": "static uint16_t multiply(uint16_t a, uint16_t b) { return (uint32_t)a * b % Q; }",
+    "difference": "(r[j] + Q - t) % Q",
+    "sum": "(r[j] + t) % Q",
+    "next": "",
+}
+MONTGOMERY = {"type": "int16_t", "multiply": SHORT["as FIPS 203's reference"], **PLAIN}
+#: The root of the next turn is made of this one's, so what it may be is known of the loop alone.
+ON_THE_FLY = {**MONTGOMERY, "next": "z = multiply(z, 17);"}
+
+
+def proposed(path, monkeypatch, **limits):
+    monkeypatch.setattr(synthesis, "installed", lambda: False)
+    module = engine.module(manifest.find(str(path)), None)
+    document = discovering.discover(module, "rv32", engine.Options(), discovering.Limits(tries=2, **limits))
+    return {row["meaning"]: row for row in document["candidates"]}
+
+
+@pytest.mark.parametrize(
+    ("how", "product"),
+    [(REMAINDERS, "rd = rs1 * rs2 modulo 3329"), (ON_THE_FLY, "rd = rs1 * rs2 / 2^16 modulo 3329")],
+    ids=["with the remainder's operator", "with roots made on the fly"],
+)
+def test_a_product_in_a_loop_that_stays_is_proposed(how, product, monkeypatch, tmp_path):
+    path = tmp_path / "rolled.c"
+    path.write_text(ROLLED % how)
+    found = proposed(path, monkeypatch)
+    assert any(meaning and meaning.startswith(product) for meaning in found), list(found)
+    assert any(row["kind"] == "modular" and meaning.startswith(product) for meaning, row in found.items() if meaning), (
+        found
+    )
+
+
+def test_an_instruction_is_found_in_a_loop_that_stays(tmp_path):
+    path = tmp_path / "rolled.c"
+    path.write_text(ROLLED % ON_THE_FLY)
+    extension = tmp_path / "units.toml"
+    extension.write_text(UNITS % "rv32")
+    options = {"with_": [str(extension)], "unroll": False}
+    assert cm.run(str(path), "rv32", with_=str(extension), unroll=False).verified
+    module = engine.module(manifest.find(str(path)), None)
+    assert len(re.findall(r"\tmont\b", engine.assembly(module, "rv32", engine.Options(**options)))) == 2
+
+
+def test_a_butterfly_is_one_instruction_of_two_results(monkeypatch, tmp_path):
+    path = tmp_path / "rolled.c"
+    path.write_text(ROLLED % MONTGOMERY)
+    found = proposed(path, monkeypatch, inputs=3, outputs=2)
+    both = [row for meaning, row in found.items() if meaning and "rd2" in meaning and "rs3" in meaning]
+    assert any(re.search(r"rd = rs1 - rs2 \* rs3 / 2\^16 modulo 3329", row["meaning"]) for row in both), list(found)
+    assert all(row["outputs"] == 2 and row["saved"] > 0 for row in both)

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// What there is already in a block.
 #[derive(Default)]
-pub struct Made {
+pub struct Emitted {
     /// By function, operands and type.
     applied: HashMap<(u16, Vec<Value>, Type), Value>,
     /// A unit's results and their lower halves, rotated.
@@ -27,7 +27,7 @@ pub struct Emitter<'a> {
     pub loc: u32,
     /// Of the value.
     pub ty: Type,
-    pub made: &'a mut Made,
+    pub made: &'a mut Emitted,
 }
 
 impl Emitter<'_> {

@@ -8,11 +8,11 @@
 
 use super::facts::Facts;
 use super::form;
+use super::ranges::{Ranges, signed};
 use super::residue::{Range, Residue};
 use super::semantics::{self, Fixed, register_sources};
 use super::wanted;
-use ciphermill_ir::bits::Masks;
-use ciphermill_ir::{BinOp, Func, Inst, Op, UnOp, Value};
+use ciphermill_ir::{BinOp, Inst, Op, Value};
 use ciphermill_machine::sem::Expr;
 use ciphermill_machine::{Instr, InstrKind, Machine};
 use ciphermill_patterns::pattern::Template;
@@ -27,7 +27,7 @@ const MOST_SETS: usize = 20_000;
 
 /// An instruction that computes modulo some number, with its immediates fixed.
 #[derive(Clone)]
-pub struct Unit {
+pub struct Reduction {
     /// The number of [`Op::Apply`].
     pub function: u16,
     instr: Instr,
@@ -38,7 +38,7 @@ pub struct Unit {
     reads: Vec<u32>,
 }
 
-impl Unit {
+impl Reduction {
     /// The operand that is assigned, and what.
     fn assigned(&self, sources: &[Residue]) -> Option<(usize, Residue)> {
         let leaf = |e: &Expr| {
@@ -65,12 +65,12 @@ impl Unit {
 }
 
 /// The machine's instructions that compute modulo a number, with templates that are functions `from` and on.
-pub fn units(machine: &Machine, from: usize) -> (Vec<Unit>, Vec<Template>) {
-    let (mut units, mut templates) = (Vec::new(), Vec::new());
+pub fn reductions(machine: &Machine, from: usize) -> (Vec<Reduction>, Vec<Template>) {
+    let (mut reductions, mut templates) = (Vec::new(), Vec::new());
     let bits = u32::from(machine.word_bits);
     // Narrow words are no whole values.
     if bits < 32 || machine.value_bits() < machine.word_bits {
-        return (units, templates);
+        return (reductions, templates);
     }
     for (id, instr) in machine.instrs.iter().enumerate() {
         let sources = register_sources(&instr.operands);
@@ -79,7 +79,7 @@ pub fn units(machine: &Machine, from: usize) -> (Vec<Unit>, Vec<Template>) {
         }
         for immediates in semantics::immediates(&instr.operands) {
             let function = (from + templates.len()) as u16;
-            let mut unit = Unit {
+            let mut reduction = Reduction {
                 function,
                 instr: instr.clone(),
                 sources: sources.clone(),
@@ -88,18 +88,14 @@ pub fn units(machine: &Machine, from: usize) -> (Vec<Unit>, Vec<Template>) {
                 reads: Vec::new(),
             };
             let all: Vec<Residue> = (0..sources.len()).map(|n| Residue::source(n, signed(bits), bits)).collect();
-            let Some((dest, _)) = unit.assigned(&all).filter(|(_, value)| is_modular(value)) else { continue };
-            unit.reads = (0..sources.len()).map(|n| unit.looks_at(n, &all)).collect();
+            let Some((dest, _)) = reduction.assigned(&all).filter(|(_, value)| is_modular(value)) else { continue };
+            reduction.reads = (0..sources.len()).map(|n| reduction.looks_at(n, &all)).collect();
             let fixed = Fixed { immediates, ..Fixed::of(id, instr) };
             templates.push(fixed.template(machine, dest, &sources, function, false));
-            units.push(unit);
+            reductions.push(reduction);
         }
     }
-    (units, templates)
-}
-
-fn signed(bits: u32) -> Range {
-    (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    (reductions, templates)
 }
 
 /// Is there a part of something, a quotient or a sign, that is taken a number of times that is no power of two?
@@ -121,16 +117,16 @@ pub struct Match {
 }
 
 /// All values of a function that an instruction gives, in the bits that are looked at; where `whole`, in all.
-pub fn find(facts: &Facts<'_>, units: &[Unit], whole: bool) -> HashMap<Value, Match> {
+pub fn find(facts: &Facts<'_>, reductions: &[Reduction], whole: bool) -> HashMap<Value, Match> {
     let mut found: HashMap<Value, (usize, Match)> = HashMap::new();
-    if units.is_empty() {
+    if reductions.is_empty() {
         return HashMap::new();
     }
     let made = Made::new(facts);
     let func = facts.func;
     let mut known: HashMap<(usize, Vec<Residue>), Option<Residue>> = HashMap::new();
     let fit = |set: &Vec<Value>| {
-        set.iter().all(|&v| func.ty(v) == facts.word) && units.iter().any(|u| u.sources.len() == set.len())
+        set.iter().all(|&v| func.ty(v) == facts.word) && reductions.iter().any(|r| r.sources.len() == set.len())
     };
     let mut last: (Vec<Value>, Vec<(Value, Residue)>) = Default::default();
     for sources in made.sets().into_iter().filter(fit) {
@@ -150,9 +146,9 @@ pub fn find(facts: &Facts<'_>, units: &[Unit], whole: bool) -> HashMap<Value, Ma
         let values = &last.1;
         let age = sources.iter().map(|v| made.order.get(v).copied().unwrap_or(0)).sum::<usize>();
         for order in orders(sources.len()).into_iter().filter(|_| !values.is_empty()) {
-            for (n, unit) in units.iter().enumerate().filter(|u| u.1.sources.len() == sources.len()) {
+            for (n, reduction) in reductions.iter().enumerate().filter(|r| r.1.sources.len() == sources.len()) {
                 let own: Vec<Residue> = order.iter().map(|&n| given[n].clone()).collect();
-                let make = || unit.assigned(&own).map(|(_, value)| value);
+                let make = || reduction.assigned(&own).map(|(_, value)| value);
                 let Some(value) = known.entry((n, own.clone())).or_insert_with(make) else { continue };
                 for (v, form) in values {
                     let all = facts.word.bits();
@@ -161,7 +157,7 @@ pub fn find(facts: &Facts<'_>, units: &[Unit], whole: bool) -> HashMap<Value, Ma
                     if equal && bits > 0 && found.get(v).is_none_or(|old| age < old.0) {
                         let bits = if form == value { all } else { bits };
                         let sources = order.iter().map(|&n| sources[n]).collect();
-                        let m = Match { function: unit.function, sources, bits, reads: unit.reads.clone() };
+                        let m = Match { function: reduction.function, sources, bits, reads: reduction.reads.clone() };
                         found.insert(*v, (age, m));
                     }
                 }
@@ -189,6 +185,7 @@ pub struct Made<'a> {
     facts: &'a Facts<'a>,
     /// The number of the instruction that makes a value.
     pub order: HashMap<Value, usize>,
+    ranges: Ranges<'a>,
     insts: Vec<Inst>,
     users: HashMap<Value, Vec<usize>>,
     wanted: HashMap<Value, u32>,
@@ -203,6 +200,7 @@ impl<'a> Made<'a> {
         let mut made = Made {
             facts,
             order: HashMap::new(),
+            ranges: Ranges::new(func, &facts.masks),
             insts,
             users: HashMap::new(),
             wanted: wanted::low_bits(func),
@@ -237,8 +235,7 @@ impl<'a> Made<'a> {
 
     /// What of a form is looked at, as a number with a sign.
     pub fn seen(&self, v: Value, form: &Residue) -> Residue {
-        let wanted = self.wanted(v);
-        if (1..form.bits()).contains(&wanted) { form.reduced(wanted).valued(true, form.bits()) } else { form.clone() }
+        form.seen(self.wanted(v))
     }
 
     /// Values that others may be made of: one that is, and both operands of a sum or product, of which one
@@ -271,7 +268,7 @@ impl<'a> Made<'a> {
 
     /// What a value may be as a number with a sign.
     pub fn range(&self, v: Value) -> Range {
-        range(self.facts.func, &self.facts.masks, v)
+        self.ranges.of(v)
     }
 
     /// The values that are made of these and of constants alone, words of the machine, in their form.
@@ -307,27 +304,6 @@ impl<'a> Made<'a> {
             todo.extend(users(result));
         }
         out
-    }
-}
-
-/// What a value may be as a number with a sign.
-pub fn range(func: &Func, masks: &Masks, v: Value) -> Range {
-    let bits = func.ty(v).bits();
-    let Some(inst) = func.def_inst(v) else { return signed(bits) };
-    let data = &func.insts[inst];
-    let known = match data.op {
-        Op::Load(m) if m.signed => Some(8 * u32::from(m.bytes)),
-        Op::Un(UnOp::SExt8) => Some(8),
-        Op::Un(UnOp::SExt16) => Some(16),
-        Op::Un(UnOp::SExt32) | Op::SExt => Some(32),
-        Op::Bin(BinOp::ShrS) => func.as_const(data.args[1]).map(|by| bits - by as u32 % bits),
-        _ => None,
-    };
-    let possible = masks.possible(func, v);
-    match known {
-        Some(known) if known < bits => signed(known),
-        _ if possible >> (bits - 1) == 0 => (0, possible.into()),
-        _ => signed(bits),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What is looked for on one machine, and the search in one function.
 
 use crate::facts::Facts;
-use crate::products::{self, Multiplier, Product};
+use crate::products::{self, CarrylessMultiplier, Product};
 use crate::sum::Rows;
 use crate::targets::Targets;
 use crate::units::Configurable;
 use crate::words::Maps;
-use crate::{fields, linear, modular, rewrite, units, words};
+use crate::{fields, linear, loops, modular, rewrite, units, words};
 use ciphermill_ir::{BinOp, DataSegment, Func, Type, ops};
 use ciphermill_machine::{Machine, Reg};
 use ciphermill_patterns::pat::Pat;
@@ -27,9 +27,9 @@ pub struct Recogniser {
     pub(super) multiplier: Option<fields::Multiplier>,
     pub(super) rotate_cost: usize,
     /// Instructions that multiply two words over GF(2).
-    multipliers: Vec<Multiplier>,
+    multipliers: Vec<CarrylessMultiplier>,
     /// Instructions that compute modulo a number.
-    modular: Vec<modular::Unit>,
+    reductions: Vec<modular::Reduction>,
 }
 
 impl Recogniser {
@@ -47,15 +47,15 @@ impl Recogniser {
                 unit
             }),
         };
-        let (multipliers, more) = products::multipliers(machine, found.len());
+        let (multipliers, more) = products::carryless_multipliers(machine, found.len());
         found.extend(more);
-        let (modular, more) = modular::units(machine, found.len());
+        let (reductions, more) = modular::reductions(machine, found.len());
         found.extend(more);
         let rotates = |t: &Template| matches!(t.action, Action::Value(_, Pat::Bin(BinOp::RotL | BinOp::RotR, ..)));
         let one = !found.is_empty() && templates(machine).iter().any(rotates);
         let rotate_cost = if one { 1 } else { ROTATE_BY_SHIFTS };
         let (word, targets) = (Type::of_word(machine.word_bits.into()), Targets::new(units));
-        (Recogniser { word, targets, configurable, multiplier, rotate_cost, multipliers, modular }, found)
+        (Recogniser { word, targets, configurable, multiplier, rotate_cost, multipliers, reductions }, found)
     }
 
     /// The first of the registers that say what a multiplier does, and how many there are.
@@ -90,8 +90,14 @@ impl Recogniser {
     }
 
     fn rewrite(&self, func: &mut Func, data: &[DataSegment], targets: &Targets, accept: Option<linear::Accept<'_>>) {
-        if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() && self.modular.is_empty() {
+        if targets.units.is_empty() && accept.is_none() && self.multipliers.is_empty() && self.reductions.is_empty() {
             return;
+        }
+        let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
+        // Before all else: what is behind a loop may be made of its products.
+        if !units.is_empty() {
+            let found = loops::find(&Facts::new(func, &[], self.word), &units);
+            loops::rewrite(func, found, &self.multipliers);
         }
         let facts = Facts::new(func, data, self.word);
         let wanted = accept.is_some() || targets.units.iter().any(|u| u.matrix.len() == 2);
@@ -100,11 +106,10 @@ impl Recogniser {
         let linear = maps.as_ref().zip(accept).map(find).unwrap_or_default();
         let words = maps.as_ref().map(|maps| words::matches(maps, &targets.units)).unwrap_or_default();
         drop(maps);
-        let units: Vec<&dyn Product> = self.multipliers.iter().map(|m| m as &dyn Product).collect();
         let products = products::find(&facts, &units);
         // The other forms know nothing of values that are right in some bits only.
         let whole = !targets.units.is_empty() || accept.is_some() || !units.is_empty();
-        let modular = modular::find(&facts, &self.modular, whole);
+        let modular = modular::find(&facts, &self.reductions, whole);
         let Facts { sums, values, .. } = facts;
         let multipliers = &self.multipliers;
         let matches = rewrite::Matches { targets, sums, linear, words, products, multipliers, modular, values };

@@ -127,6 +127,14 @@ impl Residue {
         self.terms.iter().map(|(m, &c)| (m, self.centred(c)))
     }
 
+    /// The terms that are added, and those that are subtracted, with their signs changed.
+    pub fn sides(&self) -> [Residue; 2] {
+        [1, -1].map(|sign| {
+            let terms = self.terms().filter(|t| t.1 * sign > 0);
+            Residue::of(terms.map(|(m, c)| (m.clone(), (c * sign) as u128)), self.bits)
+        })
+    }
+
     fn centred(&self, c: u128) -> i128 {
         if c >> (self.bits - 1) & 1 == 0 { c as i128 } else { (c | !mask(self.bits)) as i128 }
     }

@@ -7,11 +7,11 @@
 
 use super::agree::agree;
 use super::cover::{Step, cover, halves};
-use super::emit::{Emitter, Made};
+use super::emit::{Emitted, Emitter};
 use super::linear::Match;
 use super::matrices::{Inverse, Turned};
 use super::modular;
-use super::products::{self, Multiplier};
+use super::products::{self, CarrylessMultiplier};
 use super::replacement::Replacement;
 use super::sum::Sum;
 use super::sums::Sums;
@@ -29,7 +29,7 @@ pub struct Matches<'a> {
     pub linear: HashMap<Value, Match>,
     pub words: HashMap<Value, words::Match>,
     pub products: HashMap<Value, products::Match>,
-    pub multipliers: &'a [Multiplier],
+    pub multipliers: &'a [CarrylessMultiplier],
     pub modular: HashMap<Value, modular::Match>,
     pub values: Values,
 }
@@ -43,7 +43,7 @@ pub fn rewrite(func: &mut Func, matches: &Matches<'_>) {
     own_last(func, &mut replacements);
     agree(func, &matches.targets.units, &mut replacements);
     for block in func.layout.clone() {
-        let mut made_here = Made::default();
+        let mut made_here = Emitted::default();
         for inst in std::mem::take(&mut func.blocks[block].insts) {
             let results = func.insts[inst].results.clone();
             let removable = func.insts[inst].op.is_pure() || results.iter().any(|r| matches.values.loads.contains(r));

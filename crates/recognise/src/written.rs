@@ -2,6 +2,7 @@
 
 use super::residue::{Atom, Monomial, Part, Range, Residue};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A polynomial as text, in words of `bits` bits. Sources are registers of which only those bits are
 /// read that their range needs.
@@ -109,6 +110,9 @@ impl Writer {
 
     fn part(&mut self, part: &Part) -> Option<String> {
         let end = part.low + part.width;
+        if let Some(borrow) = self.borrow(part) {
+            return Some(borrow);
+        }
         if end == 2 * self.bits && part.low == self.bits {
             return self.upper(part);
         }
@@ -130,8 +134,21 @@ impl Writer {
         Some(if simple { text } else { self.named(of.clone(), text) })
     }
 
+    /// The bit above the difference of two words without signs: whether the first is less.
+    fn borrow(&mut self, part: &Part) -> Option<String> {
+        if part.width != 1 || part.low != self.bits || part.of.bits() != self.bits + 1 {
+            return None;
+        }
+        let words = part.of.sides().map(|side| side.fits_into(self.bits).then(|| side.reduced(self.bits)));
+        let [Some(a), Some(b)] = words else { return None };
+        Some(format!("({} <u {})", self.sum(&a)?, self.sum(&b)?))
+    }
+
     /// All bits the same as one.
     fn sign(&mut self, part: &Part) -> Option<String> {
+        if let Some(borrow) = self.borrow(part) {
+            return Some(format!("(0 - {borrow})"));
+        }
         let word = self.word(&part.of)?;
         match part.of.bits() {
             _ if part.of.is_a_number(true) => Some(format!("({word} >>s {})", self.bits - 1)),
@@ -154,20 +171,25 @@ impl Writer {
     }
 
     fn upper_product(&mut self, monomial: &Monomial, c: i128) -> Option<String> {
+        // A product of sources and a constant is one of two words where that of the sources is a number in one.
+        let product = |of: &[Arc<Atom>]| Residue::product(of.to_vec(), 2 * self.bits);
+        let (first, second) = match (&monomial[..], c) {
+            ([a, b], 1) => (product(std::slice::from_ref(a)), product(std::slice::from_ref(b))),
+            (_, 1) => return None,
+            _ => (product(monomial), Residue::constant(u64::try_from(c).ok()?, 2 * self.bits)),
+        };
+        let ranges = [first.range()?, second.range()?];
         let half = 1 << (self.bits - 1);
-        let mut factors: Vec<String> = Vec::new();
-        for atom in monomial {
-            let (from, to) = atom.range();
-            if from < -half || to >= half {
-                return None;
-            }
-            factors.push(self.atom(atom)?);
-        }
-        if c != 1 {
-            factors.push(number(c));
-        }
-        let [a, b] = &factors[..] else { return None };
-        Some(format!("mulhs({}, {})", bare(a), bare(b)))
+        let name = if ranges.iter().all(|&(from, to)| from >= -half && to < half) {
+            "mulhs"
+        } else if ranges.iter().all(|&(from, to)| from >= 0 && to < 2 * half) {
+            "mulhu"
+        } else {
+            return None;
+        };
+        let factors = [first, second].map(|factor| self.sum(&factor.reduced(self.bits)));
+        let [Some(a), Some(b)] = factors else { return None };
+        Some(format!("{name}({}, {})", bare(&a), bare(&b)))
     }
 }
 

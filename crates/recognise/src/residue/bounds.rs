@@ -67,6 +67,11 @@ impl Residue {
         self.fits(signed).is_some()
     }
 
+    /// Is it a number without a sign of so many bits?
+    pub fn fits_into(&self, bits: u32) -> bool {
+        self.fits(false).is_some_and(|fits| fits <= bits)
+    }
+
     /// Is every bit of it above all that another may have?
     pub fn is_above(&self, other: &Residue) -> bool {
         let zeros = self.terms.values().map(|c| c.trailing_zeros()).min().unwrap_or(self.bits);

@@ -51,6 +51,11 @@ impl Residue {
         out.cleared().joined()
     }
 
+    /// Its lower bits as a number with a sign, if only so many are looked at.
+    pub fn seen(&self, wanted: u32) -> Residue {
+        if (1..self.bits).contains(&wanted) { self.reduced(wanted).valued(true, self.bits) } else { self.clone() }
+    }
+
     /// Its value, with or without a sign, in a word of any size.
     pub fn valued(&self, signed: bool, bits: u32) -> Residue {
         if bits <= self.bits {
