@@ -22,7 +22,7 @@ def measurement(m: Measured) -> str:
         *report.costs(m),
         ("lower bound", f"{report.number(bounds['lower'])} cycles {report.unit(m)}"),
         ("instructions", f"{m.instructions}, {m.cpi:.3f} cycles each"),
-        ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
+        *report.memory(m),
         ("limited by", m.bottleneck),
     ]
     lines = "".join(

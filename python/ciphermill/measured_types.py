@@ -305,6 +305,23 @@ class Leaks(TypedDict):
     unknown: NotRequired[str]
 
 
+class OfDirection(TypedDict):
+    """What one direction of a cipher takes."""
+
+    direction: str
+    code_bytes: int
+    table_bytes: int
+    #: The calls that take most stack, the outermost first.
+    stack: list[Frame]
+
+
+class Frame(TypedDict):
+    """The stack of a function while it is called."""
+
+    function: str
+    bytes: int
+
+
 class Provenance(TypedDict):
     """Where the numbers come from, and what is needed to get them again."""
 
@@ -380,6 +397,9 @@ class Fields:
     messages: list[Message]
     cycles_per_byte: float
     mbit_per_s: float
+    ns_per_byte: float
+    #: Null where the machine file says no power.
+    nj_per_byte: float | None
     instructions: int
     uops: int
     #: Cycles per instruction.
@@ -428,4 +448,6 @@ class Fields:
     #: Constant data of the whole cipher: both directions and key set-up.
     cipher_table_bytes: int
     stack_bytes: int
+    #: The same of each direction that the module has, key set-up last.
+    sizes: list[OfDirection]
     provenance: Provenance

@@ -92,7 +92,7 @@ def details(m: Measured) -> str:
     ]
     rows += [("pipelined loop", pipelined(loop)) for loop in m.get("loops") or ()]
     rows += [
-        ("memory", f"{m.code_bytes} bytes of code, {m.table_bytes} of tables, {m.stack_bytes} of stack"),
+        *memory(m),
         ("limited by", m.bottleneck),
         ("verified", verdict(m)),
     ]
@@ -104,6 +104,33 @@ def details(m: Measured) -> str:
     return "\n".join(f"  {name:<{width}}  {value}" for name, value in rows)
 
 
+def memory(m: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the direction takes, what each other takes, and all together; where functions call others, whose stack it is."""
+    of = m.get("sizes") or ()
+    own = next((each["stack"] for each in of if each["direction"] == m["direction"]), ())
+    named = [f"{frame['bytes']} {frame['function']}" for frame in own if frame["bytes"]]
+    by_depth = f" ({', '.join(named)})" if len(named) > 1 else ""
+    rows = [
+        (
+            "memory",
+            f"{m['code_bytes']} bytes of code, {m['table_bytes']} of tables, {m['stack_bytes']} of stack{by_depth}",
+        )
+    ]
+    for each in of:
+        if each["direction"] != m["direction"]:
+            stack = sum(frame["bytes"] for frame in each["stack"])
+            said = f"{each['code_bytes']} bytes of code, {each['table_bytes']} of tables, {stack} of stack"
+            rows.append((f"  {DIRECTIONS.get(each['direction'], each['direction'])}", said))
+    if of:
+        said = f"{m['code_bytes_total']} bytes of code, {m['cipher_table_bytes']} of tables, {m['context_bytes']} of context"
+        rows.append(("  all together", said))
+    return rows
+
+
+#: Where a direction's name is no word.
+DIRECTIONS = {"keysetup": "key set-up"}
+
+
 def critical(bounds: Bounds) -> str:
     """The critical path, where any result depends on the block."""
     return f", critical path {number(bounds['critical_path'])}" if bounds["critical_path"] else ""
@@ -111,7 +138,7 @@ def critical(bounds: Bounds) -> str:
 
 def rows(documents: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Measurements as rows of a table, in which no key set-up stands under the name of a block or a message."""
-    of_blocks = ("cycles_per_block", "cycles_per_byte", "mbit_per_s")
+    of_blocks = ("cycles_per_block", "cycles_per_byte", "mbit_per_s", "ns_per_byte", "nj_per_byte")
     return [{k: v for k, v in m.items() if m["direction"] != "keysetup" or k not in of_blocks} for m in documents]
 
 
@@ -123,8 +150,23 @@ def costs(m: Measured) -> list[tuple[str, str]]:
         ("cycles a block", f"{number(m.cycles_per_block)}  ({number(m.cycles)} for {m.bytes} bytes)"),
         ("cycles a byte", f"{m.cycles_per_byte:.2f}"),
         *short(m),
-        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz"),
+        ("rate", f"{m.mbit_per_s:.2f} Mbit/s at {m.clock_mhz:g} MHz{a_byte(m)}"),
+        *setup(m),
     ]
+
+
+def a_byte(m: Mapping[str, Any]) -> str:
+    """The time of a byte, and its energy where the machine file says the power."""
+    if "ns_per_byte" not in m:
+        return ""
+    energy = m.get("nj_per_byte")
+    return f", {m['ns_per_byte']:.4g} ns a byte" + (f", {energy:.3g} nJ" if energy else "")
+
+
+def setup(m: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The cycles of the key set-up, of what has one."""
+    cycles = m.get("keysetup_cycles")
+    return [("key set-up", f"{number(cycles)} cycles")] if cycles and m["key_bits"] else []
 
 
 def short(m: Mapping[str, Any]) -> list[tuple[str, str]]:

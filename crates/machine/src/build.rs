@@ -71,6 +71,7 @@ pub(crate) fn machine(merged: &Merged) -> Result<Machine, FileError> {
         narrow: if text(head, "narrow") == Some("zero") { Narrow::Zero } else { Narrow::Signed },
         endian: if text(head, "endian") == Some("big") { Endian::Big } else { Endian::Little },
         clock_mhz: head.get("clock_mhz").and_then(Node::as_number).unwrap_or(1.0),
+        power_mw: head.get("power_mw").and_then(Node::as_number),
         issue: crate::system::issue(top),
         core,
         branch: crate::system::branch(top)?,

@@ -152,6 +152,7 @@ impl Machine {
             "narrow": match self.narrow { Narrow::Signed => "signed", Narrow::Zero => "zero" },
             "endian": match self.endian { Endian::Little => "little", Endian::Big => "big" },
             "clock_mhz": self.clock_mhz,
+            "power_mw": self.power_mw,
             "extensions": self.extensions,
             "registers": files,
             "units": units,

@@ -126,6 +126,11 @@ static HEAD: &[Key] = &[
     ),
     need("endian", Kind::OneOf(&["little", "big"]), "order of the bytes of a word in memory"),
     need("clock_mhz", Kind::Number(0.001, 1e6), "clock in MHz, for rates"),
+    may(
+        "power_mw",
+        Kind::Number(0.001, 1e6),
+        "power in mW at that clock while it computes, for energies; say in a comment whose figure",
+    ),
 ];
 
 static EXTENSION_HEAD: &[Key] = &[

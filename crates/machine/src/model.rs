@@ -36,6 +36,8 @@ pub struct Machine {
     pub narrow: Narrow,
     pub endian: Endian,
     pub clock_mhz: f64,
+    /// At that clock, where the file says it.
+    pub power_mw: Option<f64>,
     pub files: Vec<RegFile>,
     pub regs: Vec<RegInfo>,
     pub units: Vec<Unit>,

@@ -19,7 +19,7 @@ use crate::pipelining::{self, ran_most};
 use crate::plan::{RunPlan, Work};
 use crate::probe::open;
 use crate::proved;
-use crate::request::{Direction, Goal, Request, Unrolling};
+use crate::request::{Blocks, Direction, Goal, Request, Unrolling};
 use crate::resource;
 use crate::shape::Count;
 use crate::sizes;
@@ -70,6 +70,12 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
     let tables = module.export(root).map_or(0, |f| sizes::table_bytes(&module, f));
     let program = &chosen.program;
     let code = program.export(root).map_or(0, |f| sizes::code_bytes(program, f));
+    let calls = |(direction, ways): (Direction, Vec<Blocks>)| {
+        let own = direction == work.direction && ways.contains(&work.blocks);
+        let way = if own { work.blocks } else { *ways.first()? };
+        Some((direction.name(), interface.shape(direction, way).ok()?.measured.export))
+    };
+    let sizes = sizes::of_directions(program, &module, interface.modes().into_iter().filter_map(calls));
 
     let at = interface.at(chosen.context_at);
     let wanted = Wanted { wasm, program, interface: &at, work, unit, turn: unit * chosen.jam };
@@ -194,6 +200,9 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         messages,
         cycles_per_byte,
         mbit_per_s: if cycles_per_byte > 0.0 { 8.0 * machine.clock_mhz / cycles_per_byte } else { 0.0 },
+        ns_per_byte: 1000.0 * cycles_per_byte / machine.clock_mhz,
+        // mW / MHz is nJ a cycle.
+        nj_per_byte: machine.power_mw.map(|mw| mw * cycles_per_byte / machine.clock_mhz),
         instructions: whole.instructions,
         uops: counted.map_or(whole.instructions, |c| c.get("uops_retired")),
         cpi: share(whole.cycles, whole.instructions),
@@ -222,6 +231,7 @@ fn measured(wasm: &[u8], request: &Request) -> Result<Measurement, MeasureError>
         table_bytes: tables,
         cipher_table_bytes: cipher_tables,
         stack_bytes: whole.stack_bytes,
+        sizes,
         provenance: provenance(wasm, request, machine, &work, bytes),
     })
 }

@@ -11,6 +11,7 @@ use crate::messages::Message;
 use crate::pipelining::Step;
 use crate::request::Goal;
 use crate::resource::{Class, Share};
+use crate::sizes::OfDirection;
 use crate::steady::Lengths;
 use crate::view::Stages;
 use ciphermill_audit::Kind;
@@ -72,6 +73,9 @@ pub struct Measurement {
     pub messages: Vec<Message>,
     pub cycles_per_byte: f64,
     pub mbit_per_s: f64,
+    pub ns_per_byte: f64,
+    /// Null where the machine file says no power.
+    pub nj_per_byte: Option<f64>,
     pub instructions: u64,
     pub uops: u64,
     /// Cycles per instruction.
@@ -120,6 +124,8 @@ pub struct Measurement {
     /// Constant data of the whole cipher: both directions and key set-up.
     pub cipher_table_bytes: u64,
     pub stack_bytes: u64,
+    /// The same of each direction that the module has, key set-up last.
+    pub sizes: Vec<OfDirection>,
     pub provenance: Provenance,
 }
 

@@ -15,24 +15,96 @@
 use ciphermill_ir::{FuncId, Module, Op};
 use ciphermill_program::layout::Layout;
 use ciphermill_program::{Operand, Program};
-use std::collections::BTreeSet;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What one direction of a cipher takes.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfDirection {
+    pub direction: &'static str,
+    pub code_bytes: u64,
+    pub table_bytes: u64,
+    /// The calls that take most stack, the outermost first.
+    pub stack: Vec<Frame>,
+}
+
+/// The stack of a function while it is called.
+#[derive(Clone, Debug, Serialize)]
+pub struct Frame {
+    pub function: String,
+    pub bytes: u32,
+}
+
+/// What each of some directions takes, by the function that it calls; `module` is as it was loaded.
+pub fn of_directions(
+    program: &Program,
+    module: &Module,
+    directions: impl IntoIterator<Item = (&'static str, Arc<str>)>,
+) -> Vec<OfDirection> {
+    let of = |(direction, export): (&'static str, Arc<str>)| {
+        let root = program.export(&export)?;
+        Some(OfDirection {
+            direction,
+            code_bytes: code_bytes(program, root),
+            table_bytes: module.export(&export).map_or(0, |f| table_bytes(module, f)),
+            stack: deepest(program, root),
+        })
+    };
+    directions.into_iter().filter_map(of).collect()
+}
+
+/// The calls from a function on that take most stack. A function that comes to call itself counts once.
+fn deepest(program: &Program, root: u32) -> Vec<Frame> {
+    let mut known = BTreeMap::new();
+    deep(program, root, &mut known);
+    let calls = std::iter::successors(Some(root), |f| known.get(f).and_then(|k| k.1));
+    let frame = |f: u32| &program.funcs[f as usize];
+    calls.map(|f| Frame { function: frame(f).name.clone(), bytes: frame(f).frame_bytes }).collect()
+}
+
+/// Bytes of stack from a function on; `known` has them of functions, with the call that takes most.
+fn deep(program: &Program, func: u32, known: &mut BTreeMap<u32, (u64, Option<u32>)>) -> u64 {
+    if let Some(&(bytes, _)) = known.get(&func) {
+        return bytes;
+    }
+    // Of a circle of calls none goes on to one above it.
+    known.insert(func, (0, None));
+    let mut most = (0, None);
+    for callee in callees(program, func).into_iter().filter(|&f| f != func) {
+        let circle = known.get(&callee).is_some_and(|k| k.0 == 0);
+        let bytes = deep(program, callee, known);
+        if !circle && (most.1.is_none() || bytes > most.0) {
+            most = (bytes, Some(callee));
+        }
+    }
+    // At least 1, as what is not under way any more.
+    let bytes = (u64::from(program.funcs[func as usize].frame_bytes) + most.0).max(1);
+    known.insert(func, (bytes, most.1));
+    bytes
+}
+
+/// The functions that one calls; through a pointer it may be any.
+fn callees(program: &Program, func: u32) -> BTreeSet<u32> {
+    let mut called = BTreeSet::new();
+    for inst in program.funcs[func as usize].blocks.iter().flat_map(|b| &b.bundles).flat_map(|b| &b.insts) {
+        if program.machine.instrs[usize::from(inst.instr.0)].kind == ciphermill_machine::InstrKind::CallIndirect {
+            called.extend(0..program.funcs.len() as u32);
+        }
+        called.extend(inst.operands.iter().filter_map(|o| match o {
+            Operand::Func(f) => Some(*f),
+            _ => None,
+        }));
+    }
+    called
+}
 
 /// Code bytes of a function and all it can reach, what pads bundles included.
 pub fn code_bytes(program: &Program, root: u32) -> u64 {
-    let insts = |f: u32| program.funcs[f as usize].blocks.iter().flat_map(|b| &b.bundles).flat_map(|b| &b.insts);
     let mut seen = BTreeSet::from([root]);
     let mut todo = vec![root];
     while let Some(f) = todo.pop() {
-        for inst in insts(f) {
-            let indirect =
-                program.machine.instrs[usize::from(inst.instr.0)].kind == ciphermill_machine::InstrKind::CallIndirect;
-            let called = inst.operands.iter().filter_map(|o| match o {
-                Operand::Func(f) => Some(*f),
-                _ => None,
-            });
-            let every = 0..if indirect { program.funcs.len() as u32 } else { 0 };
-            todo.extend(called.chain(every).filter(|f| seen.insert(*f)));
-        }
+        todo.extend(callees(program, f).into_iter().filter(|f| seen.insert(*f)));
     }
     let layout = Layout::new(program);
     seen.iter().map(|&f| u64::from(layout.bytes(f))).sum()

@@ -156,6 +156,7 @@ pub fn toy() -> Machine {
         narrow: Narrow::Signed,
         endian: Endian::Little,
         clock_mhz: 1.0,
+        power_mw: None,
         files: vec![RegFile {
             name: "r".into(),
             bits: 32,
