@@ -61,12 +61,23 @@ def _within(here: Path, target: str) -> str:
 
 
 def notebook(content: dict[str, Any]) -> str:
-    """A notebook's text and code; outputs are not kept in the file, and not made here."""
+    """A notebook's text and code, and what it shows, as it is kept."""
     parts = []
     for cell in content["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += [shown(output) for output in cell.get("outputs", [])]
     return "\n\n".join(parts) + "\n"
+
+
+def shown(output: dict[str, Any]) -> str:
+    """What a cell prints or shows: a picture, else HTML, else text."""
+    data = output.get("data", {})
+    for kind in ("image/svg+xml", "text/html"):
+        if kind in data:
+            # An empty line would end the block of HTML.
+            return "<div>" + "".join(line for line in data[kind] if line.strip()) + "</div>"
+    return f"```text\n{''.join(output.get('text') or data['text/plain'])}\n```"
 
 
 def microbenchmarks() -> str:

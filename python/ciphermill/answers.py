@@ -14,6 +14,7 @@ from ._core import InputError
 if TYPE_CHECKING:
     from .firmware import Firmware
     from .measurement import Measurement
+    from .plots import Picture
 
 Row = dict[str, Any]
 
@@ -77,6 +78,12 @@ class Explanation(Answer):
         from . import explaining
 
         return explaining.records(self.document)
+
+    def plot(self) -> Picture:
+        """Cycles by source line (``--plot``)."""
+        from . import plots
+
+        return plots.Picture(plots.explain(self.measurement, self.document))
 
     def __str__(self) -> str:
         from . import explaining

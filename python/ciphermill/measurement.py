@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame
     from polars import DataFrame as PolarsFrame
 
+    from .plots import Picture
+
 
 class Measurement(Measured):
     """One measurement. Every key of the JSON document is also an attribute.
@@ -31,6 +33,12 @@ class Measurement(Measured):
     def to_pandas(self) -> PandasFrame:
         """A pandas DataFrame of one row, with the columns of :meth:`to_polars`."""
         return Measurements([self]).to_pandas()
+
+    def plot(self) -> Picture:
+        """Its cycles and their bound as a bar; of a trace, each micro-operation's way (``--plot``)."""
+        from . import plots
+
+        return plots.Picture(plots.trace(self) if self.get("pipeline") else plots.run([self]))
 
     def _repr_html_(self) -> str:
         return html.measurement(self)
@@ -56,6 +64,12 @@ class Measurements(list[Measurement]):
     def to_pandas(self) -> PandasFrame:
         """A pandas DataFrame, a row for each measurement; needs ``ciphermill[tables]``."""
         return tables.pandas(self.to_dicts())
+
+    def plot(self) -> Picture:
+        """Cycles and bounds, a bar each (``--plot``)."""
+        from . import plots
+
+        return plots.Picture(plots.run(self))
 
     def _repr_html_(self) -> str:
         return html.measurements(self)

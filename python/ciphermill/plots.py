@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import paths, report, tracing
 from ._core import InputError
-from .measurement import Measurement
 
 if TYPE_CHECKING:
+    from .measurement import Measurement
     from .sweeps import Sweep
 
 Spec = dict[str, Any]
@@ -26,27 +27,60 @@ LINES = 25
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999"]
 
 
-def check(path: str | None) -> None:
+@dataclass(frozen=True)
+class Picture:
+    """A drawing, which a notebook shows. Needs the extra ``ciphermill[report]``, else raises InputError."""
+
+    #: What is drawn, as Vega-Lite.
+    spec: Spec
+
+    def svg(self) -> str:
+        drawer("plot")
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(self.spec)
+
+    def png(self) -> bytes:
+        drawer("plot")
+        import vl_convert
+
+        return vl_convert.vegalite_to_png(self.spec, scale=2)
+
+    def write(self, path: str | Path) -> None:
+        """Into a file: as its name ends, an SVG or a PNG."""
+        check(str(path), "plot")
+        write(self.spec, str(path), "plot")
+
+    def __repr__(self) -> str:
+        return f"<Picture: {self.spec['title']}>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def drawer(asked: str) -> None:
+    if find_spec("vl_convert") is None:
+        raise InputError(f"{asked} needs vl-convert-python: pip install 'ciphermill[report]'")
+
+
+def check(path: str | None, asked: str = "--plot") -> None:
     """Refuse what cannot be drawn before the work is done and not after it."""
     if path is None:
         return
     if Path(path).suffix not in SUFFIXES:
-        raise InputError(f"--plot {path}: the name of a drawing ends in {' or '.join(SUFFIXES)}")
-    if find_spec("vl_convert") is None:
-        raise InputError("--plot needs vl-convert-python: pip install 'ciphermill[report]'")
-    paths.check_writable(Path(path), "--plot")
+        raise InputError(f"{asked} {path}: the name of a drawing ends in {' or '.join(SUFFIXES)}")
+    drawer(asked)
+    paths.check_writable(Path(path), asked)
 
 
-def write(spec: Spec, path: str) -> None:
+def write(spec: Spec, path: str, asked: str = "--plot") -> None:
     """Draw into a file: as its name ends, an SVG or a PNG."""
-    import vl_convert
-
-    svg = Path(path).suffix == ".svg"
-    data = vl_convert.vegalite_to_svg(spec).encode() if svg else vl_convert.vegalite_to_png(spec, scale=2)
+    picture = Picture(spec)
+    data = picture.svg().encode() if Path(path).suffix == ".svg" else picture.png()
     try:
         paths.write_atomically(Path(path), data)
     except OSError as error:
-        raise InputError(f"--plot {path}: {error.strerror}") from None
+        raise InputError(f"{asked} {path}: {error.strerror}") from None
 
 
 def drawn(title: str, rows: Sequence[Mapping[str, Any]], **rest: Any) -> Spec:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ..measurement import Measurement
 from ..progress import Progress
@@ -27,6 +27,9 @@ from .frame import frame, row
 from .grid import Grid, flat, load
 from .monotone import Verdict, monotone
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..plots import Picture
 
 __all__ = ["Grid", "Sweep", "Verdict", "load", "monotone", "run"]
 
@@ -78,6 +81,12 @@ class Sweep(Sequence[Result]):
     def monotone(self, along: Iterable[str]) -> Verdict:
         """Points that take more cycles than one with less of a setting, and points below their bound."""
         return monotone(self.rows(), along)
+
+    def plot(self) -> Picture:
+        """The points against a setting (``--plot``)."""
+        from .. import plots
+
+        return plots.Picture(plots.sweep(self))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
