@@ -26,10 +26,15 @@ impl Writer {
     }
 
     fn named(&mut self, value: Residue, text: String) -> String {
+        let name = self.fresh(&text);
+        self.known.insert(value, name.clone());
+        name
+    }
+
+    fn fresh(&mut self, text: &str) -> String {
         // No machine has a register of such a name.
         let name = format!("part{}", self.lets.len());
-        self.lets.push(format!("let {name} = {}", bare(&text)));
-        self.known.insert(value, name.clone());
+        self.lets.push(format!("let {name} = {}", bare(text)));
         name
     }
 
@@ -113,8 +118,10 @@ impl Writer {
         if let Some(borrow) = self.borrow(part) {
             return Some(borrow);
         }
-        if end == 2 * self.bits && part.low == self.bits {
-            return self.upper(part);
+        if part.low == self.bits && part.width > 1 && end <= 2 * self.bits {
+            let upper = self.upper(part)?;
+            let whole = end == 2 * self.bits || part.of.is_a_number(part.signed);
+            return Some(if whole { upper } else { self.cut(&upper, part) });
         }
         let word = self.word(&part.of)?;
         let text = match part.signed {
@@ -125,6 +132,12 @@ impl Writer {
             true => format!("(({word} << {}) >>s {})", self.bits - end, self.bits - part.width),
         };
         Some(text)
+    }
+
+    /// The lower bits of the word above a part's lowest bit.
+    fn cut(&mut self, upper: &str, part: &Part) -> String {
+        let (name, above) = (self.fresh(upper), self.bits - part.width);
+        if part.signed { format!("(({name} << {above}) >>s {above})") } else { format!("{name}[{}:0]", part.width - 1) }
     }
 
     /// The word that a part is cut from, with a name.
