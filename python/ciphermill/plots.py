@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import paths, report, tracing
 from ._core import InputError
-
-if TYPE_CHECKING:
-    from .measurement import Measurement
-    from .sweeps import Sweep
+from .measured import Measured
 
 Spec = dict[str, Any]
 
@@ -110,13 +107,13 @@ def bars(title: str, rows: Sequence[Mapping[str, Any]], unit: str) -> Spec:
     return drawn(title, rows, height={"step": 20}, layer=layers)
 
 
-def run(measurements: Sequence[Measurement]) -> Spec:
+def run(measurements: Sequence[Measured]) -> Spec:
     """Cycles of each measurement, and its lower bound as a mark on the bar."""
     rows = [{"name": report.title(m), "cycles": m.cycles_per_block, "bound": m.bounds["lower"]} for m in measurements]
     return bars("Cycles, and the lower bound", rows, report.units(measurements))
 
 
-def explain(measurement: Measurement, explanation: Mapping[str, Any]) -> Spec:
+def explain(measurement: Measured, explanation: Mapping[str, Any]) -> Spec:
     """Cycles of a pass of the hottest code by source line, in the order of the source; where no cycle belongs to one
     instruction, cycles an instruction by cause."""
     name = report.title(measurement)
@@ -141,7 +138,7 @@ def labelled(row: Mapping[str, Any]) -> str:
     return whole if len(whole) <= LABEL else f"{whole[: LABEL - 3]}..."
 
 
-def trace(measurement: Measurement) -> Spec:
+def trace(measurement: Measured) -> Spec:
     """Micro-operations from top to bottom, cycles to the right, a colour for each stage."""
     rows = [
         {"n": n, "name": f"{n + 1}: {'> ' if row['squashed'] else ''}{tracing.title(row)}"[:LABEL], "stage": stage,
@@ -160,15 +157,13 @@ def trace(measurement: Measurement) -> Spec:
     return drawn(f"{report.title(measurement)}: its pipeline", rows, height={"step": 14}, mark="bar", encoding=encoding)
 
 
-def sweep(done: Sweep) -> Spec:
-    """Cycles of each point over the first setting that varies, a colour for each combination of the others."""
-    from .sweeps.grid import flat
-
-    axes = done.grid.axes() or ["cipher"]
+def sweep(varying: Sequence[str], points: Sequence[tuple[Mapping[str, Any], Measured | None]]) -> Spec:
+    """Cycles of each point, its settings and its measurement, over the first setting that varies, a colour for each
+    combination of the others."""
+    axes = varying or ["cipher"]
     rows = []
-    for point, m in done.results:
+    for settings, m in points:
         if m is not None:
-            settings = flat(point)
             others = ", ".join(f"{axis} {settings[axis]}" for axis in axes[1:] if axis in settings)
             rows.append({"along": settings.get(axes[0], ""), "cycles": m.cycles_per_block, "others": others})
     number = all(isinstance(row["along"], (int, float)) and not isinstance(row["along"], bool) for row in rows)
@@ -177,7 +172,7 @@ def sweep(done: Sweep) -> Spec:
         "y": {
             "field": "cycles",
             "type": "quantitative",
-            "title": report.units(done.measurements) if rows else "cycles",
+            "title": report.units(m for _, m in points if m is not None) if rows else "cycles",
         },
     }
     if len(axes) > 1:

@@ -47,7 +47,7 @@ def sweep(
         raise InputError(f"--workers {workers}: at least 1")
     done = sweeps.run(grid, store=store, workers=workers, cluster=cluster, limit=limit, progress=with_progress)
     if plot is not None:
-        plots.write(plots.sweep(done), plot)
+        plots.write(done.plot().spec, plot)
     verdict = None if monotone is None else done.monotone(name.strip() for name in monotone.split(",") if name.strip())
     if not emit(report.document(done.measurements), done.rows(), json, csv, parquet):
         told = text(done)

@@ -86,7 +86,7 @@ class Sweep(Sequence[Result]):
         """The points against a setting (``--plot``)."""
         from .. import plots
 
-        return plots.Picture(plots.sweep(self))
+        return plots.Picture(plots.sweep(self.grid.axes(), [(flat(point), m) for point, m in self.results]))
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the table as Parquet."""
