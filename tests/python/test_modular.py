@@ -214,13 +214,13 @@ ROLLED = """\
 static const %(type)s roots[8] = { 17, 289, 1584, 296, 1703, 2319, 2804, 1062 };
 void cm_permute(const uint8_t *in, uint8_t *out)
 {
-    %(type)s r[16];
+    %(type)s r[256];
     int k = 1;
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 256; i++)
         r[i] = in[i];
-    for (int length = 8; length >= 2; length >>= 1)
-        for (int start = 0; start < 16; start += 2 * length) {
-            %(type)s z = roots[k++];
+    for (int length = 128; length >= 2; length >>= 1)
+        for (int start = 0; start < 256; start += 2 * length) {
+            %(type)s z = roots[k++ & 7];
             for (int j = start; j < start + length; j++) {
                 %(type)s t = multiply(z, r[j + length]);
                 r[j + length] = %(difference)s;
@@ -228,10 +228,10 @@ void cm_permute(const uint8_t *in, uint8_t *out)
                 %(next)s
             }
         }
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 256; i++)
         out[i] = (uint8_t)(r[i] ^ r[i] >> 8);
 }
-CM_PERMUTATION(16)
+CM_PERMUTATION(256)
 """
 PLAIN = {"difference": "r[j] - t", "sum": "r[j] + t", "next": ""}
 REMAINDERS = {
@@ -256,7 +256,10 @@ def proposed(path, monkeypatch, **limits):
 
 @pytest.mark.parametrize(
     ("how", "kind", "product"),
-    [(REMAINDERS, "cone", "rd = rs1 * rs2 modulo 3329"), (ON_THE_FLY, "modular", "rd = rs1 * rs2 / 2^16 modulo 3329")],
+    [
+        (REMAINDERS, "modular", "rd = rs1 * rs2 modulo 3329"),
+        (ON_THE_FLY, "modular", "rd = rs1 * rs2 / 2^16 modulo 3329"),
+    ],
     ids=["with the remainder's operator", "with roots made on the fly"],
 )
 def test_a_product_in_a_loop_that_stays_is_proposed(how, kind, product, monkeypatch, tmp_path):
@@ -282,4 +285,4 @@ def test_a_butterfly_is_one_instruction_of_two_results(monkeypatch, tmp_path):
     path.write_text(ROLLED % MONTGOMERY)
     both = [row for row in proposed(path, monkeypatch, inputs=3, outputs=2, tries=2) if row["outputs"] == 2]
     butterfly = "rd = rs1 - rs2 * rs3 / 2^16 modulo 3329; rd2 = rs1 + rs2 * rs3 / 2^16 modulo 3329"
-    assert butterfly in [row["meaning"] for row in both], both
+    assert butterfly in [row["meaning"].replace(", where nothing wraps", "") for row in both], both

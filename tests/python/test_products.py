@@ -91,19 +91,6 @@ def test_a_product_however_it_is_written(how, machine, cli, tmp_path):
     assert found and len(found) % (4 if machine == "rv32" else 2) == 0, found
 
 
-@pytest.mark.parametrize("machine", ["rv32", "rv64"])
-@pytest.mark.parametrize("how", [how for how in WRITTEN if "integers" not in how])
-def test_a_product_of_a_loop_that_stays(how, machine, cli, tmp_path):
-    """A bit a turn, where loops are not unrolled: the loop goes, and an instruction stands before it."""
-    path = tmp_path / "product.c"
-    path.write_text(PROGRAM % WRITTEN[how])
-    extension = "zbc" if machine == "rv32" else "zbc_rv64"
-    plain, with_it = cm.run(path, machine, unroll=False), cm.run(path, machine, with_=extension, unroll=False)
-    assert with_it.verified and with_it.cycles_per_block < plain.cycles_per_block / 8
-    listing = cli("asm", path, "--no-unroll", "--on", machine, "--with", extension).out
-    assert re.search(r"\tclmul\b", listing)
-
-
 def test_a_product_with_carries_is_none(cli, tmp_path):
     path = tmp_path / "product.c"
     path.write_text(PROGRAM % TOO_NARROW)
