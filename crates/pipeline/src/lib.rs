@@ -42,6 +42,7 @@ mod place;
 mod plain;
 mod recorded;
 pub mod refused;
+mod renamed;
 mod replace;
 pub mod rotating;
 mod rounds;
@@ -91,6 +92,10 @@ pub struct Effort {
     pub search: Search,
     /// So many times the usual budget.
     pub patience: u32,
+    /// The first schedule is taken.
+    pub first: bool,
+    /// A kept schedule, or none.
+    pub kept: bool,
 }
 
 /// How schedules are shortened by chance.
@@ -123,7 +128,25 @@ impl Search {
 
 impl Effort {
     fn quick() -> Effort {
-        Effort { thorough: false, longest: false, unrefined: false, search: Search::default(), patience: 1 }
+        Effort { first: false, ..Effort::least() }
+    }
+
+    /// For loops that do not run.
+    pub fn least() -> Effort {
+        Effort {
+            thorough: false,
+            longest: false,
+            unrefined: false,
+            search: Search::default(),
+            patience: 1,
+            first: true,
+            kept: false,
+        }
+    }
+
+    /// For telling whether there is a kept schedule.
+    pub fn kept() -> Effort {
+        Effort { kept: true, ..Effort::least() }
     }
 }
 
@@ -256,7 +279,10 @@ pub fn pipeline(
         let Some(c) = next else { return Ok(Pipelined { kernels, refused, cut }) };
         tried.insert(name(func, &c));
         let long = !effort.longest || 4 * length(func, &c) >= 3 * longest;
-        let effort = if long && prove { Effort { longest: false, ..effort } } else { Effort::quick() };
+        let effort = match long && prove {
+            true => Effort { longest: false, ..effort },
+            false => Effort { first: effort.first, kept: effort.kept, ..Effort::quick() },
+        };
         let body = match body::read(func, machine, facts, &c) {
             Ok(body) => body,
             Err(why) => {
@@ -268,7 +294,7 @@ pub fn pipeline(
         let mut found = None;
         for body in with_copies(&sides, &body)?.into_iter().chain([body]) {
             let (kept, records) = (kept(&kernels), records.known);
-            let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records };
+            let asked = Asked { body: &body, sides: &sides, registers, kept, effort, records, below: i64::MAX };
             let searched = narrower::pipeline(asked, memo)?;
             cut += u32::from(searched.cut && effort.thorough);
             if let Some((kernel, own)) = searched.found {
@@ -298,7 +324,7 @@ pub fn pipeline(
                 )));
             }
         }
-        if let (Some(new), true) = (&mut records.new, effort.thorough && sides.files.len() > 1) {
+        if let (Some(new), true) = (&mut records.new, effort.thorough) {
             new.extend(forms::write(&kernel, &own, &body, &sides));
         }
         if let (Some(exchange), None) = (&mut exchange, &kernel.rotating) {
@@ -346,6 +372,8 @@ struct Asked<'a> {
     effort: Effort,
     /// Schedules that are known of some loops.
     records: &'a [Recorded],
+    /// A longer interval is of no use, nor one as long.
+    below: i64,
 }
 
 /// What came of a search.
@@ -370,6 +398,9 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
     };
     let least = proved.as_ref().and_then(|p| ciphermill_bounds::greatest(p, false)).map_or(0, |b| b.least);
     let bound = least.max(bounds.0).max(bounds.1);
+    if bound >= asked.below {
+        return Ok(Searched { found: None, bound, bounds: proved, cut: false });
+    }
     let searched = within(asked, bounds, bound)?;
     Ok(Searched { bounds: proved, ..searched })
 }
@@ -377,27 +408,35 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
 /// The same, where bounds are known.
 fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, effort, records, .. } = asked;
-    let allocatable = &registers.allocatable[..];
-    let known = forms::shortest_known(body, sides, allocatable, records);
+    let known = forms::shortest_known(body, sides, registers, records);
     if !effort.search.goes_on()
         && let Some((known, form)) = known
     {
         let kernel = Kernel::new(&form, known.ops, known.schedule, known.registers);
-        let kernel = Kernel { recorded: true, res_mii: bounds.0, rec_mii: bounds.1, words: form.parked, ..kernel };
+        let (res_mii, rec_mii, words, rotating) = (bounds.0, bounds.1, form.parked, known.names);
+        let kernel = Kernel { recorded: true, res_mii, rec_mii, words, rotating, ..kernel };
         return Ok(Searched { found: Some((kernel, form)), bound, bounds: None, cut: false });
     }
+    if effort.kept {
+        return Ok(Searched { found: None, bound, bounds: None, cut: false });
+    }
+    let (known, known_rotating) = match known {
+        Some(known) if known.0.names.is_some() => (None, Some(known)),
+        other => (other, None),
+    };
     let rotating = rotating::rotating(body, sides, registers)?;
     if rotating.is_none() {
         return searched(asked, bounds, bound, known, None);
     }
     // Of values that live long, rotating registers take several each: with ones that stand still, and
     // values in the frame, the loop may be as short or shorter, which a quick search tells.
-    let still = searched(Asked { effort: Effort::quick(), ..asked }, bounds, bound, None, None)?;
+    let quick = Effort { first: effort.first, ..Effort::quick() };
+    let still = searched(Asked { effort: quick, ..asked }, bounds, bound, known, None)?;
     let ii = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii);
-    if ii(&still) <= bound {
+    if ii(&still) <= bound || effort.first && still.found.is_some() {
         return Ok(still);
     }
-    let rotating = searched(asked, bounds, bound, known, rotating)?;
+    let rotating = searched(asked, bounds, bound, known_rotating, rotating)?;
     Ok(if ii(&still) < ii(&rotating) { Searched { cut: rotating.cut, ..still } } else { rotating })
 }
 
@@ -410,7 +449,8 @@ fn searched(
     rotating: Option<rotating::Rotating>,
 ) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, kept, effort, .. } = asked;
-    let params = Params::without(effort.search.without);
+    let mut params = Params::without(effort.search.without);
+    params.races &= !effort.first;
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
     let (bound, mut forms) = match &rotating {
         Some(_) => (least, vec![search::Form::of(body.clone())]),
