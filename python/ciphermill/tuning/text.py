@@ -11,7 +11,7 @@ from .. import paths, report, schedules
 from .cells import Cell
 from .course import BEGUN, DONE, ELSEWHERE, FAILED, WAITING, Course, Seat
 from .search import NOTHING, PROVED, Step
-from .standing import AS_GOOD, REASONS, TAKEN, Standing
+from .standing import AS_GOOD, REASONS, Standing
 
 #: States of cells, in the order in which they are counted, and in words.
 STATES = {
@@ -115,8 +115,8 @@ def of(seat: Seat) -> dict[str, Any]:
 
 
 def standing(each: Standing) -> str | None:
-    """A line for a schedule that no loop takes, or that gains nothing."""
-    if each.state == TAKEN:
+    """A line for a schedule that no loop takes."""
+    if each.taken:
         return None
     reason = REASONS[each.state] + (f": {each.message}" if each.message else "")
     return f"{each.entry.get(schedules.NOTE, '')}, on {each.machine}, II {each.entry['ii']}: {reason}"
