@@ -12,9 +12,8 @@ use super::place::{self, At, Sides};
 use super::recorded::Finished;
 use super::search::Form;
 use super::{Kernel, color, graph, order, park, partition, recorded, spill};
-use ciphermill_machine::Reg;
 use ciphermill_program::kept_schedules::KeptSchedule as Recorded;
-use ciphermill_vcode::CompileError;
+use ciphermill_vcode::{CompileError, Registers};
 
 /// A body as it is, and with common nodes for each part.
 fn parted(body: &Body) -> impl Iterator<Item = Body> {
@@ -28,7 +27,7 @@ fn ordered(form: Body, sides: &Sides<'_>) -> [Body; 2] {
     [form, frugal]
 }
 
-/// The record of a kernel of one form of a body, none where registers rotate; it names the others.
+/// The record of a kernel of one form of a body; it names the others.
 pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>) -> Option<Recorded> {
     let record = recorded::write(kernel, own, sides)?;
     let forms = parted(body).flat_map(|form| ordered(form, sides));
@@ -41,16 +40,19 @@ pub(super) fn write(kernel: &Kernel, own: &Body, body: &Body, sides: &Sides<'_>)
 pub(super) fn shortest_known(
     body: &Body,
     sides: &Sides<'_>,
-    allocatable: &[Reg],
+    registers: &Registers,
     records: &[Recorded],
 ) -> Option<(Finished, Body)> {
-    // Two letters for each node.
-    let fits = |form: &Body| records.iter().any(|r| r.assignment.len() == 2 * form.nodes.len());
+    // A record has a time for each node at the least, and two letters where there are clusters.
+    let fits = |form: &Body| {
+        let n = form.nodes.len();
+        records.iter().any(|r| r.time.len() >= n && (r.assignment.is_empty() || r.assignment.len() == 2 * n))
+    };
     let forms = parted(body).filter(fits).flat_map(|form| ordered(form, sides));
     let known = |form: Body| {
         let own = recorded::digest(&form, sides);
         let same = records.iter().filter(|r| r.digest == own);
-        let found = same.filter_map(|r| recorded::read(r, &form, sides, allocatable)).min_by_key(|f| f.schedule.ii)?;
+        let found = same.filter_map(|r| recorded::read(r, &form, sides, registers)).min_by_key(|f| f.schedule.ii)?;
         Some((found, form))
     };
     forms.filter_map(known).min_by_key(|f| f.0.schedule.ii)

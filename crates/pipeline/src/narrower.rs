@@ -22,7 +22,7 @@ use super::body::Body;
 use super::memo::Memo;
 use super::place::Ops;
 use super::search::params::Params;
-use super::{Asked, Searched, graph, shortest};
+use super::{Asked, Searched, graph, renamed, shortest};
 use ciphermill_machine::Machine;
 use ciphermill_vcode::CompileError;
 use std::collections::BTreeSet;
@@ -99,16 +99,25 @@ fn classes(machine: &Machine, ops: &Ops) -> Vec<usize> {
 /// # Errors
 /// When some operation has no variant.
 pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileError> {
+    let (body, names) = renamed::own(asked.body);
+    let mut searched = in_own_numbers(Asked { body: &body, ..asked }, memo)?;
+    if let Some((kernel, own)) = &mut searched.found {
+        names.give(kernel, own);
+    }
+    Ok(searched)
+}
+
+fn in_own_numbers(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileError> {
     let Asked { body, sides, effort, .. } = asked;
     let remembered = |asked: Asked<'_>| {
-        let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort);
+        let known = memo.of(body, asked.sides, asked.registers, asked.kept, effort, asked.below);
         known.or(|| shortest(asked))
     };
     let Searched { found, bound, bounds, cut } = remembered(asked)?;
     let Some(mut best) = found else { return Ok(Searched { found, bound, bounds, cut }) };
     let (res_mii, rec_mii) = (best.0.res_mii, best.0.rec_mii);
     let enough = |ii: i64| Params::default().enough(ii, bound);
-    if !effort.thorough || sides.files.len() > 1 || enough(best.0.schedule.ii) {
+    if !effort.thorough || sides.files.len() > 1 || best.0.recorded || enough(best.0.schedule.ii) {
         return Ok(Searched { found: Some(best), bound, bounds, cut });
     }
     let ops = graph::one_side(sides, body)?;
@@ -121,7 +130,7 @@ pub(super) fn pipeline(asked: Asked<'_>, memo: &Memo) -> Result<Searched, Compil
         if graph::resources(&narrow, &ops) >= best.0.schedule.ii {
             continue;
         }
-        let searched = remembered(Asked { sides: &narrow, ..asked })?;
+        let searched = remembered(Asked { sides: &narrow, below: best.0.schedule.ii, ..asked })?;
         best = searched.found.filter(|f| f.0.schedule.ii < best.0.schedule.ii).unwrap_or(best);
         tried += 1;
         if tried == TRIED || enough(best.0.schedule.ii) {
