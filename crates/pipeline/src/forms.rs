@@ -70,11 +70,17 @@ const ROOM: [usize; 2] = [90, 60];
 const SHARED: usize = 9;
 
 /// The forms in which a loop may be scheduled, whose interval is at least `bound`; `words` of the frame
-/// are taken.
+/// are taken. Where registers rotate, so many of them are for its values.
 ///
 /// # Errors
 /// When some operation has no variant.
-pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> Result<Vec<Form>, CompileError> {
+pub(super) fn all(
+    body: &Body,
+    sides: &Sides<'_>,
+    words: usize,
+    bound: i64,
+    ring: Option<i64>,
+) -> Result<Vec<Form>, CompileError> {
     let machine = sides.machine;
     let offset = |word: usize| i64::from(machine.abi.frame_reserve) + i64::from(machine.word_bits / 8) * word as i64;
     let mut out: Vec<Form> = parted(body).map(Form::of).collect();
@@ -84,11 +90,15 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
         partition::spread(body, sides, &partition::by_table(body, sides).unwrap_or_default())
     };
     let left = |body: &Body| -> Result<Vec<i64>, CompileError> {
-        Ok(color::left(sides, &place::settle(body, sides, &spread(body))?))
+        match ring {
+            Some(ring) => Ok(vec![ring]),
+            None => Ok(color::left(sides, &place::settle(body, sides, &spread(body))?)),
+        }
     };
     let mut last = Form::of(body.clone());
     let some = |left: &[i64]| left.iter().zip(&sides.pool).any(|(l, pool)| 2 * l < pool.len() as i64);
-    if some(&left(body)?) {
+    // Values from outside take none of those that rotate.
+    if ring.is_none() && some(&left(body)?) {
         let most = sides.pool.iter().map(Vec::len).min().unwrap_or(0) * OUTSIDE / 100;
         let values = spill::surplus(body, most);
         if let Some((body, kept)) = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty()) {
@@ -98,7 +108,7 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
     }
     // Registers that seldom read values from outside have are worth more to others where iterations
     // overlap far.
-    if last.kept.is_empty() {
+    if ring.is_none() && last.kept.is_empty() {
         for most in FEW {
             let values = spill::surplus(body, most);
             let spilled = spill::spill(body, machine, &values, offset(words)).filter(|_| !values.is_empty());
@@ -114,6 +124,10 @@ pub(super) fn all(body: &Body, sides: &Sides<'_>, words: usize, bound: i64) -> R
     }
     let part: Vec<usize> = spread(&last.body).iter().map(|a| a.result).collect();
     let ordered = order::frugal(&last.body, &part);
+    if ring.is_some() {
+        // Where several iterations' values are alive at once, few of each should be.
+        out.push(Form { kept: last.kept.clone(), ..Form::of(ordered.clone()) });
+    }
     let at = spread(&ordered);
     let mut free: Vec<usize> = left(&ordered)?.iter().map(|&l| l.max(0) as usize).collect();
     let held: std::collections::BTreeSet<usize> =

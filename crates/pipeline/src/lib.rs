@@ -74,6 +74,8 @@ use std::sync::Arc;
 
 /// Stages that an iteration may have, and where its longest chain of dependences asks for more.
 const STAGES: (i64, i64) = (4, 8);
+/// Iterations of a loop by which schedules of different intervals and stages are compared.
+const TURNS: i64 = 64;
 /// Searches of one round of tuning, by their seeds, do not meet those of another.
 const ROUND: u64 = 1_000;
 /// A patient search may take so many times as long.
@@ -408,7 +410,14 @@ fn shortest(asked: Asked<'_>) -> Result<Searched, CompileError> {
 /// The same, where bounds are known.
 fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, CompileError> {
     let Asked { body, sides, registers, effort, records, .. } = asked;
-    let known = forms::shortest_known(body, sides, registers, records);
+    let rotating = rotating::rotating(body, sides, registers)?;
+    let split = match &rotating {
+        Some(_) => copies::split(body, sides.machine, graph::least(sides, body)?),
+        None => None,
+    };
+    let known = std::iter::once(body).chain(&split);
+    let known = known.filter_map(|body| forms::shortest_known(body, sides, registers, records));
+    let known = known.min_by_key(|(known, _)| known.schedule.ii);
     if !effort.search.goes_on()
         && let Some((known, form)) = known
     {
@@ -424,20 +433,30 @@ fn within(asked: Asked<'_>, bounds: (i64, i64), bound: i64) -> Result<Searched, 
         Some(known) if known.0.names.is_some() => (None, Some(known)),
         other => (other, None),
     };
-    let rotating = rotating::rotating(body, sides, registers)?;
     if rotating.is_none() {
         return searched(asked, bounds, bound, known, None);
     }
     // Of values that live long, rotating registers take several each: with ones that stand still, and
-    // values in the frame, the loop may be as short or shorter, which a quick search tells.
-    let quick = Effort { first: effort.first, ..Effort::quick() };
-    let still = searched(Asked { effort: quick, ..asked }, bounds, bound, known, None)?;
+    // copies or values in the frame, the loop may be as short or shorter. Quick searches tell.
+    let still = Asked { body: split.as_ref().unwrap_or(body), ..asked };
     let ii = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii);
-    if ii(&still) <= bound || effort.first && still.found.is_some() {
-        return Ok(still);
+    let length = |s: &Searched| s.found.as_ref().map_or(i64::MAX, |f| f.0.schedule.ii * (TURNS + f.0.schedule.stages));
+    let quick = Effort { first: effort.first, ..Effort::quick() };
+    let first = searched(Asked { effort: quick, ..still }, bounds, bound, known.clone(), None)?;
+    if ii(&first) <= bound || effort.first && first.found.is_some() {
+        return Ok(first);
     }
-    let rotating = searched(asked, bounds, bound, known_rotating, rotating)?;
-    Ok(if ii(&still) < ii(&rotating) { Searched { cut: rotating.cut, ..still } } else { rotating })
+    let second = searched(Asked { effort: quick, ..asked }, bounds, bound, known_rotating.clone(), rotating.clone())?;
+    let stands = length(&first) < length(&second);
+    let better = if stands { first } else { second };
+    if ii(&better) <= bound || !effort.thorough {
+        return Ok(better);
+    }
+    let last = match stands {
+        true => searched(still, bounds, bound, known, None)?,
+        false => searched(asked, bounds, bound, known_rotating, rotating)?,
+    };
+    Ok(if length(&better) < length(&last) { Searched { cut: last.cut, ..better } } else { last })
 }
 
 /// What a search comes to, with rotating registers or without.
@@ -452,17 +471,20 @@ fn searched(
     let mut params = Params::without(effort.search.without);
     params.races &= !effort.first;
     let delay = i64::from(sides.machine.instrs[usize::from(body.skip.0)].delay_slots);
-    let (bound, mut forms) = match &rotating {
-        Some(_) => (least, vec![search::Form::of(body.clone())]),
-        None => (least.max(delay + 2), forms::all(body, sides, kept, least)?),
-    };
+    let ring = rotating.as_ref().map(|r| r.ring.len() as i64);
+    let bound = if ring.is_some() { least } else { least.max(delay + 2) };
+    let mut forms = forms::all(body, sides, kept, least, ring)?;
     let (each, most) = if effort.thorough { params.thorough } else { params.quick };
-    let part = if sides.files.len() > 1 { 1 } else { params.one_cluster };
+    let part = match sides.files.len() {
+        1 if narrower::many(body) => params.one_cluster.1,
+        1 => params.one_cluster.0,
+        _ => 1,
+    };
     let budget = (each * body.nodes.len() as u64).min(most) / part * u64::from(effort.patience) * effort.search.times;
     let mut search = search::Search {
         sides,
         allocatable: &registers.allocatable,
-        rotation: rotating.as_ref().map(|r| search::Rotation { ring: r.ring.len() as i64, stages: r.stages }),
+        rotation: rotating.as_ref().zip(ring).map(|(r, ring)| search::Rotation { ring, stages: r.stages }),
         params: &params,
         seed: effort.search.seed(),
         thorough: effort.thorough,
@@ -479,15 +501,18 @@ fn searched(
     // Nothing is missing where the bound is reached.
     let cut = search.budget == 0 && found.as_ref().is_none_or(|f| f.schedule.ii > bound);
     let log = Arc::new(std::mem::take(&mut search.log));
-    let found = found.map(|landed| {
+    let found = found.and_then(|landed| {
         let form = &forms[landed.form];
         let names = rotating.zip(landed.names);
-        let registers = names.as_ref().map_or(landed.registers, |(r, _)| r.interface.clone());
+        let registers = match &names {
+            Some(_) => rotating::interface(sides, landed.state.ops(), registers)?,
+            None => landed.registers,
+        };
         let kernel = Kernel::new(&form.body, landed.state.ops().clone(), landed.schedule, registers);
         let (words, kept) = (form.kept.len() + form.body.parked, form.kept.clone());
         let rotating = names.map(|(r, of)| rotating::Names { ring: r.ring, of, back: r.back });
         let kernel = Kernel { res_mii: bounds.0, rec_mii: bounds.1, words, kept, rotating, log: Some(log), ..kernel };
-        (kernel, form.body.clone())
+        Some((kernel, form.body.clone()))
     });
     Ok(Searched { found, bound: least, bounds: None, cut })
 }

@@ -18,6 +18,7 @@
 //! Instructions and their numbers are the machine's own; what changes is only how
 //! many may start together. Nothing is said here of what is tried on each machine.
 
+use super::body::Body;
 use super::memo::Memo;
 use super::place::Ops;
 use super::search::params::Params;
@@ -30,6 +31,11 @@ use std::collections::BTreeSet;
 const TRIED: usize = 24;
 /// Nodes of a loop beyond which only the width is made less.
 const LARGE: usize = 1_000;
+
+/// Is a loop searched for on many narrower machines?
+pub(super) fn many(body: &Body) -> bool {
+    body.nodes.len() <= LARGE
+}
 
 /// The part of a machine that says how much may start in a cycle: its width, and
 /// how many units of each class it has.
@@ -117,7 +123,7 @@ fn in_own_numbers(asked: Asked<'_>, memo: &Memo) -> Result<Searched, CompileErro
     let ops = graph::one_side(sides, body)?;
     let mut machine = sides.machine.clone();
     let mut tried = 0;
-    let classes = if body.nodes.len() > LARGE { Vec::new() } else { classes(sides.machine, &ops) };
+    let classes = if !many(body) { Vec::new() } else { classes(sides.machine, &ops) };
     for room in Room::of(sides.machine).narrower(&classes) {
         room.give(&mut machine);
         let narrow = sides.on(&machine);

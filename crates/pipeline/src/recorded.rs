@@ -118,7 +118,7 @@ pub fn read(record: &Recorded, body: &Body, sides: &Sides<'_>, registers: &Regis
     };
     let of = rotating::names(&ops, &schedule, rotating.ring.len() as i64)?;
     let names = Some(Names { ring: rotating.ring, of, back: rotating.back });
-    Some(Finished { schedule, registers: rotating.interface, ops, names })
+    Some(Finished { schedule, registers: rotating::interface(sides, &ops, registers)?, ops, names })
 }
 
 /// The operations of a record: those that its division leads to, some on other sides since.

@@ -32,9 +32,7 @@ def plan(course: Course, without: Sequence[str]) -> str:
     if gone := [seat for seat in seats if seat.gone]:
         lines.append(f"Kept schedules of {many(len(gone), 'cell')} are gone from their file; these are searched anew.")
     if without:
-        lines.append(
-            f"Nothing is kept for {listed(without)}: only machines that schedule at compile time gain by it."
-        )
+        lines.append(f"Nothing is kept for {listed(without)}: only machines that schedule at compile time gain by it.")
     left = sum(seat.open for seat in seats)
     if left:
         cores = many(course.jobs, "core")
