@@ -10,6 +10,7 @@ use ciphermill_schedule::list;
 use ciphermill_vcode::liveness::live_out;
 use ciphermill_vcode::runs::Runs;
 use ciphermill_vcode::{Allocated, CompileError, Facts, Place, Registers, Step, VBlock, VFunc, VInst, VKind};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Longest function, in instructions, for which other orders are tried: list scheduling looks at every
 /// ready instruction at each step, so its time grows with the square of a block's length.
@@ -80,7 +81,7 @@ impl<'a> AllocationRequest<'a> {
 
     /// The cheapest orders with what they cost, the cheapest first: several where runs decide between them.
     fn orders(&self, func: VFunc) -> Result<Vec<(Option<u64>, VFunc)>, CompileError> {
-        let commuting = Commuting::new(self.machine);
+        let commuting = Commuting::new(self.machine, self.folds);
         let func = commuting.exchanged(func);
         if func.blocks.iter().map(|b| b.insts.len()).sum::<usize>() > LONG {
             return Ok(vec![(None, func)]);
@@ -184,7 +185,11 @@ impl<'a> AllocationRequest<'a> {
         let ops = &self.machine.abi.ops;
         let issue = |instr: InstrId| u64::from(self.machine.instrs[usize::from(instr.0)].issue_cycles);
         let (copy, spill, reload) = (issue(ops.mov), issue(ops.store), issue(ops.load));
+        let parked = self.parked(func, allocated);
         let added = |step: &Step| match step {
+            Step::Move { from: Place::Slot(s), .. } | Step::Move { to: Place::Slot(s), .. } if parked.contains(s) => {
+                copy
+            }
             Step::Move { from: Place::Reg(_), to: Place::Reg(_) } => copy,
             Step::Move { from: Place::Reg(_), .. } => spill,
             Step::Move { .. } => reload,
@@ -202,6 +207,23 @@ impl<'a> AllocationRequest<'a> {
             (list::cycles(&nodes) + steps.iter().map(added).sum::<u64>() + jumps(block, steps)) * block.frequency()
         };
         func.blocks.iter().zip(&allocated.blocks).map(block).sum()
+    }
+
+    /// The slots that are used most, as many as there are registers for spilled values: these cost moves.
+    fn parked(&self, func: &VFunc, allocated: &Allocated) -> BTreeSet<u32> {
+        let abi = &self.machine.abi;
+        let registers = abi.spill.iter().filter(|r| !func.has_calls || abi.callee_saved.contains(r)).count();
+        let mut uses: BTreeMap<u32, u64> = BTreeMap::new();
+        for (steps, block) in allocated.blocks.iter().zip(&func.blocks).filter(|_| registers > 0) {
+            for step in steps {
+                if let Step::Move { from: Place::Slot(s), .. } | Step::Move { to: Place::Slot(s), .. } = step {
+                    *uses.entry(*s).or_default() += block.frequency();
+                }
+            }
+        }
+        let mut ranked: Vec<(u32, u64)> = uses.into_iter().collect();
+        ranked.sort_by_key(|&(slot, n)| (std::cmp::Reverse(n), slot));
+        ranked.into_iter().take(registers).map(|r| r.0).collect()
     }
 
     /// The allocation of a function, checked.

@@ -2,8 +2,10 @@
 //!
 //! `a ^= b` and `b ^= a` leave the same value in different registers. A source that is wanted again has to be copied
 //! before it is overwritten, one that is not wanted any more need not be. Which of the two that is depends on the order
-//! of the instructions, so it is decided for each order anew.
+//! of the instructions, so it is decided for each order anew. Where the other source may be a memory operand, selection
+//! has chosen it with that in mind, and it stays.
 
+use crate::fold::FoldTable;
 use ciphermill_machine::sem::{Expr, Stmt};
 use ciphermill_machine::{Instr, InstrId, Machine, OperandKind};
 use ciphermill_vcode::liveness::{Set, live_out};
@@ -18,10 +20,12 @@ pub struct Commuting {
 }
 
 impl Commuting {
-    pub fn new(machine: &Machine) -> Commuting {
+    pub fn new(machine: &Machine, folds: Option<&FoldTable>) -> Commuting {
         let all = machine.instrs.iter().enumerate();
-        let sources = all.filter_map(|(i, instr)| Some((InstrId(i as u16), sources(instr)?))).collect();
-        Commuting { sources, mov: machine.abi.ops.mov }
+        let found = all.filter_map(|(i, instr)| Some((InstrId(i as u16), sources(instr)?)));
+        let in_registers =
+            |(instr, (_, other)): &(InstrId, (usize, usize))| folds.is_none_or(|f| f.folded(*instr, *other).is_none());
+        Commuting { sources: found.filter(in_registers).collect(), mov: machine.abi.ops.mov }
     }
 
     /// The function with sources exchanged where that spares a copy.
@@ -137,7 +141,7 @@ mod tests {
             ret,
         ];
         let func = function(vec![VBlock { insts, ..VBlock::default() }], 4);
-        Commuting::new(machine).exchanged(func).blocks[0].insts[0].clone()
+        Commuting::new(machine, Some(&FoldTable::new(machine))).exchanged(func).blocks[0].insts[0].clone()
     }
 
     #[test]
@@ -150,5 +154,11 @@ mod tests {
         assert_eq!(read_again(&machine, "adcs", A).ops[..], [exchanged, VOp::Use(A)]);
         assert_eq!(read_again(&machine, "bics", A).ops[..], [kept, VOp::Use(B)]);
         assert_eq!(read_again(&machine, "sbcs", A).ops[..], [kept, VOp::Use(B)]);
+    }
+
+    #[test]
+    fn a_source_that_may_be_in_memory_stays() {
+        let machine = of_name("ia32");
+        assert_eq!(read_again(&machine, "xor", A).ops[..], [VOp::Tied { used: A, def: SUM }, VOp::Use(B)]);
     }
 }
