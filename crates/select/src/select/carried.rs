@@ -96,12 +96,13 @@ impl Selector<'_> {
         })
     }
 
-    /// The operands of a sum of two values of two words, both ways round.
-    fn double_sum(&self, inst: Inst) -> Option<[(Double, Double); 2]> {
+    /// The operands of a sum of two values of two words: both ways round, and with either upper word for a lower one, as
+    /// words commute one by one.
+    fn double_sum(&self, inst: Inst) -> Option<[(Double, Double); 4]> {
         let (Op::Chain(Chain::Add, _), &[a, x, b, y]) = (self.func.insts[inst].op, &self.args(inst)[..]) else {
             return None;
         };
-        Some([((a, x), (b, y)), ((b, y), (a, x))])
+        Some([((a, x), (b, y)), ((b, y), (a, x)), ((a, y), (b, x)), ((b, x), (a, y))])
     }
 
     /// The operation that makes a value which is read so often, if it is one of this block.
